@@ -205,6 +205,7 @@ impl Results {
             ("duplicates", packets.duplicates, packets.data_delivered),
             ("headroom_drops", packets.headroom_drops, packets.dropped),
             ("agent_drops", packets.agent_drops, packets.dropped),
+            ("trimmed", packets.trimmed, packets.data_sent),
             ("speculative", packets.speculative, packets.data_sent),
             (
                 "data_packet_hops",
@@ -223,7 +224,7 @@ impl Results {
         let sent = packets.data_sent + packets.acks + packets.probes + packets.cnps + controls;
         let lost = packets.dropped + packets.corrupted;
         must(
-            packets.data_delivered + lost <= sent,
+            packets.data_delivered + packets.trimmed + lost <= sent + lost.min(packets.trimmed),
             "conservation",
             "sum",
             || format!("{packets:?}"),

@@ -18,6 +18,8 @@ pub(crate) enum Section {
     Injection,
     /// `[observe]`.
     Observe,
+    /// The `[[event]]` of this number.
+    Event(usize),
     /// The `[[workload]]` of this number.
     Workload(usize),
 }
@@ -32,6 +34,7 @@ impl Section {
             Self::Transport => "transport",
             Self::Injection => "injection",
             Self::Observe => "observe",
+            Self::Event(_) => "event",
             Self::Workload(_) => "workload",
         }
     }
@@ -79,19 +82,22 @@ impl Draft {
         draft
     }
 
-    /// The entries for which `keep` holds of their places, workloads numbered anew.
+    /// The entries for which `keep` holds of their places, events and workloads numbered anew.
     pub(crate) fn keep(&self, keep: impl Fn(usize) -> bool) -> Self {
         let kept = self.entries.iter().enumerate();
         let kept = kept.filter(|(place, _)| keep(*place));
         let mut entries: Vec<Entry> = kept.map(|(_, entry)| entry.clone()).collect();
-        let mut numbers = Vec::new();
+        let (mut events, mut workloads) = (Vec::new(), Vec::new());
         for entry in &mut entries {
-            if let Section::Workload(number) = &mut entry.section {
-                if numbers.last() != Some(number) {
-                    numbers.push(*number);
-                }
-                *number = numbers.len() - 1;
+            let (number, numbers) = match &mut entry.section {
+                Section::Event(number) => (number, &mut events),
+                Section::Workload(number) => (number, &mut workloads),
+                _ => continue,
+            };
+            if numbers.last() != Some(number) {
+                numbers.push(*number);
             }
+            *number = numbers.len() - 1;
         }
         Self { entries }
     }
@@ -105,7 +111,9 @@ impl Draft {
             if entry.section != section {
                 section = entry.section;
                 let _ = match section {
-                    Section::Workload(_) => writeln!(text, "\n[[workload]]"),
+                    Section::Event(_) | Section::Workload(_) => {
+                        writeln!(text, "\n[[{}]]", section.name())
+                    }
                     other => writeln!(text, "\n[{}]", other.name()),
                 };
                 lines.extend([None, None]);
@@ -140,11 +148,15 @@ mod tests {
         set(Section::Workload(0), "a");
         set(Section::Workload(1), "b");
         set(Section::Workload(2), "c");
+        set(Section::Event(0), "e");
+        set(Section::Event(1), "f");
         set(Section::Top, "seed");
         set(Section::Topology, "hosts");
         let text = draft.text();
         assert!(
-            text.starts_with("seed = 1\n\n[topology]\nhosts = 1\n\n[[workload]]\na = 1\n"),
+            text.starts_with(
+                "seed = 1\n\n[topology]\nhosts = 1\n\n[[event]]\ne = 1\n\n[[event]]\nf = 1\n\n[[workload]]\na = 1\n"
+            ),
             "{text}"
         );
         for (number, line) in (1..).zip(text.lines()) {
@@ -162,5 +174,9 @@ mod tests {
             Section::Workload(1)
         );
         assert_eq!(fewer.text().matches("[[workload]]").count(), 2);
+        let fewer = draft.keep(|place| draft.entries()[place].key != "e");
+        let sections = || fewer.entries().iter().map(|entry| entry.section);
+        let events = sections().filter(|section| section.name() == "event");
+        assert_eq!(events.collect::<Vec<_>>(), [Section::Event(0)]);
     }
 }

@@ -115,6 +115,7 @@ impl Drawer {
         drawn.switch(&self.schema);
         let controller = self.transport(drawn);
         drawn.workloads(&self.schema, facts.as_ref(), controller.as_ref());
+        drawn.events(&self.schema, facts.as_ref());
         drawn.observe(&self.schema, facts.as_ref());
         let scenario = self.mend(drawn, |draft| self.read(draft))?;
         drawn.limit(&scenario, facts.as_ref());
@@ -285,7 +286,7 @@ impl Drawn {
         let hosts = facts.map_or(4, |facts| facts.hosts);
         let lots = &mut self.lots;
         if let Some(value) = named(section, info, hosts, facts, lots) {
-            let often = if info.key == "file" || info.key == "flows" {
+            let often = if ["file", "flows", "link"].contains(&info.key) {
                 1.0
             } else {
                 0.2
@@ -348,6 +349,26 @@ impl Drawn {
                 let covers = covered(&controller.name, "workload.transport", info.key);
                 let key = format!("transport.{}", info.key);
                 self.draft.set(section, &key, value, covers);
+            }
+        }
+    }
+
+    /// Events of links, in some.
+    fn events(&mut self, schema: &Schema, facts: Option<&Facts>) {
+        if facts.is_none() || !self.lots.chance(0.3) {
+            return;
+        }
+        let count = *self.lots.pick(&[1, 1, 2, 3, 5]);
+        for number in 0..count {
+            let section = Section::Event(number);
+            self.keys(section, "event", &schema.events, facts);
+            let changes = ["state", "rate", "packet-loss"];
+            let own = self.draft.entries().iter();
+            let mut own = own.filter(|entry| entry.section == section);
+            if !own.any(|entry| changes.contains(&entry.key.as_str())) {
+                let covers = covered("event", "event", "state");
+                let state = *self.lots.pick(&["down", "down", "up"]);
+                self.draft.set(section, "state", text(state), covers);
             }
         }
     }
@@ -460,6 +481,7 @@ fn named(
             };
             list((0..count).map(|_| one(lots)).collect())
         }
+        (Section::Event(_), "link") => text(link(lots)),
         (Section::Topology, "file") => text(lots.pick(&files::names(Use::Topology))),
         (Section::Workload(_), "file") => {
             let both = [Use::Flows, Use::Trace];

@@ -25,6 +25,8 @@ pub(crate) struct Schema {
     /// The parts of a transport that can be exchanged: the key that chooses one, and what there is.
     pub(crate) parts: Vec<(&'static str, Vec<Thing>)>,
     pub(crate) workloads: Vec<Thing>,
+    /// Keys of `[[event]]`.
+    pub(crate) events: Vec<ParameterInfo>,
     /// Keys of `[[workload]]` for every kind.
     pub(crate) flows: Vec<ParameterInfo>,
     /// Keys of scenarios of scale-up fabrics.
@@ -75,6 +77,7 @@ impl Schema {
                 .into(),
             workloads: things("workloads", "workload.kind"),
             flows: common("workload"),
+            events: common("event"),
         }
     }
 
@@ -92,6 +95,7 @@ impl Schema {
         add("scenario", "", &self.general);
         add("observe", "observe", &self.observe);
         add("links", "topology", &self.links);
+        add("event", "event", &self.events);
         add("workload", "workload", &self.flows);
         for thing in &self.topologies {
             add(&thing.name, "topology", &thing.keys);

@@ -3,7 +3,7 @@
 use crate::grants::Grants;
 use crate::jobs::{Jobs, fabric_flow};
 use crate::observe::WatchPlan;
-use crate::prepared::{PreparedFabric, arrivals, build_context, rates_of_hosts};
+use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
 use crate::record::CapturePlan;
 use crate::scenario::ScenarioError;
 use crate::scenario::topology::Uplinks;
@@ -11,13 +11,14 @@ use crate::scenario::validation::{
     check_buffers, check_ecn, check_queue, check_timers, telemetry_bytes,
 };
 use crate::scenario::warnings::warnings_of;
-use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
-use crate::scenario::{between_nics, path_lengths};
+use crate::scenario::{
+    Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
+};
 use crate::sections::{append, merge, split_posted};
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
-use clearway_fabric::{Flow, FlowEvent, FlowMilestone, PathChoice, Reactions, Setup};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, PathChoice, Reactions, Setup};
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
@@ -58,6 +59,8 @@ pub struct Assembly {
     pub capture: Option<Arc<CapturePlan>>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
+    /// Events of links during the run.
+    pub link_events: Arc<LinkSchedule>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
     /// Time at which the run stops although flows or jobs are not done.
@@ -150,14 +153,12 @@ impl Assembly {
         };
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
-        let PreparedFabric {
-            topology,
-            sizes,
-            mut warnings,
-        } = prepared;
+        let (topology, sizes, mut warnings) =
+            (prepared.topology, prepared.sizes, prepared.warnings);
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
+        let link_events = Arc::new(scenario.link_schedule(&topology)?);
         let network = network_of(scenario, &topology, &routes.paths, sizes)?;
         warnings.extend(warnings_of(scenario, &network, &routes.paths));
         let capture =
@@ -175,10 +176,7 @@ impl Assembly {
             .map_err(|error| error.or_in(places, "observe", 0))?;
         let first_start = first_start(all()).min(jobs.first_start());
         let flow_count = all().count();
-        let mut further_classes = ClassSet::EMPTY;
-        if arrivals.is_some() {
-            further_classes.insert(Class::DATA);
-        }
+        let further_classes = further_classes(arrivals.is_some());
         let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric_flow).collect();
         jobs.set_phases(&mut flows);
         let assembly = Self {
@@ -186,6 +184,7 @@ impl Assembly {
             arrivals,
             flow_count,
             further_classes,
+            link_events,
             watch,
             flows: flows.into(),
             profile: Arc::new(Profile {
@@ -226,6 +225,7 @@ impl Assembly {
             profile: Arc::clone(&self.profile),
             switch: self.switch.ports.clone(),
             buffer: self.switch.buffer.clone(),
+            link_events: Arc::clone(&self.link_events),
             seed: self.seed,
         }
     }

@@ -3,6 +3,7 @@
 use crate::scenario::validation::packet_sizes;
 use crate::scenario::{BuildContext, Scenario, ScenarioError, check_flows, slowest_link};
 use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_transport::{Class, ClassSet};
 use clearway_units::{HostId, Rate};
 use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 
@@ -99,4 +100,13 @@ pub(crate) fn arrivals(
         return Err(error.or_in(scenario.places(), "workload", 0));
     }
     Ok(Some(merged))
+}
+
+/// Classes that flows may have that are not listed: that of data, if flows come one by one.
+pub(crate) fn further_classes(one_by_one: bool) -> ClassSet {
+    let mut classes = ClassSet::EMPTY;
+    if one_by_one {
+        classes.insert(Class::DATA);
+    }
+    classes
 }

@@ -215,6 +215,40 @@ fn jobs_in_slots_communicate_in_turn() {
     }
 }
 
+/// Two jobs of 10 ms of communication and 11 ms of computation, the second of which begins a millisecond later, over TCP and a link of
+/// 10 Gb/s that marks from a queue of 200 KB on: mean lengths of the last four of 16 iterations, in ms.
+fn last_iterations(transport: &str) -> Vec<f64> {
+    let transport = format!("transport.kind={transport}");
+    let settings = [
+        "topology.link-rate=10Gbps",
+        &transport,
+        "transport.controller=reno",
+        "transport.max-window=100bdp",
+        "switch.ecn.enabled=true",
+        "switch.ecn.kmin=200KB",
+        "switch.ecn.kmax=200KB",
+        "workload.size=12MB",
+        "workload.compute=11ms",
+        "workload.iterations=16",
+        "workload.stagger=1ms",
+    ];
+    let finished = run(&[&TWO_JOBS[..], &settings].concat());
+    let last = |job: &clearway_lab::JobResult| {
+        let spans = job.times[12..].iter().map(|times| times.span().unwrap());
+        spans.map(|span| span.as_us()).sum::<f64>() / 4000.0
+    };
+    finished.jobs.iter().map(last).collect()
+}
+
+/// MLTCP: a lead grows until phases no longer meet, where with plain Reno they still share the link (29.2 and 28.0 ms).
+#[test]
+fn mltcp_parts_the_phases_of_two_jobs() {
+    let (plain, parted) = (last_iterations("tcp"), last_iterations("mltcp"));
+    // 12 MB and their headers take 9.75 ms, of which computation leaves 21 ms in an iteration.
+    assert!(parted.iter().all(|ms| *ms < 22.0), "{plain:?} {parted:?}");
+    assert!(plain.iter().all(|ms| *ms > 25.0), "{plain:?} {parted:?}");
+}
+
 #[test]
 fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
     let settings = [

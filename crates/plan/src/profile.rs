@@ -7,7 +7,7 @@ use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
 use clearway_planner::compatibility::{Demand, Job, Phase, Problem, Profile, Share};
 use clearway_scenario::ScenarioError;
-use clearway_transport::{Header, Packet};
+use clearway_transport::Packet;
 use clearway_units::{Rate, Span, Time};
 
 /// A job runs so often to be measured; the last iteration counts, when its transport has settled.
@@ -31,7 +31,7 @@ struct Bins {
 
 impl Observer for Bins {
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
-        if link != self.link || !matches!(packet.header, Header::Data { .. }) {
+        if link != self.link || !packet.can_be_trimmed() {
             return;
         }
         let at = (end.as_ps() / self.bin.as_ps()) as usize;

@@ -95,8 +95,8 @@ pub use parties::{Parties, Party};
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{
-    FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
-    RunRecord, ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, LinkEventRow, OperationResults, OperationRow,
+    PausedLink, RunRecord, ScenarioIdentity, Status,
 };
 pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;

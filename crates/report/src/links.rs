@@ -73,6 +73,12 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
         "packets that were dropped in front of it, or lost on it",
     ),
     column(
+        "trims",
+        Values::U64(|row| row.link.trims),
+        "packets",
+        "data packets that the queue in front of it trimmed",
+    ),
+    column(
         "pauses",
         Values::U64(|row| row.link.pauses),
         "pauses",

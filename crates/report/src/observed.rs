@@ -37,6 +37,8 @@ pub struct LinkRow {
     pub marks: u64,
     /// Packets that were dropped in front of it, or lost on it.
     pub drops: u64,
+    /// Data packets that the queue in front of it trimmed.
+    pub trims: u64,
     /// Number of times that flow control paused the link.
     pub pauses: u64,
     /// Total time for which flow control paused the link.

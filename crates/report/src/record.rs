@@ -270,6 +270,15 @@ pub struct PausedLink {
     pub paused_us: f64,
 }
 
+/// Event of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkEventRow {
+    /// Time of the event.
+    pub at: Time,
+    /// Link and change, such as "leaf0-spine3 down".
+    pub words: String,
+}
+
 /// Record of a run: all that the outputs say about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
@@ -303,6 +312,8 @@ pub struct RunRecord {
     pub packets: PacketCounts,
     /// The links that were paused.
     pub paused_links: Vec<PausedLink>,
+    /// The events of links, in the order of time; some may be after the end.
+    pub link_events: Vec<LinkEventRow>,
     /// Links that data packets crossed, summed over packets.
     pub data_packet_hops: u64,
     /// Links that packets of any kind crossed, summed over packets.

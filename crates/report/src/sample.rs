@@ -98,6 +98,7 @@ pub(crate) fn run() -> RunRecord {
             ..PacketCounts::default()
         },
         paused_links: Vec::new(),
+        link_events: Vec::new(),
         data_packet_hops: 7_842,
         packet_hops: 11_774,
         digest: "fedcba9876543210".into(),

@@ -90,6 +90,15 @@ totals! {
     /// Of the dropped, speculative packets (1RC) that agents of links did not let through.
     #[serde(default)]
     agent_drops: Packets, IfAny, false, "speculative drops", "speculative packets dropped by links, as 1RC means it";
+    /// Of the dropped, packets that an event took a link away from: in front of it, on it, or arriving for it while it was down.
+    #[serde(default)]
+    link_down_drops: Packets, IfAny, false, "link-down drops", "lost with links that went down or were down";
+    /// Of the dropped, packets to destinations that no way led to any more.
+    #[serde(default)]
+    no_route_drops: Packets, IfAny, false, "no-route drops", "dropped because no way led to their destination";
+    /// Data packets whose payload a full queue cut off; they are not dropped, and not among the delivered.
+    #[serde(default)]
+    trimmed: Packets, IfAny, true, "trimmed", "trimmed by full queues";
     /// Packets that a switch marked as having met congestion.
     marked: Packets, Always, true, "marked", "marked for congestion";
     /// Acknowledgements sent.
@@ -111,9 +120,9 @@ totals! {
     /// Speculative data packets sent (1RC).
     #[serde(default)]
     speculative: Packets, IfAny, true, "speculative", "sent before a rate was known";
-    /// Negative acknowledgements that came: with 1RC, losses that it had not foreseen.
+    /// Negative acknowledgements that came: of trimmed packets, or requests to go back; with 1RC, losses that it had not foreseen.
     #[serde(default)]
-    nacks: Packets, IfAny, false, "NACKs", "requests to go back";
+    nacks: Packets, IfAny, false, "NACKs", "negative acknowledgements";
     /// Retransmission timeouts that expired.
     #[serde(default)]
     timeouts: Timeouts, IfAny, false, "timeouts", "retransmission timeouts";
@@ -130,6 +139,12 @@ impl PacketCounts {
                 "{} retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; \
                  what was sent again is load that a longer timeout avoids",
                 self.timeouts
+            ));
+        }
+        if self.no_route_drops > 0 {
+            warnings.push(format!(
+                "{} packets were dropped because events had cut all ways to their destination: their flows can go on only if a link comes up again",
+                self.no_route_drops
             ));
         }
         warnings

@@ -2,9 +2,13 @@
 
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use clearway_lab::scenario::Setting;
-use clearway_lab::{Assembly, Finished, IterationTimes, JobResult, LinkPauses, Scenario, Stopped};
+use clearway_lab::{
+    Assembly, Finished, IterationTimes, JobResult, LinkChange, LinkEvent, LinkId, LinkPauses,
+    Scenario, Stopped,
+};
 use clearway_report::{
-    IterationRow, JobRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+    IterationRow, JobRow, LinkEventRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity,
+    Status,
 };
 use clearway_units::{Span, Time};
 use std::ffi::OsString;
@@ -33,6 +37,7 @@ pub fn record(
         sections: scenario.section_names(),
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
+        link_events: link_events(assembly),
         data_packet_hops: links.data_hops,
         packet_hops: links.hops,
         digest: finished.digest.to_string(),
@@ -56,6 +61,7 @@ pub(crate) fn blank(scenario: ScenarioIdentity, threads: u16, stopwatch: &Stopwa
         sections: Vec::new(),
         packets: PacketCounts::default(),
         paused_links: Vec::new(),
+        link_events: Vec::new(),
         data_packet_hops: 0,
         packet_hops: 0,
         digest: String::new(),
@@ -104,6 +110,9 @@ fn packets(finished: &Finished) -> PacketCounts {
         dropped: links.dropped,
         headroom_drops: links.headroom_drops,
         agent_drops: links.agent_drops,
+        link_down_drops: links.link_down_drops,
+        no_route_drops: links.no_route_drops,
+        trimmed: links.trimmed,
         marked: links.marked,
         acks: endpoints.sacks_sent,
         probes: endpoints.probes_sent,
@@ -126,6 +135,25 @@ fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
         paused_us: paused.time.as_us(),
     };
     finished.pauses.iter().map(link).collect()
+}
+
+/// Events of links in words; what happens to both directions of a cable is said once.
+fn link_events(assembly: &Assembly) -> Vec<LinkEventRow> {
+    let row = |event: &LinkEvent| {
+        let link = assembly
+            .topology
+            .link_name(LinkId::from_end(event.cable, 0));
+        LinkEventRow {
+            at: event.at,
+            words: match event.change {
+                LinkChange::Down => format!("{link} down"),
+                LinkChange::Up => format!("{link} up"),
+                LinkChange::Rate(rate) => format!("{link} at {rate}"),
+                LinkChange::PacketLoss(loss) => format!("{link} loses {} %", loss * 100.0),
+            },
+        }
+    };
+    assembly.link_events.events().iter().map(row).collect()
 }
 
 /// Identity of the scenario that a result belongs to.

@@ -158,6 +158,7 @@ fn observed(
             packets: totals.packets,
             marks: 0,
             drops: 0,
+            trims: 0,
             pauses: 0,
             paused: Span::ZERO,
             peak_queue: u64::from(totals.peak_queue) * FLIT_BYTES,

@@ -203,6 +203,7 @@ fn links(assembly: &Assembly, finished: &Finished) -> Vec<LinkRow> {
                 packets: totals.packets,
                 marks: totals.marks,
                 drops: totals.drops,
+                trims: totals.trims,
                 pauses: 0,
                 paused: Span::ZERO,
                 peak_queue: totals.peak_queue,

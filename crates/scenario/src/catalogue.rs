@@ -2,7 +2,7 @@
 
 use crate::WorkloadSettings;
 use crate::topology::{Kind, LinkSettings};
-use crate::{FlowKeys, General, ObserveSettings, SectionKeys, TransportSettings};
+use crate::{EventSettings, FlowKeys, General, ObserveSettings, SectionKeys, TransportSettings};
 use crate::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -25,6 +25,7 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "mix-64",
         "training-256",
         "hadoop-320",
+        "link-flap",
         "nvlink-64",
         "testbed-permutation",
         "testbed-incast",
@@ -261,7 +262,9 @@ fn is_meant(name: &str, section: &str, key: &str) -> bool {
 }
 
 /// Names for groups of keys that every file can have, whatever kinds it chooses.
-const KEYS_OF_FILES: [&str; 5] = ["scenario", "links", "switch", "workload", "observe"];
+const KEYS_OF_FILES: [&str; 6] = [
+    "scenario", "links", "switch", "workload", "event", "observe",
+];
 
 /// The keys that a scenario has whatever it chooses.
 fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
@@ -283,6 +286,12 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "in what its flows differ from others",
             "workload",
             [SectionKeys::describe(), FlowKeys::describe()].concat(),
+        ),
+        "event" => (
+            "the section [[event]]",
+            "what happens to a link during the run",
+            "event",
+            EventSettings::describe(),
         ),
         "observe" => (
             "the section [observe]",

@@ -13,11 +13,23 @@ pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
         .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
-/// The entries of each `[[workload]]` section; of one without any if there is none. An override may add one, but leave none out.
+/// The entries of each `[[workload]]` section; of one without any if there is none.
 pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
+    let mut sections = each_of(entries, "workload")?;
+    if sections.is_empty() {
+        sections.push(Vec::new());
+    }
+    Ok(sections)
+}
+
+/// The entries of each section of this name. An override may add one, but leave none out.
+pub(crate) fn each_of<'a>(
+    entries: &'a [Entry],
+    name: &str,
+) -> Result<Vec<Vec<&'a Entry>>, ScenarioError> {
     let mut own: Vec<&Entry> = entries
         .iter()
-        .filter(|entry| entry.section == "workload")
+        .filter(|entry| entry.section == name)
         .collect();
     own.sort_by_key(|entry| entry.index);
     let mut sections: Vec<Vec<&Entry>> = Vec::new();
@@ -27,19 +39,16 @@ pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, Scenario
             return Err(ScenarioError::at(
                 &entry.place,
                 format!(
-                    "there is no section `workload[{}]`, for there are {count}",
+                    "there is no section `{name}[{}]`, for there are {count}",
                     entry.index
                 ),
-                format!("count sections from 0; `workload[{count}]` adds one"),
+                format!("count sections from 0; `{name}[{count}]` adds one"),
             ));
         }
         if entry.index == count {
             sections.push(Vec::new());
         }
         sections[entry.index].push(entry);
-    }
-    if sections.is_empty() {
-        sections.push(Vec::new());
     }
     Ok(sections)
 }

@@ -37,6 +37,7 @@ mod bcube;
 mod catalogue;
 mod entries;
 mod error;
+mod event;
 mod experiment;
 mod fat_tree;
 mod file_hashes;
@@ -72,6 +73,7 @@ pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
 pub use error::{Place, ScenarioError};
+pub use event::{EventSettings, LinkState};
 pub use experiment::Experiment;
 pub use file_hashes::FileHashes;
 pub use general::General;

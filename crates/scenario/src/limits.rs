@@ -15,6 +15,7 @@
 
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
+use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
@@ -22,12 +23,13 @@ use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const MOST_HOSTS: u64 = 1 << 20;
 const MOST_ROUTES: u64 = 1 << 27;
 const MOST_ROUTE_STEPS: u64 = 1 << 34;
-const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
+pub(crate) const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
 const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
 
 /// A frame of no bytes would leave a port at the same instant as the packet before it, but packets on a link need different instants.
@@ -104,7 +106,11 @@ pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioErr
 pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let spans = match &transport.reliability {
         Reliability::SelectiveRepeat(own) => {
-            vec![("rto", Some(own.timeout)), ("linger", own.linger)]
+            vec![
+                ("rto", Some(own.timeout)),
+                ("rto-low", own.timeout_low),
+                ("linger", own.linger),
+            ]
         }
         Reliability::GoBackN(own) => vec![
             ("rto", Some(own.timeout)),
@@ -115,6 +121,16 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
     };
     for (key, span) in spans {
         not_too_long("transport.", key, span)?;
+    }
+    if let Reliability::SelectiveRepeat(own) = &transport.reliability
+        && own.timeout_low.is_some()
+        && own.timeout_per_packet
+    {
+        return Err(ScenarioError::about(
+            &["rto-low", "rto-per-packet"],
+            "`transport.rto-low` is the timeout of a flow with few packets in flight, and with `rto-per-packet` each packet has its own",
+            "leave out one of them",
+        ));
     }
     check_allocation(transport)?;
     if let Reliability::GoBackN(own) = &transport.reliability
@@ -134,18 +150,25 @@ pub(crate) fn check_scope(
     scope: Scope,
     controllers: &[ControllerSettings],
 ) -> Result<(), ScenarioError> {
-    let knows_phase = |settings: &ControllerSettings| {
-        let mut entries = settings.entries().into_iter();
-        entries.any(|(key, value)| key == "phase-increase" && value != Value::Float(0.0))
+    if !scope.shares_controller() {
+        return Ok(());
+    }
+    let depends_on_phase = |key: &str, usual: f64| {
+        let mut entries = controllers.iter().flat_map(ControllerSettings::entries);
+        entries.any(|entry| entry.0 == key && entry.1 != Value::Float(usual))
     };
-    if scope.shares_controller() && controllers.iter().any(knows_phase) {
-        return Err(ScenarioError::about(
-            &["scope", "phase-increase"],
-            format!(
-                "`transport.scope` = \"{scope}\" has one controller for several flows, and `phase-increase` depends on the phase of one"
-            ),
-            "set `transport.phase-increase = 0.0`, or the scope to \"queue-pair\" or \"host\"",
-        ));
+    for (key, usual) in [("phase-increase", 0.0), ("phase-base", 1.0)] {
+        if depends_on_phase(key, usual) {
+            return Err(ScenarioError::about(
+                &["scope", key],
+                format!(
+                    "`transport.scope` = \"{scope}\" has one controller for several flows, and `{key}` depends on the phase of one"
+                ),
+                format!(
+                    "set `transport.{key} = {usual:?}`, or the scope to \"queue-pair\" or \"host\""
+                ),
+            ));
+        }
     }
     Ok(())
 }
@@ -222,6 +245,50 @@ pub(crate) fn check_agents(
     }
 }
 
+/// Refuses packet trimming where nothing could come of it.
+pub(crate) fn check_trimming(
+    transport: &TransportSettings,
+    switch: &SwitchSettings,
+) -> Result<(), ScenarioError> {
+    let ports = &switch.ports;
+    if !ports.trimming {
+        return Ok(());
+    }
+    if switch.buffer.is_some() {
+        return Err(ScenarioError::about(
+            &["trimming", "kind"],
+            "`switch.trimming` = true is for lossy switches: one with a shared buffer pauses links instead",
+            "set `switch.kind = \"lossy\"`, or `switch.trimming = false`",
+        ));
+    }
+    if !ports.control_priority {
+        return Err(ScenarioError::about(
+            &["control-priority", "trimming"],
+            "`switch.trimming` = true needs `control-priority`: trimmed packets would wait behind what they tell of",
+            "set `switch.control-priority = true`, or `switch.trimming = false`",
+        ));
+    }
+    if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
+        return Err(ScenarioError::about(
+            &["trimming"],
+            "`switch.trimming` = true needs a transport with selective repeat: go-back-N has no use for the news of a single packet",
+            "set `transport.reliability = \"selective-repeat\"` or `transport.kind = \"uet\"`, or `switch.trimming = false`",
+        ));
+    }
+    let full = transport.packets.payload.as_u64() + transport.packets.header.as_u64();
+    if ports.trim_size < SMALLEST_TRIM || ports.trim_size.as_u64() >= full {
+        return Err(ScenarioError::about(
+            &["trim-size"],
+            format!(
+                "`switch.trim-size` = {} is no part of a packet of {full} B",
+                ports.trim_size
+            ),
+            format!("use at least {SMALLEST_TRIM}, and less than a full packet"),
+        ));
+    }
+    Ok(())
+}
+
 /// Checks what of a switch does not depend on the fabric.
 pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError> {
     match &switch.buffer {
@@ -246,6 +313,9 @@ fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<
         _ => Ok(()),
     }
 }
+
+/// The least that is left of a packet: the shortest header that receivers can answer (UEC: 24 B and IP).
+const SMALLEST_TRIM: Bytes = Bytes::new(24);
 
 /// Checks a number of hosts before anything is built for them.
 pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), ScenarioError> {
@@ -285,6 +355,28 @@ pub(super) fn check_size(topology: &Topology) -> Result<(), ScenarioError> {
                 "impossible topology: {switches} switches, {leaves} of them with hosts, and {links} links need too large routing tables"
             ),
             "put more hosts on each switch, or use fewer hosts",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that the routes of all states of the fabric, which events of links make, fit into memory.
+pub(crate) fn check_reroutes(
+    topology: &Topology,
+    schedule: &LinkSchedule,
+) -> Result<(), ScenarioError> {
+    let known = schedule.known_failures();
+    let states: BTreeSet<_> = known.into_iter().map(|(_, down)| down).collect();
+    let states = states.len() as u64;
+    let switches = topology.switches.len() as u64;
+    let leaves = topology.switches.iter().filter(|s| s.tier == 0).count() as u64;
+    let links = 2 * topology.cables.len() as u64;
+    let all = states.saturating_mul(leaves);
+    if all.saturating_mul(switches) > MOST_ROUTES || all.saturating_mul(links) > MOST_ROUTE_STEPS {
+        return Err(ScenarioError::about(
+            &["link", "state"],
+            format!("routes for {states} states of a fabric of {switches} switches are too many"),
+            "let fewer links go down, or several of them at once",
         ));
     }
     Ok(())

@@ -21,8 +21,30 @@ impl<'a> LinkNames<'a> {
         Self(links)
     }
 
+    /// The cables of a wanted name, in their order.
+    pub(crate) fn cables(&self, name: &str) -> Vec<usize> {
+        let mut cables: Vec<usize> = self.named(name).iter().map(|link| link.cable()).collect();
+        // A cable between two switches of one name would have the same name both ways.
+        cables.dedup();
+        cables
+    }
+
     /// The links of a wanted name, in their order.
     pub fn named(&self, name: &str) -> &[LinkId] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Advice for a name that no link has.
+pub(crate) fn link_advice(topology: &Topology, name: &str) -> String {
+    let cables = 0..topology.cables.len();
+    let all: Vec<String> = cables
+        .map(|cable| topology.link_name(LinkId::from_end(cable, 0)))
+        .collect();
+    let near = clearway_units::nearest(name, all.iter().map(String::as_str));
+    let near = near.or(all.last().map(String::as_str));
+    format!(
+        "links are named after their ends, for instance `{}`",
+        near.unwrap_or("host0-leaf0")
+    )
 }

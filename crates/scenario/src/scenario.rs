@@ -1,11 +1,13 @@
 //! A scenario: reading, writing, hash.
 
-use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::entries::{by_section, each_of, hash_bytes, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
+use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{
     check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
+    check_trimming,
 };
 use crate::places::Places;
 use crate::scaleup::NVLINK;
@@ -17,6 +19,8 @@ use crate::workload;
 use crate::{
     General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
 };
+use clearway_fabric::LinkSchedule;
+use clearway_fabric::topology::Topology;
 use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
@@ -38,6 +42,8 @@ pub struct Scenario {
     pub transport: TransportSettings,
     /// `[[workload]]`, one or more.
     pub workloads: Vec<WorkloadSection>,
+    /// `[[event]]`.
+    pub events: Vec<EventSettings>,
     /// `[observe]`.
     pub observe: ObserveSettings,
     /// The folder of the scenario file: files are looked for there first.
@@ -107,6 +113,11 @@ impl Scenario {
         let kinds = SwitchKind::KINDS.map(|(name, _)| name);
         let kind = kind_of(&own, &kinds, SwitchKind::named, "switch")?;
         let mut switch = SwitchSettings::of_kind(kind.unwrap_or(SwitchKind::Lossy));
+        switch.design_for(&TransportSettings::switch_keys(&of(
+            entries,
+            "transport",
+            0,
+        ))?);
         let name = format!("a {} switch", switch.kind().name());
         fill(&name, &mut switch, &without_kind(&own))?;
         check_switch(&switch).map_err(|error| error.or_in(&places, "switch", 0))?;
@@ -117,7 +128,9 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
         check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
+        check_trimming(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
+        let events = events(entries, &transport.controller, &places)?;
         let mut observe = ObserveSettings::default();
         fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
@@ -133,10 +146,20 @@ impl Scenario {
             switch,
             transport,
             workloads,
+            events,
             observe,
             base_dir: None,
             places,
         })
+    }
+
+    /// The events of links of the fabric that the scenario describes.
+    ///
+    /// # Errors
+    /// If they do not fit the fabric, or each other.
+    pub fn link_schedule(&self, topology: &Topology) -> Result<LinkSchedule, ScenarioError> {
+        let delay = self.topology.links.rerouting.delay;
+        event::schedule((&self.events, delay), topology, &self.places)
     }
 
     /// Adds a section of the workload that lists `flows`, which begin by the clock and are numbered after all others.
@@ -284,6 +307,10 @@ impl Scenario {
                 let _ = writeln!(text, "transport.{key} = {value}");
             }
         }
+        for event in &self.events {
+            text += "\n[[event]]\n";
+            write_entries(&mut text, event.written());
+        }
         text
     }
 }
@@ -338,6 +365,26 @@ fn workloads(
         ));
     }
     Ok(workloads)
+}
+
+/// The `[[event]]` sections.
+fn events(
+    entries: &[Entry],
+    controller: &ControllerSettings,
+    places: &Places,
+) -> Result<Vec<EventSettings>, ScenarioError> {
+    let mut events = Vec::new();
+    for (index, own) in each_of(entries, "event")?.into_iter().enumerate() {
+        let mut event = EventSettings::default();
+        fill("an event", &mut event, &own)?;
+        let is_given = |key: &str| own.iter().any(|entry| entry.key == key);
+        let checked = event.check(is_given);
+        checked
+            .and_then(|()| event::check_rates(controller, &event))
+            .map_err(|error| error.or_in(places, "event", index))?;
+        events.push(event);
+    }
+    Ok(events)
 }
 
 /// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.

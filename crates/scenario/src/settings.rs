@@ -49,7 +49,10 @@ impl Scenario {
     pub fn every_setting(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         let mut add = |name: &str, index, kind: Option<Kind>, entries, described| {
-            let count = self.workloads.len();
+            let count = match name {
+                "event" => self.events.len(),
+                _ => self.workloads.len(),
+            };
             let own = section_settings(
                 (self.places(), count),
                 (name, index),
@@ -100,6 +103,10 @@ impl Scenario {
                 described_of(workload),
             );
         }
+        for (index, event) in self.events.iter().enumerate() {
+            let described = super::EventSettings::describe();
+            add("event", index, None, event.written(), described);
+        }
         let observe = super::ObserveSettings::describe();
         add("observe", 0, None, self.observe.entries(), observe);
         settings
@@ -114,9 +121,9 @@ fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
     described
 }
 
-/// Settings of the `index`-th section called `name`, of which there are `workloads` if it is a workload.
+/// Settings of the `index`-th section called `name`, of which there are `count` if there may be several.
 pub(crate) fn section_settings(
-    (places, workloads): (&Places, usize),
+    (places, count): (&Places, usize),
     (name, index): (&str, usize),
     kind: Option<Kind>,
     entries: Vec<(&'static str, Value)>,
@@ -129,7 +136,7 @@ pub(crate) fn section_settings(
         below => format!("{below}.{key}"),
     };
     let given = |key: &str| places.is_given(section, index, &written(key));
-    let section = if section == "workload" && workloads > 1 {
+    let section = if ["workload", "event"].contains(&section) && count > 1 {
         name.replacen(section, &format!("{section}[{index}]"), 1)
     } else {
         name.to_string()

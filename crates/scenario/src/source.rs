@@ -22,12 +22,13 @@ pub struct Entry {
 }
 
 /// Sections of a scenario.
-pub const SECTIONS: [&str; 6] = [
+pub const SECTIONS: [&str; 7] = [
     "topology",
     "switch",
     "transport",
     "injection",
     "workload",
+    "event",
     "observe",
 ];
 
@@ -46,7 +47,7 @@ pub struct Layout {
 
 const SCENARIO: Layout = Layout {
     sections: &SECTIONS,
-    several: &["workload"],
+    several: &["workload", "event"],
     top: &["stop"],
     filled: &[],
 };

@@ -144,7 +144,7 @@ fn write_section(text: &mut String, settings: &[Setting]) {
     text.push('\n');
     let _ = match name {
         "" => Ok(()),
-        "workload" => writeln!(text, "[[workload]]"),
+        "workload" | "event" => writeln!(text, "[[{name}]]"),
         name => writeln!(text, "[{name}]"),
     };
     let most_used = MOST_USED.iter().find(|(known, _)| *known == name);

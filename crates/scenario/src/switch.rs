@@ -50,6 +50,16 @@ impl SwitchSettings {
         }
     }
 
+    /// Sets the defaults that a transport was designed with, as far as this kind of switch has such a thing.
+    pub(crate) fn design_for(&mut self, keys: &[(&'static str, Value)]) {
+        for (key, value) in keys {
+            if self.buffer.is_none() || *key != "trimming" {
+                let result = self.set(key, value);
+                debug_assert!(result.is_ok(), "`{key}`: {result:?}");
+            }
+        }
+    }
+
     /// Kind of the switch.
     pub fn kind(&self) -> SwitchKind {
         match self.buffer {
@@ -68,8 +78,11 @@ impl SwitchSettings {
     pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
         let buffer = self.buffer.iter().flat_map(ParameterSet::entries);
         // Of no account unless links have agents.
-        let usual = |(key, value): &(&str, Value)| {
-            *key == "pfc.agent-drops" && *value == Value::Boolean(true)
+        let trims = self.ports.trimming;
+        let usual = |(key, value): &(&str, Value)| match *key {
+            "pfc.agent-drops" => *value == Value::Boolean(true),
+            // `trimming` itself is always written: its default depends on the transport.
+            key => !trims && ["trim-size", "trim-victim"].contains(&key),
         };
         let entries = self.ports.entries().into_iter().chain(buffer);
         entries.filter(|entry| !usual(entry)).collect()

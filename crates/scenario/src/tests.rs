@@ -288,10 +288,13 @@ fn presets_choose_parts_that_keys_override() {
         ("tmdml", "go-back-n dcqcn single progress"),
         ("dctcp", "go-back-n dctcp single none"),
         ("tcp", "go-back-n reno single none"),
+        ("mltcp", "go-back-n reno single none"),
         ("hpcc", "go-back-n hpcc single none"),
         ("s-perc", "go-back-n s-perc single none"),
         ("1rc", "go-back-n 1rc single none"),
         ("swift", "go-back-n swift single none"),
+        ("timely", "go-back-n timely single none"),
+        ("irn", "selective-repeat constant single none"),
     ] {
         let text = format!("transport.kind = \"{kind}\"\n");
         assert_eq!(parts(&text), format!("{kind} {rest}"));
@@ -305,6 +308,58 @@ fn presets_choose_parts_that_keys_override() {
         panic!("it is go-back-N");
     };
     assert_eq!((own.queue_pairs.get(), own.timeout), (4, Span::from_ms(2)));
+}
+
+/// Growth and base of the factor by phases; defaults and sources as `explain` has them.
+#[test]
+fn a_preset_may_have_settings_for_parts_and_yields_to_the_key() {
+    let described = |text: &str| {
+        let transport = read(text).transport;
+        let parameters = transport.describe();
+        let infos = ["phase-increase", "phase-base"].map(|key| {
+            let mut parameters = parameters.iter();
+            parameters.find(|info| info.key == key).expect("it has it")
+        });
+        let entries = transport.controller.entries();
+        infos.map(|info| {
+            let (_, value) = entries.iter().find(|(key, _)| *key == info.key).unwrap();
+            (value.to_string(), info.default.to_string(), info.source)
+        })
+    };
+    let of = |value: &str, default: &str, source| (value.into(), default.into(), source);
+    let [increase, base] = ["the preset"; 2];
+    for more in ["", "controller = \"dcqcn\"\n"] {
+        let text = format!("[transport]\nkind = \"mltcp\"\n{more}");
+        let expected = [of("1.75", "1.75", increase), of("0.25", "0.25", base)];
+        assert_eq!(described(&text), expected);
+    }
+    let text = "[transport]\nkind = \"mltcp\"\nphase-base = 0.5\n";
+    let expected = [of("1.75", "1.75", increase), of("0.5", "0.25", base)];
+    assert_eq!(described(text), expected);
+    let plain = described("[transport]\nkind = \"tcp\"\n");
+    assert_eq!((&plain[0].0[..], &plain[1].0[..]), ("0.0", "1.0"));
+    let irn = read("transport.kind = \"irn\"\n").transport.entries();
+    let given = |key: &str, value: &str| {
+        let mut entries = irn.iter();
+        entries.any(|entry| entry.0 == key && entry.1.to_string() == value)
+    };
+    assert!(
+        given("recovery", "\"irn\"") && given("rto-low", "\"100us\"") && given("rto", "\"320us\"")
+    );
+    // A controller without phases has none of the keys.
+    let text = "[transport]\nkind = \"mltcp\"\ncontroller = \"dctcp\"\n";
+    assert_eq!(read(&read(text).resolved()), read(text));
+}
+
+#[test]
+fn a_short_timeout_is_that_of_a_flow() {
+    let text = "[transport]\nkind = \"irn\"\nrto-per-packet = true\n";
+    let error = read_with(text, &[]).unwrap_err().to_string();
+    assert!(
+        error.contains("with `rto-per-packet` each packet has its own"),
+        "{error}"
+    );
+    assert!(error.contains("s.toml:3"), "{error}");
 }
 
 #[test]
@@ -378,16 +433,23 @@ fn the_defaults_of_strack() {
     quick-adapt-fraction = 8.0 (STrack Algorithm 4 line 11 (Q18))
     reference-rate = "100Gbps" (STrack Table 1, bdp_sf)
     reference-rtt = "12us" (STrack Table 1, bdp_sf and delay_sf (Q1))
-    phase-increase = 0.0 (off; HotNets '22 §4 has R_AI x (1 + sent / communication phase))
+    phase-increase = 0.0 (off; HotNets '22 §4 has R_AI x (1 + sent / communication phase), MLTCP 1.75)
+    phase-base = 1.0 (HotNets '22 §4; MLTCP has 0.25)
     ack-bytes = "auto" (STrack §3.3.1, condition 1 (Q14))
+    ack-in-order = true (STrack §3.3.1; UEC reference simulator: false (U14))
     ack-on-ecn = false (not in STrack; the UEC reference simulator does it (Q14))
     bitmap = "auto" (STrack §3.3.1: 256 bits in four segments)
+    recovery = "strack" (STrack §3.3.2; UEC reference simulator: sleek without trimming, none with it)
     ooo-min = 5 (STrack §3.3.2: say 5)
     ooo-factor = 1.0 (STrack §3.3.2: the window's worth of packets (Q20))
     probe-after = 3.0 (STrack §3.3.2 and Algorithm 1 line 9)
     probe-rtt-limit = 2.0 (STrack Algorithm 1 line 10 (Q6))
     probe-class = "data" (decision: not in STrack, measured with its Figure 20)
     rto = "250us" (STrack §3.3.2: hundreds of microseconds)
+    rto-low = "auto" (STrack has one timeout; IRN §3.1: RTO_low 100 us)
+    rto-low-packets = 3 (IRN §3.1: N = 3)
+    rto-rtts = 0.0 (UEC reference simulator: six times a full queue, which is one with trimming (U27))
+    rto-per-packet = false (UEC reference simulator: true (U27))
     strict-window = false (STrack §3.3.2 and §4.2 (Q11))
     control-first = true (not in STrack; the UEC reference simulator does it)
     linger = "auto" (several lost acknowledgements in a row)
@@ -402,6 +464,9 @@ fn the_defaults_of_strack() {
     routing = "ecmp" (STrack §2.1: ECMP)
     control-priority = true (decision: acknowledgements and probes in a strict-priority queue)
     strict-priority = false (decision: one priority, as in all papers but HotNets '22 §4)
+    trimming = false (decision: off, as in STrack; UEC reference simulator: on)
+    trim-size = "64B" (UEC reference simulator: 64 B)
+    trim-victim = "random" (UEC reference simulator: either, with a chance of a half (U15))
     telemetry = "exact" (decision: what HPCC would do with exact figures)
     "#);
 }

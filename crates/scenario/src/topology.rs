@@ -7,19 +7,18 @@ use super::limits::{check_hosts, check_links, check_size, leaf_size};
 use super::pods::Pods;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
-use crate::link_names::LinkNames;
+use crate::link_names::{LinkNames, link_advice};
 use crate::nics::NicChoice;
 use crate::section::Section;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, LinkId, Tier, Topology, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    Cable, CoreWiring, FatTree, Tier, Topology, dumbbell, fat_tree, leaf_spine, single_switch,
 };
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
 use clearway_input::InputKind;
-use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
+use clearway_units::{ParameterInfo, ParameterSet, Rare, Rate, SetError, Span, Time, Value};
 use std::path::{Path, PathBuf};
 
 clearway_units::parameters! {
@@ -100,6 +99,19 @@ clearway_units::parameters! {
         pub failing_leaves: u32 = 0, "failed-uplinks.leaves", "STrack §4.2: 16";
         /// Uplinks that each of these leaves loses.
         pub failed_uplinks: u32 = 0, "failed-uplinks.per-leaf", "STrack §4.2: 4 or 16";
+        with {
+            /// How fast routing reacts to events.
+            pub rerouting: Rare<Rerouting>,
+        }
+    }
+}
+
+clearway_units::parameters! {
+    /// Reaction of routing to events of links.
+    pub struct Rerouting {
+        /// Time from an event of a link that goes down or comes back until all switches avoid it or use it again. Until then packets are
+        /// sent to a link that is down, and lost.
+        pub delay: Span = Span::from_ms(10), "reroute-delay", "decision: a lost carrier, an update through BGP and the writing of tables take milliseconds each";
     }
 }
 
@@ -507,20 +519,9 @@ fn apply_exception(
             "name a link, for instance \"leaf0-spine2 down\"",
         )
     })?;
-    let named = links.named(name);
-    let mut cables: Vec<usize> = named.iter().map(|link| link.cable()).collect();
-    // A cable between two switches of one name would have the same name both ways.
-    cables.dedup();
+    let cables = links.cables(name);
     if cables.is_empty() {
-        let all =
-            (0..topology.cables.len()).map(|cable| topology.link_name(LinkId::from_end(cable, 0)));
-        let all: Vec<String> = all.collect();
-        let near = clearway_units::nearest(name, all.iter().map(String::as_str))
-            .or(all.last().map(String::as_str));
-        let fix = format!(
-            "links are named after their ends, for instance `{}`",
-            near.unwrap_or("host0-leaf0")
-        );
+        let fix = link_advice(topology, name);
         return Err(fault(format!("no link `{name}`"), &fix));
     }
     let mut changed = false;

@@ -5,12 +5,14 @@ use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
 use clearway_transport::cc::{
-    ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts,
+    ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts, Timely,
 };
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
-use clearway_units::{Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{
+    Bytes, Parameter, ParameterInfo, ParameterSet, RelativeSize, SetError, Span, Value,
+};
 
 clearway_units::parameters! {
     /// The parts of a transport. Chosen before everything else, because they decide which other keys exist.
@@ -60,92 +62,184 @@ struct Preset {
     feedback: &'static str,
     /// Payload of a full packet in bytes, where the transport has its own default.
     payload: Option<u64>,
+    /// Keys of the parts whose defaults are others here. Those that another part does not have are left out.
+    keys: fn() -> Keys,
+    /// Keys of switches that the transport was designed with.
+    switch: fn() -> Keys,
 }
 
+/// Keys with their values.
+type Keys = Vec<(&'static str, Value)>;
+
+/// A transport that changes no keys of its parts: what those below have in common.
+const PLAIN: Preset = Preset {
+    name: "",
+    summary: "",
+    reliability: "go-back-n",
+    controller: "dcqcn",
+    spray: "single",
+    feedback: "none",
+    payload: None,
+    keys: Vec::new,
+    switch: Vec::new,
+};
+
 /// The transports; the first is the default.
-const PRESETS: [Preset; 9] = [
+const PRESETS: [Preset; 14] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
         reliability: "selective-repeat",
         controller: "strack",
         spray: "adaptive",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
     },
     Preset {
         name: "rocev2",
         summary: "RoCEv2: go-back-N, DCQCN with notifications, one path for each queue pair",
-        reliability: "go-back-n",
-        controller: "dcqcn",
-        spray: "single",
         feedback: "interval",
-        payload: None,
+        ..PLAIN
     },
     Preset {
         name: "tmdml",
         summary: "TMDML-NIC: RoCEv2 whose receivers spare flows that fall behind, packets of 1000 B",
-        reliability: "go-back-n",
-        controller: "dcqcn",
-        spray: "single",
         feedback: "progress",
         payload: Some(1000),
+        ..PLAIN
     },
     Preset {
         name: "dctcp",
         summary: "DCTCP: go-back-N, a window that follows the share of marks, one path",
-        reliability: "go-back-n",
         controller: "dctcp",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
     },
     Preset {
         name: "tcp",
         summary: "TCP Reno with ECN: go-back-N, a window halved by marks, one path",
-        reliability: "go-back-n",
         controller: "reno",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
+    },
+    Preset {
+        name: "mltcp",
+        summary: "MLTCP: TCP whose window grows faster the further an iteration of a training job has come",
+        controller: "reno",
+        keys: || {
+            vec![
+                ("phase-increase", Value::Float(1.75)),
+                ("phase-base", Value::Float(0.25)),
+            ]
+        },
+        ..PLAIN
     },
     Preset {
         name: "hpcc",
         summary: "HPCC: go-back-N, rate and window by the telemetry of switches, one path",
-        reliability: "go-back-n",
         controller: "hpcc",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
     },
     Preset {
         name: "swift",
         summary: "Swift: go-back-N, a window that follows the round-trip time, one path",
-        reliability: "go-back-n",
         controller: "swift",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
+    },
+    // As the paper runs it: over RDMA that relies on pause frames. Marks and notifications are not heard.
+    Preset {
+        name: "timely",
+        summary: "TIMELY: go-back-N, a rate that follows the gradient of the round-trip time, one path",
+        controller: "timely",
+        ..PLAIN
+    },
+    Preset {
+        name: "irn",
+        summary: "IRN: selective repeat without pause frames, a window of one bandwidth-delay product, one path",
+        reliability: "selective-repeat",
+        controller: "constant",
+        keys: || {
+            vec![
+                ("recovery", Value::Text("irn".into())),
+                ("rto", Span::from_us(320).to_value()),
+                ("rto-low", Span::from_us(100).to_value()),
+            ]
+        },
+        ..PLAIN
     },
     Preset {
         name: "s-perc",
         summary: "s-PERC: max-min fair rates that links allocate by control packets, go-back-N, one path",
-        reliability: "go-back-n",
         controller: "s-perc",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
     },
     Preset {
         name: "1rc",
         summary: "1RC: s-PERC whose flows send in their first round trip what links let through",
-        reliability: "go-back-n",
         controller: "1rc",
-        spray: "single",
-        feedback: "none",
-        payload: None,
+        ..PLAIN
+    },
+    Preset {
+        name: "uet",
+        summary: "Ultra Ethernet: NSCC, packet trimming with NACKs, acknowledgements for 16 KiB",
+        reliability: "selective-repeat",
+        controller: "nscc",
+        spray: "mixed",
+        keys: || {
+            let mut keys = uet();
+            keys.extend([
+                ("recovery", Value::Text("none".into())),
+                ("rto-rtts", Value::Float(6.0)),
+            ]);
+            keys
+        },
+        switch: || {
+            let mut keys = vec![
+                ("trimming", Value::Boolean(true)),
+                ("queue", RelativeSize::percent_of_bdp(100).to_value()),
+            ];
+            keys.extend(uet_marks());
+            keys
+        },
+        ..PLAIN
+    },
+    Preset {
+        name: "uet-no-trim",
+        summary: "Ultra Ethernet without trimming: NSCC with a target of a round trip, losses found by SLEEK",
+        reliability: "selective-repeat",
+        controller: "nscc",
+        spray: "mixed",
+        keys: || {
+            let mut keys = uet();
+            keys.extend([
+                ("recovery", Value::Text("sleek".into())),
+                ("rto-rtts", Value::Float(30.0)),
+                ("target-rtts", Value::Float(1.0)),
+                ("quick-adapt-delay", Value::Float(4.0)),
+            ]);
+            keys
+        },
+        switch: uet_marks,
+        ..PLAIN
     },
 ];
+
+/// Reliability of Ultra Ethernet (UEC reference simulator; the timeout is 15 us and six times the time of a full queue, U27).
+fn uet() -> Keys {
+    vec![
+        ("ack-in-order", Value::Boolean(false)),
+        ("ack-bytes", Bytes::new(16_384).to_value()),
+        ("ack-on-ecn", Value::Boolean(true)),
+        ("strict-window", Value::Boolean(true)),
+        ("rto-per-packet", Value::Boolean(true)),
+        ("rto", Span::from_us(15).to_value()),
+    ]
+}
+
+/// Marks of Ultra Ethernet's switches (UEC reference simulator).
+fn uet_marks() -> Keys {
+    vec![
+        ("ecn.kmin", RelativeSize::percent_of_bdp(20).to_value()),
+        ("ecn.kmax", RelativeSize::percent_of_bdp(80).to_value()),
+    ]
+}
 
 /// The keys that choose parts.
 const PARTS: [&str; 5] = ["kind", "reliability", "controller", "spray", "feedback"];
@@ -162,6 +256,17 @@ impl Preset {
             "controller" => self.controller,
             "spray" => self.spray,
             _ => self.feedback,
+        }
+    }
+
+    /// Sets what the preset has otherwise than its parts.
+    fn apply(&self, settings: &mut TransportSettings) {
+        for (key, value) in (self.keys)() {
+            match settings.set(key, &value) {
+                // A part that the user has chosen instead.
+                Ok(()) | Err(SetError::UnknownKey) => {}
+                Err(error) => unreachable!("`{key}` of the preset {}: {error:?}", self.name),
+            }
         }
     }
 
@@ -226,7 +331,7 @@ impl TransportSettings {
         let controllers = names(registry.controllers());
         let selectors = names(registry.selectors());
         let rules = names(registry.feedback_rules());
-        let settings = Self {
+        let mut settings = Self {
             kind: preset.name,
             packets: preset.packets(),
             reliability: part(entries, "reliability", preset, &schemes, Reliability::named)?,
@@ -241,6 +346,7 @@ impl TransportSettings {
             })?,
             scope: ScopeParameters::default(),
         };
+        preset.apply(&mut settings);
         let rest = entries
             .iter()
             .copied()
@@ -251,7 +357,7 @@ impl TransportSettings {
     /// A transport as its preset has it; `None` if there is none of this name.
     pub(crate) fn preset(registry: &Registry, name: &str) -> Option<Self> {
         let preset = Preset::named(name)?;
-        Some(Self {
+        let mut settings = Self {
             kind: preset.name,
             packets: preset.packets(),
             reliability: Reliability::named(preset.reliability)?,
@@ -259,7 +365,21 @@ impl TransportSettings {
             selector: registry.selector(preset.spray)?,
             feedback: registry.feedback_rule(preset.feedback)?,
             scope: ScopeParameters::default(),
-        })
+        };
+        preset.apply(&mut settings);
+        Some(settings)
+    }
+
+    /// Keys of switches, with values, that the transport of these entries was designed with: defaults where it is simulated.
+    ///
+    /// # Errors
+    /// If there is no such transport.
+    pub(crate) fn switch_keys(
+        entries: &[&Entry],
+    ) -> Result<Vec<(&'static str, Value)>, ScenarioError> {
+        let kinds = PRESETS.map(|preset| preset.name);
+        let preset = part(entries, "kind", &PRESETS[0], &kinds, Preset::named)?;
+        Ok((preset.switch)())
     }
 
     /// In a few words, for errors about its keys.
@@ -342,6 +462,16 @@ impl TransportSettings {
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
         parameters.extend(self.feedback.describe());
+        for (key, value) in Preset::named(self.kind).map_or_else(Vec::new, |preset| (preset.keys)())
+        {
+            let own = parameters
+                .iter_mut()
+                .filter(|parameter| parameter.key == key);
+            own.for_each(|parameter| {
+                parameter.default = value.clone();
+                parameter.source = "the preset";
+            });
+        }
         parameters
     }
 
@@ -365,7 +495,7 @@ impl TransportSettings {
     /// without loss.
     pub fn expects_no_loss(&self) -> bool {
         let is_go_back_n = matches!(self.reliability, Reliability::GoBackN(_));
-        is_go_back_n && [Dcqcn::NAME, Hpcc::NAME].contains(&self.controller.name())
+        is_go_back_n && [Dcqcn::NAME, Hpcc::NAME, Timely::NAME].contains(&self.controller.name())
     }
 
     /// Name and summary of each transport.

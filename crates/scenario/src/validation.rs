@@ -77,24 +77,27 @@ fn allocates(scenario: &Scenario, network: &NetworkFacts) -> bool {
 
 /// Timers against the network's round trip, and what control packets have to hold against its paths.
 pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
-    let (timeout, multiples) = match &scenario.transport.reliability {
+    let (timeouts, multiples) = match &scenario.transport.reliability {
         Reliability::SelectiveRepeat(own) => (
-            own.timeout,
+            [Some(own.timeout_on(network)), own.timeout_low],
             vec![
                 ("probe-after", own.probe_after),
                 ("probe-rtt-limit", own.probe_rtt_limit),
             ],
         ),
-        Reliability::GoBackN(own) => (own.timeout, Vec::new()),
+        Reliability::GoBackN(own) => ([Some(own.timeout), None], Vec::new()),
     };
-    if timeout < network.base_rtt {
+    for (key, timeout) in ["rto", "rto-low"].into_iter().zip(timeouts) {
+        let Some(timeout) = timeout.filter(|timeout| *timeout < network.base_rtt) else {
+            continue;
+        };
         return Err(ScenarioError::about(
-            &["rto", "payload"],
+            &[key, "payload"],
             format!(
-                "`transport.rto` = {} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
-                timeout, network.base_rtt
+                "`transport.{key}` = {timeout} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
+                network.base_rtt
             ),
-            "set `transport.rto` to several round trips",
+            format!("set `transport.{key}` to several round trips"),
         ));
     }
     let switches = network.path.switches as usize;

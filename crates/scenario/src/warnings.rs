@@ -8,6 +8,7 @@ use clearway_transport::cc::{
     CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
 };
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
+use clearway_transport::selective_repeat::Recovery;
 use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
 
@@ -25,6 +26,7 @@ pub fn warnings_of(
         unreachable_target(transport, network),
         everything_again(transport, network),
         losses(scenario),
+        unseen_losses(scenario),
         narrow_window(transport, network),
         empty_file(scenario),
     ];
@@ -102,6 +104,17 @@ fn losses(scenario: &Scenario) -> Option<String> {
     })
 }
 
+/// Transports that leave losses to trimming, over switches that do not trim.
+fn unseen_losses(scenario: &Scenario) -> Option<String> {
+    let Reliability::SelectiveRepeat(settings) = &scenario.transport.reliability else {
+        return None;
+    };
+    let drops = scenario.switch.buffer.is_none() && !scenario.switch.ports.trimming;
+    (settings.recovery == Recovery::None && drops).then(|| {
+        "`transport.recovery` = \"none\" leaves losses to negative acknowledgements, and with `switch.trimming` = false nothing sends any: each loss waits for a timeout; set `transport.kind` to \"uet-no-trim\", or `switch.trimming` to true".into()
+    })
+}
+
 /// A largest window that is less than a path holds.
 fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
     let (key, window) = match &transport.controller {
@@ -109,6 +122,7 @@ fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Optio
         ControllerSettings::Reno(own) => ("max-window", Some(own.max_window)),
         ControllerSettings::Dctcp(own) => ("max-window", Some(own.max_window)),
         ControllerSettings::Swift(own) => ("max-window", own.max_window),
+        ControllerSettings::Smartt(own) => ("max-window", Some(own.max_window)),
         ControllerSettings::Constant(own) => ("window", Some(own.window)),
         _ => return None,
     };

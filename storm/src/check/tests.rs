@@ -30,6 +30,7 @@ fn record() -> RunRecord {
         over: Some(Time::from_us(9)),
     };
     RunRecord {
+        link_events: Vec::new(),
         version: "1".into(),
         revision: "2".into(),
         scenario: ScenarioIdentity {

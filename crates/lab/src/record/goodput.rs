@@ -88,7 +88,7 @@ impl Observer for GoodputRecorder {
         let Header::Data { psn, payload, .. } = packet.header else {
             return;
         };
-        if node.0 != packet.dst.0 || packet.flow.0 >= self.flows {
+        if node.0 != packet.dst.0 || packet.flow.0 >= self.flows || !packet.can_be_trimmed() {
             return;
         }
         let flow = self

@@ -3,7 +3,7 @@
 use super::Merge;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::NodeId;
-use clearway_transport::{Header, Packet};
+use clearway_transport::Packet;
 use clearway_units::{FlowId, Span, Time};
 
 /// Records for each flow the largest time that any of its data packets took, from the instant at which its sender put it on the wire
@@ -21,7 +21,7 @@ impl PacketLatencyRecorder {
 impl Observer for PacketLatencyRecorder {
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
-        if node.0 != packet.dst.0 || !matches!(packet.header, Header::Data { .. }) {
+        if node.0 != packet.dst.0 || !packet.can_be_trimmed() {
             return;
         }
         let flow = packet.flow.index();

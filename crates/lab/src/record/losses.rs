@@ -45,10 +45,10 @@ impl EventCounts {
     }
 }
 
-/// Records drops by full queues, packets with bit errors, and marks, on all links together.
+/// Records drops in front of links or on those that are down, packets with bit errors, and marks, on all links together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossRecorder {
-    /// Packets that found a queue full.
+    /// Packets that found a queue full, a link down, or no way to their destination.
     pub drops: EventCounts,
     /// Packets with bit errors.
     pub corrupted: EventCounts,
@@ -71,9 +71,11 @@ impl LossRecorder {
 impl Observer for LossRecorder {
     fn on_drop(&mut self, now: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
-            DropCause::QueueFull | DropCause::HeadroomFull | DropCause::Agent => {
-                self.drops.add(now);
-            }
+            DropCause::QueueFull
+            | DropCause::HeadroomFull
+            | DropCause::Agent
+            | DropCause::LinkDown
+            | DropCause::NoRoute => self.drops.add(now),
             DropCause::BitError => self.corrupted.add(now),
         }
     }

@@ -5,7 +5,7 @@ use crate::record::Merge;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{ClassSet, Endpoint, Event, Header, Packet, SendLimit};
+use clearway_transport::{ClassSet, DataFlags, Endpoint, Event, Header, Packet, SendLimit};
 use clearway_units::{FlowId, HostId, Time, WireClock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ impl PacketId {
     fn of(packet: &Packet) -> Option<Self> {
         let is_answer = match packet.header {
             Header::Data { .. } | Header::Probe { .. } => false,
-            Header::Sack { .. } | Header::Ack { .. } => true,
+            Header::Sack { .. } | Header::Ack { .. } | Header::Nack { .. } => true,
             Header::Notification | Header::RateControl { .. } => return None,
         };
         Some(Self {
@@ -173,11 +173,7 @@ impl FollowRecorder {
         let flow = packet.flow;
         let transmissions = self.transmissions.entry(link).or_default();
         transmissions.push(Transmission { start, end, flow });
-        if let Header::Data {
-            psn,
-            retransmission,
-            ..
-        } = packet.header
+        if let Header::Data { psn, flags, .. } = packet.header
             && self.plan.flows.contains(&flow)
         {
             let queue_pair = (flow, packet.queue_pair);
@@ -185,7 +181,7 @@ impl FollowRecorder {
                 start,
                 end,
                 psn,
-                again: retransmission,
+                again: flags.contains(DataFlags::RETRANSMISSION),
             });
         }
     }

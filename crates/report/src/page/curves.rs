@@ -2,12 +2,12 @@
 
 use super::document::Document;
 use super::html::paragraph;
-use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
+use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Rule, Series, Shape, Unit};
 use super::words;
 use crate::comparison::Course;
 use crate::jobs::evenly;
 use crate::observed::{Curve, Metric, Observed, Subject};
-use crate::record::{FlowTimes, RunRecord};
+use crate::record::{FlowTimes, LinkEventRow, RunRecord};
 use clearway_results::Merge;
 use clearway_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -333,6 +333,28 @@ const RUN: [View; 6] = [
     },
 ];
 
+/// So many events of links are drawn, and so many of them with their words: more would cover the curves.
+const MOST_EVENTS: usize = 64;
+const MOST_WORDS: usize = 6;
+
+/// Lines at the events of links during the run, those of an instant as one.
+fn event_rules(record: &RunRecord) -> Vec<Rule> {
+    let end = Time::ZERO + record.simulated;
+    let events = record.link_events.iter().filter(|event| event.at <= end);
+    let events: Vec<&LinkEventRow> = events.collect();
+    let instants = events.chunk_by(|a, b| a.at == b.at).take(MOST_EVENTS);
+    let rules = instants.enumerate().map(|(place, events)| Rule {
+        x: events[0].at.as_us(),
+        label: match events {
+            _ if place >= MOST_WORDS => String::new(),
+            [event] => event.words.clone(),
+            [first, rest @ ..] => format!("{}, {} more", first.words, rest.len()),
+            [] => String::new(),
+        },
+    });
+    rules.collect()
+}
+
 /// The sections on what was watched over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
     let instants = Instants::of(&observed.times, record.simulated);
@@ -343,6 +365,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         return;
     }
     let chosen = Chosen::new(observed, &record.flow_times());
+    let rules = event_rules(record);
     let groups: [(&str, &str, &[View]); 4] = [
         ("network", "The network over time", &RUN),
         ("queues", "Queues and links over time", &LINKS),
@@ -367,7 +390,10 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         let mut said = Vec::new();
         for part in parts {
             match part {
-                Part::Plot(plot) => plots.push(*plot),
+                Part::Plot(plot) => plots.push(Plot {
+                    rules: rules.clone(),
+                    ..*plot
+                }),
                 Part::Sentence(sentence) => said.push(sentence),
             }
         }
@@ -620,6 +646,33 @@ mod tests {
         values[..2].copy_from_slice(&[4.0, 8.0]);
         assert_eq!(instants.join(Merge::Mean, &values)[0], 7.0);
         assert_eq!(instants.join(Merge::Sum, &values)[0], 6.0);
+    }
+
+    #[test]
+    fn events_of_links_are_lines_within_the_run() {
+        let event = |us, words: &str| LinkEventRow {
+            at: Time::from_us(us),
+            words: words.into(),
+        };
+        let mut record = crate::sample::run();
+        record.simulated = Span::from_us(100);
+        record.link_events = vec![
+            event(20, "a-b down"),
+            event(20, "c-d down"),
+            event(100, "a-b up"),
+        ];
+        record.link_events.push(event(101, "c-d up"));
+        let rules = event_rules(&record);
+        let told: Vec<(f64, &str)> = rules
+            .iter()
+            .map(|rule| (rule.x, rule.label.as_str()))
+            .collect();
+        assert_eq!(told, [(20.0, "a-b down, 1 more"), (100.0, "a-b up")]);
+        record.link_events = (0..100).map(|us| event(us, "a-b down")).collect();
+        let rules = event_rules(&record);
+        assert_eq!(rules.len(), MOST_EVENTS);
+        let words = rules.iter().filter(|rule| !rule.label.is_empty());
+        assert_eq!(words.count(), MOST_WORDS);
     }
 
     #[test]

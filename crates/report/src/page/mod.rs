@@ -188,8 +188,16 @@ fn packet_tiles(summary: &Summary) -> Vec<Figure> {
         let sent = words::count(packets.data_sent);
         ("Data packets", sent, format!("{acks} acknowledgements"))
     };
+    let lost = match packets.trimmed {
+        0 => tile("Drops", packets.dropped),
+        trimmed => {
+            let (name, count, under) = tile("Trimmed", trimmed);
+            let drops = words::counted(packets.dropped as usize, "drop", "drops");
+            (name, count, format!("{under}; {drops}"))
+        }
+    };
     vec![
-        tile("Drops", packets.dropped),
+        lost,
         tile("Marks", packets.marked),
         tile("Retransmissions", packets.retransmitted),
         last,

@@ -27,6 +27,7 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Obser
             packets: 3,
             marks: place % 7,
             drops: u64::from(place % 50 == 3),
+            trims: 0,
             pauses: place % 3,
             paused: Span::from_us(place % 5),
             peak_queue: place * 37 % 4001,

@@ -90,6 +90,8 @@ fn the_document_of_a_complete_run() {
         "dropped": 1,
         "headroom_drops": 0,
         "agent_drops": 0,
+        "link_down_drops": 0,
+        "no_route_drops": 0,
         "marked": 28,
         "acks": 981,
         "probes": 8,

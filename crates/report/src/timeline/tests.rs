@@ -244,6 +244,7 @@ fn link(name: &str, from: u32, to: u32) -> LinkRow {
         packets: 0,
         marks: 0,
         drops: 0,
+        trims: 0,
         pauses: 0,
         paused: Span::ZERO,
         peak_queue: 0,

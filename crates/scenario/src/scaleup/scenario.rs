@@ -364,6 +364,13 @@ fn refuse_what_has_no_meaning(entries: &[Entry]) -> Result<(), ScenarioError> {
                 "choose an injection control in `[injection]`; `clearway list injection` names them",
             ));
         }
+        if entry.section == "event" {
+            return Err(ScenarioError::at(
+                &entry.place,
+                "`[[event]]` is about links of packet fabrics, and a scale-up fabric has no events",
+                "leave the section out",
+            ));
+        }
         if !has_meaning(&entry.section, &entry.key) {
             return Err(ScenarioError::at(
                 &entry.place,

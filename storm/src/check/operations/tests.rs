@@ -49,6 +49,7 @@ fn record() -> RunRecord {
         ],
     };
     RunRecord {
+        link_events: Vec::new(),
         version: "1".into(),
         revision: "2".into(),
         scenario: ScenarioIdentity {

@@ -1,0 +1,288 @@
+//! The `[[event]]` sections: what happens to links while a run goes on.
+
+use crate::error::ScenarioError;
+use crate::limits::{LONGEST, RATES, check_reroutes};
+use crate::link_names::{LinkNames, link_advice};
+use crate::places::Places;
+use crate::section::Section;
+use clearway_fabric::topology::Topology;
+use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
+use clearway_transport::cc::ControllerSettings;
+use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
+use std::collections::BTreeMap;
+use std::num::NonZero;
+
+/// So many events may happen in a run, each repetition counted.
+const MOST_EVENTS: u64 = 10_000;
+
+clearway_units::choices! {
+    /// State of a link.
+    pub enum LinkState {
+        /// Nothing crosses it.
+        Down = "down",
+        /// It works.
+        Up = "up",
+    }
+}
+
+clearway_units::parameters! {
+    /// An event of a link.
+    pub struct EventSettings {
+        /// Time of the event, from the start of the simulation.
+        pub at: Time = Time::ZERO, "at", "the user";
+        /// The link by its name, such as "leaf0-spine3"; both of its directions change. Parallel links share a name, and the event.
+        pub link: String = String::new(), "link", "the user";
+        /// State of the link from then on: while it is "down", packets on it and in front of it are lost, and switches avoid it when
+        /// `topology.reroute-delay` has passed; "auto" leaves it as it is.
+        pub state: Option<LinkState> = None, "state", "the user";
+        /// Rate of the link from then on; "auto" leaves it as it is.
+        pub rate: Option<Rate> = None, "rate", "the user";
+        /// Probability from then on that a packet is lost on the link, of which no routing knows (a gray failure); "auto" leaves it as
+        /// it is.
+        pub packet_loss: Option<f64> = None, "packet-loss", "the user";
+        /// Interval after which the event happens again; "auto" if it does not.
+        pub every: Option<Span> = None, "every", "the user";
+        /// Number of times that it happens in all.
+        pub times: NonZero<u32> = NonZero::<u32>::MIN, "times", "the user";
+    }
+}
+
+impl Section for EventSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        ParameterSet::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        Self::describe()
+    }
+}
+
+impl EventSettings {
+    /// Keys with their values: time, link, and what the event says.
+    pub(crate) fn written(&self) -> Vec<(&'static str, Value)> {
+        let silent = Self::default().entries();
+        let is_said = |entry: &(&str, Value)| {
+            ["at", "link"].contains(&entry.0) || silent.iter().all(|silent| silent != entry)
+        };
+        self.entries().into_iter().filter(is_said).collect()
+    }
+
+    /// Changes of the link.
+    pub fn changes(&self) -> impl Iterator<Item = LinkChange> {
+        let state = self.state.map(|state| match state {
+            LinkState::Down => LinkChange::Down,
+            LinkState::Up => LinkChange::Up,
+        });
+        let rate = self.rate.map(LinkChange::Rate);
+        let loss = self.packet_loss.map(LinkChange::PacketLoss);
+        [state, rate, loss].into_iter().flatten()
+    }
+
+    /// Times of the event.
+    pub fn instants(&self) -> impl Iterator<Item = Time> {
+        let every = self.every.unwrap_or(Span::ZERO);
+        (0..u64::from(self.times.get())).map(move |number| self.at + every * number)
+    }
+
+    /// Checks what can be checked without the fabric. `is_given` says which keys there are.
+    pub(crate) fn check(&self, is_given: impl Fn(&str) -> bool) -> Result<(), ScenarioError> {
+        if let Some(key) = ["at", "link"].into_iter().find(|key| !is_given(key)) {
+            let fix = "give each event its time and its link, such as `at = \"100us\"` and `link = \"leaf0-spine3\"`";
+            return fault(&[], format!("an `[[event]]` without `{key}`"), fix);
+        }
+        if self.changes().next().is_none() {
+            return fault(
+                &["link"],
+                "an `[[event]]` that changes nothing".into(),
+                "give it `state = \"down\"`, `state = \"up\"`, `rate = \"100Gbps\"` or `packet-loss = 0.01`",
+            );
+        }
+        if let Some(rate) = self.rate.filter(|rate| *rate < RATES.0 || *rate > RATES.1) {
+            let fix = format!("use {} to {}, or `state = \"down\"`", RATES.0, RATES.1);
+            return fault(&["rate"], format!("`event.rate` cannot be {rate}"), &fix);
+        }
+        if let Some(loss) = self.packet_loss.filter(|loss| *loss > 1.0) {
+            return fault(
+                &["packet-loss"],
+                format!("`event.packet-loss` cannot be {loss}"),
+                "use a probability from 0 to 1",
+            );
+        }
+        self.check_times()
+    }
+
+    /// Checks how often the event happens, and how late.
+    fn check_times(&self) -> Result<(), ScenarioError> {
+        match (self.every, self.times.get()) {
+            (Some(every), _) if every.is_zero() => {
+                return fault(
+                    &["every"],
+                    "`event.every` of no time".into(),
+                    "give it a time such as \"1ms\"",
+                );
+            }
+            (Some(_), 1) => {
+                let message = "`event.every` without `times`: the event would not happen again";
+                return fault(
+                    &["every"],
+                    message.into(),
+                    "say how often, as in `times = 5`",
+                );
+            }
+            (None, 2..) => {
+                let message = format!("`event.times` = {} without `every`", self.times);
+                return fault(
+                    &["times"],
+                    message,
+                    "say after what time, as in `every = \"1ms\"`",
+                );
+            }
+            _ => {}
+        }
+        let every = self.every.unwrap_or(Span::ZERO).as_ps();
+        let lasts = every.checked_mul(self.times.get().into());
+        let end = lasts.and_then(|lasts| lasts.checked_add(self.at.as_ps()));
+        if end.is_none_or(|end| end > LONGEST.as_ps()) {
+            return fault(
+                &["at", "every", "times"],
+                "an `[[event]]` happens too late".into(),
+                &format!("let all of it happen within {LONGEST} (30 days)"),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn fault(keys: &[&'static str], message: String, fix: &str) -> Result<(), ScenarioError> {
+    Err(ScenarioError::about(keys, message, fix))
+}
+
+/// The events of all sections on the links of a fabric.
+///
+/// # Errors
+/// If there is no such link, if it is down for good, if two events contradict each other, or if routes would change too often.
+pub(crate) fn schedule(
+    (events, reroute_delay): (&[EventSettings], Span),
+    topology: &Topology,
+    places: &Places,
+) -> Result<LinkSchedule, ScenarioError> {
+    if events.is_empty() {
+        return Ok(LinkSchedule::default());
+    }
+    let links = LinkNames::of(topology, events.iter().map(|event| event.link.as_str()));
+    let all: u64 = events
+        .iter()
+        .map(|event| u64::from(event.times.get()))
+        .sum();
+    if all > MOST_EVENTS {
+        return Err(ScenarioError::about(
+            &["times"],
+            format!("{all} events of links"),
+            format!("let at most {MOST_EVENTS} happen, each repetition counted"),
+        )
+        .or_in(places, "event", 0));
+    }
+    let mut said = BTreeMap::new();
+    let mut scheduled = Vec::new();
+    for (section, event) in events.iter().enumerate() {
+        let placed = |error: ScenarioError| error.or_in(places, "event", section);
+        for cable in cables(event, &links, topology).map_err(placed)? {
+            for at in event.instants() {
+                for change in event.changes() {
+                    scheduled.push(LinkEvent { at, cable, change });
+                    let other = said.insert(Aspect::of(at, cable, change), change);
+                    if other.is_some_and(|other| other != change) {
+                        return Err(placed(contradiction(event, at)));
+                    }
+                }
+            }
+        }
+    }
+    let schedule = LinkSchedule::new(scheduled, reroute_delay);
+    check_reroutes(topology, &schedule).map_err(|error| error.or_in(places, "event", 0))?;
+    Ok(schedule)
+}
+
+/// Part of a link's state at an instant, of which one event says what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Aspect(Time, usize, u8);
+
+impl Aspect {
+    fn of(at: Time, cable: usize, change: LinkChange) -> Self {
+        let part = match change {
+            LinkChange::Down | LinkChange::Up => 0,
+            LinkChange::Rate(_) => 1,
+            LinkChange::PacketLoss(_) => 2,
+        };
+        Self(at, cable, part)
+    }
+}
+
+fn contradiction(event: &EventSettings, at: Time) -> ScenarioError {
+    ScenarioError::about(
+        &["at", "link"],
+        format!(
+            "another event says otherwise of `{}` at the same time, {at}",
+            event.link
+        ),
+        "let one of them happen at another time, or remove it",
+    )
+}
+
+/// The cables that an event is about.
+fn cables(
+    event: &EventSettings,
+    links: &LinkNames<'_>,
+    topology: &Topology,
+) -> Result<Vec<usize>, ScenarioError> {
+    let name = &event.link;
+    let fault = |message: String, fix: &str| {
+        Err(ScenarioError::about(
+            &["link"],
+            format!("`event.link`: {message}"),
+            fix,
+        ))
+    };
+    let cables = links.cables(name);
+    if cables.is_empty() {
+        return fault(format!("no link `{name}`"), &link_advice(topology, name));
+    }
+    if cables.iter().all(|&cable| !topology.cables[cable].up) {
+        return fault(
+            format!("`{name}` is down from the start"),
+            "remove what takes it down, and let another event do that at \"0s\"",
+        );
+    }
+    let dead = |cable: &usize| topology.cables[*cable].dead_from != Time::NEVER;
+    if event.state.is_some() && cables.iter().any(dead) {
+        return fault(
+            format!("`{name}` has `dead-from`, too, which no event ends"),
+            "remove `dead-from` from `topology.links`, or give the event another link",
+        );
+    }
+    Ok(cables
+        .into_iter()
+        .filter(|&cable| topology.cables[cable].up)
+        .collect())
+}
+
+/// Checks that links whose rate changes have no agents, which share out the rate that a link began with.
+pub(crate) fn check_rates(
+    controller: &ControllerSettings,
+    event: &EventSettings,
+) -> Result<(), ScenarioError> {
+    let allocates = matches!(
+        controller,
+        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
+    );
+    if !allocates || event.rate.is_none() {
+        return Ok(());
+    }
+    Err(ScenarioError::about(
+        &["rate"],
+        format!(
+            "`event.rate` does not go with \"{}\": agents of links share out the rate that a link began with",
+            controller.name()
+        ),
+        "use an event of `state` or `packet-loss`, or another controller such as `transport.controller = \"strack\"`",
+    ))
+}
