@@ -14,7 +14,7 @@ use clearway_udp::{PreSharedKey, Security, Settings};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 
@@ -92,7 +92,7 @@ fn write_key(path: &Path, key: &PreSharedKey) -> io::Result<()> {
         .write_all(format!("{}\n", key.to_hex()).as_bytes())
 }
 
-/// Address of a host, whose port may be left out. Of several the first of version 4 counts, as listeners have it by default.
+/// Address of a host, whose port may be left out. Of several the first of version 4 counts.
 ///
 /// # Errors
 /// If there is no such host.
@@ -114,6 +114,27 @@ pub fn resolve(host: &str) -> Result<SocketAddr, Failure> {
             "there is no host `{host}`\n  fix: give a name or an address, and a port if it is not {PORT}: `192.0.2.1:{PORT}`"
         ))),
     }
+}
+
+/// Address at which a listener listens: as the user says, or all of this host.
+pub(crate) fn listening_at(listen: Option<&str>) -> Result<SocketAddr, Failure> {
+    let Some(host) = listen else {
+        return Ok(SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT)));
+    };
+    let address = resolve(host)?;
+    if is_local_name(host, address) {
+        warn(&format!(
+            "{host} is {} on this host, which no other host can reach: give `--listen` an address, or leave it out",
+            address.ip()
+        ));
+    }
+    Ok(address)
+}
+
+/// True for a name that stands for a loopback address at its own host alone, as `/etc/hosts` of Debian has it for `127.0.1.1`.
+fn is_local_name(host: &str, address: SocketAddr) -> bool {
+    let is_name = host.parse::<IpAddr>().is_err() && host.parse::<SocketAddr>().is_err();
+    is_name && address.ip().is_loopback() && !host.starts_with("localhost")
 }
 
 fn preferred(found: impl Iterator<Item = SocketAddr>) -> Option<SocketAddr> {
@@ -183,4 +204,21 @@ pub(crate) fn paths_json(snapshot: &Snapshot) -> Vec<Value> {
         })
     });
     paths.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_loopback_addresses_are_found_out() {
+        let is_local = |host, address: &str| is_local_name(host, address.parse().unwrap());
+        assert!(is_local("node1", "127.0.1.1:4794"));
+        assert!(is_local("node1:5000", "[::1]:5000"));
+        assert!(!is_local("node1", "192.0.2.1:4794"));
+        // Whoever writes these means them.
+        for host in ["localhost", "localhost:5000", "127.0.0.1", "127.0.0.1:5000"] {
+            assert!(!is_local(host, "127.0.0.1:5000"), "{host}");
+        }
+    }
 }

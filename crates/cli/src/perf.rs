@@ -6,7 +6,9 @@ mod report;
 pub(crate) use arguments::PerfArguments;
 
 use crate::failure::Failure;
-use crate::hosts::{no_random, no_socket, refused, resolve, runtime, security, warn_if_insecure};
+use crate::hosts::{
+    listening_at, no_random, no_socket, refused, resolve, runtime, security, warn_if_insecure,
+};
 use crate::messages::say;
 use crate::output::print;
 use clearway_runs::Stopwatch;
@@ -25,7 +27,7 @@ const ECHOES: usize = 1_000;
 
 pub(crate) fn perf(arguments: &PerfArguments) -> Result<ExitCode, Failure> {
     if let Some(address) = &arguments.listen {
-        let address = resolve(address)?;
+        let address = listening_at(address.as_deref())?;
         return listen(arguments, address);
     }
     if let Some(host) = &arguments.host {

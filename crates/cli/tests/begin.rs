@@ -134,19 +134,19 @@ fn wrong_words_are_refused() {
     }
     assert_snapshot!(text, @r#"
     quickstrat: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     no/such.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     --resolved: `vgg-pair` is a plan, and no scenario
       fix: leave it out, and see `clearway explain plan` for defaults
     wrong.toml:2: a topology of kind "leaf-spine" has no key `hots`
-      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --transport rocev3: there is no such kind
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, hpcc, swift, s-perc, 1rc
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-no-trim
     the scenario would not run: `file` of the trace workload: no file is named
       fix: name it, as in `file = "training.goal"`; `--set KEY=VALUE` sets any key
     --set topology.hots=3: a topology of kind "leaf-spine" has no key `hots`
-      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     "#);
     assert!(!bench.path("x.toml").exists());
 }

@@ -279,9 +279,9 @@ fn wrong_input() {
     quickstart:transport.spary=single: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`?
     :transport.spray=singel,seed=2: transport.spray=singel: `transport.spray`: there is no "singel"
-      fix: did you mean `single`? Use one of: adaptive, oblivious, single
+      fix: did you mean `single`? Use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     --vary transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
-      fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
+      fix: did you mean `adaptive`? Use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     --vary transport.spray: no `=` in it
       fix: write KEY=VALUE,VALUE, for instance `--vary transport.spray=adaptive,oblivious`
     --vary seed=1,: a value is missing
@@ -289,7 +289,7 @@ fn wrong_input() {
     --set seeed=1: the scenario has no key `seeed`
       fix: did you mean `seed`?
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     :seed=2: no scenario is named before it
       fix: name one, for instance `quickstart:seed=2`
     seed=2: not a scenario or result folder

@@ -280,6 +280,7 @@ fn large() -> RunRecord {
         section: 0,
     };
     RunRecord {
+        link_events: Vec::new(),
         version: "0.1.0".into(),
         revision: "0123abc".into(),
         scenario: ScenarioIdentity {
@@ -338,6 +339,7 @@ fn observed() -> Observed {
         packets: 600,
         marks: mix64(from.into()) % 1000,
         drops: mix64(to.into()) % 10,
+        trims: 0,
         pauses: mix64(u64::from(from) + 77) % 100,
         paused: Span::from_ps(mix64(to.into()) % 50_000_000),
         peak_queue: mix64(u64::from(to) + 99) % 200_000,

@@ -92,15 +92,15 @@ fn misspelt_keys_and_sections() {
     --set seeed=1: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
-      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
+      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
     --set swtich.queue=1KB: there is no section `swtich`
-      fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, observe
+      fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, event, observe
     --set observe.series=1: [observe] has no key `series`
       fix: give its parts: series.every, series.points, series.links, series.flows
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
@@ -133,13 +133,13 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, observe
     s.toml:1: there is no section `zzyzx`
-      fix: the sections are: topology, switch, transport, injection, workload, observe
+      fix: the sections are: topology, switch, transport, injection, workload, event, observe
     s.toml:3: an empty `[[workload]]`
       fix: give it a `kind`, or remove it
     s.toml:1: `switch.ecn` is empty
@@ -166,11 +166,11 @@ fn unknown_names() {
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, hpcc, swift, s-perc, 1rc
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-no-trim
     --set transport.controller=strak: `transport.controller`: there is no "strak"
-      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift, s-perc, 1rc
+      fix: did you mean `strack`? Use one of: strack, constant, nscc, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift, timely, smartt, s-perc, 1rc
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
-      fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
+      fix: did you mean `adaptive`? Use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
       fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
@@ -187,9 +187,9 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @r"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     .: this is a folder, and only regular files are read
       fix: name a file in it
     there is no group `controler`
@@ -197,9 +197,9 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, job, leaf-spine, links, lossy, none, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, random-sets, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, strack, sweep, swift, switch, tcp, tmdml, trace, tree-broadcast, tune, uniform-unicast, websearch, window, workload
+      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, leaf-spine, links, lossy, mltcp, none, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, random-sets, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");
 }
 

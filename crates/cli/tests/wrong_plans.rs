@@ -39,15 +39,15 @@ fn keys_that_nobody_knows() {
     p.toml: the plan names no scenario
       fix: write `scenario = "quickstart"` or the path of a scenario file at its top
     p.toml:1: `scenario` = "quikstart": there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     p.toml:2: a plan has no key `repetitions`
       fix: the keys are: name, scenario, seeds; the sections are: set, axes, point, sample, tune, assert; keys of the scenario go into `[set]` or `[axes]`
     p.toml:2: there is no section `axis`
       fix: did you mean `axes`? The sections are: set, axes, point, sample, tune, assert
     p.toml:3: transport.sprai="single": a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `sprai`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     p.toml:3: transport.spray="sideways": `transport.spray`: there is no "sideways"
-      fix: use one of: adaptive, oblivious, single
+      fix: use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     p.toml:3: workload.mesage="2MB": a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
     p.toml:5: workload.message="2MX": `workload.message` cannot be "2MX"

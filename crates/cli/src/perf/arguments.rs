@@ -21,8 +21,8 @@ pub(crate) struct PerfArguments {
     #[arg(long)]
     pub(crate) loopback: bool,
     /// Answer measurements of others, at this address or at all
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0.0.0.0")]
-    pub(crate) listen: Option<String>,
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
+    pub(crate) listen: Option<Option<String>>,
     /// Time for which messages are sent
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = read_time)]
     pub(crate) time: Span,
