@@ -47,6 +47,6 @@ pub use simulation::{
     Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
-    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
-    TelemetryFormat, TrimVictim,
+    AdaptiveParameters, LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters,
+    SwitchParameters, TelemetryFormat, TrimVictim,
 };

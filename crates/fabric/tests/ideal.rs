@@ -80,6 +80,8 @@ fn open_window(profile: &mut Profile) {
 fn scenario(seed: u64) -> Scenario {
     let mut draw = Draw(RandomStream::new(seed, Purpose::Test, 77));
     let mut scenario = Scenario::random(seed);
+    // Ideal times are those of links as they begin, and events may make them faster.
+    scenario.link_events = Arc::default();
     let payload = scenario.profile.network.payload;
     let mut profile = Profile::clone(&scenario.profile);
     if scenario.buffer.is_none() {
@@ -121,6 +123,9 @@ fn times(scenario: &Scenario) -> Vec<(Span, Span)> {
     let paths = match scenario.switch.routing {
         PathChoice::Ecmp => PathUse::PerQueuePair(profile.selector.most_paths()),
         PathChoice::Destination => PathUse::One,
+        PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {
+            PathUse::PerQueuePair(u32::MAX)
+        }
     };
     let outcome = scenario.run(1, || ());
     let flows = scenario.flows.iter().zip(&outcome.flows);

@@ -31,9 +31,12 @@ proptest! {
     #[test]
     fn packets_go_where_trails_say(seed: u64, by_number: bool, sprays: bool) {
         let mut scenario = Scenario::random(seed);
-        if by_number {
-            scenario.switch.routing = PathChoice::Destination;
-        }
+        // Trails are those of the fabric as it begins.
+        scenario.link_events = Arc::default();
+        scenario.switch.routing = match by_number {
+            true => PathChoice::Destination,
+            false => PathChoice::Ecmp,
+        };
         if !sprays {
             let single = SelectorSettings::named("single").expect("built in");
             Arc::make_mut(&mut scenario.profile).selector = single;

@@ -346,6 +346,9 @@ impl Assembly {
         let paths = match self.switch.ports.routing {
             PathChoice::Ecmp => PathUse::PerQueuePair(self.profile.selector.most_paths()),
             PathChoice::Destination => PathUse::One,
+            PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {
+                PathUse::PerQueuePair(u32::MAX)
+            }
         };
         let parts = self.profile.parts(bytes);
         let message = Striped {

@@ -289,8 +289,22 @@ pub(crate) fn check_trimming(
     Ok(())
 }
 
+/// Checks the levels of adaptive routing.
+fn check_levels(levels: &[f64]) -> Result<(), ScenarioError> {
+    let is_share = |level: &f64| *level > 0.0 && *level <= 1.0;
+    if levels.iter().all(is_share) && levels.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    Err(ScenarioError::about(
+        &["adaptive.levels"],
+        format!("`switch.adaptive.levels` = {levels:?} are no growing shares of a queue"),
+        "give shares above 0 and at most 1, the smallest first, such as `[0.05, 0.1, 0.2]`; an empty list compares bytes",
+    ))
+}
+
 /// Checks what of a switch does not depend on the fabric.
 pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError> {
+    check_levels(&switch.ports.adaptive.levels)?;
     match &switch.buffer {
         Some(buffer) if buffer.frame < FRAMES.0 || buffer.frame > FRAMES.1 => {
             Err(ScenarioError::about(

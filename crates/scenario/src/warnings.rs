@@ -1,8 +1,8 @@
 //! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
 
 use crate::{Scenario, TransportSettings};
-use clearway_fabric::PathChoice;
 use clearway_fabric::topology::Paths;
+use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{
     CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
@@ -24,7 +24,8 @@ pub fn warnings_of(
         idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
-        everything_again(transport, network),
+        everything_again(transport, scenario.switch.ports.routing, network),
+        idle_adaptive_keys(&scenario.switch.ports),
         losses(scenario),
         unseen_losses(scenario),
         narrow_window(transport, network),
@@ -80,15 +81,40 @@ fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<St
 }
 
 /// Go-back-N takes a packet that was overtaken for a lost one.
-fn everything_again(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
+fn everything_again(
+    transport: &TransportSettings,
+    routing: PathChoice,
+    network: &NetworkFacts,
+) -> Option<String> {
     let sprays = transport.selector.name() != Single::NAME;
     let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
     // Behind one switch all packets take one path.
-    (is_go_back_n && sprays && network.path.switches > 1).then(|| {
+    if !is_go_back_n || network.path.switches <= 1 {
+        return None;
+    }
+    let by_packet = [PathChoice::Adaptive, PathChoice::RoundRobin].contains(&routing);
+    if by_packet {
+        return Some(format!(
+            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `switch.routing` = \"{}\" lets them overtake; set `switch.routing` to \"flowlet\" or \"ecmp\", or `transport.reliability` to \"selective-repeat\"",
+            routing.name()
+        ));
+    }
+    sprays.then(|| {
         format!(
             "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `transport.spray` = \"{}\" lets them overtake; set `transport.spray` to \"{}\", or `transport.reliability` to \"selective-repeat\"",
             transport.selector.name(),
             Single::NAME
+        )
+    })
+}
+
+/// Settings of adaptive routing, which switches do not use.
+fn idle_adaptive_keys(switch: &SwitchParameters) -> Option<String> {
+    let is_set = *switch.adaptive != AdaptiveParameters::default();
+    (is_set && !switch.routing.is_local()).then(|| {
+        format!(
+            "the keys `switch.adaptive.*` change nothing while `switch.routing` = \"{}\"; set that to \"adaptive\" or \"flowlet\", or leave them out",
+            switch.routing.name()
         )
     })
 }

@@ -51,6 +51,19 @@ impl Prepared {
             )
             .into());
         }
+        let routing = scenario.switch.ports.routing;
+        if routing.is_local() {
+            return Err(about(
+                &["routing"],
+                "switch",
+                &format!(
+                    "`switch.routing` = \"{}\" is for simulations",
+                    routing.name()
+                ),
+                "set it to \"ecmp\": the softswitch spreads packets by their ports",
+            )
+            .into());
+        }
         if !scenario.events.is_empty() {
             return Err(about(
                 &["at"],

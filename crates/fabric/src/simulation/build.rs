@@ -10,8 +10,9 @@ use crate::host::Host;
 use crate::link::{Arrival, Link, LinkErrors, LinkFaults};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules, Reroutes,
-    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Ingress, LocalChoice, LossyPort, LossySwitch, NextHopSelector, PortFacts,
+    QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
+    TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
@@ -189,11 +190,12 @@ pub(super) fn build_switch<T: Telemetry>(
         let agent = setup.profile.link_agent(rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
+    let local = LocalChoice::new(&setup.switch, setup.seed, index);
     let Some(parameters) = &setup.buffer else {
         let ports = links.iter().map(&mut egress);
         return match setup.switch.strict_priority {
-            false => Switch::Lossy(lossy(ingress, ports, setup)),
-            true => Switch::Strict(Box::new(lossy(ingress, ports, setup))),
+            false => Switch::Lossy(lossy(ingress, ports, setup, local)),
+            true => Switch::Strict(Box::new(lossy(ingress, ports, setup, local))),
         };
     };
     let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
@@ -206,6 +208,7 @@ pub(super) fn build_switch<T: Telemetry>(
         ports,
         &rules,
         (parameters.reaction, frame),
+        local,
     )))
 }
 
@@ -218,12 +221,13 @@ fn lossy<T: Telemetry, const QUEUES: usize>(
     ingress: Ingress<T>,
     ports: impl Iterator<Item = (QueueRules, Link<T>)>,
     setup: &Setup<'_>,
+    local: Option<Box<LocalChoice>>,
 ) -> LossySwitch<T, QUEUES> {
     let port = |(rules, link): (QueueRules, Link<T>)| {
         let last_hop = setup.topology.is_host(setup.topology.link_ends(link.id).1);
         LossyPort::new(rules, setup.seed, link, last_hop)
     };
-    LossySwitch::new(ingress, ports.map(port).collect())
+    LossySwitch::new(ingress, ports.map(port).collect(), local)
 }
 
 /// The data classes that are in use: those of flows, and that in which control waits where it has no priority.

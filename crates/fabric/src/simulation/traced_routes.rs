@@ -2,7 +2,7 @@
 
 use super::{Setup, build};
 use crate::switch::NextHopSelector;
-use crate::topology::LinkId;
+use crate::topology::{LinkId, NextHops, NodeId};
 use clearway_transport::header_hash;
 use clearway_units::{FlowId, HostId};
 use std::collections::BTreeMap;
@@ -48,9 +48,13 @@ impl<'a> TracedRoutes<'a> {
     }
 
     /// The links that data of a listed flow crosses, and what part of it crosses each. Exact where its packets have one path for each
-    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked.
+    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Where switches choose by their own state, all next
+    /// hops carry as much.
     pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
         let flow = &self.setup.flows[id.index()];
+        if self.setup.switch.routing.is_local() {
+            return self.spread_evenly(flow.src, flow.dst);
+        }
         let profile = &self.setup.profile;
         let queue_pairs = profile.source_ports(id, self.setup.seed, PACKETS);
         let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
@@ -69,5 +73,35 @@ impl<'a> TracedRoutes<'a> {
             .into_iter()
             .map(|(link, packets)| (link, part(packets)))
             .collect()
+    }
+
+    /// What part of the packets between two hosts crosses each link, if every switch spreads them evenly over their next hops.
+    fn spread_evenly(&self, src: HostId, dst: HostId) -> BTreeMap<LinkId, f64> {
+        let Setup {
+            topology, routes, ..
+        } = self.setup;
+        let to = routes.attachments[dst.index()];
+        let first = self.ports[src.index()][0];
+        let mut crossing = BTreeMap::from([(first, 1.0)]);
+        // All next hops of a switch are equally far from the destination, so that a switch has its whole share before it passes it on.
+        let mut at: BTreeMap<NodeId, f64> = BTreeMap::from([(topology.link_ends(first).1, 1.0)]);
+        while !at.is_empty() {
+            for (node, part) in std::mem::take(&mut at) {
+                let Some(switch) = topology.switch_index(node) else {
+                    continue;
+                };
+                let next = match routes.switches[switch].next_hops(to) {
+                    NextHops::Host(port) => vec![port],
+                    NextHops::Ports(ports) => ports.to_vec(),
+                };
+                let each = part / next.len() as f64;
+                for port in next {
+                    let link = self.ports[node.0 as usize][usize::from(port)];
+                    *crossing.entry(link).or_default() += each;
+                    *at.entry(topology.link_ends(link).1).or_default() += each;
+                }
+            }
+        }
+        crossing
     }
 }

@@ -51,10 +51,14 @@ impl NextHopSelector {
     /// Selector of the switch `index` in a run with `seed`.
     pub(crate) fn new(routing: PathChoice, seed: u64, index: usize) -> Self {
         match routing {
-            PathChoice::Ecmp => Self::Hash {
+            PathChoice::Destination => Self::Destination,
+            // Of the others for packets that are hashed in any case.
+            PathChoice::Ecmp
+            | PathChoice::Adaptive
+            | PathChoice::RoundRobin
+            | PathChoice::Flowlet => Self::Hash {
                 salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
             },
-            PathChoice::Destination => Self::Destination,
         }
     }
 
@@ -222,26 +226,46 @@ impl<T> Ingress<T> {
     /// up.
     #[inline(never)]
     pub(super) fn route_at(&self, now: Time, packet: &Packet) -> Result<usize, usize> {
-        let Some(reroutes) = &self.reroutes else {
-            return Ok(self.route(packet));
-        };
-        let Some(routes) = reroutes.of_switch(self.node, now) else {
-            return Ok(self.route(packet));
-        };
+        match self.next_hops_at(now, packet)? {
+            NextHops::Host(port) => Ok(port.into()),
+            NextHops::Ports(_) => Ok(self.pick_at(now, packet)),
+        }
+    }
+
+    /// The next hops of a packet at `now`; where no way leads to its destination, the port that it would take were all links up.
+    pub(super) fn next_hops_at(&self, now: Time, packet: &Packet) -> Result<NextHops<'_>, usize> {
         let to = self.attachments[packet.dst.index()];
-        match routes.next_hops(to) {
+        let next = self.routes_at(now).next_hops(to);
+        let Some(reroutes) = &self.reroutes else {
+            return Ok(next);
+        };
+        match next {
             NextHops::Host(port) => {
                 let port = usize::from(port);
                 // The link that leaves beside the one that comes in.
                 let link = LinkId(self.link(port).0 ^ 1);
                 match reroutes.is_dead_end(link, now) {
                     true => Err(port),
-                    false => Ok(port),
+                    false => Ok(next),
                 }
             }
             NextHops::Ports([]) => Err(self.route(packet)),
-            NextHops::Ports(_) => Ok(self.pick.port(routes, (packet.dst, to), packet.header_hash)),
+            NextHops::Ports(_) => Ok(next),
         }
+    }
+
+    /// The one of a packet's next hops at `now` that its header or its destination chooses.
+    pub(super) fn pick_at(&self, now: Time, packet: &Packet) -> usize {
+        let to = self.attachments[packet.dst.index()];
+        let routes = self.routes_at(now);
+        self.pick.port(routes, (packet.dst, to), packet.header_hash)
+    }
+
+    /// The routes at `now`.
+    fn routes_at(&self, now: Time) -> &SwitchRoutes {
+        let reroutes = self.reroutes.as_ref();
+        let later = reroutes.and_then(|reroutes| reroutes.of_switch(self.node, now));
+        later.unwrap_or(&self.routes)
     }
 
     /// Messages on the wires towards this switch.

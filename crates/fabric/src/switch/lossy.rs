@@ -2,11 +2,13 @@
 
 use super::Scratch;
 use super::ingress::{BitSet, Ingress};
+use super::local_choice::LocalChoice;
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::order::{self, ArrivalKey};
+use crate::topology::NextHops;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
@@ -15,15 +17,22 @@ use clearway_units::Time;
 pub(crate) struct LossySwitch<T, const QUEUES: usize> {
     ingress: Ingress<T>,
     ports: Vec<LossyPort<T, QUEUES>>,
+    /// The rule by which ports are chosen, if it looks at queues.
+    local: Option<Box<LocalChoice>>,
     /// Ports with packets.
     active: BitSet,
     next: Time,
 }
 
 impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
-    pub(crate) fn new(ingress: Ingress<T>, ports: Vec<LossyPort<T, QUEUES>>) -> Self {
+    pub(crate) fn new(
+        ingress: Ingress<T>,
+        ports: Vec<LossyPort<T, QUEUES>>,
+        local: Option<Box<LocalChoice>>,
+    ) -> Self {
         Self {
             ingress,
+            local,
             active: BitSet::new(ports.len()),
             ports,
             next: Time::NEVER,
@@ -51,8 +60,8 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        if self.ingress.has_events() {
-            return self.run_with_events(round, scratch, sinks);
+        if self.ingress.has_events() || self.local.is_some() {
+            return self.run_otherwise(round, scratch, sinks);
         }
         self.collect_arrivals(round, scratch);
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
@@ -73,8 +82,71 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run`](Self::run), where links have events.
+    /// As [`run`](Self::run), where links have events or ports are chosen by what waits there.
     #[inline(never)]
+    fn run_otherwise<O: Observer>(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Outlook {
+        let Some(mut local) = self.local.take() else {
+            return self.run_with_events(round, scratch, sinks);
+        };
+        self.enqueue_in_order(&mut local, round, scratch, sinks);
+        self.local = Some(local);
+        self.finish_with_events(round, sinks)
+    }
+
+    /// Gives the arrivals of the round in the order of time to the egress ports that `local` chooses. All next hops of a packet are up to
+    /// date then.
+    fn enqueue_in_order<O: Observer>(
+        &mut self,
+        local: &mut LocalChoice,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let arrival_keys = &mut scratch.lines(1)[0];
+        self.ingress
+            .for_each_arrival(round, |_, port, index, arrival| {
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, index));
+            });
+        let (ingress, ports, active) = (&self.ingress, &mut self.ports, &mut self.active);
+        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+            ingress.link(port)
+        });
+        for arrival_key in arrival_keys.drain(..) {
+            let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
+            // Nothing that this switch is connected to sends pause frames.
+            let Frame::Packet(packet) = &arrival.frame else {
+                continue;
+            };
+            let now = arrival.time;
+            sinks.observer.on_arrival(now, ingress.node, packet);
+            let egress = match ingress.next_hops_at(now, packet) {
+                Err(port) => Err(port),
+                Ok(NextHops::Host(port)) => Ok(usize::from(port)),
+                Ok(NextHops::Ports(next)) => {
+                    for &port in next {
+                        ports[usize::from(port)].bring_up_to_date(now, sinks);
+                    }
+                    let state = |port: u16| ports[usize::from(port)].state();
+                    Ok(local.choose(now, packet, next, state).into())
+                }
+            };
+            let (Ok(index) | Err(index)) = egress;
+            let port = &mut ports[index];
+            active.insert(index);
+            port.pass_changes(now, sinks);
+            match egress {
+                Ok(_) => port.enqueue_if_up(now, packet, sinks),
+                Err(_) => port.refuse(now, packet, sinks),
+            }
+        }
+    }
+
+    /// As [`run`](Self::run), where links have events.
     fn run_with_events<O: Observer>(
         &mut self,
         round: &Round,
@@ -82,11 +154,26 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
         self.collect_arrivals(round, scratch);
-        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|port| {
             self.run_port_with_events(port, round, scratch, sinks);
+            true
+        });
+        self.active = active;
+        self.finish_with_events(round, sinks)
+    }
+
+    /// Carries out what is left of the round at all ports with packets.
+    fn finish_with_events<O: Observer>(
+        &mut self,
+        round: &Round,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Outlook {
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        let mut active = std::mem::take(&mut self.active);
+        active.retain(|port| {
             let port = &mut self.ports[port];
+            port.pass_changes(Time::from_ps(round.end().as_ps() - 1), sinks);
             sent = sent.min(port.flush(round, sinks));
             let at = port.next();
             if at.is_never() {
@@ -130,7 +217,6 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             }
         }
         arrival_keys.clear();
-        port.pass_changes(Time::from_ps(round.end().as_ps() - 1), sinks);
     }
 
     /// Gives the arrivals of the round to the egress ports that `route` says.

@@ -6,6 +6,7 @@
 //! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served
 //! first. How many is a type parameter, so that the usual two cost no more than two.
 
+use super::local_choice::PortState;
 use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
 use super::trimming::Trimming;
@@ -195,6 +196,21 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         match self.link.is_down() {
             false => self.enqueue(now, packet, sinks),
             true => self.link.lose(now, packet, DropCause::LinkDown, sinks),
+        }
+    }
+
+    /// Carries out what has happened here before `now`, and what comes before arrivals at `now`.
+    pub(super) fn bring_up_to_date<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+        self.pass_changes(now, sinks);
+        self.advance(now, sinks);
+    }
+
+    /// The port as a choice among several sees it, at the time up to which it was brought.
+    pub(super) fn state(&self) -> PortState {
+        PortState {
+            bytes: self.queues.iter().map(|queue| queue.bytes).sum(),
+            limit: self.rules.limit,
+            is_down: self.link.is_down(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Output-queued, store-and-forward switches.
 //!
 //! * [`lossy`]: each egress port has queues of its own; nothing that one port does affects another, so a round is handled port by
-//!   port.
+//!   port, unless ports are chosen by what waits there ([`local_choice`]).
 //! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
 //!   control); a round is handled in the order of time.
 
 mod ingress;
+mod local_choice;
 mod lossy;
 mod lossy_port;
 mod marking;
@@ -26,13 +27,14 @@ use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
 pub(crate) use ingress::{Ingress, NextHopSelector};
+pub(crate) use local_choice::LocalChoice;
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
-pub(crate) use parameters::{BufferRules, PortFacts};
 pub use parameters::{
-    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
-    TelemetryFormat, TrimVictim,
+    AdaptiveParameters, LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters,
+    SwitchParameters, TelemetryFormat, TrimVictim,
 };
+pub(crate) use parameters::{BufferRules, PortFacts};
 pub(crate) use reroutes::Reroutes;
 pub(crate) use shared::{SharedPort, SharedSwitch};
 

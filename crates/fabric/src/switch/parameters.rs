@@ -2,7 +2,7 @@
 
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{
-    Bytes, Parameter, RandomStream, Rate, RelativeSize, Span, Value, ValueDomain,
+    Bytes, Parameter, RandomStream, Rare, Rate, RelativeSize, Span, Value, ValueDomain,
 };
 
 clearway_units::choices! {
@@ -22,6 +22,34 @@ clearway_units::choices! {
         Ecmp = "ecmp",
         /// By the number of the destination: all flows to a host take one way down, and flows to different hosts are spread evenly.
         Destination = "d-mod-k",
+        /// For each packet the one where the least waits (adaptive routing).
+        Adaptive = "adaptive",
+        /// For each packet the next one, in an order that is drawn anew for each sweep.
+        RoundRobin = "round-robin",
+        /// For each burst of a flow the one where the least waits (flowlet switching).
+        Flowlet = "flowlet",
+    }
+}
+
+impl PathChoice {
+    /// True if a switch looks at its own state: then packets with equal headers take different ways.
+    pub const fn is_local(self) -> bool {
+        matches!(self, Self::Adaptive | Self::RoundRobin | Self::Flowlet)
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of adaptive routing and of flowlets.
+    pub struct AdaptiveParameters {
+        /// Shares of `queue`, growing: a switch tells ports apart by how many of these what waits there has reached. An empty list tells them
+        /// apart by bytes.
+        pub levels: Vec<f64> = Vec::new(), "adaptive.levels", "decision (U21); UEC reference simulator: 0.05, 0.1, 0.2";
+        /// Time for which what a switch has seen of a port holds.
+        pub refresh: Span = Span::ZERO, "adaptive.refresh", "decision (U21); UEC reference simulator: 100 ns";
+        /// Packets of fewer bytes are spread by a hash of the header.
+        pub hash_below: Bytes = Bytes::new(100), "adaptive.hash-below", "UEC reference simulator: 100 B";
+        /// Time without a packet after which a flow may take another port, with a chance of a half.
+        pub flowlet_gap: Span = Span::from_us(10), "adaptive.flowlet-gap", "UEC reference simulator: 10 us";
     }
 }
 
@@ -63,7 +91,8 @@ clearway_units::parameters! {
         /// Moment of the marking decision: when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
         /// Selection among several equal-cost next hops at a switch: "ecmp" by a hash of the header; "d-mod-k" by the number of the
-        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over.
+        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over; "adaptive" for each packet where the
+        /// least waits; "round-robin" for each packet the next one; "flowlet" for each burst of a flow where the least waits.
         pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
         /// Strict priority of acknowledgements and probes over data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
@@ -80,6 +109,10 @@ clearway_units::parameters! {
         pub trim_victim: TrimVictim = TrimVictim::Random, "trim-victim", "UEC reference simulator: either, with a chance of a half (U15)";
         /// Resolution of the telemetry (INT) that switches write, where a transport asks for it.
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
+        with {
+            /// Settings of `routing` by what a switch itself knows.
+            pub adaptive: Rare<AdaptiveParameters>,
+        }
     }
 }
 

@@ -60,6 +60,7 @@ impl Scenario {
             Arc::make_mut(&mut scenario.profile),
         );
         scenario.choose_trimming(&mut Draw::about_trimming(seed));
+        choose_routing(&mut Draw::about_routing(seed), &mut scenario.switch);
         scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
     }
@@ -205,6 +206,28 @@ impl Scenario {
     pub(crate) fn coordinator(&self) -> Option<Box<dyn Reactions>> {
         self.coordinated.clone().boxed()
     }
+}
+
+/// In some, switches choose ports by what waits there.
+fn choose_routing(draw: &mut Draw, switch: &mut SwitchParameters) {
+    if !draw.chance(30) {
+        return;
+    }
+    switch.routing = draw.of(&[
+        PathChoice::Adaptive,
+        PathChoice::Adaptive,
+        PathChoice::RoundRobin,
+        PathChoice::Flowlet,
+    ]);
+    let adaptive = &mut switch.adaptive.0;
+    if draw.chance(40) {
+        adaptive.levels = vec![0.05, 0.1, 0.2];
+    }
+    if draw.chance(40) {
+        adaptive.refresh = Span::from_ns(draw.of(&[100, 1000, 5000]));
+    }
+    adaptive.hash_below = Bytes::new(draw.of(&[0, 100, 100, 1000]));
+    adaptive.flowlet_gap = Span::from_ns(draw.of(&[0, 500, 2000, 10_000]));
 }
 
 /// In some, links allocate rates.

@@ -52,7 +52,8 @@ impl Log {
 
     /// Distributes the arrivals at lossy switches over their egress links.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        if scenario.buffer.is_some() {
+        // The others handle arrivals in the order of time.
+        if scenario.buffer.is_some() || scenario.switch.routing.is_local() {
             return self;
         }
         let mut sorted = Self::default();
@@ -60,7 +61,8 @@ impl Log {
             for (time, entry) in lane {
                 match (place, entry) {
                     (Place::Node(node), Entry::Arrival(packet)) if !network.is_host(node) => {
-                        let (Ok(link) | Err(link)) = network.next_link(node, &packet, time);
+                        let (Ok(links) | Err(links)) = network.next_links(node, &packet, time);
+                        let link = network.hashed(node, &packet, &links);
                         sorted.push(Place::Towards(link), time, entry);
                     }
                     _ => sorted.push(place, time, entry),

@@ -5,6 +5,7 @@
 //! A failing scenario is named by its seed: `CLEARWAY_ORACLE_SEED=17 cargo test -p clearway-fabric --test oracle`.
 //! `CLEARWAY_ORACLE_SCENARIOS` sets how many there are.
 
+mod choice;
 #[path = "../common/mod.rs"]
 mod common;
 mod log;
@@ -14,7 +15,7 @@ mod shared;
 mod simulator;
 
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, LinkPauses, Outcome, Rounds, Stopped};
+use clearway_fabric::{DropCause, LinkPauses, Outcome, PathChoice, Rounds, Stopped};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{ClassSet, DataFlags, Header, Packet, Reliability};
@@ -76,6 +77,7 @@ struct Coverage {
     rate_controls: u64,
     agent_drops: u64,
     events: EventCoverage,
+    routing: RoutingCoverage,
     ended: usize,
     cut_short: usize,
     /// Of those that ended, runs in which something was left to happen.
@@ -116,6 +118,38 @@ impl EventCoverage {
         assert!(self.link_down_drops > 5_000, "{self:?}");
         assert!(self.no_route_drops > 1_000, "{self:?}");
         assert!(self.pause_frames_lost > 5, "{self:?}");
+    }
+}
+
+/// Coverage of the scenarios whose switches choose ports by their own state.
+#[derive(Debug, Default)]
+struct RoutingCoverage {
+    adaptive: usize,
+    round_robin: usize,
+    flowlets: usize,
+    shared: usize,
+    with_events: usize,
+    packet_hops: u64,
+}
+
+impl RoutingCoverage {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+        match scenario.switch.routing {
+            PathChoice::Adaptive => self.adaptive += 1,
+            PathChoice::RoundRobin => self.round_robin += 1,
+            PathChoice::Flowlet => self.flowlets += 1,
+            PathChoice::Ecmp | PathChoice::Destination => return,
+        }
+        self.shared += usize::from(scenario.buffer.is_some());
+        self.with_events += usize::from(!scenario.link_events.is_empty());
+        self.packet_hops += outcome.links.hops;
+    }
+
+    fn check(&self) {
+        let often = [self.adaptive, self.round_robin, self.flowlets, self.shared];
+        assert!(often.iter().all(|&n| n > 50), "{self:?}");
+        assert!(self.with_events > 20, "{self:?}");
+        assert!(self.packet_hops > 100_000, "{self:?}");
     }
 }
 
@@ -200,6 +234,7 @@ impl Coverage {
         if !scenario.link_events.is_empty() {
             self.events.add(scenario, outcome);
         }
+        self.routing.add(scenario, outcome);
         match outcome.stopped {
             None => {
                 self.ended += 1;
@@ -224,6 +259,7 @@ impl Coverage {
         assert!(enough, "{self:?}");
         self.flow_control.check();
         self.events.check();
+        self.routing.check();
     }
 }
 

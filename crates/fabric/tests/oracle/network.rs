@@ -164,25 +164,26 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The link that `packet` takes from `switch` at `now`; where no way is left, the one that it would take if all links were up.
-    pub(crate) fn next_link(
+    /// The links that lead `packet` from `switch` on at `now`; where no way is left, those that would if all links were up.
+    pub(crate) fn next_links(
         &self,
         switch: NodeId,
         packet: &Packet,
         now: Time,
-    ) -> Result<LinkId, LinkId> {
-        let known_up = self.known_up(now);
+    ) -> Result<Vec<LinkId>, Vec<LinkId>> {
+        if let Some(links) = self.leading(switch, packet, &self.known_up(now)) {
+            return Ok(links);
+        }
         let whole: Vec<bool> = self.topology.cables.iter().map(|cable| cable.up).collect();
-        let link = self.choice(switch, packet, &known_up);
-        link.ok_or_else(|| self.choice(switch, packet, &whole).expect("connected"))
+        Err(self.leading(switch, packet, &whole).expect("connected"))
     }
 
-    /// The link that `packet` takes from `switch` where these cables are up.
-    fn choice(&self, switch: NodeId, packet: &Packet, known_up: &[bool]) -> Option<LinkId> {
+    /// The links that lead `packet` from `switch` on where these cables are up.
+    fn leading(&self, switch: NodeId, packet: &Packet, known_up: &[bool]) -> Option<Vec<LinkId>> {
         let hosts = self.topology.hosts;
         if self.switch_of(packet.dst) == switch {
             let link = LinkId(self.uplink(packet.dst).0 ^ 1);
-            return known_up[link.0 as usize / 2].then_some(link);
+            return known_up[link.0 as usize / 2].then_some(vec![link]);
         }
         let distances = self.distances(known_up);
         let distance = &distances[packet.dst.index()];
@@ -193,10 +194,15 @@ impl<'a> Network<'a> {
                 && !self.is_host(end)
                 && distance[(end.0 - hosts) as usize] == Some(here - 1)
         };
-        let choices: Vec<LinkId> = self.links_of(switch).filter(nearer).collect();
-        let salt = RandomStream::new(self.seed, Purpose::Hashing, u64::from(switch.0 - hosts));
-        let hash = mix64(salt.clone().next_u64() ^ u64::from(packet.header_hash)) >> 32;
-        Some(choices[(hash * choices.len() as u64 / (1 << 32)) as usize])
+        Some(self.links_of(switch).filter(nearer).collect())
+    }
+
+    /// The one of several links that ECMP takes from `switch`.
+    pub(crate) fn hashed(&self, switch: NodeId, packet: &Packet, links: &[LinkId]) -> LinkId {
+        let index = u64::from(switch.0 - self.topology.hosts);
+        let salt = RandomStream::new(self.seed, Purpose::Hashing, index).next_u64();
+        let hash = mix64(salt ^ u64::from(packet.header_hash)) >> 32;
+        links[(hash * links.len() as u64 / (1 << 32)) as usize]
     }
 
     /// The hash of source, destination and source port that a NIC writes into a packet.

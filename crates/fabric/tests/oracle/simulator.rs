@@ -4,6 +4,7 @@
 //! At one instant: ends of transmissions, events of links, pause frames taking effect, arrivals (by the order of their links), starts of
 //! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
+use crate::choice::{Choices, Way};
 use crate::common::Scenario;
 use crate::log::Log;
 use crate::network::Network;
@@ -97,6 +98,7 @@ pub(crate) struct Result {
 pub(crate) struct Oracle<'a> {
     scenario: &'a Scenario,
     network: Network<'a>,
+    choices: Choices<'a>,
     paths: Arc<Paths>,
     lookahead: Span,
     heap: BinaryHeap<Reverse<Entry>>,
@@ -197,6 +199,11 @@ impl<'a> Oracle<'a> {
             .map(|link| network.delay(LinkId(link)));
         Self {
             scenario,
+            choices: Choices::new(
+                &scenario.switch,
+                (topology.hosts, topology.switches.len() as u32),
+                scenario.seed,
+            ),
             lookahead: delays.min().expect("a fabric has links"),
             heap: BinaryHeap::new(),
             serial: 0,
@@ -605,11 +612,16 @@ impl<'a> Oracle<'a> {
     }
 
     fn forward(&mut self, node: NodeId, from: LinkId, mut packet: IntPacket) {
-        let link = match self.network.next_link(node, &packet, self.now) {
-            Ok(link) if self.network.works(link, self.now) => link,
-            Ok(link) => return self.drop_for(DropCause::LinkDown, self.now, link, &packet),
-            Err(link) => return self.drop_for(DropCause::NoRoute, self.now, link, &packet),
+        let link = match self.network.next_links(node, &packet, self.now) {
+            Ok(links) => self.choose(node, &packet, &links),
+            Err(links) => {
+                let link = self.network.hashed(node, &packet, &links);
+                return self.drop_for(DropCause::NoRoute, self.now, link, &packet);
+            }
         };
+        if !self.network.works(link, self.now) {
+            return self.drop_for(DropCause::LinkDown, self.now, link, &packet);
+        }
         if let Some(agent) = &mut self.agents[link.0 as usize]
             && !agent.on_arrival(self.now, &mut packet)
         {
@@ -645,6 +657,37 @@ impl<'a> Oracle<'a> {
                 self.push(self.now, What::Start(link));
             }
         }
+    }
+
+    /// The one of the links that lead on which `packet` takes from the switch `node`.
+    fn choose(&mut self, node: NodeId, packet: &Packet, links: &[LinkId]) -> LinkId {
+        if self.network.is_host(self.network.end_of(links[0])) {
+            return links[0];
+        }
+        if !self.scenario.switch.routing.is_local() {
+            return self.network.hashed(node, packet, links);
+        }
+        let propagation = self.scenario.profile.network.propagation_rtt;
+        let way = |link: &LinkId| {
+            let rate = self.scenario.topology.cables[link.0 as usize / 2].rate;
+            let bytes = match self.switches.get(&node) {
+                Some(switch) => switch.waiting_bytes(*link),
+                None => self.ports[link.0 as usize].waiting_bytes(),
+            };
+            Way {
+                link: *link,
+                works: self.network.works(*link, self.now),
+                bytes,
+                limit: self
+                    .scenario
+                    .switch
+                    .queue
+                    .resolve(rate.bytes_in(propagation))
+                    .as_u64(),
+            }
+        };
+        let ways: Vec<Way> = links.iter().map(way).collect();
+        self.choices.of(node, packet, &ways, self.now)
     }
 
     /// Sets a host's events after something has happened to its endpoint.

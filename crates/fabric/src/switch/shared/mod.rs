@@ -21,6 +21,7 @@ mod port;
 
 use super::Scratch;
 use super::ingress::{BitSet, Ingress};
+use super::local_choice::LocalChoice;
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
@@ -34,6 +35,7 @@ use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Span, Time};
+use link_events::egress_at;
 pub(crate) use port::SharedPort;
 use port::{Left, Queued};
 use std::cmp::Reverse;
@@ -42,6 +44,8 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Debug)]
 pub(crate) struct SharedSwitch<T> {
     ingress: Ingress<T>,
+    /// The rule by which ports are chosen, if it looks at queues.
+    local: Option<Box<LocalChoice>>,
     ports: Vec<SharedPort<T>>,
     buffer: Buffer,
     /// Ends of transmissions.
@@ -80,9 +84,11 @@ impl<T: Telemetry> SharedSwitch<T> {
         ports: Vec<SharedPort<T>>,
         rules: &BufferRules,
         (reaction, frame): (Span, u32),
+        local: Option<Box<LocalChoice>>,
     ) -> Self {
         Self {
             ingress,
+            local,
             wakes: Wakes {
                 starts: Vec::new(),
                 active: BitSet::new(ports.len()),
@@ -120,6 +126,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     ) -> Outlook {
         // A test at each event, instead of a second copy of everything for runs with events of links: then nothing is in line any more.
         let events = self.ingress.has_events();
+        let by_header = !events && self.local.is_none();
         let arrival_keys = &mut scratch.lines(1)[0];
         self.collect_arrivals(round, arrival_keys);
         let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());
@@ -142,7 +149,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 && time_of(first) == now
             {
                 waiting = rest;
-                self.receive(now, *first, events, sinks);
+                self.receive(now, *first, by_header, sinks);
             }
             self.start_transmissions(now);
         }
@@ -235,7 +242,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         &mut self,
         now: Time,
         arrival_key: ArrivalKey,
-        events: bool,
+        by_header: bool,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         match &self
@@ -245,15 +252,18 @@ impl<T: Telemetry> SharedSwitch<T> {
         {
             Frame::Packet(packet) => {
                 sinks.observer.on_arrival(now, self.ingress.node, packet);
-                let egress = match events {
-                    false => self.ingress.route(packet),
-                    true => match self.route_at(now, packet) {
-                        Ok(egress) => egress,
-                        Err((egress, cause)) => {
-                            let link = &mut self.ports[egress].link;
-                            return link.lose(now, packet, cause, sinks);
+                let egress = match by_header {
+                    true => self.ingress.route(packet),
+                    false => {
+                        let switch = (&self.ingress, &self.ports[..]);
+                        match egress_at(switch, &mut self.local, now, packet) {
+                            Ok(egress) => egress,
+                            Err((egress, cause)) => {
+                                let link = &mut self.ports[egress].link;
+                                return link.lose(now, packet, cause, sinks);
+                            }
                         }
-                    },
+                    }
                 };
                 let queued = Queued {
                     packet: *packet,

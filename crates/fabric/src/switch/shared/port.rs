@@ -3,6 +3,7 @@
 //! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by
 //! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
+use super::super::local_choice::PortState;
 use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
@@ -96,6 +97,15 @@ impl<T: Telemetry> SharedPort<T> {
             packet.class
         } else {
             packet.class.max(Class::DATA)
+        }
+    }
+
+    /// The port as a choice among several sees it.
+    pub(super) fn state(&self) -> PortState {
+        PortState {
+            bytes: self.queues.iter().map(|queue| queue.bytes).sum(),
+            limit: self.rules.limit,
+            is_down: self.link.is_down(),
         }
     }
 
