@@ -94,7 +94,7 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
+      fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
@@ -131,13 +131,13 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a topology of kind "fat-tree" has no key `spines`
       fix: `spines` is a key of `topology.kind = "leaf-spine"` and `topology.kind = "nvlink"`: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
-      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
+      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
-      fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, observe
+      fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, event, observe
     s.toml:1: there is no section `zzyzx`
       fix: the sections are: topology, switch, transport, injection, workload, event, observe
     s.toml:3: an empty `[[workload]]`
@@ -197,7 +197,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, leaf-spine, links, lossy, mltcp, none, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, random-sets, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uniform-unicast, websearch, window, workload
+      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, event, fat-tree, file, flowlet, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, leaf-spine, links, lossy, mixed, mltcp, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, random-sets, reno, reps, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uet, uet-no-trim, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, link-flap, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");

@@ -118,11 +118,12 @@ impl LinkCounters {
         let number = match packet.header {
             Header::Data { psn, .. } => u64::from(psn) | kind,
             Header::Sack { epsn, .. } => u64::from(epsn) | 1 << 32,
-            Header::Probe { base } => u64::from(base) | 2 << 32,
+            Header::Probe { base, .. } => u64::from(base) | 2 << 32,
             Header::Ack { epsn, .. } => u64::from(epsn) | 3 << 32,
             Header::Notification => 4 << 32,
             Header::RateControl { sequence, .. } => u64::from(sequence) | 5 << 32,
             Header::Nack { psn, .. } => u64::from(psn) | 6 << 32,
+            Header::Pull { pull } => u64::from(pull) | 8 << 32,
         };
         let number = number | u64::from(packet.queue_pair) << 40;
         self.losses

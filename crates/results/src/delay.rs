@@ -17,6 +17,8 @@ pub enum DelayPart {
     Pacing,
     /// Held back by the window.
     Window,
+    /// Held back for want of credit from the receiver.
+    Credit,
     /// From the transmission of a packet that was lost, or of others lost with it, to its retransmission.
     Recovery,
     /// For the application: computations, and messages of others.
@@ -27,7 +29,7 @@ pub enum DelayPart {
 
 impl DelayPart {
     /// All parts, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Serialisation,
         Self::Propagation,
         Self::SwitchLatency,
@@ -35,6 +37,7 @@ impl DelayPart {
         Self::Pause,
         Self::Pacing,
         Self::Window,
+        Self::Credit,
         Self::Recovery,
         Self::Waiting,
         Self::Unexplained,
@@ -50,6 +53,7 @@ impl DelayPart {
             Self::Pause => "pause",
             Self::Pacing => "pacing",
             Self::Window => "window",
+            Self::Credit => "credit",
             Self::Recovery => "recovery",
             Self::Waiting => "waiting",
             Self::Unexplained => "unexplained",
@@ -66,6 +70,7 @@ impl DelayPart {
             Self::Pause => "in front of a link that flow control (PFC) held back",
             Self::Pacing => "held back by the rate of congestion control",
             Self::Window => "held back by the window: round trips, without the queueing in them",
+            Self::Credit => "held back for want of credit from the receiver",
             Self::Recovery => "from the transmission of a lost packet to its retransmission",
             Self::Waiting => "for the application: computations, and messages of others",
             Self::Unexplained => "not explained by what was recorded",

@@ -123,6 +123,9 @@ totals! {
     /// Negative acknowledgements that came: of trimmed packets, or requests to go back; with 1RC, losses that it had not foreseen.
     #[serde(default)]
     nacks: Packets, IfAny, false, "NACKs", "negative acknowledgements";
+    /// Pulls that receivers sent: credit for senders (RCCC).
+    #[serde(default)]
+    pulls: Packets, IfAny, false, "pulls", "pulls: credit of receivers";
     /// Retransmission timeouts that expired.
     #[serde(default)]
     timeouts: Timeouts, IfAny, false, "timeouts", "retransmission timeouts";

@@ -123,6 +123,7 @@ fn packets(finished: &Finished) -> PacketCounts {
         rate_controls_lost: endpoints.rate_controls_lost,
         speculative: endpoints.speculative_sent,
         nacks: endpoints.nacks_received,
+        pulls: endpoints.pulls_sent,
         timeouts: endpoints.timeouts,
         duplicates: endpoints.duplicates,
     }

@@ -18,6 +18,7 @@ use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
+use clearway_transport::credit::CreditScheme;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
@@ -243,6 +244,66 @@ pub(crate) fn check_agents(
         )),
         _ => Ok(()),
     }
+}
+
+/// Checks that the parts of a transport go with receiver credits.
+pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    let credit = &transport.credit;
+    if credit.scheme == CreditScheme::None {
+        return Ok(());
+    }
+    let error = |key, why: &str, fix: &str| {
+        let message = format!("`transport.credit` = \"{}\" {why}", credit.scheme.name());
+        Err(ScenarioError::about(&[key, "credit"], message, fix))
+    };
+    if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
+        return error(
+            "reliability",
+            "needs selective repeat: receivers of go-back-N discard what credit was spent on",
+            "set `transport.reliability = \"selective-repeat\"`, `transport.kind = \"uet-rccc\"` or `transport.credit = \"none\"`",
+        );
+    }
+    if transport.scope.scope != Scope::QueuePair {
+        return error(
+            "scope",
+            "is of each flow by itself, and the scope is another one",
+            "set `transport.scope = \"queue-pair\"`, or `transport.credit = \"none\"`",
+        );
+    }
+    let full = transport.packets.payload.as_u64() + transport.packets.header.as_u64();
+    let quantum = credit.quantum.as_u64();
+    if quantum == 0 || quantum > full {
+        return error(
+            "credit.quantum",
+            &format!("has no use for a quantum of {}", credit.quantum),
+            "give `credit.quantum` at least a byte, and no more than a full packet",
+        );
+    }
+    if credit.pull.is_some_and(|pull| pull < credit.quantum) {
+        return error(
+            "credit.pull",
+            "grants nothing by a pull of less than a quantum",
+            "give `credit.pull` a quantum or more, or \"auto\" for four full packets",
+        );
+    }
+    if !(0.001..=1.0).contains(&credit.rate) {
+        return error(
+            "credit.rate",
+            &format!("cannot grant {:?} of the line rate", credit.rate),
+            "give `credit.rate` a share from 0.001 to 1",
+        );
+    }
+    if !(0.01..=1000.0).contains(&credit.window_bdps) {
+        return error(
+            "credit.window-bdps",
+            &format!(
+                "cannot begin with {:?} bandwidth-delay products",
+                credit.window_bdps
+            ),
+            "give `credit.window-bdps` 0.01 to 1000",
+        );
+    }
+    Ok(())
 }
 
 /// Refuses packet trimming where nothing could come of it.

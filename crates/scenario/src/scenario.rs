@@ -6,8 +6,8 @@ use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{
-    check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
-    check_trimming,
+    check_agents, check_credit, check_general, check_observe, check_scope, check_switch,
+    check_transport, check_trimming,
 };
 use crate::places::Places;
 use crate::scaleup::NVLINK;
@@ -128,6 +128,7 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
         check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
+        check_credit(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
         check_trimming(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;

@@ -80,7 +80,7 @@ impl SwitchSettings {
         // Of no account unless links have agents.
         let trims = self.ports.trimming;
         let usual = |(key, value): &(&str, Value)| match *key {
-            "pfc.agent-drops" => *value == Value::Boolean(true),
+            "pfc.agent-drops" | "ecn.last-hop" => *value == Value::Boolean(true),
             // `trimming` itself is always written: its default depends on the transport.
             key => !trims && ["trim-size", "trim-victim"].contains(&key),
         };

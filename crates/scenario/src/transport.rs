@@ -7,6 +7,7 @@ use crate::source::Entry;
 use clearway_transport::cc::{
     ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts, Timely,
 };
+use clearway_transport::credit::CreditParameters;
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
@@ -85,7 +86,7 @@ const PLAIN: Preset = Preset {
 };
 
 /// The transports; the first is the default.
-const PRESETS: [Preset; 14] = [
+const PRESETS: [Preset; 15] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
@@ -182,20 +183,29 @@ const PRESETS: [Preset; 14] = [
         reliability: "selective-repeat",
         controller: "nscc",
         spray: "mixed",
+        keys: uet_with_trimming,
+        switch: uet_trimming_switch,
+        ..PLAIN
+    },
+    // The window of the controller is that of the largest credit and more, so that credit alone decides; `controller = "nscc"` adds NSCC.
+    Preset {
+        name: "uet-rccc",
+        summary: "Ultra Ethernet with receiver credits (RCCC), packet trimming with NACKs",
+        reliability: "selective-repeat",
+        controller: "constant",
+        spray: "mixed",
         keys: || {
-            let mut keys = uet();
+            let mut keys = uet_with_trimming();
             keys.extend([
-                ("recovery", Value::Text("none".into())),
-                ("rto-rtts", Value::Float(6.0)),
+                ("credit", Value::Text("rccc".into())),
+                ("window", RelativeSize::percent_of_bdp(400).to_value()),
+                ("last-hop-cut", Value::Boolean(false)),
             ]);
             keys
         },
         switch: || {
-            let mut keys = vec![
-                ("trimming", Value::Boolean(true)),
-                ("queue", RelativeSize::percent_of_bdp(100).to_value()),
-            ];
-            keys.extend(uet_marks());
+            let mut keys = uet_trimming_switch();
+            keys.push(("ecn.last-hop", Value::Boolean(false)));
             keys
         },
         ..PLAIN
@@ -220,6 +230,26 @@ const PRESETS: [Preset; 14] = [
         ..PLAIN
     },
 ];
+
+/// Keys of Ultra Ethernet with packet trimming.
+fn uet_with_trimming() -> Keys {
+    let mut keys = uet();
+    keys.extend([
+        ("recovery", Value::Text("none".into())),
+        ("rto-rtts", Value::Float(6.0)),
+    ]);
+    keys
+}
+
+/// Switches that trim packets, as Ultra Ethernet has them.
+fn uet_trimming_switch() -> Keys {
+    let mut keys = vec![
+        ("trimming", Value::Boolean(true)),
+        ("queue", RelativeSize::percent_of_bdp(100).to_value()),
+    ];
+    keys.extend(uet_marks());
+    keys
+}
 
 /// Reliability of Ultra Ethernet (UEC reference simulator; the timeout is 15 us and six times the time of a full queue, U27).
 fn uet() -> Keys {
@@ -294,6 +324,8 @@ pub struct TransportSettings {
     pub feedback: FeedbackSettings,
     /// What one controller governs.
     pub scope: ScopeParameters,
+    /// Receiver credits.
+    pub credit: CreditParameters,
 }
 
 /// The part called `key`: the one that the user names, or else the preset's.
@@ -345,6 +377,7 @@ impl TransportSettings {
                 registry.feedback_rule(name)
             })?,
             scope: ScopeParameters::default(),
+            credit: CreditParameters::default(),
         };
         preset.apply(&mut settings);
         let rest = entries
@@ -365,6 +398,7 @@ impl TransportSettings {
             selector: registry.selector(preset.spray)?,
             feedback: registry.feedback_rule(preset.feedback)?,
             scope: ScopeParameters::default(),
+            credit: CreditParameters::default(),
         };
         preset.apply(&mut settings);
         Some(settings)
@@ -395,15 +429,20 @@ impl TransportSettings {
 
     /// The keys that stay when the kind is changed.
     pub(crate) fn is_common(key: &str) -> bool {
-        let common = [PacketParameters::describe(), ScopeParameters::describe()];
+        let common = [
+            PacketParameters::describe(),
+            ScopeParameters::describe(),
+            CreditParameters::describe(),
+        ];
         let mut common = common.iter().flatten();
         common.any(|parameter| parameter.key == key)
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 6] = [
+        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 7] = [
             &mut || self.packets.set(key, value),
             &mut || self.scope.set(key, value),
+            &mut || self.credit.set(key, value),
             &mut || self.reliability.set(key, value),
             &mut || self.controller.set(key, value),
             &mut || self.selector.set(key, value),
@@ -430,6 +469,9 @@ impl TransportSettings {
         entries.extend(self.packets.entries());
         if self.scope != ScopeParameters::default() {
             entries.extend(self.scope.entries());
+        }
+        if self.credit != CreditParameters::default() {
+            entries.extend(self.credit.entries());
         }
         entries.extend(self.reliability.entries());
         entries.extend(self.controller.entries());
@@ -458,6 +500,7 @@ impl TransportSettings {
             }
         }
         parameters.extend(ScopeParameters::describe());
+        parameters.extend(CreditParameters::describe());
         parameters.extend(self.reliability.describe());
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
@@ -485,6 +528,7 @@ impl TransportSettings {
             selector: self.selector.clone(),
             feedback: self.feedback.clone(),
             scope: self.scope.clone(),
+            credit: self.credit.clone(),
             strict_priority: false,
         }
     }

@@ -20,6 +20,7 @@
 //! do change nothing.
 
 pub mod cc;
+pub mod credit;
 pub mod endpoint;
 pub mod feedback;
 mod flow;

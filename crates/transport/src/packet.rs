@@ -246,6 +246,8 @@ pub enum Header {
         parts: u8,
         /// What else is to be known of the packet.
         flags: DataFlags,
+        /// With receiver credits, up to where the sender could use credit: quanta since the beginning of the flow, modulo 2^16.
+        pull_target: u16,
     },
     /// Selective acknowledgement (STrack §3.3.1, Fig. 7).
     Sack {
@@ -268,6 +270,11 @@ pub enum Header {
         psn: u32,
         /// The switch that trimmed it is the last one before the receiver.
         last_hop: bool,
+    },
+    /// Credit from a receiver, the pull of Ultra Ethernet: all quanta that it has granted since the beginning of the flow, modulo 2^16.
+    Pull {
+        /// The quanta.
+        pull: u16,
     },
     /// Cumulative acknowledgement of go-back-N.
     Ack {
@@ -303,6 +310,8 @@ pub enum Header {
     Probe {
         /// Packet sequence number at which the bitmap segment of the answer should begin.
         base: u32,
+        /// Asks for credit, with the pull target of a data packet.
+        pull_target: Option<u16>,
     },
 }
 

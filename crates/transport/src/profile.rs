@@ -1,6 +1,7 @@
 //! A transport: reliability, congestion controller, path selector and the receiver's feedback, composed.
 
 use crate::cc::{CongestionControl, ControllerSettings, NetworkFacts, PathFacts};
+use crate::credit::CreditParameters;
 use crate::feedback::FeedbackSettings;
 use crate::flow::{Paths, entity};
 use crate::go_back_n::GoBackNParameters;
@@ -95,6 +96,13 @@ impl Reliability {
             Self::GoBackN(parameters) => parameters.timeout,
         }
     }
+    /// The retransmission timeout on a network, before any backoff.
+    pub(crate) fn timeout_on(&self, network: &NetworkFacts) -> Span {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.timeout_on(network),
+            Self::GoBackN(parameters) => parameters.timeout,
+        }
+    }
     /// True if control packets go before data.
     pub(crate) fn control_first(&self) -> bool {
         match self {
@@ -119,6 +127,8 @@ pub struct Profile {
     pub selector: SelectorSettings,
     /// Reaction of receivers to congestion besides echoing marks.
     pub feedback: FeedbackSettings,
+    /// Receiver credits.
+    pub credit: CreditParameters,
     /// What one controller governs.
     pub scope: ScopeParameters,
     /// True if data of a higher class goes before that of a lower one at a NIC; else classes take turns.
@@ -135,6 +145,7 @@ impl Profile {
             variants: Vec::new(),
             selector: SelectorSettings::Adaptive(Default::default()),
             feedback: FeedbackSettings::default(),
+            credit: CreditParameters::default(),
             scope: ScopeParameters::default(),
             strict_priority: false,
         }

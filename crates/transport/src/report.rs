@@ -142,6 +142,8 @@ pub enum SendLimit {
     Pacing,
     /// The window, of congestion control or of the receiver's bitmap.
     Window,
+    /// Credit from the receiver.
+    Credit,
     /// The application: everything that was posted has been sent, and nothing waits for retransmission.
     Application,
 }
@@ -191,6 +193,10 @@ pub struct EndpointCounters {
     pub speculative_sent: u64,
     /// Of these, packets that links did not let through.
     pub speculative_dropped: u64,
+    /// Pulls sent: credit for senders.
+    pub pulls_sent: u64,
+    /// Pulls that arrived.
+    pub pulls_received: u64,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes that arrived.
@@ -235,6 +241,8 @@ impl EndpointCounters {
         self.rate_controls_lost += other.rate_controls_lost;
         self.speculative_sent += other.speculative_sent;
         self.speculative_dropped += other.speculative_dropped;
+        self.pulls_sent += other.pulls_sent;
+        self.pulls_received += other.pulls_received;
         self.probes_sent += other.probes_sent;
         self.probes_received += other.probes_received;
         self.timeouts += other.timeouts;

@@ -92,12 +92,14 @@ impl<O> Outcome<O> {
             notifications_sent,
             rate_controls_sent,
             rate_controls_reflected,
+            pulls_sent,
             ..
         } = self.endpoints;
         let rate_controls = rate_controls_sent + rate_controls_reflected;
-        if injected != data_sent + sacks_sent + probes_sent + notifications_sent + rate_controls {
+        let control = sacks_sent + probes_sent + notifications_sent + rate_controls + pulls_sent;
+        if injected != data_sent + control {
             return Err(format!(
-                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements, {probes_sent} probes, {notifications_sent} notifications and {rate_controls} control packets of rate allocation"
+                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements, {probes_sent} probes, {notifications_sent} notifications, {pulls_sent} pulls and {rate_controls} control packets of rate allocation"
             ));
         }
         Ok(())

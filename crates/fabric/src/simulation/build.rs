@@ -186,7 +186,9 @@ pub(super) fn build_switch<T: Telemetry>(
     let propagation = setup.profile.network.propagation_rtt;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
+        let last_hop = leads_to_host(setup, id);
         let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
+        let rules = rules.at(&setup.switch, last_hop);
         let agent = setup.profile.link_agent(rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
@@ -217,6 +219,10 @@ pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
     NextHopSelector::new(setup.switch.routing, setup.seed, index)
 }
 
+fn leads_to_host(setup: &Setup<'_>, link: LinkId) -> bool {
+    setup.topology.is_host(setup.topology.link_ends(link).1)
+}
+
 fn lossy<T: Telemetry, const QUEUES: usize>(
     ingress: Ingress<T>,
     ports: impl Iterator<Item = (QueueRules, Link<T>)>,
@@ -224,7 +230,7 @@ fn lossy<T: Telemetry, const QUEUES: usize>(
     local: Option<Box<LocalChoice>>,
 ) -> LossySwitch<T, QUEUES> {
     let port = |(rules, link): (QueueRules, Link<T>)| {
-        let last_hop = setup.topology.is_host(setup.topology.link_ends(link.id).1);
+        let last_hop = leads_to_host(setup, link.id);
         LossyPort::new(rules, setup.seed, link, last_hop)
     };
     LossySwitch::new(ingress, ports.map(port).collect(), local)

@@ -90,6 +90,8 @@ clearway_units::parameters! {
         pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
         /// Moment of the marking decision: when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
+        /// Marking at ports to hosts, too.
+        pub mark_last_hop: bool = true, "ecn.last-hop", "STrack §4.1; UEC with receiver credits: false (U9)";
         /// Selection among several equal-cost next hops at a switch: "ecmp" by a hash of the header; "d-mod-k" by the number of the
         /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over; "adaptive" for each packet where the
         /// least waits; "round-robin" for each packet the next one; "flowlet" for each burst of a flow where the least waits.
@@ -335,6 +337,14 @@ impl QueueRules {
                 .trimming
                 .then(|| parameters.trim_size.as_u64().min(u16::MAX.into()) as u16),
             trim_victim: parameters.trim_victim,
+        }
+    }
+
+    /// The same for a port to a host, if `last_hop`.
+    pub(crate) fn at(self, parameters: &SwitchParameters, last_hop: bool) -> Self {
+        Self {
+            ecn: self.ecn && (parameters.mark_last_hop || !last_hop),
+            ..self
         }
     }
 

@@ -13,6 +13,7 @@ use clearway_fabric::{
     SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, TrimVictim, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
+use clearway_transport::credit::CreditScheme;
 use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{ClassSet, Profile, Reliability};
@@ -79,6 +80,14 @@ impl Scenario {
         settings.timeout = settings.timeout.min(Span::from_us(100));
         if !settings.ack_in_order {
             settings.ack_bytes = Some(Bytes::new(draw.of(&[4_000, 16_384, 50_000])));
+        }
+        if draw.chance(40) {
+            let credit = &mut profile.credit;
+            credit.scheme = CreditScheme::Rccc;
+            credit.window_bdps = draw.of(&[0.1, 0.5, 1.5]);
+            credit.rate = draw.of(&[0.5, 0.99, 1.0]);
+            credit.idle_pulls = draw.chance(70);
+            self.switch.mark_last_hop = draw.chance(50);
         }
         self.switch.trimming = self.buffer.is_none() && self.switch.control_priority;
         self.switch.trim_victim = draw.of(&[TrimVictim::Random, TrimVictim::Arriving]);

@@ -170,7 +170,8 @@ fn brief_packet(packet: Packet) -> String {
     let what = match packet.header {
         Header::Data { psn, flags, .. } => format!("data {psn} {flags:?}"),
         Header::Sack { epsn, bitmap, .. } => format!("sack {epsn}+{bitmap:x}"),
-        Header::Probe { base } => format!("probe {base}"),
+        Header::Probe { base, .. } => format!("probe {base}"),
+        Header::Pull { pull } => format!("pull {pull}"),
         Header::Ack { epsn, nack, .. } => format!("ack {epsn} nack {nack}"),
         Header::Nack { psn, last_hop } => format!("nack {psn} last hop {last_hop}"),
         Header::Notification => "notification".into(),

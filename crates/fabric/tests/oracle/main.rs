@@ -76,6 +76,7 @@ struct Coverage {
     timeouts: u64,
     rate_controls: u64,
     agent_drops: u64,
+    pulls: u64,
     events: EventCoverage,
     routing: RoutingCoverage,
     ended: usize,
@@ -231,6 +232,7 @@ impl Coverage {
         self.timeouts += outcome.endpoints.timeouts;
         self.rate_controls += outcome.endpoints.rate_controls_received;
         self.agent_drops += outcome.links.agent_drops;
+        self.pulls += outcome.endpoints.pulls_received;
         if !scenario.link_events.is_empty() {
             self.events.add(scenario, outcome);
         }
@@ -253,6 +255,7 @@ impl Coverage {
         assert!(self.trims_dropped > 20, "{self:?}");
         let agents = [self.rate_controls / 10, self.agent_drops];
         assert!(agents.iter().all(|&n| n > 100), "{self:?}");
+        assert!(self.pulls > 1000, "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.cut_off, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
         let enough = self.threaded > 250 && self.derived_headroom > 20;

@@ -51,7 +51,8 @@ impl Rules {
         let Self {
             kmin, kmax, pmax, ..
         } = *self;
-        let enabled = self.parameters.ecn && self.parameters.mark == at;
+        let here = self.parameters.mark_last_hop || !self.last_hop;
+        let enabled = self.parameters.ecn && here && self.parameters.mark == at;
         if !enabled || packet.class == Class::CONTROL || bytes <= kmin {
             return false;
         }

@@ -30,7 +30,7 @@ impl PacketId {
         let is_answer = match packet.header {
             Header::Data { .. } | Header::Probe { .. } => false,
             Header::Sack { .. } | Header::Ack { .. } | Header::Nack { .. } => true,
-            Header::Notification | Header::RateControl { .. } => return None,
+            Header::Notification | Header::RateControl { .. } | Header::Pull { .. } => return None,
         };
         Some(Self {
             flow: packet.flow,

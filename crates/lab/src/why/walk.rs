@@ -257,6 +257,7 @@ impl<'a> Walk<'a> {
                     }
                     self.take(from, Part::Window, None);
                 }
+                SendLimit::Credit => self.take(from, Part::Credit, None),
                 SendLimit::Application if sent[place].again => {
                     return self.recover(self.earlier_copy(queue_pair, place));
                 }

@@ -19,7 +19,7 @@ const fn colour(part: DelayPart) -> usize {
         DelayPart::Queueing => 1,
         DelayPart::Pause => 3,
         DelayPart::Pacing => 0,
-        DelayPart::Window => 5,
+        DelayPart::Window | DelayPart::Credit => 5,
         DelayPart::Recovery => 4,
         DelayPart::Waiting => 2,
         DelayPart::Unexplained => 6,

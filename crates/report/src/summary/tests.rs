@@ -92,6 +92,7 @@ fn the_document_of_a_complete_run() {
         "agent_drops": 0,
         "link_down_drops": 0,
         "no_route_drops": 0,
+        "trimmed": 0,
         "marked": 28,
         "acks": 981,
         "probes": 8,

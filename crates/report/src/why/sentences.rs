@@ -137,6 +137,7 @@ impl SlowFlow {
                 )
             }
             DelayPart::Window => format!("{head} its window held it back{}.", self.seen()),
+            DelayPart::Credit => format!("{head} it waited for credit from its receiver."),
             DelayPart::Pacing => format!("{head} congestion control paced it{}.", self.seen()),
             DelayPart::Recovery => {
                 format!(

@@ -114,6 +114,12 @@ impl Receivers {
         Some(&mut slot.receiver)
     }
 
+    /// True if a queue pair has a receiver that has received all.
+    pub(crate) fn is_finished(&mut self, key: Key) -> bool {
+        self.find(key)
+            .is_some_and(|receiver| receiver.is_finished())
+    }
+
     /// Final acknowledgement of a queue pair that has finished and whose receiver is gone.
     pub(crate) fn final_ack(&self, key: Key) -> Option<FinalAck> {
         self.finished.get(&key).copied()

@@ -42,6 +42,7 @@ impl<T: Telemetry> Endpoint<T> {
             slot.controller = controller;
             slot.path_rtt = opening.path.rtt;
             slot.exempted = (Bytes::ZERO, Time::ZERO);
+            self.open_credit(index);
             self.welcome(index);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
@@ -83,6 +84,9 @@ impl<T: Telemetry> Endpoint<T> {
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
             self.forget_idle(now, index);
+            let idle = |sender: &Sender| !sender.is_busy();
+            let is_idle = self.slots[index as usize].sender.as_ref().is_some_and(idle);
+            self.restart_credit(index, is_idle);
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.post(message, bytes, &self.rules);
             }

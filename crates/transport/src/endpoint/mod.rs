@@ -17,6 +17,7 @@
 
 mod control;
 mod controllers;
+mod credit;
 mod flows;
 mod groups;
 mod key;
@@ -41,6 +42,7 @@ use crate::scope::{Scope, ScopeParameters};
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use controllers::{ControllerId, Controllers};
+use credit::{CreditControl, CreditTimer};
 use flows::{Directory, Notifications, Receivers, Receiving, TimerHeap};
 use groups::{GroupId, Groups};
 use key::Key;
@@ -130,6 +132,8 @@ pub struct Endpoint<T = ()> {
     groups: Option<Box<Groups>>,
     /// Control packets of s-PERC and 1RC.
     rate_control: Option<Box<RateControl>>,
+    /// Receiver credits.
+    credit: Option<Box<CreditControl>>,
     alive: usize,
     directory: Directory,
     receivers: Receivers,
@@ -195,6 +199,7 @@ impl<T: Telemetry> Endpoint<T> {
             controllers: Controllers::default(),
             groups: Groups::new(&scope),
             rate_control: rate_control.map(Box::new),
+            credit: CreditControl::new(&profile),
             alive: 0,
             directory: Directory::default(),
             receivers: Receivers::new(&profile),
@@ -262,6 +267,7 @@ impl<T: Telemetry> Endpoint<T> {
         flow: FlowId,
     ) -> impl Iterator<Item = (u8, SendLimit)> + '_ {
         let limit = move |sender: &Sender| match sender.may_send(&self.rules) {
+            true if !self.credit_of(sender) => SendLimit::Credit,
             true if sender.departure() <= now => SendLimit::Wire,
             true => SendLimit::Pacing,
             false if sender.has_packets() => SendLimit::Window,
@@ -296,8 +302,17 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline(always)]
     fn on_arrival(&mut self, now: Time, packet: &Packet, telemetry: T) {
         match packet.header {
-            Header::Data { psn, flags, .. } => {
-                if flags.contains(DataFlags::TRIMMED) {
+            Header::Data {
+                psn,
+                flags,
+                pull_target,
+                ..
+            } => {
+                let trimmed = flags.contains(DataFlags::TRIMMED);
+                if self.credit.is_some() {
+                    self.note_target(now, packet, pull_target, trimmed);
+                }
+                if trimmed {
                     return self.on_trimmed(now, packet, psn, telemetry);
                 }
                 self.on_data(now, packet, psn, telemetry);
@@ -307,6 +322,7 @@ impl<T: Telemetry> Endpoint<T> {
             }
             Header::Notification => self.on_notification(now, packet),
             Header::Probe { .. } => self.on_probe(now, packet),
+            Header::Pull { pull } => self.on_pull(now, packet, pull),
             Header::RateControl { .. } => self.on_rate_control(now, packet, telemetry),
         }
     }
@@ -360,7 +376,9 @@ impl<T: Telemetry> Endpoint<T> {
             feedback.on_complete(slot);
         }
         if finished {
-            self.receivers.linger(now, Key::of(packet), rules);
+            let key = Key::of(packet);
+            self.receivers.linger(now, key, rules);
+            self.end_grants(key);
         }
         if self.rules.queue_pairs > 1 {
             self.merge_parts(events_before, packet);
@@ -384,6 +402,13 @@ impl<T: Telemetry> Endpoint<T> {
 
     fn on_probe(&mut self, now: Time, packet: &Packet) {
         self.counters.probes_received += 1;
+        if let Header::Probe {
+            pull_target: Some(target),
+            ..
+        } = packet.header
+        {
+            self.note_target(now, packet, target, true);
+        }
         let (key, rules) = (Key::of(packet), &self.rules);
         let sack = match self.receivers.find(key) {
             Some(receiver) => receiver.on_probe(now, packet, rules),
@@ -427,6 +452,9 @@ impl<T: Telemetry> Endpoint<T> {
             self.timers.push(deadline, index);
         }
         let finished = sender.is_finished();
+        if self.credit.is_some() {
+            self.note_answer(now, index);
+        }
         self.refresh(now, index);
         if self.rules.queue_pairs > 1 {
             self.merge_parts(events_before, packet);
@@ -517,6 +545,8 @@ impl<T: Telemetry> Endpoint<T> {
                 self.on_notification_due(now, time, receiver);
             } else if let Some(source) = RateControl::source(index) {
                 self.on_source_due(now, time, source);
+            } else if let Some(timer) = CreditTimer::of(index) {
+                self.on_credit_timer(now, time, timer);
             } else if self.slots[index as usize].armed == time {
                 self.on_timer(now, index);
             }
@@ -561,6 +591,9 @@ impl<T: Telemetry> Endpoint<T> {
         if !deadline.is_never() {
             slot.armed = deadline;
             self.timers.push(deadline, index);
+        }
+        if self.credit.is_some() {
+            self.ask_after_timeout(now, index);
         }
         self.refresh(now, index);
     }

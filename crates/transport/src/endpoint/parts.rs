@@ -170,6 +170,34 @@ impl Sender {
         of_both!(self, sender => sender.backlog(limit))
     }
 
+    /// Payload that waits to be sent, for the first time or again; counting stops above `limit`. For selective repeat alone.
+    pub(crate) fn waiting(&self, limit: u64, rules: &Rules) -> u64 {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.waiting(limit, rules)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The congestion window in bytes; for selective repeat alone.
+    pub(crate) fn window(&self) -> f64 {
+        match self {
+            Self::SelectiveRepeat(sender) => sender.window(),
+            Self::GoBackN(_) => f64::INFINITY,
+        }
+    }
+
+    /// A probe, where there are any.
+    pub(crate) fn probe(&mut self, now: Time, rules: &Rules) -> Option<Packet> {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                Some(sender.probe(now, rules))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn queue_pair(&self) -> u8 {
         of_both!(self, sender => sender.queue_pair())
     }
@@ -373,6 +401,11 @@ impl Receiver {
 
     pub(crate) fn last_arrival(&self) -> Time {
         of_both!(self, receiver => receiver.last_arrival())
+    }
+
+    /// True if all packets of the flow have arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        of_both!(self, receiver => receiver.is_finished())
     }
 
     /// Final acknowledgement of a finished flow.

@@ -745,7 +745,10 @@ fn strays_are_counted_and_probes_of_unknown_flows_begin_nothing() {
     open_and_post(&mut peer, 4, 4096);
     let data = peer.poll_transmit(Time::ZERO).unwrap();
     let probe = Packet {
-        header: Header::Probe { base: 0 },
+        header: Header::Probe {
+            base: 0,
+            pull_target: None,
+        },
         class: Class::CONTROL,
         ..*data
     };
@@ -997,9 +1000,13 @@ proptest! {
     #[test]
     fn arbitrary_packets_never_panic(
         go_back_n in any::<bool>(),
-        packets in prop::collection::vec((0u8..5, any::<[u32; 6]>(), any::<u64>(), any::<u8>()), 1..300),
+        credits in any::<bool>(),
+        packets in prop::collection::vec((0u8..6, any::<[u32; 6]>(), any::<u64>(), any::<u8>()), 1..300),
     ) {
         let mut profile = Profile::strack(facts());
+        if credits {
+            profile.credit.scheme = crate::credit::CreditScheme::Rccc;
+        }
         if go_back_n {
             let two = Reliability::GoBackN(GoBackNParameters { queue_pairs: NonZero::new(2).unwrap(), ..Default::default() });
             profile.reliability = two;
@@ -1019,6 +1026,7 @@ proptest! {
                     payload: words[2] as u16,
                     parts: words[3] as u8,
                     flags: DataFlags::from_bits_truncate(flags),
+                    pull_target: words[4] as u16,
                 },
                 1 => Header::Sack {
                     bitmap: wide,
@@ -1028,7 +1036,13 @@ proptest! {
                     out_of_order: words[3] as u16,
                     probe: flags & 1 == 1,
                 },
-                2 => Header::Probe { base: near(words[0]) },
+                2 => Header::Probe {
+                    base: near(words[0]),
+                    pull_target: (flags & 1 == 1).then_some(words[1] as u16),
+                },
+                5 => Header::Pull {
+                    pull: words[0] as u16,
+                },
                 3 => Header::Notification,
                 _ => Header::Ack { epsn: near(words[1]), nack: flags & 1 == 1, marked: flags & 2 == 2 },
             };

@@ -47,7 +47,7 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &slot.sender else {
             return;
         };
-        let may_send = sender.may_send(&self.rules);
+        let may_send = sender.may_send(&self.rules) && self.has_credit(index);
         let sendable = may_send && sender.departure() <= now;
         if sendable != slot.sendable || sendable != may_send {
             self.change_readiness(index, may_send, sendable);
@@ -92,7 +92,7 @@ impl<T: Telemetry> Endpoint<T> {
                 && slot.sendable
             {
                 let cx = &mut context!(self, now, slot.controller);
-                let packet = sender.transmit(cx, &self.rules);
+                let mut packet = sender.transmit(cx, &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
                 if sender.has_restarted() {
                     let deadline = sender.deadline(cx.controller, &self.rules);
@@ -100,6 +100,9 @@ impl<T: Telemetry> Endpoint<T> {
                         slot.armed = deadline;
                         self.timers.push(deadline, index);
                     }
+                }
+                if self.credit.is_some() {
+                    self.spend_credit(now, index, &mut packet);
                 }
                 let mut packet: IntPacket<T> = packet.into();
                 if T::AGENTS {
@@ -157,6 +160,7 @@ impl<T: Telemetry> Endpoint<T> {
                 }
             }
             Header::Notification => self.counters.notifications_sent += 1,
+            Header::Pull { .. } => self.counters.pulls_sent += 1,
             Header::RateControl { reflected, .. } => {
                 self.counters.rate_controls_sent += u64::from(!reflected);
                 self.counters.rate_controls_reflected += u64::from(reflected);

@@ -90,7 +90,21 @@ impl Messages {
         }
     }
 
-    /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.
+    /// Bytes that no packet has carried yet; counting stops above `limit`.
+    pub(crate) fn unsent(&self, limit: u64) -> u64 {
+        let mut bytes = match self.cursor.active {
+            true => self.cursor.left,
+            false => 0,
+        };
+        for part in &self.waiting {
+            if bytes > limit {
+                break;
+            }
+            bytes = bytes.saturating_add(part.bytes);
+        }
+        bytes
+    }
+
     /// Bytes of messages that are not acknowledged as a whole; counting stops above `limit`.
     pub(crate) fn backlog(&self, limit: u64) -> u64 {
         let mut bytes = 0u64;
@@ -103,6 +117,7 @@ impl Messages {
         bytes
     }
 
+    /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.
     pub(crate) fn close(&mut self, next: u64, payload: u64) {
         if self.closed {
             return;
@@ -158,6 +173,7 @@ impl Messages {
             offset,
             payload: length as u16,
             parts,
+            pull_target: 0,
             flags: DataFlags::NONE
                 .with(DataFlags::END_OF_MESSAGE, ends && !closing)
                 .with(DataFlags::END_OF_FLOW, end_of_flow),
@@ -187,6 +203,7 @@ impl Messages {
             offset: open.part.place + offset,
             payload: (open.part.bytes - offset).min(payload) as u16,
             parts: open.part.parts,
+            pull_target: 0,
             flags: DataFlags::RETRANSMISSION
                 .with(
                     DataFlags::END_OF_MESSAGE,

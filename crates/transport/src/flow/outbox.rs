@@ -67,6 +67,11 @@ impl<T> Outbox<T> {
         !self.sendable.without(paused).is_empty()
     }
 
+    /// Number of flows that may send.
+    pub(crate) fn sendable(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.sendable as u64).sum()
+    }
+
     /// Returns the queue of a data class; creates it if there is none.
     pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
         let known = self.queues.iter().position(|queue| queue.class == class);

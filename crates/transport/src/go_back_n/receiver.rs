@@ -63,6 +63,11 @@ impl Receiver {
         }
     }
 
+    /// True if all packets of the flow have arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     pub(crate) fn last_arrival(&self) -> Time {
         self.last_arrival
     }

@@ -41,6 +41,7 @@ fn profile(window: &str, change: impl FnOnce(&mut GoBackNParameters)) -> Profile
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::default(),
         scope: Default::default(),
+        credit: crate::credit::CreditParameters::default(),
         strict_priority: false,
     }
 }

@@ -132,6 +132,8 @@ pub(crate) struct Rules {
     pub(crate) sleek: Option<Sleek>,
     /// Multiply by an out-of-order count to compare with a window in bytes.
     pub(crate) out_of_order_bytes: f64,
+    /// Answers to probes show losses.
+    pub(crate) probes: bool,
     pub(crate) probe_after: Span,
     pub(crate) probe_rtt_limit: Span,
     pub(crate) probe_class: ProbeClass,
@@ -195,6 +197,7 @@ impl Rules {
                 probe_again_after: at_least_a_moment(network.base_rtt * 5),
             }),
             out_of_order_bytes: payload / parameters.out_of_order_factor.max(1e-9),
+            probes,
             // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
             probe_after: match probes {
                 true => at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),

@@ -207,7 +207,7 @@ impl Receiver {
 
     /// Answers a probe at once (§3.3.1, condition 3), with the segment that it asks for.
     pub(crate) fn on_probe(&mut self, now: Time, packet: &Packet, rules: &Rules) -> Option<Packet> {
-        let Header::Probe { base } = packet.header else {
+        let Header::Probe { base, .. } = packet.header else {
             return None;
         };
         self.last_arrival = now;

@@ -303,7 +303,10 @@ impl Sender {
     pub(crate) fn probe(&mut self, now: Time, rules: &Rules) -> Packet {
         let port = self.paths.probe_port(&self.send_state(now));
         let base = self.acknowledged as u32;
-        let probe = Header::Probe { base };
+        let probe = Header::Probe {
+            base,
+            pull_target: None,
+        };
         let mut packet = self.ends.packet(Time::ZERO, port, probe);
         packet.size = rules.ack;
         if rules.probe_class == ProbeClass::Control {

@@ -569,7 +569,10 @@ fn a_probe_chooses_its_segment_within_the_bitmap() {
         (5000, (1, bench.rules.window as u16 - 64, 0, 1)),
         (u32::MAX, (1, 0, 0, 1)),
     ] {
-        probe.header = Header::Probe { base };
+        probe.header = Header::Probe {
+            base,
+            pull_target: None,
+        };
         let answer = bench
             .receiver
             .on_probe(bench.now, &probe, &bench.rules)

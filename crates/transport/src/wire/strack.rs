@@ -5,7 +5,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification, 6 rate control (s-PERC, 1RC), 7 negative acknowledgement of a trimmed packet |
+//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification, 6 rate control (s-PERC, 1RC), 7 negative acknowledgement of a trimmed packet, 8 pull (RCCC) |
 //! | 1 | flags, see below |
 //! | 2 | queue pair |
 //! | 3 | data: in how many parts the message was striped; else 0 |
@@ -20,13 +20,15 @@
 //! | | 24–27 | message |
 //! | | 28–35 | offset in the message |
 //! | | 36–37 | bytes of payload |
-//! | | 38–39 | 0 |
+//! | | 38–39 | pull target; 0 without receiver credits |
 //! | selective acknowledgement | 20–23 | expected packet sequence number (EPSN) |
 //! | | 24–25 | base offset: where the bitmap begins, counted from the EPSN |
 //! | | 26–27 | packets that have arrived out of order (OOO) |
 //! | | 28–31 | payload bytes received, modulo 2^32 |
 //! | | 32–39 | bitmap: bit k (of value 2^k) is packet EPSN + base offset + k |
 //! | probe | 20–23 | where the bitmap of the answer should begin |
+//! | | 24–25 | pull target, if the probe asks for credit |
+//! | pull | 20–21 | quanta of credit granted since the beginning of the flow, modulo 2^16 |
 //! | cumulative acknowledgement | 20–23 | expected packet sequence number |
 //! | negative acknowledgement | 20–23 | packet sequence number of the trimmed packet |
 //! | rate control | 20–27 | rate that the host and the links passed so far allocate, in bit/s |
@@ -39,14 +41,14 @@
 //! What links keep in a control packet of rate control for themselves, their rates and states, is not written. A trimmed data packet
 //! ends after its header.
 //!
-//! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control | negative acknowledgement |
-//! |---|---|---|---|---|---|
-//! | 0x01 | acknowledgement requested | answers a probe | negative: go back | on its way back | trimmed at the last hop |
-//! | 0x02 | sent before | echo of a mark | echo of a mark | the flow leaves | echo of a mark |
-//! | 0x04 | end of message | | | | |
-//! | 0x08 | end of flow | | | | |
-//! | 0x10 | trimmed | | | | |
-//! | 0x20 | trimmed at the last hop | | | | |
+//! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control | negative acknowledgement | probe |
+//! |---|---|---|---|---|---|---|
+//! | 0x01 | acknowledgement requested | answers a probe | negative: go back | on its way back | trimmed at the last hop | asks for credit |
+//! | 0x02 | sent before | echo of a mark | echo of a mark | the flow leaves | echo of a mark | |
+//! | 0x04 | end of message | | | | | |
+//! | 0x08 | end of flow | | | | | |
+//! | 0x10 | trimmed | | | | | |
+//! | 0x20 | trimmed at the last hop | | | | | |
 
 use super::Network;
 use super::error::WireError;
@@ -66,6 +68,7 @@ const ACK: u8 = 4;
 const NOTIFICATION: u8 = 5;
 const RATE_CONTROL: u8 = 6;
 const NACK: u8 = 7;
+const PULL: u8 = 8;
 
 /// Appends the header of a packet; its payload comes after it.
 pub fn write(packet: &Packet, out: &mut Vec<u8>) {
@@ -73,7 +76,8 @@ pub fn write(packet: &Packet, out: &mut Vec<u8>) {
         Header::Data { parts, flags, .. } => (DATA, flags.bits(), parts),
         Header::Sack { probe, .. } => (SACK, bits([probe, packet.ecn, false, false]), 0),
         Header::Nack { last_hop, .. } => (NACK, bits([last_hop, packet.ecn, false, false]), 0),
-        Header::Probe { .. } => (PROBE, 0, 0),
+        Header::Probe { pull_target, .. } => (PROBE, u8::from(pull_target.is_some()), 0),
+        Header::Pull { .. } => (PULL, 0, 0),
         Header::Ack { nack, marked, .. } => (ACK, bits([nack, marked, false, false]), 0),
         Header::Notification => (NOTIFICATION, 0, 0),
         Header::RateControl {
@@ -95,13 +99,14 @@ fn write_fields(header: &Header, out: &mut Vec<u8>) {
             message,
             offset,
             payload,
+            pull_target,
             ..
         } => {
             out.extend(psn.to_be_bytes());
             out.extend(message.0.to_be_bytes());
             out.extend(offset.to_be_bytes());
             out.extend(payload.to_be_bytes());
-            out.extend([0, 0]);
+            out.extend(pull_target.to_be_bytes());
         }
         Header::Sack {
             bitmap,
@@ -118,7 +123,11 @@ fn write_fields(header: &Header, out: &mut Vec<u8>) {
             out.extend(bitmap.to_be_bytes());
         }
         Header::Nack { psn, .. } => out.extend(psn.to_be_bytes()),
-        Header::Probe { base } => out.extend(base.to_be_bytes()),
+        Header::Probe { base, pull_target } => {
+            out.extend(base.to_be_bytes());
+            out.extend(pull_target.into_iter().flat_map(u16::to_be_bytes));
+        }
+        Header::Pull { pull } => out.extend(pull.to_be_bytes()),
         Header::Ack { epsn, .. } => out.extend(epsn.to_be_bytes()),
         Header::Notification => {}
         Header::RateControl {
@@ -188,7 +197,8 @@ pub fn read_header<'a>(
             psn: u32::from_be_bytes(fields.take()?),
             message: MessageId(u32::from_be_bytes(fields.take()?)),
             offset: u64::from_be_bytes(fields.take()?),
-            payload: fields.number_and_zeros()?,
+            payload: fields.number()?,
+            pull_target: fields.number()?,
             parts,
             flags: DataFlags::from_bits_truncate(flags),
         },
@@ -202,6 +212,10 @@ pub fn read_header<'a>(
         },
         PROBE => Header::Probe {
             base: u32::from_be_bytes(fields.take()?),
+            pull_target: flag(0).then(|| fields.number()).transpose()?,
+        },
+        PULL => Header::Pull {
+            pull: fields.number()?,
         },
         ACK => Header::Ack {
             epsn: u32::from_be_bytes(fields.take()?),
@@ -238,7 +252,12 @@ pub(super) fn header_length(header: &Header) -> usize {
     COMMON
         + match header {
             Header::Data { .. } | Header::Sack { .. } | Header::RateControl { .. } => 20,
+            Header::Probe {
+                pull_target: Some(_),
+                ..
+            } => 6,
             Header::Probe { .. } | Header::Ack { .. } | Header::Nack { .. } => 4,
+            Header::Pull { .. } => 2,
             Header::Notification => 0,
         }
 }
@@ -271,12 +290,5 @@ impl Fields<'_> {
             let_through,
             rate,
         })
-    }
-
-    /// A number, and two bytes that mean nothing.
-    fn number_and_zeros(&mut self) -> Result<u16, WireError> {
-        let number = self.number()?;
-        let [_, _] = self.take()?;
-        Ok(number)
     }
 }

@@ -27,6 +27,7 @@ fn data(psn: u32, offset: u64, payload: u16, end_of_message: bool) -> Packet {
         offset,
         payload,
         parts: 1,
+        pull_target: 0,
         flags: DataFlags::NONE
             .with(DataFlags::ACK_REQUEST, end_of_message)
             .with(DataFlags::END_OF_MESSAGE, end_of_message)
@@ -60,15 +61,16 @@ fn header() -> impl Strategy<Value = Header> {
         any::<u64>(),
         any::<u16>(),
         any::<u8>(),
-        any::<u8>(),
+        (any::<u8>(), any::<u16>()),
     )
         .prop_map(
-            |([psn, message], offset, payload, parts, flags)| Header::Data {
+            |([psn, message], offset, payload, parts, (flags, pull_target))| Header::Data {
                 psn,
                 message: MessageId(message),
                 offset,
                 payload,
                 parts,
+                pull_target,
                 flags: DataFlags::from_bits_truncate(flags),
             },
         );
@@ -95,7 +97,9 @@ fn header() -> impl Strategy<Value = Header> {
         nack,
         marked,
     });
-    let probe = any::<u32>().prop_map(|base| Header::Probe { base });
+    let probe = (any::<u32>(), any::<Option<u16>>())
+        .prop_map(|(base, pull_target)| Header::Probe { base, pull_target });
+    let pull = any::<u16>().prop_map(|pull| Header::Pull { pull });
     let numbers = (any::<[u16; 2]>(), any::<u32>(), any::<u64>());
     let control = (any::<[bool; 2]>(), any::<u8>(), numbers).prop_map(
         |([reflected, leaving], links, ([sequence, connections], let_through, rate))| {
@@ -116,6 +120,7 @@ fn header() -> impl Strategy<Value = Header> {
         nack,
         ack,
         probe,
+        pull,
         control,
         Just(Header::Notification)
     ]
@@ -270,7 +275,13 @@ fn frames_have_the_simulated_size_where_headers_fit() {
     };
     assert_eq!(small(ack, Format::Rocev2), 64);
     assert_eq!(small(Header::Notification, Format::Rocev2), 74);
-    assert_eq!(small(Header::Probe { base: 1 }, Format::Strack), 66);
+    let probe = |pull_target| Header::Probe {
+        base: 1,
+        pull_target,
+    };
+    assert_eq!(small(probe(None), Format::Strack), 66);
+    assert_eq!(small(probe(Some(3)), Format::Strack), 68);
+    assert_eq!(small(Header::Pull { pull: 1 }, Format::Strack), 64);
     assert_eq!(
         whole(&data(1, 4096, 4096, false), Format::Strack).len(),
         4178

@@ -160,8 +160,10 @@ impl Connection {
                     core.endpoint.on_packet(now, &packet.into());
                 }
             }
-            // No switch between sockets trims packets.
-            Header::RateControl { .. } | Header::Nack { .. } => self.discarded.malformed += 1,
+            // No switch between sockets trims packets, and no receiver grants credit.
+            Header::RateControl { .. } | Header::Nack { .. } | Header::Pull { .. } => {
+                self.discarded.malformed += 1;
+            }
         }
         self.take_reports(now);
     }

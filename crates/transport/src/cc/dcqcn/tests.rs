@@ -413,6 +413,7 @@ fn rocev2(facts: NetworkFacts) -> Profile {
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named("interval").unwrap(),
         scope: Default::default(),
+        credit: crate::credit::CreditParameters::default(),
         strict_priority: false,
     }
 }

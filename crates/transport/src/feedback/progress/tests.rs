@@ -373,6 +373,7 @@ fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named(rule).unwrap(),
         scope: Default::default(),
+        credit: crate::credit::CreditParameters::default(),
         strict_priority: false,
     };
     let pipe = PipeSettings {

@@ -38,6 +38,10 @@ impl Sender {
     /// Detects loss by a probe (Algorithm 1 lines 10 to 12): it came back quickly and nothing else did.
     #[cold]
     pub(super) fn judge_probe(&mut self, stamp: Time, cx: &mut Context<'_>, rules: &Rules) {
+        if !rules.probes {
+            // It asked for credit.
+            return;
+        }
         let quick = cx.now.since(stamp) < rules.probe_rtt_limit;
         if rules.sleek.is_some() {
             if quick && stamp == self.probe_sent {

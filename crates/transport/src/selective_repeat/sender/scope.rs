@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::packet::{Class, Header, Packet};
 use crate::scope::{Account, Shared};
+use crate::selective_repeat::Rules;
 use clearway_units::Time;
 
 impl Sender {
@@ -14,6 +15,17 @@ impl Sender {
     /// Bytes of messages that are not acknowledged as a whole; counting stops above `limit`.
     pub(crate) fn backlog(&self, limit: u64) -> u64 {
         self.messages.backlog(limit)
+    }
+
+    /// Payload that waits to be sent, for the first time or again, a packet of the latter for a full one; counting stops above `limit`.
+    pub(crate) fn waiting(&self, limit: u64, rules: &Rules) -> u64 {
+        let again = u64::from(self.lost) * rules.payload;
+        again.saturating_add(self.messages.unsent(limit))
+    }
+
+    /// The window in bytes, as it was last allowed.
+    pub(crate) fn window(&self) -> f64 {
+        self.window
     }
 
     pub(crate) fn queue_pair(&self) -> u8 {

@@ -1,0 +1,296 @@
+//! Receiver credits at an endpoint: the gates of its senders, and the pacer of its receivers.
+
+use super::Endpoint;
+use super::key::Key;
+use super::parts::Sender;
+use crate::credit::{CreditRules, CreditScheme, Demand, Pacer, SenderCredit};
+use crate::flow::answer;
+use crate::packet::{Header, Packet};
+use crate::profile::Profile;
+use crate::telemetry::Telemetry;
+use clearway_units::{Span, Time};
+
+/// Number of the pacer among timers, where senders are below.
+const PACER: u32 = 1 << 29;
+/// Added to the slot of a sender that waits for credit, among timers.
+const WAITING: u32 = 1 << 28;
+
+/// Timer of receiver credits.
+pub(super) enum CreditTimer {
+    Pacer,
+    /// The sender in this slot may wait for credit.
+    Sender(u32),
+}
+
+impl CreditTimer {
+    /// The meaning of a number among timers; `None` if it is of something else.
+    pub(super) fn of(timer: u32) -> Option<Self> {
+        if timer & PACER != 0 {
+            return Some(Self::Pacer);
+        }
+        (timer & WAITING != 0).then_some(Self::Sender(timer & !WAITING))
+    }
+}
+
+/// Receiver credits of one endpoint.
+#[derive(Debug)]
+pub(super) struct CreditControl {
+    rules: CreditRules,
+    /// By slot.
+    senders: Vec<SenderCredit>,
+    pacer: Pacer<Key>,
+    /// Silence after which a sender that has no credit asks again.
+    timeout: Span,
+}
+
+impl CreditControl {
+    /// Receiver credits of a profile; `None` if senders need none.
+    pub(super) fn new(profile: &Profile) -> Option<Box<Self>> {
+        if profile.credit.scheme == CreditScheme::None {
+            return None;
+        }
+        let network = &profile.network;
+        let timeout = profile.reliability.timeout_on(network);
+        Some(Box::new(Self {
+            rules: CreditRules::new(&profile.credit, network),
+            senders: Vec::new(),
+            pacer: Pacer::new(),
+            timeout: timeout.max(network.base_rtt).max(Span::from_ps(1)),
+        }))
+    }
+
+    /// A flow begins in a slot.
+    fn open(&mut self, slot: usize) {
+        let fresh = SenderCredit::new(&self.rules);
+        if self.senders.len() <= slot {
+            self.senders.resize(slot + 1, fresh);
+        }
+        self.senders[slot] = fresh;
+    }
+}
+
+impl<T: Telemetry> Endpoint<T> {
+    /// True if the sender in a slot has credit, or needs none.
+    #[inline]
+    pub(super) fn has_credit(&self, index: u32) -> bool {
+        match &self.credit {
+            None => true,
+            Some(credit) => credit.senders[index as usize].may_send(),
+        }
+    }
+
+    /// True if a sender has credit, or needs none.
+    pub(super) fn credit_of(&self, sender: &Sender) -> bool {
+        let slot = self.directory.peek(sender.key());
+        slot.is_none_or(|index| self.has_credit(index))
+    }
+
+    /// A flow has opened in a slot.
+    pub(super) fn open_credit(&mut self, index: u32) {
+        if let Some(credit) = &mut self.credit {
+            credit.open(index as usize);
+        }
+    }
+
+    /// The flow in a slot is given a message; `idle` says that nothing of it was outstanding or waited.
+    pub(super) fn restart_credit(&mut self, index: u32, idle: bool) {
+        if let Some(credit) = &mut self.credit
+            && idle
+        {
+            credit.senders[index as usize].restart(&credit.rules);
+        }
+    }
+
+    /// Pays for a data packet that leaves, and writes its pull target.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn spend_credit(&mut self, now: Time, index: u32, packet: &mut Packet) {
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        credit.senders[index as usize].on_sent(now, packet.size);
+        let target = self.pull_target(index);
+        if let Header::Data { pull_target, .. } = &mut packet.header {
+            *pull_target = target;
+        }
+        self.await_credit(now, index);
+    }
+
+    /// Up to where the sender in a slot could use credit.
+    fn pull_target(&self, index: u32) -> u16 {
+        let (Some(credit), Some(sender)) = (&self.credit, &self.slots[index as usize].sender)
+        else {
+            return 0;
+        };
+        let most = credit.rules.window as u64;
+        let payload = sender.waiting(most, &self.rules);
+        let full = (credit.rules.packet - credit.rules.header).max(1) as u64;
+        let demand = Demand {
+            payload,
+            packets: payload.div_ceil(full),
+            window: sender.window(),
+            flows: self.outbox.sendable(),
+        };
+        credit.senders[index as usize].target(&demand, &credit.rules)
+    }
+
+    /// Arranges for a sender without credit to ask again, should it hear nothing.
+    fn await_credit(&mut self, now: Time, index: u32) {
+        let waits = self.waits_for_credit(index);
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        let own = &mut credit.senders[index as usize];
+        if waits && own.armed.is_never() {
+            own.armed = now.saturating_add(credit.timeout);
+            self.timers.push(own.armed, index | WAITING);
+        }
+    }
+
+    /// True if the sender in a slot has packets to send and no credit.
+    fn waits_for_credit(&self, index: u32) -> bool {
+        let sender = &self.slots[index as usize].sender;
+        sender.as_ref().is_some_and(|own| own.has_packets()) && !self.has_credit(index)
+    }
+
+    /// The receiver of the flow in a slot has answered.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_answer(&mut self, now: Time, index: u32) {
+        if let Some(credit) = &mut self.credit {
+            credit.senders[index as usize].on_answer(now);
+        }
+        self.await_credit(now, index);
+    }
+
+    /// Processes a pull.
+    #[cold]
+    pub(super) fn on_pull(&mut self, now: Time, packet: &Packet, pull: u16) {
+        self.counters.pulls_received += 1;
+        let Some(index) = self.directory.find(Key::of(packet)) else {
+            self.counters.stray += 1;
+            return;
+        };
+        let Some(credit) = &mut self.credit else {
+            self.counters.invalid += 1;
+            return;
+        };
+        credit.senders[index as usize].on_pull(now, pull, &credit.rules);
+        self.await_credit(now, index);
+        self.refresh(now, index);
+    }
+
+    /// A data packet or a probe has come, trimmed or not: what its sender wants is noted. A probe may be the first that is heard of its flow.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_target(&mut self, now: Time, packet: &Packet, target: u16, insists: bool) {
+        let key = Key::of(packet);
+        if self.receivers.final_ack(key).is_some() || self.receivers.is_finished(key) {
+            return;
+        }
+        let ack = self.rules.ack;
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        let template = || answer(packet, ack, Header::Pull { pull: 0 });
+        let turn = credit.pacer.on_target(now, key, target, insists, &template);
+        if let Some(time) = turn {
+            self.timers.push(time, PACER);
+        }
+    }
+
+    /// A flow has arrived as a whole.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_grants(&mut self, key: Key) {
+        if let Some(credit) = &mut self.credit {
+            credit.pacer.remove(key);
+        }
+    }
+
+    /// A timer of receiver credits has come.
+    pub(super) fn on_credit_timer(&mut self, now: Time, time: Time, timer: CreditTimer) {
+        match timer {
+            CreditTimer::Pacer => self.grant(now),
+            CreditTimer::Sender(index) => self.ask_for_credit(now, time, index),
+        }
+    }
+
+    /// The pacer's turn.
+    fn grant(&mut self, now: Time) {
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        if credit.pacer.next().is_none_or(|next| next > now) {
+            return;
+        }
+        if let Some(pull) = credit.pacer.take_turn(now, &credit.rules) {
+            self.outbox.push_control(pull.into());
+        }
+        if let Some(next) = credit.pacer.next() {
+            self.timers.push(next, PACER);
+        }
+    }
+
+    /// A sender that may wait for credit: it sends a probe if it has heard nothing for a whole timeout.
+    fn ask_for_credit(&mut self, now: Time, time: Time, index: u32) {
+        let waits = self.waits_for_credit(index);
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        let own = &mut credit.senders[index as usize];
+        if own.armed != time {
+            return;
+        }
+        own.armed = Time::NEVER;
+        if !waits {
+            return;
+        }
+        let due = own.active.saturating_add(credit.timeout);
+        if due <= now {
+            own.active = now;
+            self.probe_for_credit(now, index);
+        }
+        let Some(credit) = &mut self.credit else {
+            return;
+        };
+        let own = &mut credit.senders[index as usize];
+        own.armed = own.active.saturating_add(credit.timeout);
+        self.timers.push(own.armed, index | WAITING);
+    }
+
+    /// The timers of a sender were due: if packets wait and there is no credit or no window, a probe asks for credit.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ask_after_timeout(&mut self, now: Time, index: u32) {
+        let sender = &self.slots[index as usize].sender;
+        let is_blocked = sender
+            .as_ref()
+            .is_some_and(|own| own.has_packets() && !own.may_send(&self.rules));
+        if !is_blocked && !self.waits_for_credit(index) {
+            return;
+        }
+        if let Some(credit) = &mut self.credit {
+            let own = &mut credit.senders[index as usize];
+            if own.active.saturating_add(credit.timeout) > now {
+                return;
+            }
+            own.active = now;
+            self.probe_for_credit(now, index);
+        }
+    }
+
+    /// Sends a probe with the pull target of a flow.
+    pub(super) fn probe_for_credit(&mut self, now: Time, index: u32) {
+        let target = self.pull_target(index);
+        let Some(sender) = &mut self.slots[index as usize].sender else {
+            return;
+        };
+        if let Some(mut probe) = sender.probe(now, &self.rules) {
+            if let Header::Probe { pull_target, .. } = &mut probe.header {
+                *pull_target = Some(target);
+            }
+            self.outbox.push(probe.into());
+        }
+    }
+}
