@@ -24,55 +24,72 @@ pub(super) struct Prepared {
     pub(super) assembly: Assembly,
 }
 
+/// An error about keys of a section of a scenario.
+fn about(
+    scenario: &Scenario,
+    keys: &[&'static str],
+    section: &'static str,
+    message: &str,
+    fix: &str,
+) -> ScenarioError {
+    ScenarioError::about(keys, message, fix).or_in(scenario.places(), section, 0)
+}
+
+/// Refuses scenarios whose switches or links cannot be emulated.
+fn check(scenario: &Scenario) -> Result<(), Failure> {
+    if scenario.switch.buffer.is_some() {
+        return Err(about(
+            scenario,
+            &["kind"],
+            "switch",
+            "switches with a shared buffer and pause frames cannot be emulated",
+            "use `switch.kind = \"lossy\"`",
+        )
+        .into());
+    }
+    if scenario.switch.ports.strict_priority {
+        return Err(about(
+            scenario,
+            &["strict-priority"],
+            "switch",
+            "strict priority of classes cannot be emulated",
+            "leave `switch.strict-priority` out",
+        )
+        .into());
+    }
+    let routing = scenario.switch.ports.routing;
+    if routing.is_local() {
+        return Err(about(
+            scenario,
+            &["routing"],
+            "switch",
+            &format!(
+                "`switch.routing` = \"{}\" is for simulations",
+                routing.name()
+            ),
+            "set it to \"ecmp\": the softswitch spreads packets by their ports",
+        )
+        .into());
+    }
+    if !scenario.events.is_empty() {
+        return Err(about(scenario, 
+            &["at"],
+            "event",
+            "events of a scenario are for simulations",
+            "leave `[[event]]` out of the scenario; commands to links are written into the softswitch's own file",
+        )
+        .into());
+    }
+    Ok(())
+}
+
 impl Prepared {
     /// The fabric of a scenario with the events of a file.
     ///
     /// # Errors
     /// If it cannot be emulated, or an event cannot be meant.
     pub(super) fn new(config: &Config, scenario: &Scenario) -> Result<Self, Failure> {
-        let about = |keys: &[&'static str], section, message: &str, fix: &str| {
-            ScenarioError::about(keys, message, fix).or_in(scenario.places(), section, 0)
-        };
-        if scenario.switch.buffer.is_some() {
-            return Err(about(
-                &["kind"],
-                "switch",
-                "switches with a shared buffer and pause frames cannot be emulated",
-                "use `switch.kind = \"lossy\"`",
-            )
-            .into());
-        }
-        if scenario.switch.ports.strict_priority {
-            return Err(about(
-                &["strict-priority"],
-                "switch",
-                "strict priority of classes cannot be emulated",
-                "leave `switch.strict-priority` out",
-            )
-            .into());
-        }
-        let routing = scenario.switch.ports.routing;
-        if routing.is_local() {
-            return Err(about(
-                &["routing"],
-                "switch",
-                &format!(
-                    "`switch.routing` = \"{}\" is for simulations",
-                    routing.name()
-                ),
-                "set it to \"ecmp\": the softswitch spreads packets by their ports",
-            )
-            .into());
-        }
-        if !scenario.events.is_empty() {
-            return Err(about(
-                &["at"],
-                "event",
-                "events of a scenario are for simulations",
-                "leave `[[event]]` out of the scenario; commands to links are written into the softswitch's own file",
-            )
-            .into());
-        }
+        check(scenario)?;
         let assembly = Assembly::new(scenario)?;
         let mtu = config.mtu.unwrap_or_else(|| {
             let frame = assembly.network.payload.saturating_add(HEADERS);
@@ -87,8 +104,15 @@ impl Prepared {
             longest_packet: mtu,
             seed: scenario.general.seed,
         };
-        let mut switch = SoftSwitch::new(&plan)
-            .map_err(|unfit| about(&["kind"], "topology", &unfit.to_string(), unfit.fix()))?;
+        let mut switch = SoftSwitch::new(&plan).map_err(|unfit| {
+            about(
+                scenario,
+                &["kind"],
+                "topology",
+                &unfit.to_string(),
+                unfit.fix(),
+            )
+        })?;
         let names = LinkNames::of(&assembly.topology);
         for event in &config.events {
             let command = names

@@ -48,8 +48,8 @@ impl<'a> TracedRoutes<'a> {
     }
 
     /// The links that data of a listed flow crosses, and what part of it crosses each. Exact where its packets have one path for each
-    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Where switches choose by their own state, all next
-    /// hops carry as much.
+    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Where switches choose by their own state, all
+    /// next hops carry as much.
     pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
         let flow = &self.setup.flows[id.index()];
         if self.setup.switch.routing.is_local() {

@@ -41,8 +41,8 @@ impl PathChoice {
 clearway_units::parameters! {
     /// Settings of adaptive routing and of flowlets.
     pub struct AdaptiveParameters {
-        /// Shares of `queue`, growing: a switch tells ports apart by how many of these what waits there has reached. An empty list tells them
-        /// apart by bytes.
+        /// Shares of `queue`, growing: a switch tells ports apart by how many of these what waits there has reached. An empty list tells
+        /// them apart by bytes.
         pub levels: Vec<f64> = Vec::new(), "adaptive.levels", "decision (U21); UEC reference simulator: 0.05, 0.1, 0.2";
         /// Time for which what a switch has seen of a port holds.
         pub refresh: Span = Span::ZERO, "adaptive.refresh", "decision (U21); UEC reference simulator: 100 ns";
@@ -93,8 +93,8 @@ clearway_units::parameters! {
         /// Marking at ports to hosts, too.
         pub mark_last_hop: bool = true, "ecn.last-hop", "STrack §4.1; UEC with receiver credits: false (U9)";
         /// Selection among several equal-cost next hops at a switch: "ecmp" by a hash of the header; "d-mod-k" by the number of the
-        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over; "adaptive" for each packet where the
-        /// least waits; "round-robin" for each packet the next one; "flowlet" for each burst of a flow where the least waits.
+        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over; "adaptive" for each packet where
+        /// the least waits; "round-robin" for each packet the next one; "flowlet" for each burst of a flow where the least waits.
         pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
         /// Strict priority of acknowledgements and probes over data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";

@@ -1,16 +1,16 @@
 //! RCCC, receiver credits (Ultra Ethernet 1.0): a receiver shares out the rate of its host by credit, and senders send while they have any.
 //!
-//! Every data packet and probe tells the receiver up to where its sender could use credit: the *pull target*, in quanta since the beginning of
-//! the flow. All receivers of a host have one [`Pacer`]. It takes the flows that want credit in turn and grants each a few packets' worth by a
-//! pull packet, as fast as the host's link takes what that brings. What a pull says is cumulative, so that the next one makes up for one
-//! that was lost. A sender begins with the credit of its first window and may spend it before the first answer (it *speculates*); what
-//! is left of it then is void.
+//! Every data packet and probe tells the receiver up to where its sender could use credit: the *pull target*, in quanta since the
+//! beginning of the flow. All receivers of a host have one [`Pacer`]. It takes the flows that want credit in turn and grants each a few
+//! packets' worth by a pull packet, as fast as the host's link takes what that brings. What a pull says is cumulative, so that the next one
+//! makes up for one that was lost. A sender begins with the credit of its first window and may spend it before the first answer (it
+//! *speculates*); what is left of it then is void.
 //!
 //! Credit is a gate beside the window of the [controller](crate::cc): a packet needs both. It counts bytes on the wire, and those of
 //! packets that are sent again.
 //!
-//! The source is the UEC reference simulator; the idea is that of EQDS, which other settings make of it (a quantum of 512 B, eight of them a
-//! pull), as they make the pulls of NDP (one packet a pull, a first credit of 15 packets).
+//! The source is the UEC reference simulator; the idea is that of EQDS, which other settings make of it (a quantum of 512 B, eight of them
+//! a pull), as they make the pulls of NDP (one packet a pull, a first credit of 15 packets).
 //!
 //! # Decisions
 //! * A pull grants four full packets whatever their size (U11). Targets are worked out with their sign and rounded up (U12).

@@ -6,7 +6,7 @@ use clearway_units::Time;
 /// What a sender wants to send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
-    /// Payload that waits to be sent, for the first time or again, as far as it matters: more than a window's worth may be told as a window's.
+    /// Payload that waits to be sent, for the first time or again; more than a window's worth may be told as that.
     pub(crate) payload: u64,
     /// Packets of that.
     pub(crate) packets: u64,

@@ -1,73 +1,14 @@
-//! Receiver credits at an endpoint: the gates of its senders, and the pacer of its receivers.
+//! Receiver credits in the course of an endpoint: packets pay, answers and pulls grant, timers ask.
 
 use super::Endpoint;
+use super::credit_control::{CreditTimer, PACER, WAITING};
 use super::key::Key;
 use super::parts::Sender;
-use crate::credit::{CreditRules, CreditScheme, Demand, Pacer, SenderCredit};
+use crate::credit::Demand;
 use crate::flow::answer;
 use crate::packet::{Header, Packet};
-use crate::profile::Profile;
 use crate::telemetry::Telemetry;
-use clearway_units::{Span, Time};
-
-/// Number of the pacer among timers, where senders are below.
-const PACER: u32 = 1 << 29;
-/// Added to the slot of a sender that waits for credit, among timers.
-const WAITING: u32 = 1 << 28;
-
-/// Timer of receiver credits.
-pub(super) enum CreditTimer {
-    Pacer,
-    /// The sender in this slot may wait for credit.
-    Sender(u32),
-}
-
-impl CreditTimer {
-    /// The meaning of a number among timers; `None` if it is of something else.
-    pub(super) fn of(timer: u32) -> Option<Self> {
-        if timer & PACER != 0 {
-            return Some(Self::Pacer);
-        }
-        (timer & WAITING != 0).then_some(Self::Sender(timer & !WAITING))
-    }
-}
-
-/// Receiver credits of one endpoint.
-#[derive(Debug)]
-pub(super) struct CreditControl {
-    rules: CreditRules,
-    /// By slot.
-    senders: Vec<SenderCredit>,
-    pacer: Pacer<Key>,
-    /// Silence after which a sender that has no credit asks again.
-    timeout: Span,
-}
-
-impl CreditControl {
-    /// Receiver credits of a profile; `None` if senders need none.
-    pub(super) fn new(profile: &Profile) -> Option<Box<Self>> {
-        if profile.credit.scheme == CreditScheme::None {
-            return None;
-        }
-        let network = &profile.network;
-        let timeout = profile.reliability.timeout_on(network);
-        Some(Box::new(Self {
-            rules: CreditRules::new(&profile.credit, network),
-            senders: Vec::new(),
-            pacer: Pacer::new(),
-            timeout: timeout.max(network.base_rtt).max(Span::from_ps(1)),
-        }))
-    }
-
-    /// A flow begins in a slot.
-    fn open(&mut self, slot: usize) {
-        let fresh = SenderCredit::new(&self.rules);
-        if self.senders.len() <= slot {
-            self.senders.resize(slot + 1, fresh);
-        }
-        self.senders[slot] = fresh;
-    }
-}
+use clearway_units::Time;
 
 impl<T: Telemetry> Endpoint<T> {
     /// True if the sender in a slot has credit, or needs none.
@@ -180,7 +121,8 @@ impl<T: Telemetry> Endpoint<T> {
         self.refresh(now, index);
     }
 
-    /// A data packet or a probe has come, trimmed or not: what its sender wants is noted. A probe may be the first that is heard of its flow.
+    /// A data packet or a probe has come, trimmed or not: what its sender wants is noted. A probe may be the first packet of its flow that
+    /// arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn note_target(&mut self, now: Time, packet: &Packet, target: u16, insists: bool) {

@@ -18,10 +18,12 @@
 mod control;
 mod controllers;
 mod credit;
+mod credit_control;
 mod flows;
 mod groups;
 mod key;
 mod lifetime;
+mod notifications;
 mod parts;
 mod placement;
 mod rate_control;
@@ -42,7 +44,7 @@ use crate::scope::{Scope, ScopeParameters};
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use controllers::{ControllerId, Controllers};
-use credit::{CreditControl, CreditTimer};
+use credit_control::{CreditControl, CreditTimer};
 use flows::{Directory, Notifications, Receivers, Receiving, TimerHeap};
 use groups::{GroupId, Groups};
 use key::Key;
@@ -464,26 +466,6 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    fn on_notification(&mut self, now: Time, packet: &Packet) {
-        self.counters.notifications_received += 1;
-        let Some(index) = self.directory.find(Key::of(packet)) else {
-            self.counters.stray += 1;
-            return;
-        };
-        let slot = &mut self.slots[index as usize];
-        let Some(sender) = &mut slot.sender else {
-            return;
-        };
-        let cx = &mut context!(self, now, slot.controller);
-        sender.on_notification(cx, &self.rules);
-        let deadline = sender.deadline(cx.controller, &self.rules);
-        if deadline < slot.armed {
-            slot.armed = deadline;
-            self.timers.push(deadline, index);
-        }
-        self.refresh(now, index);
-    }
-
     /// Merges the events from number `from` on, which are of parts of messages, so that only whole messages are reported.
     fn merge_parts(&mut self, from: usize, cause: &Packet) {
         for event in self.events.split_off(from) {
@@ -552,25 +534,6 @@ impl<T: Telemetry> Endpoint<T> {
             }
         }
         self.receivers.forget(now, &self.rules);
-    }
-
-    /// Asks the rule of a receiver again, at the time that it has named.
-    fn on_notification_due(&mut self, now: Time, time: Time, slot: u32) {
-        let Some(notification) = self.notifications.take(time, slot) else {
-            return;
-        };
-        let slot = slot as usize;
-        match self.receivers.feedback_mut().on_deadline(slot, now) {
-            Notify::No => {}
-            Notify::Now => self.outbox.push_control(notification.into()),
-            // A deadline that does not move must not keep the caller in a loop.
-            Notify::At(next) => self.notifications.ask_at(
-                next.max(now + Span::from_ps(1)),
-                slot,
-                notification,
-                &mut self.timers,
-            ),
-        }
     }
 
     fn on_timer(&mut self, now: Time, index: u32) {

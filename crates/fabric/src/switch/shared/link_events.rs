@@ -1,13 +1,9 @@
 //! Events of the links of a switch with a shared buffer.
 
-use super::super::ingress::Ingress;
-use super::super::local_choice::LocalChoice;
-use super::{SharedPort, SharedSwitch};
+use super::SharedSwitch;
 use crate::events::PortChange;
 use crate::link::Sinks;
-use crate::observer::{DropCause, Observer};
-use crate::topology::NextHops;
-use clearway_transport::Packet;
+use crate::observer::Observer;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -56,32 +52,5 @@ impl<T: Telemetry> SharedSwitch<T> {
         let mut changes = self.changes.0.iter();
         let first = changes.find(|(_, port)| is_of_note(*port));
         first.map_or(Time::NEVER, |(at, _)| *at)
-    }
-}
-
-/// The egress port of a packet in a run with events of links, or where ports are chosen by what waits there; or the port at which it is
-/// dropped and why.
-#[cold]
-#[inline(never)]
-pub(super) fn egress_at<T: Telemetry>(
-    (ingress, ports): (&Ingress<T>, &[SharedPort<T>]),
-    local: &mut Option<Box<LocalChoice>>,
-    now: Time,
-    packet: &Packet,
-) -> Result<usize, (usize, DropCause)> {
-    let next = ingress.next_hops_at(now, packet);
-    let port = match next.map_err(|port| (port, DropCause::NoRoute))? {
-        NextHops::Host(port) => port.into(),
-        NextHops::Ports(next) => match local {
-            None => ingress.pick_at(now, packet),
-            Some(local) => {
-                let state = |port: u16| ports[usize::from(port)].state();
-                local.choose(now, packet, next, state).into()
-            }
-        },
-    };
-    match ports[port].link.is_down() {
-        true => Err((port, DropCause::LinkDown)),
-        false => Ok(port),
     }
 }

@@ -16,6 +16,7 @@
 
 mod buffer;
 mod changes;
+mod egress;
 mod link_events;
 mod port;
 
@@ -35,7 +36,7 @@ use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Span, Time};
-use link_events::egress_at;
+use egress::egress_at;
 pub(crate) use port::SharedPort;
 use port::{Left, Queued};
 use std::cmp::Reverse;
