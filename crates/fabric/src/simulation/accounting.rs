@@ -192,9 +192,10 @@ impl<'a, 's> Accounting<'a, 's> {
         for domain in &domains {
             links.merge(&domain.counters);
             for host in &domain.hosts {
-                endpoints.merge(host.endpoint().counters());
-                host.endpoint()
-                    .for_each_open(|queue_pair| self.note_unfinished(queue_pair));
+                for endpoint in host.endpoints() {
+                    endpoints.merge(endpoint.counters());
+                    endpoint.for_each_open(|queue_pair| self.note_unfinished(queue_pair));
+                }
             }
         }
         let messages: u64 = domains.iter().map(FabricDomain::in_network).sum();

@@ -51,7 +51,7 @@ impl<'a> TracedRoutes<'a> {
     /// queue pair; of a flow that sprays, what its first packets do if nothing is marked.
     pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
         let flow = &self.setup.flows[id.index()];
-        let profile = &self.setup.profile;
+        let profile = self.setup.profile_of(flow.transport);
         let queue_pairs = profile.source_ports(id, self.setup.seed, PACKETS);
         let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
         for port in queue_pairs.iter().flatten() {

@@ -67,6 +67,11 @@ impl<T> Outbox<T> {
         !self.sendable.without(paused).is_empty()
     }
 
+    /// The highest class that has a sendable flow and is not paused.
+    pub(crate) fn highest_class(&self, paused: ClassSet) -> Option<Class> {
+        self.sendable.without(paused).highest()
+    }
+
     /// Returns the queue of a data class; creates it if there is none.
     pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
         let known = self.queues.iter().position(|queue| queue.class == class);
