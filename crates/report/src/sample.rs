@@ -97,6 +97,7 @@ pub(crate) fn run() -> RunRecord {
             probes: 8,
             ..PacketCounts::default()
         },
+        transports: Vec::new(),
         paused_links: Vec::new(),
         link_events: Vec::new(),
         data_packet_hops: 7_842,

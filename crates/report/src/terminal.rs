@@ -4,6 +4,7 @@ mod jobs;
 mod labels;
 mod operations;
 mod sections;
+mod transports;
 
 use crate::by_size::Tail;
 use crate::parties::{HEADINGS, NOTE};
@@ -15,6 +16,7 @@ use clearway_results::{PacketCounts, Shown, TotalUnit};
 use jobs::jobs;
 use labels::{label, labelled};
 use sections::sections;
+use transports::transports;
 
 /// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
 ///
@@ -33,6 +35,7 @@ pub fn summary_table(summary: &Summary) -> String {
         if_flows(completion_times),
         slowdown_by_class(summary),
         sections(summary),
+        transports(summary),
         parties(summary),
         if_flows(packets),
         cost(summary),

@@ -290,6 +290,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         },
         links: outcome.links,
         endpoints: outcome.endpoints,
+        transports: outcome.transports,
         in_network: outcome.in_network,
         pauses: outcome.pauses,
         digest: outcome.digest,
@@ -321,6 +322,7 @@ fn check(seed: u64, coverage: &mut Coverage) {
     assert_eq!(outcome.flows, oracle.flows, "seed {seed}");
     assert_eq!(outcome.links, oracle.links, "seed {seed}");
     assert_eq!(outcome.endpoints, oracle.endpoints, "seed {seed}");
+    assert_eq!(outcome.transports, oracle.transports, "seed {seed}");
     assert_eq!(outcome.in_network, oracle.in_network, "seed {seed}");
     assert_eq!(outcome.digest, oracle.digest, "seed {seed}");
     let pauses: Vec<LinkPauses> = oracle

@@ -124,6 +124,8 @@ pub(crate) struct Result {
     pub(crate) flows: Vec<FlowOutcome>,
     pub(crate) links: LinkCounters,
     pub(crate) endpoints: EndpointCounters,
+    /// By transport.
+    pub(crate) transports: Vec<EndpointCounters>,
     pub(crate) in_network: u64,
     pub(crate) digest: Digest,
     /// The last event before the time limit, if there is any.
@@ -872,8 +874,12 @@ impl<'a> Oracle<'a> {
         let held: u64 = self.switches.values().map(Switch::packets).sum();
         let in_network = flying.count() as u64 + queued + held;
         let mut endpoints = EndpointCounters::default();
-        for (endpoint, _) in self.hosts.iter().flat_map(|host| &host.endpoints) {
-            endpoints.merge(endpoint.counters());
+        let mut transports = vec![EndpointCounters::default(); self.hosts[0].endpoints.len()];
+        for host in &self.hosts {
+            for ((endpoint, _), transport) in host.endpoints.iter().zip(&mut transports) {
+                endpoints.merge(endpoint.counters());
+                transport.merge(endpoint.counters());
+            }
         }
         for (endpoint, _) in self.hosts.iter().flat_map(|host| &host.endpoints) {
             endpoint.for_each_open(|queue_pair| {
@@ -894,6 +900,7 @@ impl<'a> Oracle<'a> {
             flows: self.flows,
             links: self.links,
             endpoints,
+            transports,
             in_network,
             digest,
             last_within: self.last_within,
