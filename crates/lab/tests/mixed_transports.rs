@@ -150,7 +150,7 @@ fn an_error_about_a_section_s_transport_names_it() {
             .split(", which")
             .next(),
         Some(
-            "--set workload[1].transport.rto=1us: `workload[1].transport`: `transport.rto` = 1us is less than the unloaded round trip of 9.08us: everything would be sent again before it can be acknowledged\n  fix: set `transport.rto` to several round trips"
+            "--set workload[1].transport.rto=1us: `workload[1].transport`: `transport.rto` = 1us is less than the unloaded round trip of 9.35168us: everything would be sent again before it can be acknowledged\n  fix: set `transport.rto` to several round trips"
         )
     );
     let too_long = refused(&["workload[1].transport.payload=70000B"]);
@@ -176,7 +176,7 @@ fn a_transport_made_for_other_switches_is_warned_about() {
         "{uet:?}"
     );
     assert!(
-        uet[1].starts_with("`workload[1].transport`: \"uet\" was designed with `switch.trimming` = true, `switch.queue` = \"100%bdp\""),
+        uet[1].starts_with("`workload[1].transport`: \"uet\" was designed with `switch.trimming` = true, `switch.queue` = \"1bdp\""),
         "{uet:?}"
     );
 }

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::RunRecord;
     use crate::record::Status;
-    use crate::sample::{incomplete_run, run, scale_up_run};
+    use crate::sample::{incomplete_run, run, scale_up_run, with_transports};
     use clearway_units::Span;
 
     fn print(record: &RunRecord) -> String {
@@ -301,6 +301,19 @@ mod tests {
             "{text}"
         );
         assert!(!print(&incomplete_run()).contains("by section"));
+    }
+
+    #[test]
+    fn transports_of_a_mix() {
+        let text = print(&with_transports(run()));
+        let from = text.find("FCT by transport").unwrap();
+        let to = text.find("Packets ").unwrap();
+        insta::assert_snapshot!(&text[from..to], @"");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(!print(&run()).contains("by transport"));
     }
 
     #[test]
