@@ -308,7 +308,17 @@ mod tests {
         let text = print(&with_transports(run()));
         let from = text.find("FCT by transport").unwrap();
         let to = text.find("Packets ").unwrap();
-        insta::assert_snapshot!(&text[from..to], @"");
+        insta::assert_snapshot!(&text[from..to], @"
+        FCT by transport  flows  completed       p50       p99     p99.9     goodput
+        ----------------  -----  ---------  --------  --------  --------  ----------
+        rocev2                2          2  48.88 us  50.00 us  50.00 us  627 Gbit/s
+        strack                2          2  61.23 us  97.76 us  97.76 us  327 Gbit/s
+
+        Slowdown by transport     p50     p99   p99.9   sent  retransmitted  timeouts
+        ---------------------  ------  ------  ------  -----  -------------  --------
+        rocev2                 1.000x  1.023x  1.023x  1,234             56         0
+        strack                 1.253x  2.000x  2.000x  1,234              7         0
+        ");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

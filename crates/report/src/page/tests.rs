@@ -156,8 +156,8 @@ fn several_transports_are_broken_down() {
     for text in [
         "id=\"transports\"",
         "By transport",
-        "<td>&lt;strack&gt;</td><td>burst</td>",
-        "1234",
+        "&lt;strack&gt;</th><td>burst</td>",
+        ">1,234</td>",
     ] {
         assert!(page.contains(text), "no {text}");
     }
