@@ -41,6 +41,8 @@ const MOST_IN_FABRIC: i64 = 64;
 const MENDINGS: usize = 12;
 /// Attempts to draw a scenario.
 const ATTEMPTS: usize = 20;
+/// Probability that a section of the workload has a transport of its own.
+const OWN_TRANSPORT: f64 = 0.12;
 /// Probability that a scenario is one of a scale-up fabric.
 const SCALE_UP_SHARE: f64 = 0.2;
 
@@ -338,7 +340,12 @@ impl Drawn {
             self.set_kind(section, "kind", &thing.name);
             self.keys(section, &thing.name, &thing.keys, facts);
             self.keys(section, "workload", &schema.flows, facts);
-            if let Some(controller) = controller.filter(|thing| !thing.keys.is_empty())
+            if self.lots.chance(OWN_TRANSPORT) {
+                let thing = self.lots.pick(&schema.transports);
+                let covers = format!("transport.kind {}", thing.name);
+                self.draft
+                    .set(section, "transport.kind", text(&thing.name), covers);
+            } else if let Some(controller) = controller.filter(|thing| !thing.keys.is_empty())
                 && self.lots.chance(0.15)
             {
                 let info = self.lots.pick(&controller.keys);
@@ -421,9 +428,13 @@ impl Drawn {
 
 /// The longest time after which a run cannot have done more than it may.
 fn longest(scenario: &Scenario, draft: &Draft, facts: &Facts) -> Span {
-    let payload = scenario.transport.packets.payload.as_u64();
-    let payload = payload.min(smallest_message(draft));
-    let header = scenario.transport.packets.header.as_u64();
+    let transports = scenario.transports().settings;
+    let packets = transports.iter().map(|transport| &transport.packets);
+    let payloads = packets.clone().map(|packets| packets.payload.as_u64());
+    let payload = payloads.chain([smallest_message(draft)]).min();
+    let payload = payload.unwrap_or_default();
+    let headers = packets.map(|packets| packets.header.as_u64());
+    let header = headers.min().unwrap_or_default();
     let bits = 8 * (u128::from(payload) + u128::from(header)).max(64);
     let by_packets = MOST_PACKETS * bits * 1_000_000_000_000 / facts.bits_per_second.max(1);
     let by_rounds = facts.shortest_delay.as_ps().saturating_mul(MOST_ROUNDS);

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::same_file::{Input, is_same, refuse_input};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Assembly, Finished};
+use clearway_lab::{Assembly, Finished, FlowSpec};
 use clearway_report::fct::MOST_HOSTS;
 use clearway_report::{
     FctRow, FolderError, HtsimRow, HtsimTotals, ResultFolder, fct_txt, htsim_txt,
@@ -180,7 +180,7 @@ fn fct(assembly: &Assembly, finished: &Finished) -> String {
 }
 
 fn htsim(assembly: &Assembly, finished: &Finished) -> String {
-    let payload = assembly.sizes.payload;
+    let payload = |flow: &FlowSpec| assembly.sizes_of(flow).payload;
     let flows = assembly.workload.numbered().zip(&finished.flows);
     let rows: Vec<HtsimRow> = flows
         .map(|((id, flow), result)| HtsimRow {
@@ -188,8 +188,8 @@ fn htsim(assembly: &Assembly, finished: &Finished) -> String {
             label: flow.label,
             src: flow.src.0,
             dst: flow.dst.0,
-            packets: flow.bytes.packets_of(payload).0,
-            payload,
+            packets: flow.bytes.packets_of(payload(flow)).0,
+            payload: payload(flow),
             start: result.started,
             finish: result.finished,
         })

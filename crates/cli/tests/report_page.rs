@@ -296,6 +296,7 @@ fn large() -> RunRecord {
         written: None,
         sections: vec!["permutation".into()],
         packets: Default::default(),
+        transports: Vec::new(),
         paused_links: Vec::new(),
         data_packet_hops: 1,
         packet_hops: 2,

@@ -42,6 +42,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         flows: flows.collect(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),

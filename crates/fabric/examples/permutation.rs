@@ -39,6 +39,7 @@ fn main() {
         flows: flows.collect(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(Profile::strack(facts)),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct FabricDomain<O, T> {
     /// Flow table, for programs that post on flows and reactions that start them.
     pub(crate) flows: Arc<[Flow]>,
+    /// The transport of each flow, listed or not; empty where there is one.
+    pub(crate) transports: Arc<[u8]>,
     pub(crate) path_table: Arc<PathTable>,
     /// The hosts on this switch, inlets `0..hosts.len()` of the domain.
     pub(crate) hosts: Vec<Host<T>>,
@@ -79,10 +81,7 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
     }
 
     fn host_index(&self, host: HostId) -> usize {
-        let position = self
-            .hosts
-            .iter()
-            .position(|at| at.endpoint().host() == host);
+        let position = self.hosts.iter().position(|at| at.id() == host);
         position.expect("commands go to the domain of the host")
     }
 }
@@ -112,6 +111,7 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
         };
         let mut context = Context {
             flows: &self.flows,
+            transports: &self.transports,
             path_table: &self.path_table,
             sinks,
             reports,

@@ -18,7 +18,10 @@ pub struct Flow {
     pub messages: Option<NonZeroU32>,
     /// The class of its data packets.
     pub class: Class,
-    /// Index of its congestion controller's settings; see [`Opening::variant`].
+    /// Its transport: 0 for [`Setup::profile`](crate::Setup::profile), n for the n-th of the
+    /// [further ones](crate::Setup::further_transports).
+    pub transport: u8,
+    /// Index of its congestion controller's settings among those of its transport; see [`Opening::variant`].
     pub variant: u16,
     /// Payload of a communication phase, zero if nobody knows; see [`Opening::phase`].
     pub phase: Bytes,
@@ -35,6 +38,7 @@ impl Flow {
             bytes,
             messages: None,
             class: Class::DATA,
+            transport: 0,
             variant: 0,
             phase: Bytes::ZERO,
             start: Some(at),

@@ -1,9 +1,11 @@
-//! A host: one NIC, one transport endpoint, and the flows that start there.
+//! A host: one NIC, its transport endpoints, and the flows that start there.
 //!
-//! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
-//! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
+//! The NIC pulls: whenever its wire is free it asks for the next packet, so windows, paths and timestamps are
+//! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing, or that of
+//! [`Endpoints`] where a run has several transports.
 
 use crate::command::{Report, StartFlow};
+use crate::endpoints::Endpoints;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
 use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkView;
@@ -22,7 +24,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 pub(crate) struct Host<T> {
-    endpoint: Endpoint<T>,
+    endpoints: Endpoints<T>,
     link: Link<T>,
     /// Time at which the wire is free.
     free_at: Time,
@@ -45,6 +47,8 @@ pub(crate) struct Host<T> {
 /// Parts of the domain that a host uses while it runs.
 pub(crate) struct Context<'a, O, T> {
     pub(crate) flows: &'a [Flow],
+    /// The transport of each flow, listed or not; empty where there is one.
+    pub(crate) transports: &'a [u8],
     pub(crate) path_table: &'a PathTable,
     pub(crate) sinks: Sinks<'a, O, T>,
     pub(crate) reports: &'a mut Vec<Report>,
@@ -54,12 +58,15 @@ pub(crate) struct Context<'a, O, T> {
 #[derive(Debug)]
 pub(crate) struct PathTable {
     pub(crate) paths: Arc<Paths>,
-    pub(crate) sizes: PacketSizes,
+    /// By transport.
+    pub(crate) sizes: Vec<PacketSizes>,
 }
 
 impl PathTable {
-    fn between(&self, from: HostId, to: HostId) -> PathFacts {
-        self.paths.path_facts(from, to, self.sizes)
+    /// The path of a flow.
+    fn of(&self, flow: &Flow) -> PathFacts {
+        let sizes = self.sizes[usize::from(flow.transport)];
+        self.paths.path_facts(flow.src, flow.dst, sizes)
     }
 }
 
@@ -73,14 +80,14 @@ enum Next {
 
 impl<T: Telemetry> Host<T> {
     pub(crate) fn new(
-        endpoint: Endpoint<T>,
+        endpoints: Endpoints<T>,
         link: Link<T>,
         inlet: Inlet<Arrival<T>>,
         reactions: Option<Box<dyn Reactions>>,
         (reaction, control_among_data): (Span, bool),
     ) -> Self {
         Self {
-            endpoint,
+            endpoints,
             link,
             free_at: Time::ZERO,
             now: Time::ZERO,
@@ -122,8 +129,13 @@ impl<T: Telemetry> Host<T> {
         self.arrival()
     }
 
-    pub(crate) fn endpoint(&self) -> &Endpoint<T> {
-        &self.endpoint
+    pub(crate) fn id(&self) -> HostId {
+        self.endpoints.host()
+    }
+
+    /// In the order of the transports.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint<T>> {
+        self.endpoints.iter()
     }
 
     /// Packets on the wire towards this host.
@@ -137,20 +149,33 @@ impl<T: Telemetry> Host<T> {
         round: &Round,
         context: &mut Context<'_, O, T>,
     ) -> Outlook {
+        match self.endpoints.are_several() {
+            false => self.run_events::<O, false>(round, context),
+            true => self.run_events::<O, true>(round, context),
+        }
+    }
+
+    fn run_events<O: Observer, const SEVERAL: bool>(
+        &mut self,
+        round: &Round,
+        context: &mut Context<'_, O, T>,
+    ) -> Outlook {
         let next = loop {
-            let (time, what) = self.next_event();
+            let (time, what) = self.next_event::<SEVERAL>();
             if time >= round.end() {
                 break time;
             }
             self.now = time;
             match what {
                 Next::Pause => self.react(context),
-                Next::Arrival => self.receive(context),
-                Next::Transmission => self.transmit(context),
-                Next::Timer => self.on_timer(context),
+                Next::Arrival => self.receive::<O, SEVERAL>(context),
+                Next::Transmission => self.transmit::<O, SEVERAL>(context),
+                Next::Timer => self.on_timer::<O, SEVERAL>(context),
             }
             if O::FOLLOWS_SENDERS {
-                context.sinks.observer.on_endpoint(time, &self.endpoint);
+                let observer = &mut context.sinks.observer;
+                let endpoints = self.endpoints.iter();
+                endpoints.for_each(|endpoint| observer.on_endpoint(time, endpoint));
             }
         };
         self.inlet.tidy(context.sinks.buffers);
@@ -161,9 +186,9 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline]
-    fn next_event(&self) -> (Time, Next) {
+    fn next_event<const SEVERAL: bool>(&self) -> (Time, Next) {
         let mut next = (self.arrival(), Next::Arrival);
-        if self.endpoint.ready() {
+        if self.endpoints.are_ready::<SEVERAL>() {
             let start = self.free_at.max(self.now);
             if start < next.0 {
                 next = (start, Next::Transmission);
@@ -179,8 +204,8 @@ impl<T: Telemetry> Host<T> {
             next = (time, Next::Pause);
         }
         let timer = self
-            .endpoint
-            .deadline()
+            .endpoints
+            .deadline::<SEVERAL>()
             .min(start)
             .min(self.program.deadline);
         if timer < next.0 {
@@ -198,16 +223,17 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline]
-    fn receive<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
+    fn receive<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
         match &self.inlet.unread()[0].frame {
             Frame::Packet(packet) => {
-                let node: NodeId = Topology::host_node(self.endpoint.host());
+                let node: NodeId = Topology::host_node(self.endpoints.host());
                 let observer = &mut context.sinks.observer;
                 observer.on_arrival(self.now, node, packet);
                 context.sinks.counters.delivered += 1;
-                self.endpoint.on_packet(self.now, packet);
+                self.endpoints
+                    .on_packet::<SEVERAL>(self.now, packet, context.transports);
                 self.inlet.advance(1);
-                self.handle_events(context);
+                self.handle_events::<O, SEVERAL>(context);
             }
             &Frame::Pause(classes) => {
                 context.sinks.counters.pause_frames_received += 1;
@@ -240,7 +266,7 @@ impl<T: Telemetry> Host<T> {
             if self.control_among_data && classes.contains(Class::DATA) {
                 held.insert(Class::CONTROL);
             }
-            self.endpoint.set_paused(held);
+            self.endpoints.set_paused(held);
             let observer = &mut context.sinks.observer;
             observer.on_pause(self.now, self.link.id, classes);
         }
@@ -262,8 +288,8 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline]
-    fn transmit<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        let Some(packet) = self.endpoint.poll_transmit(self.now) else {
+    fn transmit<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+        let Some(packet) = self.endpoints.poll_transmit::<SEVERAL>(self.now) else {
             return;
         };
         self.free_at = self.now + self.link.transmission_from(self.now, packet.size);
@@ -272,10 +298,10 @@ impl<T: Telemetry> Host<T> {
             .carry(self.now, self.free_at, &packet, &mut context.sinks);
     }
 
-    fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        if self.endpoint.deadline() <= self.now {
-            self.endpoint.on_deadline(self.now);
-            self.handle_events(context);
+    fn on_timer<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+        if self.endpoints.deadline::<SEVERAL>() <= self.now {
+            self.endpoints.on_deadline::<SEVERAL>(self.now);
+            self.handle_events::<O, SEVERAL>(context);
         }
         while let Some(&Reverse(order)) = self.starts.peek()
             && order.at <= self.now
@@ -299,14 +325,19 @@ impl<T: Telemetry> Host<T> {
             return self.tell_program(context, |program, now| program.on_granted(now, flow));
         }
         let Flow {
-            src, dst, bytes, ..
+            src,
+            dst,
+            bytes,
+            transport,
+            ..
         } = order.flow;
-        assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
-        let path = context.path_table.between(src, dst);
-        self.endpoint.open(flow, dst, &order.flow.opening(path));
+        assert_eq!(src, self.id(), "a host starts its own flows");
+        let path = context.path_table.of(&order.flow);
+        let endpoint = self.endpoints.of(transport);
+        endpoint.open(flow, dst, &order.flow.opening(path));
         let message = MessageId(0);
-        self.endpoint.post(self.now, flow, message, bytes);
-        self.endpoint.close(self.now, flow);
+        endpoint.post(self.now, flow, message, bytes);
+        endpoint.close(self.now, flow);
         self.report(
             flow,
             FlowMilestone::Started,
@@ -343,9 +374,9 @@ impl<T: Telemetry> Host<T> {
         let connection = context.flows[flow.index()];
         let progress = self.program.on_post(flow, &connection);
         if progress.is_first {
-            let path = context.path_table.between(connection.src, connection.dst);
-            let opening = connection.opening(path);
-            self.endpoint.open(flow, connection.dst, &opening);
+            let opening = connection.opening(context.path_table.of(&connection));
+            let endpoint = self.endpoints.of(connection.transport);
+            endpoint.open(flow, connection.dst, &opening);
             self.report(
                 flow,
                 FlowMilestone::Started,
@@ -354,19 +385,20 @@ impl<T: Telemetry> Host<T> {
             );
         }
         let (message, bytes) = (post.message, post.bytes);
-        self.endpoint.post(self.now, flow, message, bytes);
+        let endpoint = self.endpoints.of(connection.transport);
+        endpoint.post(self.now, flow, message, bytes);
         if progress.is_last {
-            self.endpoint.close(self.now, flow);
+            endpoint.close(self.now, flow);
         }
     }
 
     #[inline]
-    fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        while let Some(event) = self.endpoint.poll_event() {
+    fn handle_events<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+        while let Some(event) = self.endpoints.poll_event::<SEVERAL>() {
             context
                 .sinks
                 .observer
-                .on_transport(self.now, self.endpoint.host(), &event);
+                .on_transport(self.now, self.endpoints.host(), &event);
             match event {
                 Event::Sent {
                     flow,

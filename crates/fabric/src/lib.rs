@@ -18,6 +18,7 @@
 mod agent;
 mod command;
 mod domain;
+mod endpoints;
 mod events;
 mod flow;
 mod forwarding;
@@ -43,8 +44,8 @@ pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use program::{NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{
-    Advance, Arrivals, Driver, Outcome, Progress, RunControl, Sampler, Setup, Simulation, Snapshot,
-    Stopped, TracedRoutes, Traffic,
+    Advance, Arrivals, Driver, FurtherTransports, Outcome, Progress, RunControl, Sampler, Setup,
+    Simulation, Snapshot, Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
     AdaptiveParameters, LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters,

@@ -47,6 +47,7 @@ fn run(
         flows: flows.into(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: Some(SharedBufferParameters::default()),
         link_events: Arc::default(),

@@ -163,6 +163,7 @@ fn the_limit_holds_when_all_flows_are_done() {
         routes,
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),
@@ -300,6 +301,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         routes,
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters {
             queue: RelativeSize::Absolute(Bytes::new(1 << 30)),
             ecn: false,

@@ -103,6 +103,7 @@ impl Incast {
             flows: self.senders.clone().map(flow).collect(),
             further_classes: ClassSet::EMPTY,
             profile: Arc::new(profile),
+            further_transports: Default::default(),
             switch: self.switch.clone(),
             buffer: Some(self.buffer.clone()),
             link_events: Arc::default(),

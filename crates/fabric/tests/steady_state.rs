@@ -159,6 +159,7 @@ fn incast_with_seed(
         flows: (0..senders).map(flow).collect(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),

@@ -82,6 +82,7 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
         flows: [flow(0, 0), flow(1, 100)].into(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer,
         link_events: Default::default(),

@@ -418,6 +418,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         flows: Arc::new([flow]),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),

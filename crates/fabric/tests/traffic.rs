@@ -49,6 +49,7 @@ fn setup(topology: &Topology, flows: Vec<Flow>) -> Setup<'_> {
         flows: flows.into(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(Profile::strack(network)),
+        further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: None,
         link_events: Arc::default(),

@@ -7,23 +7,23 @@ use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, 
 use crate::record::CapturePlan;
 use crate::scenario::ScenarioError;
 use crate::scenario::topology::Uplinks;
-use crate::scenario::validation::{
-    check_buffers, check_ecn, check_queue, check_timers, telemetry_bytes,
-};
+use crate::scenario::validation::check_buffers;
 use crate::scenario::warnings::warnings_of;
 use crate::scenario::{
     Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
 };
 use crate::sections::{append, merge, split_posted};
+use crate::transports::{RunTransports, network_of_section};
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
-use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, PathChoice, Reactions, Setup};
+use clearway_fabric::{
+    Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, PathChoice, Reactions, Setup,
+};
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
-use clearway_transport::wire::Format;
-use clearway_transport::{Class, ClassSet, Profile, Reliability};
+use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
 use clearway_workload::{
     FlowSpec, MergedArrivals, Start, Trigger, TriggerIndex, Triggers, Workload,
@@ -38,9 +38,9 @@ pub struct Assembly {
     pub topology: Topology,
     /// Routes and path lengths of the fabric.
     pub routes: Routes,
-    /// Sizes of packets without telemetry, by which ideal completion times are computed.
+    /// Sizes of packets without telemetry, of the transport of `[transport]`.
     pub sizes: PacketSizes,
-    /// Facts that transports know of the network.
+    /// Facts that the transport of `[transport]` knows of the network.
     pub network: NetworkFacts,
     /// All traffic, between hosts; none if flows come [one by one](Self::streaming).
     pub workload: Workload,
@@ -57,7 +57,8 @@ pub struct Assembly {
     pub(crate) watch: Option<WatchPlan>,
     /// Plan of the capture; `None` if no frames are captured.
     pub capture: Option<Arc<CapturePlan>>,
-    profile: Arc<Profile>,
+    pub(crate) transports: RunTransports,
+    further_transports: FurtherTransports,
     flows: Arc<[Flow]>,
     /// Events of links during the run.
     pub link_events: Arc<LinkSchedule>,
@@ -116,13 +117,12 @@ impl Assembly {
         let listed = loaded.workload.flows.len();
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
-        let connections = &loaded.workload.flows[listed..];
-        check_flows(
-            connections,
-            slowest_link(&prepared.topology),
-            prepared.sizes,
-        )
-        .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        let slowest = slowest_link(&prepared.topology);
+        for connection in &loaded.workload.flows[listed..] {
+            let section = connection.section as usize;
+            check_flows([connection], slowest, prepared.sizes_of(section))
+                .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        }
         append(scenario, &mut loaded.workload, posted)?;
         Self::on(prepared, scenario, Traffic::Listed(loaded.workload, jobs))
     }
@@ -153,16 +153,20 @@ impl Assembly {
         };
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
-        let (topology, sizes, mut warnings) =
+        let (topology, all_sizes, mut warnings) =
             (prepared.topology, prepared.sizes, prepared.warnings);
+        let sizes = all_sizes[0];
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let link_events = Arc::new(scenario.link_schedule(&topology)?);
-        let network = network_of(scenario, &topology, &routes.paths, sizes)?;
-        warnings.extend(warnings_of(scenario, &network, &routes.paths));
-        let capture =
-            capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
+        let transports = RunTransports::new(scenario, (&all_sizes, &topology), &routes.paths)?;
+        let networks: Vec<NetworkFacts> =
+            transports.iter().map(|own| own.profile.network).collect();
+        let network = networks[0];
+        warnings.extend(warnings_of(scenario, &networks, &routes.paths));
+        let capture = capture_plan(scenario, &topology, &transports)
+            .map_err(|error| error.or_in(places, "observe", 0))?;
         let choice = scenario.topology.nic_choice(scenario.general.seed);
         let nic_traffic = (!topology.further_nics.is_empty())
             .then(|| between_nics(&topology, &routes.paths, &workload, choice))
@@ -177,8 +181,11 @@ impl Assembly {
         let first_start = first_start(all()).min(jobs.first_start());
         let flow_count = all().count();
         let further_classes = further_classes(arrivals.is_some());
-        let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric_flow).collect();
+        let fabric = |flow| fabric_flow(flow, transports.number_of(flow));
+        let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric).collect();
         jobs.set_phases(&mut flows);
+        let stream = arrivals.iter().cloned().flatten();
+        let further_transports = transports.further(stream);
         let assembly = Self {
             jobs,
             arrivals,
@@ -187,11 +194,8 @@ impl Assembly {
             link_events,
             watch,
             flows: flows.into(),
-            profile: Arc::new(Profile {
-                variants: scenario.variants(),
-                strict_priority: scenario.switch.ports.strict_priority,
-                ..scenario.transport.profile(network)
-            }),
+            further_transports,
+            transports,
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
             at_most: first_start.saturating_add(scenario.general.at_most),
@@ -222,7 +226,8 @@ impl Assembly {
             routes: self.routes.clone(),
             flows: Arc::clone(&self.flows),
             further_classes: self.further_classes,
-            profile: Arc::clone(&self.profile),
+            profile: Arc::clone(&self.transports.first().profile),
+            further_transports: self.further_transports.clone(),
             switch: self.switch.ports.clone(),
             buffer: self.switch.buffer.clone(),
             link_events: Arc::clone(&self.link_events),
@@ -327,41 +332,44 @@ impl Assembly {
         Some(Box::new(Coordinator { triggers, grants }))
     }
 
-    /// The reliability scheme of all flows.
-    pub(crate) fn reliability(&self) -> &Reliability {
-        &self.profile.reliability
-    }
-
     /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
     pub fn ideal_completion(&self, flow: FlowId) -> Span {
         let flow = self.nic_traffic().flow(flow);
         if let Start::Posted(_) = flow.start {
             return Span::ZERO;
         }
-        self.ideal_between(flow.src, flow.dst, flow.bytes)
+        let transport = self.transports.number_of(flow);
+        self.ideal_between((flow.src, flow.dst), transport, flow.bytes)
     }
 
     /// The completion time of a message from one NIC to another that has the network to itself.
-    pub(crate) fn ideal_between(&self, from: HostId, to: HostId, bytes: Bytes) -> Span {
+    pub(crate) fn ideal_between(
+        &self,
+        (from, to): (HostId, HostId),
+        transport: u8,
+        bytes: Bytes,
+    ) -> Span {
+        let transport = self.transports.numbered(transport);
         let paths = match self.switch.ports.routing {
-            PathChoice::Ecmp => PathUse::PerQueuePair(self.profile.selector.most_paths()),
+            PathChoice::Ecmp => PathUse::PerQueuePair(transport.profile.selector.most_paths()),
             PathChoice::Destination => PathUse::One,
             PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {
                 PathUse::PerQueuePair(u32::MAX)
             }
         };
-        let parts = self.profile.parts(bytes);
+        let parts = transport.profile.parts(bytes);
         let message = Striped {
             parts: &parts,
             paths,
         };
         let fabric = &self.routes.paths;
-        fabric.ideal_completion(from, to, message, self.sizes)
+        fabric.ideal_completion(from, to, message, transport.sizes)
     }
 
-    /// The least time of an acknowledgement from the receiver of a flow from `from` to `to`, both NICs.
-    pub(crate) fn answer_span(&self, from: HostId, to: HostId) -> Span {
-        self.routes.paths.acknowledgement(from, to, self.sizes)
+    /// The least time of an acknowledgement from the receiver of a flow between NICs.
+    pub(crate) fn answer_span(&self, flow: &FlowSpec) -> Span {
+        let paths = &self.routes.paths;
+        paths.acknowledgement(flow.src, flow.dst, self.sizes_of(flow))
     }
 
     /// The class of a listed flow's data.
@@ -404,32 +412,14 @@ impl Assembly {
     }
 }
 
-/// Facts that transports know of the network, checked against the timers, queues and ECN thresholds of the scenario.
-fn network_of(
-    scenario: &Scenario,
-    topology: &Topology,
-    paths: &Paths,
-    sizes: PacketSizes,
-) -> Result<NetworkFacts, ScenarioError> {
-    let places = scenario.places();
-    let network = paths.network_facts(sizes);
-    let telemetry = telemetry_bytes(scenario, &network, sizes)
-        .map_err(|error| error.or_in(places, "transport", 0))?;
-    let network = paths.network_facts(sizes.with(telemetry));
-    check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
-    check_queue(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
-    check_ecn(scenario, topology, network.propagation_rtt)
-        .map_err(|error| error.or_in(places, "switch", 0))?;
-    Ok(network)
-}
-
 fn capture_plan(
     scenario: &Scenario,
     topology: &Topology,
+    transports: &RunTransports,
 ) -> Result<Option<CapturePlan>, ScenarioError> {
     let buffer = scenario.switch.buffer.as_ref();
     let pauses = buffer.map(|buffer| (buffer.reaction, buffer.frame.as_u64() as usize));
-    let format = Format::of(&scenario.transport.reliability);
+    let format = transports.widest_format();
     CapturePlan::new(&scenario.observe, topology, format, pauses)
 }
 
@@ -512,7 +502,8 @@ fn load_workloads(
 ) -> Result<(LoadedWorkload, Vec<Workload>), ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
-    let mut first_variant = 1;
+    // Of each transport.
+    let mut next_variant = vec![1; prepared.sizes.len()];
     let nic_rates = rates_of_hosts(&prepared.topology);
     let slowest = slowest_link(&prepared.topology);
     let mut uplinks = None;
@@ -523,9 +514,11 @@ fn load_workloads(
             ..build_context(scenario, &prepared.topology, &nic_rates, section)
         };
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
-        let loaded = settings.load(&context, first_variant).map_err(placed)?;
-        first_variant += settings.variants().len() as u16;
-        check_flows(&loaded.workload.flows, slowest, prepared.sizes).map_err(placed)?;
+        let transport = usize::from(prepared.transport_of_section[section]);
+        let variant = &mut next_variant[transport];
+        let loaded = settings.load(&context, *variant).map_err(placed)?;
+        *variant += settings.variants().len() as u16;
+        check_flows(&loaded.workload.flows, slowest, prepared.sizes_of(section)).map_err(placed)?;
         for failure in &loaded.failures {
             let uplinks = uplinks.get_or_insert_with(|| Uplinks::of(&prepared.topology));
             let cable = uplinks.named(failure).map_err(placed)?;
@@ -565,11 +558,11 @@ fn attack(
     let topology = &prepared.topology;
     let routes = Routes::compute(topology)
         .map_err(|error| routing_error(topology, &error).or_in(scenario.places(), "topology", 0))?;
-    let network = network_of(scenario, topology, &routes.paths, prepared.sizes)?;
     for (index, (section, part)) in scenario.workloads.iter().zip(parts).enumerate() {
         if section.attack.is_on() {
             let drawn = (scenario.general.seed, index as u32);
             let plain = std::mem::take(part);
+            let network = network_of_section(scenario, prepared, index, &routes.paths)?;
             let attacked = section
                 .attack
                 .apply(plain, &network, topology.machines(), drawn);

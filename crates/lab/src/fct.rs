@@ -2,6 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::run::Finished;
+use crate::transports::RunTransport;
 use clearway_fabric::topology::{LinkId, PacketSizes, Topology};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
 use clearway_workload::Start;
@@ -35,7 +36,7 @@ impl Assembly {
     /// The completed flows in order of completion, without the connections of jobs, on which many messages follow each other.
     ///
     /// Their standalone time is `2 × delay + Σ payload / rate + (bytes + packets × header) / bottleneck`, where delay, sum and bottleneck
-    /// are over the links of a shortest path, with the sizes of payload and header of this run, in whole nanoseconds: each quotient is
+    /// are over the links of a shortest path, with the sizes of payload and header of the flow's transport, in whole nanoseconds: each quotient is
     /// rounded down, as there. It counts no headers in the sum, no acknowledgement's size and every first packet as a full one, so that
     /// it differs a little from the [ideal completion time](Self::ideal_completion).
     pub fn fct_records<O>(&self, finished: &Finished<O>) -> Vec<FctRecord> {
@@ -45,7 +46,9 @@ impl Assembly {
         }
         completed.sort_unstable();
         let sports = self.source_ports(finished);
-        let mut standalone = Standalone::new(&self.topology, self.sizes);
+        let transports = self.transports.iter();
+        let formula = |own: &RunTransport| Standalone::new(&self.topology, own.sizes);
+        let mut standalone: Vec<Standalone<'_>> = transports.map(formula).collect();
         let record = |(end, id): (Time, FlowId)| {
             let spec = self.workload.flow(id);
             if matches!(spec.start, Start::Posted(_)) {
@@ -53,6 +56,7 @@ impl Assembly {
             }
             let start = finished.flows[id.index()].started?;
             let (from, to) = self.nics(id);
+            let standalone = &mut standalone[usize::from(self.transports.number_of(spec))];
             Some(FctRecord {
                 src: spec.src,
                 dst: spec.dst,

@@ -296,13 +296,14 @@ impl Notes {
     }
 }
 
-/// A flow of the workload as the fabric knows it.
-pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
+/// A flow of the workload as the fabric knows it, with the number of its transport.
+pub(crate) fn fabric_flow(flow: &FlowSpec, transport: u8) -> Flow {
     Flow {
         src: flow.src,
         dst: flow.dst,
         bytes: flow.bytes,
         class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
+        transport,
         variant: flow.variant,
         // That of a connection is known to its job.
         phase: flow.bytes,

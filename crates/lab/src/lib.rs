@@ -31,6 +31,7 @@ mod scaleup;
 mod sections;
 mod stepped;
 mod streamed;
+mod transports;
 pub mod why;
 
 pub use assemble::{Assembly, TopologyReport};

@@ -14,12 +14,14 @@ impl Assembly {
     pub fn job_loads(&self) -> Vec<JobLoads> {
         let setup = self.setup();
         let routes = TracedRoutes::new(&setup);
-        let network = &self.network;
-        let framed = f64::from(network.payload + network.header) / f64::from(network.payload);
         let of_job = |(iterations, connections): (u32, Vec<_>)| {
             let mut loads = JobLoads::new();
             for id in connections {
-                let all = self.workload.flow(id).bytes.as_u64() as f64;
+                let flow = self.workload.flow(id);
+                let network = &self.transports.of(flow).profile.network;
+                let payload = f64::from(network.payload);
+                let framed = f64::from(network.payload + network.header) / payload;
+                let all = flow.bytes.as_u64() as f64;
                 let bytes = all / f64::from(iterations) * framed;
                 for (link, part) in routes.of_flow(id) {
                     *loads.entry(link).or_default() += bytes * part;

@@ -10,8 +10,10 @@ use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 /// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
-    /// Of packets without telemetry.
-    pub(crate) sizes: PacketSizes,
+    /// Of packets without telemetry, by transport.
+    pub(crate) sizes: Vec<PacketSizes>,
+    /// The transport of each section of the workload.
+    pub(crate) transport_of_section: Vec<u8>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -21,15 +23,39 @@ impl PreparedFabric {
     /// # Errors
     /// If it cannot be built.
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let sizes = packet_sizes(scenario)?;
+        let transports = scenario.transports();
+        let placed = |(place, error)| at_transport(scenario, place, error);
+        let sizes = (0u8..).zip(&transports.settings);
+        let sizes = sizes.map(|(place, settings)| packet_sizes(settings).map_err(|e| (place, e)));
+        let sizes = sizes.collect::<Result<_, _>>().map_err(placed)?;
         let built = scenario.topology.build(scenario.base_dir.as_deref());
         let (topology, warnings) =
             built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
         Ok(Self {
             topology,
             sizes,
+            transport_of_section: transports.of_section,
             warnings,
         })
+    }
+
+    /// Sizes of the packets of a section's flows.
+    pub(crate) fn sizes_of(&self, section: usize) -> PacketSizes {
+        let transport = self.transport_of_section.get(section);
+        self.sizes[usize::from(transport.copied().unwrap_or(0))]
+    }
+}
+
+/// An error about a transport, at its place in the scenario.
+pub(crate) fn at_transport(
+    scenario: &Scenario,
+    transport: u8,
+    error: ScenarioError,
+) -> ScenarioError {
+    let section = scenario.transports().first_section(transport);
+    match section.filter(|_| transport > 0) {
+        Some(section) => error.of_own_transport(scenario.places(), section),
+        None => error.or_in(scenario.places(), "transport", 0),
     }
 }
 
@@ -91,7 +117,7 @@ pub(crate) fn arrivals(
             return Ok(None);
         };
         // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
-        check_flows(arrivals.clone(), slowest, prepared.sizes).map_err(placed)?;
+        check_flows(arrivals.clone(), slowest, prepared.sizes_of(section)).map_err(placed)?;
         sections.push(arrivals);
     }
     let merged = MergedArrivals::new(sections);

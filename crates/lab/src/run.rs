@@ -78,6 +78,8 @@ pub struct Finished<O = ()> {
     pub meters: Vec<LinkTotals>,
     /// Endpoints.
     pub endpoints: EndpointCounters,
+    /// The same by transport: that of `[transport]`, then those that sections have to themselves, in their order.
+    pub transports: Vec<EndpointCounters>,
     /// Digest of the outcome.
     pub digest: Digest,
     /// One for each domain.
@@ -98,6 +100,7 @@ impl<O> Finished<O> {
             pauses: self.pauses,
             meters: self.meters,
             endpoints: self.endpoints,
+            transports: self.transports,
             digest: self.digest,
             observers: Vec::new(),
         };
@@ -196,6 +199,7 @@ impl Assembly {
             pauses: outcome.pauses,
             meters: outcome.meters,
             endpoints: outcome.endpoints,
+            transports: outcome.transports,
             digest: outcome.digest,
             observers: outcome.observers,
         }

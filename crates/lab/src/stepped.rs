@@ -230,7 +230,7 @@ impl SteppedRun {
         let slowest = slowest_link(&self.assembly.topology);
         check_flows([&flow], slowest, self.assembly.sizes)?;
         let id = FlowId((self.assembly.workload.flows.len() + self.messages.len()) as u32);
-        self.fresh.push(fabric_flow(&flow));
+        self.fresh.push(fabric_flow(&flow, 0));
         self.messages.push(flow);
         Ok(id)
     }
@@ -438,7 +438,7 @@ fn simulate(
             .eq(first..first + done.len() as u32)
     );
     let result = |(id, flow, outcome): &(FlowId, Flow, FlowOutcome)| {
-        let ideal = assembly.ideal_between(flow.src, flow.dst, flow.bytes);
+        let ideal = assembly.ideal_between((flow.src, flow.dst), flow.transport, flow.bytes);
         (*id, FlowResult::new(outcome, ideal))
     };
     Simulated {

@@ -33,7 +33,7 @@ impl Assembly {
         let mut arrivals = numbered.map(|(id, flow)| {
             let origin = (flow.label, flow.section);
             origins.borrow_mut().insert(id, origin);
-            fabric_flow(&flow)
+            fabric_flow(&flow, self.transports.number_of(&flow))
         });
         let mut on_done = |id: FlowId, flow: &Flow, outcome: &FlowOutcome| {
             let (label, section) = origins.borrow_mut().remove(&id).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Assembly {
                 section,
                 ..FlowSpec::timed(label, flow.src, flow.dst, flow.bytes, start)
             };
-            let ideal = self.ideal_between(flow.src, flow.dst, flow.bytes);
+            let ideal = self.ideal_between((flow.src, flow.dst), flow.transport, flow.bytes);
             on_flow(id, &spec, &FlowResult::new(outcome, ideal));
         };
         let traffic = Traffic {

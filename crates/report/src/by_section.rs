@@ -104,7 +104,7 @@ impl Goodput {
 
 /// Flows on their way to figures.
 #[derive(Debug, Clone, Default)]
-struct Collected {
+pub(crate) struct Collected {
     flows: u64,
     completed: u64,
     fcts: Vec<u64>,
@@ -113,7 +113,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn add(&mut self, flow: &FlowTimes) {
+    pub(crate) fn add(&mut self, flow: &FlowTimes) {
         self.flows += 1;
         self.completed += u64::from(flow.fct().is_some());
         self.fcts
@@ -130,7 +130,7 @@ impl Collected {
         self.goodput.merge(&other.goodput);
     }
 
-    fn figures(self) -> FlowFigures {
+    pub(crate) fn figures(self) -> FlowFigures {
         FlowFigures {
             flows: self.flows,
             completed: self.completed,

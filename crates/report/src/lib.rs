@@ -31,6 +31,7 @@
 
 pub mod by_section;
 pub mod by_size;
+pub mod by_transport;
 mod column_values;
 pub mod columns;
 pub mod comparison;
@@ -72,6 +73,7 @@ mod sample;
 
 pub use by_section::{FlowFigures, SectionClass, SectionSummary};
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
+pub use by_transport::TransportSummary;
 pub use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
@@ -96,7 +98,7 @@ pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{
     FlowRow, FlowTimes, IterationRow, JobRow, LinkEventRow, OperationResults, OperationRow,
-    PausedLink, RunRecord, ScenarioIdentity, Status,
+    PausedLink, RunRecord, ScenarioIdentity, Status, TransportRow,
 };
 pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;

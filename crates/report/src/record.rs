@@ -279,6 +279,21 @@ pub struct LinkEventRow {
     pub words: String,
 }
 
+/// A transport of a run that has several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransportRow {
+    /// Name of the transport.
+    pub name: String,
+    /// Sections of the workload whose flows have it: places in [`RunRecord::sections`].
+    pub sections: Vec<u32>,
+    /// Data packets sent, retransmissions included.
+    pub data_sent: u64,
+    /// Data packets that were sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts that expired.
+    pub timeouts: u64,
+}
+
 /// Record of a run: all that the outputs say about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
@@ -303,6 +318,8 @@ pub struct RunRecord {
     pub written: Option<Vec<FlowTimes>>,
     /// Names of the sections of the workload that flows belong to; those of equal name count as one.
     pub sections: Vec<String>,
+    /// The transports of flows; empty if all have one.
+    pub transports: Vec<TransportRow>,
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
     /// of `flows`, which has the connections.
     pub jobs: Vec<JobRow>,

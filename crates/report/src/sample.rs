@@ -5,7 +5,7 @@ use crate::plan::{
 };
 use crate::record::{
     FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
-    RunRecord, ScenarioIdentity, Status,
+    RunRecord, ScenarioIdentity, Status, TransportRow,
 };
 use crate::summary::Summary;
 use crate::sweep::{AxisNumbers, SweepAxis, SweepFailure, SweepRecord, SweptRun};
@@ -97,6 +97,7 @@ pub(crate) fn run() -> RunRecord {
             probes: 8,
             ..PacketCounts::default()
         },
+        transports: Vec::new(),
         paused_links: Vec::new(),
         link_events: Vec::new(),
         data_packet_hops: 7_842,
@@ -136,6 +137,22 @@ pub(crate) fn incomplete_run() -> RunRecord {
         })
         .into();
     record.packets.duplicates = 9;
+    record
+}
+
+/// A record whose two sections have transports of their own.
+pub(crate) fn with_transports(mut record: RunRecord) -> RunRecord {
+    let transport = |name: &str, section, retransmitted| TransportRow {
+        name: name.into(),
+        sections: vec![section],
+        data_sent: 1_234,
+        retransmitted,
+        timeouts: 0,
+    };
+    for flow in &mut record.flows[2..] {
+        flow.section = 1;
+    }
+    record.transports = vec![transport("rocev2", 0, 56), transport("strack", 1, 7)];
     record
 }
 

@@ -33,6 +33,7 @@
 //! | `….fct_us`, `.slowdown` | as above, or null | of those that completed |
 //! | `….goodput_bps` | bit/s, or null | payload of those that completed, over the time from the first start to the last finish among them |
 //! | `….by_class` | list | the same figures for each size class that has flows, with `above_bytes` and `up_to_bytes` |
+//! | `transports` | list, absent if all flows have one | [by transport](crate::by_transport): `name`, `sections` (names of those that have it), the figures of a section without `by_class`, and at its senders `data_sent`, `retransmitted` (packets) and `timeouts` |
 //! | `parties` | absent without an attack | [both sides](crate::parties) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
 //! | `operations` | absent in runs of packets | [figures and breakdown](crate::operation_summary) of a scale-up run |
 //! | `start_finish` | or null | of completed flows; null if there are none |
@@ -78,6 +79,7 @@
 
 use crate::by_section::{Goodput, SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
+use crate::by_transport::{TransportSummary, by_transport};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
 use crate::operation_summary::OperationSummary;
@@ -141,6 +143,9 @@ pub struct Summary {
     /// Results by section of the workload; none if all flows are of one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<SectionSummary>,
+    /// Results by transport; none if all flows have one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<TransportSummary>,
     /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.
     #[serde(default)]
     pub start_finish: Option<StartFinish>,
@@ -250,6 +255,7 @@ impl Summary {
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
             sections: Vec::new(),
+            transports: by_transport(&flows, &record.transports, &record.sections),
             start_finish: None,
             parties: Parties::of(&record.flows),
             operations: record.operations.as_ref().map(OperationSummary::of),

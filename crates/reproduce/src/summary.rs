@@ -48,7 +48,7 @@ impl FlowTable {
         self.ends[id.index()] = (flow.src, flow.dst);
         self.attacks[id.index()] = flow.attack;
         self.sections[id.index()] = flow.section;
-        self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
+        self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes_of(flow));
     }
 }
 

@@ -8,7 +8,7 @@ use clearway_lab::{
 };
 use clearway_report::{
     IterationRow, JobRow, LinkEventRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity,
-    Status,
+    Status, TransportRow,
 };
 use clearway_units::{Span, Time};
 use std::ffi::OsString;
@@ -35,6 +35,7 @@ pub fn record(
         scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(Time::ZERO),
         sections: scenario.section_names(),
+        transports: transports(scenario, finished),
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
         link_events: link_events(assembly),
@@ -60,6 +61,7 @@ pub(crate) fn blank(scenario: ScenarioIdentity, threads: u16, stopwatch: &Stopwa
         written: None,
         sections: Vec::new(),
         packets: PacketCounts::default(),
+        transports: Vec::new(),
         paused_links: Vec::new(),
         link_events: Vec::new(),
         data_packet_hops: 0,
@@ -99,6 +101,31 @@ pub(crate) fn job(job: &JobResult) -> JobRow {
         bus_factor: job.volume.map(|volume| volume.bus_factor),
         times: job.times.iter().map(iteration).collect(),
     }
+}
+
+/// The transports that flows have, if there are several.
+fn transports(scenario: &Scenario, finished: &Finished) -> Vec<TransportRow> {
+    let transports = scenario.transports();
+    if !transports.are_several() {
+        return Vec::new();
+    }
+    let names = transports.names(&scenario.section_names());
+    let mut rows = Vec::new();
+    for ((place, name), counters) in (0u8..).zip(names).zip(&finished.transports) {
+        let sections = (0..).zip(&transports.of_section);
+        let own = sections.filter(|(_, of)| **of == place);
+        let sections: Vec<u32> = own.map(|(section, _)| section).collect();
+        if !sections.is_empty() {
+            rows.push(TransportRow {
+                name,
+                sections,
+                data_sent: counters.data_sent,
+                retransmitted: counters.retransmitted,
+                timeouts: counters.timeouts,
+            });
+        }
+    }
+    rows
 }
 
 fn packets(finished: &Finished) -> PacketCounts {

@@ -81,7 +81,7 @@ impl Scenario {
         add("transport", "", self.transport.describe());
         for workload in &self.workloads {
             add("workload", "", workload.describe());
-            add("workload", "transport.", workload.describe_controller());
+            add("workload", "transport.", workload.describe_transport());
         }
         keys
     }

@@ -23,6 +23,7 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "permutation-64k",
         "incast-32",
         "mix-64",
+        "tenants-mixed",
         "training-256",
         "hadoop-320",
         "link-flap",

@@ -48,6 +48,7 @@ mod limits;
 mod link_names;
 mod nics;
 mod observe;
+mod own_transport;
 mod owners;
 mod places;
 mod pods;
@@ -63,6 +64,7 @@ mod switch;
 pub mod topology;
 mod topology_error;
 mod transport;
+mod transports;
 pub mod validation;
 pub mod warnings;
 mod workload;
@@ -94,6 +96,7 @@ pub use size_source::SizeSource;
 pub use starter::starter;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
+pub use transports::Transports;
 pub use workload::{FlowKeys, Priority, WorkloadSection};
 
 #[cfg(test)]

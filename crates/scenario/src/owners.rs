@@ -17,7 +17,10 @@ impl ScenarioError {
         };
         let things = things(registry, injection);
         let owners = owners_of(&unknown.key, &things);
-        let section = unknown.section.as_str();
+        let section = match unknown.section.as_str() {
+            "workload.transport" => "transport",
+            section => section,
+        };
         if let Some(fix) = same_section(section, &unknown.key, &owners)
             .or_else(|| other_sections(&unknown.key, &owners))
         {

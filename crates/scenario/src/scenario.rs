@@ -5,16 +5,15 @@ use crate::error::{Place, ScenarioError};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
-use crate::limits::{
-    check_agents, check_credit, check_general, check_observe, check_scope, check_switch,
-    check_transport, check_trimming,
-};
+use crate::limits::{check_general, check_observe, check_switch};
+use crate::own_transport::UsualTransport;
 use crate::places::Places;
 use crate::scaleup::NVLINK;
 use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
+use crate::transports::check_transports;
 use crate::workload;
 use crate::{
     General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
@@ -126,21 +125,20 @@ impl Scenario {
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
         let name = transport.parts();
         fill(&name, &mut transport, &rest)?;
-        check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
-        check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
-        check_credit(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
-        check_trimming(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
+        check_transports(&transport, &[], &switch, &places)?;
 
         let events = events(entries, &transport.controller, &places)?;
         let mut observe = ObserveSettings::default();
         fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
-        let workloads = workloads(entries, &transport.controller, &places)?;
-        let variants = workloads.iter().flat_map(WorkloadSection::variants);
-        let controllers: Vec<_> = variants.chain([transport.controller.clone()]).collect();
-        check_scope(transport.scope.scope, &controllers)
-            .map_err(|error| error.or_in(&places, "transport", 0))?;
+        let usual = UsualTransport {
+            registry,
+            settings: &transport,
+            entries: &own,
+        };
+        let workloads = workloads(entries, &usual, &places)?;
+        check_transports(&transport, &workloads, &switch, &places)?;
         Ok(Self {
             general,
             topology,
@@ -179,14 +177,6 @@ impl Scenario {
     /// Places of its keys.
     pub fn places(&self) -> &Places {
         &self.places
-    }
-
-    /// The settings of the controller that sections have to themselves, section by section.
-    pub fn variants(&self) -> Vec<ControllerSettings> {
-        self.workloads
-            .iter()
-            .flat_map(WorkloadSection::variants)
-            .collect()
     }
 
     /// Name of each section of the workload in results: its own, or its kind, with its place if several are alike.
@@ -304,7 +294,7 @@ impl Scenario {
             let _ = write!(text, "\n[[workload]]\nkind = \"{}\"\n", workload.kind());
             let files = workload.traffic.files();
             write_entries(&mut text, named(workload.entries(), &files));
-            for (key, value) in workload.controller_entries() {
+            for (key, value) in workload.transport_entries() {
                 let _ = writeln!(text, "transport.{key} = {value}");
             }
         }
@@ -340,7 +330,7 @@ fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
 /// The `[[workload]]` sections; one permutation if there is none.
 fn workloads(
     entries: &[Entry],
-    controller: &ControllerSettings,
+    usual: &UsualTransport<'_>,
     places: &Places,
 ) -> Result<Vec<WorkloadSection>, ScenarioError> {
     let sections = by_section(entries)?;
@@ -353,7 +343,7 @@ fn workloads(
         let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
         let traffic =
             kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
-        let section = WorkloadSection::read(traffic, controller, &without_kind(&own))
+        let section = WorkloadSection::read(traffic, usual, &without_kind(&own))
             .map_err(|error| error.or_in(places, "workload", index))?;
         workloads.push(section);
     }
@@ -413,17 +403,35 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
                 || stays_with_job && is_of_jobs(&entry.key)
         });
         entries.retain(|entry| !(same_section(entry) && new.key == "file" && entry.key == "kind"));
-        // What sections said of the old controller goes with it.
-        let is_moot = |entry: &Entry| {
-            new.section == "transport"
-                && entry.section == "workload"
-                && workload::is_of_controller(&entry.key)
-                && !matches!(entry.place, Place::Override(_))
-        };
-        entries.retain(|entry| !is_moot(entry));
+        if new.section == "transport" {
+            forget_old_transport(entries);
+        }
+    }
+    if new.section == "workload" && new.key == "transport.kind" {
+        // A transport of the section's own starts anew, but for what all have.
+        entries.retain(|entry| {
+            !same_section(entry)
+                || matches!(entry.place, Place::Override(_))
+                || !workload::is_of_transport(&entry.key)
+                || workload::is_of_any_transport(&entry.key)
+        });
     }
     entries.retain(|entry| !(same_section(entry) && entry.key == new.key));
     entries.push(new);
+}
+
+/// Drops what sections said of a controller that `[transport]` no longer has. Transports of their own stay.
+fn forget_old_transport(entries: &mut Vec<Entry>) {
+    let of_kind = |entry: &&Entry| entry.section == "workload" && entry.key == "transport.kind";
+    let own = entries.iter().filter(of_kind);
+    let independent: Vec<usize> = own.map(|entry| entry.index).collect();
+    entries.retain(|entry| {
+        entry.section != "workload"
+            || matches!(entry.place, Place::Override(_))
+            || independent.contains(&entry.index)
+            || !workload::is_of_transport(&entry.key)
+            || workload::is_of_any_transport(&entry.key)
+    });
 }
 
 /// A kind of workload that has a file, but is not called by that name: to name the file does not choose another kind.

@@ -98,8 +98,8 @@ impl Scenario {
                 "workload.transport",
                 index,
                 None,
-                workload.controller_entries().to_vec(),
-                // Those that differ from `[transport]`, where the others stand.
+                workload.transport_entries(),
+                // Those that differ from `[transport]`, where the others stand, or all.
                 described_of(workload),
             );
         }
@@ -113,10 +113,13 @@ impl Scenario {
     }
 }
 
-/// The keys of the controller that a section sets for itself.
+/// The keys of the transport that a section has to itself.
 fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
-    let mut described = workload.describe_controller();
-    let own = workload.controller_entries();
+    let mut described = workload.describe_transport();
+    if workload.transport().is_some() {
+        return described;
+    }
+    let own = workload.transport_entries();
     described.retain(|parameter| own.iter().any(|(key, _)| *key == parameter.key));
     described
 }

@@ -248,7 +248,7 @@ fn inline_table(
             }
         }
     }
-    entries.sort_by_key(|entry| entry.key != "kind");
+    entries.sort_by_key(|entry| entry.key != "kind" && !entry.key.ends_with(".kind"));
     Ok(entries)
 }
 

@@ -344,7 +344,7 @@ fn part<T>(
         Value::Text(name) => name.as_str(),
         _ => "",
     };
-    find(name).ok_or_else(|| unknown_name(entry, "transport", key, name, names))
+    find(name).ok_or_else(|| unknown_name(entry, &entry.section, key, name, names))
 }
 
 fn names(parts: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<&'static str> {
@@ -414,6 +414,11 @@ impl TransportSettings {
         let kinds = PRESETS.map(|preset| preset.name);
         let preset = part(entries, "kind", &PRESETS[0], &kinds, Preset::named)?;
         Ok((preset.switch)())
+    }
+
+    /// Keys of switches, with values, that the transport's preset was designed with.
+    pub(crate) fn designed_for(&self) -> Vec<(&'static str, Value)> {
+        Preset::named(self.kind).map_or_else(Vec::new, |preset| (preset.switch)())
     }
 
     /// In a few words, for errors about its keys.

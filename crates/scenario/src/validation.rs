@@ -1,7 +1,7 @@
 //! Checks that the parts of a scenario fit each other, and packet sizes that follow from them.
 
 use crate::error::ScenarioError;
-use crate::{LONGEST, Scenario};
+use crate::{LONGEST, Scenario, TransportSettings};
 use clearway_fabric::Setup;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
@@ -13,29 +13,27 @@ use clearway_units::{Bytes, Span};
 ///
 /// # Errors
 /// If they make no packets.
-pub fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
-    let packets = &scenario.transport.packets;
+pub fn packet_sizes(transport: &TransportSettings) -> Result<PacketSizes, ScenarioError> {
+    let packets = &transport.packets;
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
     let ack = packets.ack_bytes();
     let largest = u64::from(u16::MAX);
     if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
-        let error = ScenarioError::about(
+        return Err(ScenarioError::about(
             &["payload", "header"],
             format!(
                 "`transport.payload` = {} and `transport.header` = {} make no packet",
                 packets.payload, packets.header
             ),
             "both must be above zero and together at most 65535 bytes",
-        );
-        return Err(error.or_in(scenario.places(), "transport", 0));
+        ));
     }
     if ack == 0 || ack > largest {
-        let error = ScenarioError::about(
+        return Err(ScenarioError::about(
             &["ack-size"],
             format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
             "give it 1 to 65535 bytes",
-        );
-        return Err(error.or_in(scenario.places(), "transport", 0));
+        ));
     }
     Ok(PacketSizes {
         payload: payload as u32,
@@ -46,11 +44,10 @@ pub fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
 
 /// Bytes of telemetry on each packet: none unless the controller uses it.
 pub fn telemetry_bytes(
-    scenario: &Scenario,
+    transport: &TransportSettings,
     network: &NetworkFacts,
     sizes: PacketSizes,
 ) -> Result<u32, ScenarioError> {
-    let transport = &scenario.transport;
     if !transport.controller.build(network).uses_telemetry() {
         return Ok(0);
     }
@@ -70,14 +67,17 @@ pub fn telemetry_bytes(
 }
 
 /// True if links allocate rates.
-fn allocates(scenario: &Scenario, network: &NetworkFacts) -> bool {
-    let controller = scenario.transport.controller.build(network);
+fn allocates(transport: &TransportSettings, network: &NetworkFacts) -> bool {
+    let controller = transport.controller.build(network);
     controller.allocation().is_some()
 }
 
 /// Timers against the network's round trip, and what control packets have to hold against its paths.
-pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
-    let (timeouts, multiples) = match &scenario.transport.reliability {
+pub fn check_timers(
+    transport: &TransportSettings,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
+    let (timeouts, multiples) = match &transport.reliability {
         Reliability::SelectiveRepeat(own) => (
             [Some(own.timeout_on(network)), own.timeout_low],
             vec![
@@ -101,12 +101,12 @@ pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), S
         ));
     }
     let switches = network.path.switches as usize;
-    if allocates(scenario, network) && switches > MOST_LINKS - 2 {
+    if allocates(transport, network) && switches > MOST_LINKS - 2 {
         return Err(ScenarioError::about(
             &["controller", "kind"],
             format!(
                 "`transport.controller` = \"{}\" has room for {} switches in a control packet, and the longest path has {switches}",
-                scenario.transport.controller.name(),
+                transport.controller.name(),
                 MOST_LINKS - 2
             ),
             "use a fabric with shorter paths, or another transport",

@@ -11,27 +11,64 @@ use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::selective_repeat::Recovery;
 use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
+use clearway_units::Value;
 
-/// All warnings about a transport on a network.
-pub fn warnings_of(
+/// All warnings about the transports of a scenario, each of which sees the network in its own way.
+pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths) -> Vec<String> {
+    let transports = scenario.transports();
+    let mut all = Vec::new();
+    for ((place, transport), network) in (0u8..).zip(&transports.settings).zip(networks) {
+        let own = warnings_about(scenario, transport, network, paths);
+        let Some(section) = transports.first_section(place).filter(|_| place > 0) else {
+            all.extend(own);
+            continue;
+        };
+        let own = own.into_iter().chain(other_switches(scenario, transport));
+        all.extend(own.map(|warning| format!("`workload[{section}].transport`: {warning}")));
+    }
+    all.extend(idle_adaptive_keys(&scenario.switch.ports));
+    all.extend(empty_file(scenario));
+    all
+}
+
+fn warnings_about(
     scenario: &Scenario,
+    transport: &TransportSettings,
     network: &NetworkFacts,
     paths: &Paths,
-) -> impl Iterator<Item = String> {
-    let transport = &scenario.transport;
+) -> Vec<String> {
     let warnings = [
         controller_without_feedback(transport),
         idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
         everything_again(transport, scenario.switch.ports.routing, network),
-        idle_adaptive_keys(&scenario.switch.ports),
-        losses(scenario),
-        unseen_losses(scenario),
+        losses(scenario, transport),
+        unseen_losses(scenario, transport),
         narrow_window(transport, network),
-        empty_file(scenario),
     ];
-    warnings.into_iter().flatten()
+    warnings.into_iter().flatten().collect()
+}
+
+/// A transport of a section that was designed with other switches. Those of `[transport]` are the defaults of `[switch]`.
+fn other_switches(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let switch = scenario.switch.entries();
+    let is_other = |(key, value): &(&str, Value)| {
+        let given = scenario.places().is_given("switch", 0, key);
+        let own = switch.iter().find(|(known, _)| known == key);
+        !given && own.is_some_and(|(_, own)| own != value)
+    };
+    let designed = transport.designed_for().into_iter().filter(is_other);
+    let designed: Vec<String> = designed
+        .map(|(key, value)| format!("`switch.{key}` = {value}"))
+        .collect();
+    (!designed.is_empty()).then(|| {
+        format!(
+            "\"{}\" was designed with {}, and the switches are those of `[transport]`; set what is to be so",
+            transport.kind,
+            designed.join(", ")
+        )
+    })
 }
 
 /// Paths on which packets pass more switches than telemetry has room for.
@@ -120,8 +157,7 @@ fn idle_adaptive_keys(switch: &SwitchParameters) -> Option<String> {
 }
 
 /// Controllers that rely on pause frames, over switches that send none.
-fn losses(scenario: &Scenario) -> Option<String> {
-    let transport = &scenario.transport;
+fn losses(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
     (transport.expects_no_loss() && scenario.switch.buffer.is_none()).then(|| {
         format!(
             "`transport.controller` = \"{}\" with go-back-N is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: all behind a loss is sent again; set `switch.kind` to \"shared-buffer\"",
@@ -131,8 +167,8 @@ fn losses(scenario: &Scenario) -> Option<String> {
 }
 
 /// Transports that leave losses to trimming, over switches that do not trim.
-fn unseen_losses(scenario: &Scenario) -> Option<String> {
-    let Reliability::SelectiveRepeat(settings) = &scenario.transport.reliability else {
+fn unseen_losses(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let Reliability::SelectiveRepeat(settings) = &transport.reliability else {
         return None;
     };
     let drops = scenario.switch.buffer.is_none() && !scenario.switch.ports.trimming;

@@ -3,15 +3,16 @@
 use crate::attack::{AttackKeys, attack_of_jobs};
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
+use crate::own_transport::UsualTransport;
 use crate::section::{Section, fill};
 use crate::section_name::SectionKeys;
 use crate::source::Entry;
-use crate::{BuildContext, LoadedWorkload, WorkloadSettings};
+use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
 
-/// The keys of a section that begin so are keys of the controller.
+/// The keys of a section that begin so are keys of its transport.
 const OWN: &str = "transport.";
 
 /// A class of data packets, 1 to 7.
@@ -45,7 +46,7 @@ clearway_units::parameters! {
 /// Settings of the controller that the flows of one section have to themselves.
 #[derive(Debug, Clone, PartialEq)]
 struct OwnController {
-    /// Settings of the controller for all other flows.
+    /// Settings of the controller for all other flows of the transport.
     usual: ControllerSettings,
     /// In the order of the controller's keys. A list has one value for each job.
     changes: Vec<(&'static str, Value)>,
@@ -146,6 +147,8 @@ pub struct WorkloadSection {
     pub flows: FlowKeys,
     /// Attack by some of the flows.
     pub attack: AttackKeys,
+    /// The transport, if it is not that of `[transport]`.
+    transport: Option<Box<TransportSettings>>,
     own: OwnController,
 }
 
@@ -157,6 +160,7 @@ impl WorkloadSection {
             keys: SectionKeys::default(),
             flows: FlowKeys::default(),
             attack: AttackKeys::default(),
+            transport: None,
             own: OwnController {
                 usual: usual.clone(),
                 changes: Vec::new(),
@@ -167,17 +171,22 @@ impl WorkloadSection {
     /// The section of `entries` without its kind.
     pub(super) fn read(
         traffic: WorkloadSettings,
-        usual: &ControllerSettings,
+        usual: &UsualTransport<'_>,
         entries: &[&Entry],
     ) -> Result<Self, ScenarioError> {
-        let mut section = Self::of(traffic, usual);
+        let mut section = Self::of(traffic, &usual.settings.controller);
         let is_own = |entry: &&&Entry| entry.key.starts_with(OWN);
         let (own, rest): (Vec<&Entry>, Vec<&Entry>) =
             entries.iter().partition(|entry| is_own(entry));
         let name = format!("a workload of kind \"{}\"", section.traffic.kind());
         fill(&name, &mut section, &rest)?;
-        let own: Vec<Entry> = own.into_iter().map(without_prefix).collect();
-        let name = format!("the controller \"{}\"", usual.name());
+        let mut own: Vec<Entry> = own.into_iter().map(without_prefix).collect();
+        if let Some((transport, lists)) = usual.changed_by(&own)? {
+            own = lists;
+            section.own.usual = transport.controller.clone();
+            section.transport = Some(Box::new(transport));
+        }
+        let name = format!("the controller \"{}\"", section.own.usual.name());
         fill(&name, &mut section.own, &own.iter().collect::<Vec<_>>())?;
         section.own.count()?;
         Ok(section)
@@ -193,7 +202,12 @@ impl WorkloadSection {
         matches!(&self.traffic, WorkloadSettings::List(list) if list.order.posted)
     }
 
-    /// Every key but those of the controller with its value; its name if it has one, and those of an attack if one of them is not the
+    /// The transport that the section has to itself.
+    pub fn transport(&self) -> Option<&TransportSettings> {
+        self.transport.as_deref()
+    }
+
+    /// Every key but those of the transport with its value; its name if it has one, and those of an attack if one of them is not the
     /// default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         // Most sections do not attack, and need not say so.
@@ -205,7 +219,7 @@ impl WorkloadSection {
         named.chain(self.traffic.entries()).chain(own).collect()
     }
 
-    /// Every parameter but those of the controller.
+    /// Every parameter but those of the transport.
     pub fn describe(&self) -> Vec<ParameterInfo> {
         let own = FlowKeys::describe().into_iter();
         let own = own.chain(AttackKeys::describe());
@@ -213,14 +227,29 @@ impl WorkloadSection {
         named.chain(self.traffic.describe()).chain(own).collect()
     }
 
-    /// The keys of the controller that its flows have to themselves, with their values: lists of one for each job, or one for all.
-    pub fn controller_entries(&self) -> &[(&'static str, Value)] {
-        &self.own.changes
+    /// The keys of the transport that its flows have to themselves, with their values: all of them if that is another than `[transport]`,
+    /// else those of the controller that differ. Lists have one value for each job.
+    pub fn transport_entries(&self) -> Vec<(&'static str, Value)> {
+        let Some(transport) = &self.transport else {
+            return self.own.changes.clone();
+        };
+        let mut entries = transport.entries();
+        for (key, value) in &mut entries {
+            let mut changes = self.own.changes.iter();
+            if let Some((_, list)) = changes.find(|(changed, _)| changed == key) {
+                *value = list.clone();
+            }
+        }
+        entries
     }
 
-    /// Keys of the controller, with their meanings.
-    pub(super) fn describe_controller(&self) -> Vec<ParameterInfo> {
-        self.own.usual.describe()
+    /// Keys that its flows may have to themselves, with their meanings: those of the transport if it is another than `[transport]`, else
+    /// those of the controller.
+    pub(super) fn describe_transport(&self) -> Vec<ParameterInfo> {
+        match &self.transport {
+            Some(transport) => transport.describe(),
+            None => self.own.usual.describe(),
+        }
     }
 
     /// The settings of the controller that are its own: none, one for all flows, or one for each job.
@@ -299,12 +328,18 @@ pub(super) fn is_common(key: &str) -> bool {
     let mut common = common
         .chain(FlowKeys::describe())
         .chain(AttackKeys::describe());
-    is_of_controller(key) || common.any(|own| own.key == key)
+    is_of_transport(key) || common.any(|own| own.key == key)
 }
 
-/// True if the section's key is one of the controller.
-pub(super) fn is_of_controller(key: &str) -> bool {
+/// True if the section's key is one of its transport.
+pub(super) fn is_of_transport(key: &str) -> bool {
     key.starts_with(OWN)
+}
+
+/// True if the section's key is one that all transports have, so that it outlives a change of the kind.
+pub(super) fn is_of_any_transport(key: &str) -> bool {
+    let key = key.strip_prefix(OWN);
+    key.is_some_and(TransportSettings::is_common)
 }
 
 fn without_prefix(entry: &Entry) -> Entry {

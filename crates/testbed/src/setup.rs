@@ -322,6 +322,12 @@ fn add_timers(keys: &mut Keys<'_>, profile: &Profile, propagation: Span) {
 }
 
 fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
+    if scenario.transports().settings.len() > 1 {
+        return Err(Fault::new(
+            "sections of the workload have transports of their own (`workload.transport`), and on a test bed all hosts speak one",
+            "give all sections the transport of `[transport]`, or simulate the scenario alone with `clearway run`",
+        ));
+    }
     if scenario.switch.buffer.is_some() {
         return Err(Fault::new(
             "this scenario has lossless switches, and a test bed has no pause frames",

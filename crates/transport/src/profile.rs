@@ -204,6 +204,12 @@ impl Profile {
         }
     }
 
+    /// True if switches are to write telemetry onto packets.
+    pub fn uses_telemetry(&self) -> bool {
+        let mut controllers = self.controllers();
+        controllers.any(|settings| settings.build(&self.network).uses_telemetry())
+    }
+
     /// All controller settings: those of most flows, then the variants.
     pub fn controllers(&self) -> impl Iterator<Item = &ControllerSettings> {
         std::iter::once(&self.controller).chain(&self.variants)

@@ -69,6 +69,10 @@ pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 's
     fn record(&mut self, hop: Hop);
     /// Records that switches have written, in the order of the path.
     fn hops(&self) -> &[Hop];
+    /// Keeps switches from recording anything more: the packet is of a transport that does not use telemetry, on a fabric where another
+    /// one does. What was recorded is forgotten.
+    #[inline]
+    fn seal(&mut self) {}
     /// What agents of links look at.
     #[inline]
     fn attachment(&self) -> &Attachment {
@@ -120,6 +124,11 @@ pub struct HopRecords {
     count: u8,
 }
 
+impl HopRecords {
+    /// Count of records that no switch may add to.
+    const SEALED: u8 = u8::MAX;
+}
+
 impl Default for HopRecords {
     #[inline]
     fn default() -> Self {
@@ -147,7 +156,11 @@ impl Telemetry for HopRecords {
     }
     #[inline]
     fn hops(&self) -> &[Hop] {
-        &self.hops[..usize::from(self.count)]
+        self.hops.get(..usize::from(self.count)).unwrap_or(&[])
+    }
+    #[inline]
+    fn seal(&mut self) {
+        self.count = Self::SEALED;
     }
 }
 
@@ -230,6 +243,16 @@ mod tests {
         (0..7).for_each(|n| records.record(hop(n.into(), n)));
         let sent: Vec<u32> = records.hops().iter().map(|hop| hop.sent).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn nothing_is_recorded_on_a_sealed_packet() {
+        let mut records = HopRecords::default();
+        records.record(hop(1, 100));
+        records.seal();
+        assert_eq!(records.hops(), []);
+        records.record(hop(2, 200));
+        assert_eq!(records.hops(), []);
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn record() -> RunRecord {
             duplicates: 1,
             ..PacketCounts::default()
         },
+        transports: Vec::new(),
         paused_links: Vec::new(),
         data_packet_hops: 10,
         packet_hops: 20,

@@ -72,7 +72,7 @@ fn check(scenario: &Scenario) -> Result<(), Failure> {
         .into());
     }
     if !scenario.events.is_empty() {
-        return Err(about(scenario, 
+        return Err(about(scenario,
             &["at"],
             "event",
             "events of a scenario are for simulations",

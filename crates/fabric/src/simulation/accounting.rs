@@ -37,6 +37,8 @@ pub struct Outcome<O> {
     pub links: LinkCounters,
     /// Endpoints.
     pub endpoints: EndpointCounters,
+    /// The same by transport.
+    pub transports: Vec<EndpointCounters>,
     /// Packets still in queues and on wires.
     pub in_network: u64,
     /// The links that were paused, in the order of links.
@@ -191,12 +193,18 @@ impl<'a, 's> Accounting<'a, 's> {
         } = concluded;
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
+        let mut transports = Vec::new();
         for domain in &domains {
             links.merge(&domain.counters);
             for host in &domain.hosts {
-                endpoints.merge(host.endpoint().counters());
-                host.endpoint()
-                    .for_each_open(|queue_pair| self.note_unfinished(queue_pair));
+                for (transport, endpoint) in host.endpoints().enumerate() {
+                    endpoints.merge(endpoint.counters());
+                    if transport == transports.len() {
+                        transports.push(EndpointCounters::default());
+                    }
+                    transports[transport].merge(endpoint.counters());
+                    endpoint.for_each_open(|queue_pair| self.note_unfinished(queue_pair));
+                }
             }
         }
         let messages: u64 = domains.iter().map(FabricDomain::in_network).sum();
@@ -240,6 +248,7 @@ impl<'a, 's> Accounting<'a, 's> {
             flows: self.flows,
             links,
             endpoints,
+            transports,
             observers: domains.into_iter().map(|domain| domain.observer).collect(),
         }
     }

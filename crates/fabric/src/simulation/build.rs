@@ -4,6 +4,7 @@ use super::setup::{BufferTooSmall, Setup};
 use crate::agent::Agent;
 use crate::command::StartFlow;
 use crate::domain::FabricDomain;
+use crate::endpoints::Endpoints;
 use crate::events::LinkTimeline;
 use crate::flow::Reactions;
 use crate::host::Host;
@@ -37,7 +38,8 @@ fn fastest_rate(setup: &Setup<'_>, link: LinkId) -> Rate {
 /// The length of a round: the shortest delay, but no longer than an inlet can count the packets of.
 pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
     let topology = setup.topology;
-    let smallest = Bytes::new(setup.profile.network.header.into());
+    let headers = setup.profiles().map(|profile| profile.network.header);
+    let smallest = Bytes::new(headers.min().unwrap_or_default().into());
     let fastest = topology
         .links_up()
         .map(|link| fastest_rate(setup, link))
@@ -135,12 +137,16 @@ pub(super) fn build_host<T: Telemetry>(
 ) -> Host<T> {
     let link = ends.link(setup, up);
     let inlet = ends.inlet(LinkId(up.0 ^ 1));
-    let mut endpoint = Endpoint::with_telemetry(host, profile(setup, up), setup.seed);
-    endpoint.set_tracing(tracing);
+    let rate = setup.topology.cables[up.cable()].rate;
+    let endpoints = setup.profiles().map(|profile| {
+        let mut endpoint = Endpoint::with_telemetry(host, at_rate(profile, rate), setup.seed);
+        endpoint.set_tracing(tracing);
+        (endpoint, profile.uses_telemetry())
+    });
     let reaction = setup.buffer.as_ref().map_or(Span::ZERO, |b| b.reaction);
     let control_among_data = !setup.switch.control_priority;
     Host::new(
-        endpoint,
+        Endpoints::new(endpoints.collect()),
         link,
         inlet,
         reactions,
@@ -148,13 +154,12 @@ pub(super) fn build_host<T: Telemetry>(
     )
 }
 
-/// The transport of the host on this link, which knows the rate of its own NIC.
-fn profile(setup: &Setup<'_>, up: LinkId) -> Arc<Profile> {
-    let rate = setup.topology.cables[up.cable()].rate;
-    if rate == setup.profile.network.line_rate {
-        return Arc::clone(&setup.profile);
+/// The transport of a host, which knows the rate of its own NIC.
+fn at_rate(profile: &Arc<Profile>, rate: Rate) -> Arc<Profile> {
+    if rate == profile.network.line_rate {
+        return Arc::clone(profile);
     }
-    let mut own = (*setup.profile).clone();
+    let mut own = Profile::clone(profile);
     own.network = own.network.at_rate(rate);
     Arc::new(own)
 }
@@ -264,9 +269,13 @@ pub(super) fn buffer_rules(
             .max(topology.link_delay(LinkId(link.0 ^ 1))),
     };
     let ports: Vec<PortFacts> = links.iter().map(port).collect();
-    let network = &setup.profile.network;
-    let packet = (network.payload + network.header).max(network.ack);
-    let slowest = topology.slowest_host_rate().unwrap_or(network.line_rate);
+    let packets = setup.profiles().map(|profile| {
+        let network = &profile.network;
+        (network.payload + network.header).max(network.ack)
+    });
+    let packet = packets.max().unwrap_or_default();
+    let slowest = topology.slowest_host_rate();
+    let slowest = slowest.unwrap_or(setup.profile.network.line_rate);
     BufferRules::new(parameters, &ports, slowest, used, packet.into())
 }
 
@@ -287,7 +296,7 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
                 .hosts
                 .iter()
                 .enumerate()
-                .map(|(index, host)| (host.endpoint().host(), index)),
+                .map(|(index, host)| (host.id(), index)),
         );
     }
     for (index, flow) in setup.flows.iter().enumerate() {

@@ -23,7 +23,7 @@ use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_units::{HostId, Span, Time};
 pub use control::{Progress, RunControl, Stopped};
-pub use setup::Setup;
+pub use setup::{FurtherTransports, Setup};
 pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -56,12 +56,17 @@ impl<O: Observer> Simulation<O> {
     /// observer of each domain.
     ///
     /// # Panics
-    /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`].
+    /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`]. If there are several transports, and links
+    /// allocate rates for one of them.
     pub fn new(
         setup: &Setup<'_>,
         reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
         observer: impl FnMut() -> O,
     ) -> Self {
+        assert!(
+            !setup.uses_agents() || setup.further_transports.profiles.is_empty(),
+            "links that allocate rates know one transport"
+        );
         Self(if setup.uses_telemetry() {
             Kind::WithTelemetry(Fabric::new(setup, reactions, observer))
         } else if setup.uses_agents() {
@@ -131,6 +136,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
+        let transports = setup.transports();
         let path_table = Arc::new(setup.path_table());
         let has_events = !setup.link_events.is_empty();
         let reroutes = has_events.then(|| Reroutes::new(topology, &setup.link_events));
@@ -161,6 +167,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             );
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),
+                transports: Arc::clone(&transports),
                 path_table: Arc::clone(&path_table),
                 host_next: vec![Time::NEVER; hosts.len()],
                 hosts,
@@ -189,7 +196,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
     fn add_programs(&mut self, mut programs: impl FnMut(HostId) -> Option<Box<dyn Program>>) {
         for (domain, first) in &mut self.domains {
             for (host, next) in domain.hosts.iter_mut().zip(&mut domain.host_next) {
-                if let Some(program) = programs(host.endpoint().host()) {
+                if let Some(program) = programs(host.id()) {
                     *next = host.run_program(program).min(*next);
                     *first = (*first).min(*next);
                 }

@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::host::PathTable;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{PacketSizes, Routes, Topology};
-use clearway_transport::cc::CongestionControl;
+use clearway_transport::cc::CongestionControl as _;
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::Bytes;
 use std::sync::Arc;
@@ -21,8 +21,11 @@ pub struct Setup<'a> {
     pub flows: Arc<[Flow]>,
     /// The classes of flows that come beside these: see [`RunControl::traffic`](super::RunControl::traffic).
     pub further_classes: ClassSet,
-    /// The transport of all hosts. Line rate and bandwidth-delay product are replaced by those of the host's own NIC.
+    /// The transport of all hosts; where there are several, the first one, which decides what thresholds of switches are relative to. Line
+    /// rate and bandwidth-delay product are replaced by those of the host's own NIC.
     pub profile: Arc<Profile>,
+    /// The transports of flows that have another one.
+    pub further_transports: FurtherTransports,
     /// Settings of the switches.
     pub switch: SwitchParameters,
     /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
@@ -33,29 +36,65 @@ pub struct Setup<'a> {
     pub seed: u64,
 }
 
+/// Transports of a run beside the first one. Each host has an endpoint of each.
+#[derive(Debug, Clone, Default)]
+pub struct FurtherTransports {
+    /// Their profiles; [`Flow::transport`] counts them from 1.
+    pub profiles: Vec<Arc<Profile>>,
+    /// The transports of flows that come beside [`Setup::flows`], in their order; those after the last have the first transport.
+    pub of_stream: Arc<[u8]>,
+}
+
 impl Setup<'_> {
+    /// The profiles of all transports.
+    pub(super) fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        std::iter::once(&self.profile).chain(&self.further_transports.profiles)
+    }
+
+    /// The profile of a [transport](Flow::transport).
+    ///
+    /// # Panics
+    /// If there is no such transport.
+    pub fn profile_of(&self, transport: u8) -> &Arc<Profile> {
+        match transport {
+            0 => &self.profile,
+            further => &self.further_transports.profiles[usize::from(further) - 1],
+        }
+    }
+
+    /// The transport of each flow, listed or not; empty where there is one.
+    pub(super) fn transports(&self) -> Arc<[u8]> {
+        if self.further_transports.profiles.is_empty() {
+            return Arc::default();
+        }
+        let listed = self.flows.iter().map(|flow| flow.transport);
+        let streamed = self.further_transports.of_stream.iter().copied();
+        listed.chain(streamed).collect()
+    }
+
     /// Packets carry telemetry.
     pub(super) fn uses_telemetry(&self) -> bool {
-        let mut controllers = self.profile.controllers();
-        let network = &self.profile.network;
-        controllers.any(|settings| settings.build(network).uses_telemetry())
+        self.profiles().any(|profile| profile.uses_telemetry())
     }
 
     /// Links have agents.
     pub(super) fn uses_agents(&self) -> bool {
-        let controller = self.profile.controller.build(&self.profile.network);
-        controller.allocation().is_some()
+        let mut profiles = self.profiles();
+        profiles.any(|profile| {
+            let controller = profile.controller.build(&profile.network);
+            controller.allocation().is_some()
+        })
     }
 
     pub(super) fn path_table(&self) -> PathTable {
-        let network = &self.profile.network;
+        let sizes = self.profiles().map(|profile| PacketSizes {
+            payload: profile.network.payload,
+            header: profile.network.header,
+            ack: profile.network.ack,
+        });
         PathTable {
             paths: Arc::clone(&self.routes.paths),
-            sizes: PacketSizes {
-                payload: network.payload,
-                header: network.header,
-                ack: network.ack,
-            },
+            sizes: sizes.collect(),
         }
     }
 }

@@ -34,8 +34,8 @@ impl<O: Observer, T: Telemetry> Visible for FabricDomain<O, T> {
         Self::for_each_link(self, now, look);
     }
     fn for_each_open_flow(&self, mut look: &mut dyn FnMut(&OpenFlow<'_>)) {
-        for host in &self.hosts {
-            host.endpoint().for_each_open(&mut look);
+        for endpoint in self.hosts.iter().flat_map(Host::endpoints) {
+            endpoint.for_each_open(&mut look);
         }
     }
     fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId)) {

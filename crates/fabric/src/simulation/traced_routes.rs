@@ -55,7 +55,7 @@ impl<'a> TracedRoutes<'a> {
         if self.setup.switch.routing.is_local() {
             return self.spread_evenly(flow.src, flow.dst);
         }
-        let profile = &self.setup.profile;
+        let profile = self.setup.profile_of(flow.transport);
         let queue_pairs = profile.source_ports(id, self.setup.seed, PACKETS);
         let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
         for port in queue_pairs.iter().flatten() {

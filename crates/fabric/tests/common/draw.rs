@@ -29,6 +29,10 @@ impl Draw {
     pub(crate) fn about_routing(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 6))
     }
+    /// Choices about further transports, apart from all others.
+    pub(crate) fn about_transports(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 7))
+    }
     /// Choices about events of links, apart from all others.
     pub(crate) fn about_events(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 4))

@@ -4,13 +4,15 @@ mod buffers;
 mod draw;
 mod events;
 mod fabrics;
+mod mixed;
 mod sniffer;
 mod triggers;
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology};
 use clearway_fabric::{
-    Flow, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions, RunControl, Setup,
-    SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, TrimVictim, Verdict,
+    Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions,
+    RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
+    TrimVictim, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::credit::CreditScheme;
@@ -39,6 +41,7 @@ pub(crate) struct Scenario {
     pub(crate) coordinated: Triggers,
     pub(crate) coordination_delay: Option<Span>,
     pub(crate) profile: Arc<Profile>,
+    pub(crate) further_transports: FurtherTransports,
     pub(crate) switch: SwitchParameters,
     /// Shared buffers with priority flow control.
     pub(crate) buffer: Option<SharedBufferParameters>,
@@ -62,6 +65,7 @@ impl Scenario {
         );
         scenario.choose_trimming(&mut Draw::about_trimming(seed));
         choose_routing(&mut Draw::about_routing(seed), &mut scenario.switch);
+        mixed::choose_transports(&mut Draw::about_transports(seed), &mut scenario);
         scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
     }
@@ -168,6 +172,7 @@ impl Scenario {
             coordinated,
             coordination_delay,
             profile: Arc::new(profile),
+            further_transports: Default::default(),
             switch,
             buffer: None,
             link_events: Arc::default(),
@@ -182,6 +187,7 @@ impl Scenario {
             flows: Arc::clone(&self.flows),
             further_classes: ClassSet::EMPTY,
             profile: Arc::clone(&self.profile),
+            further_transports: self.further_transports.clone(),
             switch: self.switch.clone(),
             buffer: self.buffer.clone(),
             link_events: Arc::clone(&self.link_events),

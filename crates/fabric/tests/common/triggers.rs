@@ -190,6 +190,7 @@ fn unscheduled(draw: &mut Draw, src: HostId, hosts: u32, payload: u32) -> Flow {
         src,
         dst: HostId((src.0 + 1 + draw.below(hosts - 1)) % hosts),
         bytes: random_size(draw, payload),
+        transport: 0,
         variant: 0,
         phase: Bytes::ZERO,
         class: Class::DATA,

@@ -24,6 +24,7 @@ use common::Scenario;
 use log::{Entry, Log};
 use network::Network;
 use simulator::Oracle;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
@@ -50,6 +51,9 @@ impl Telemetry for Beside {
     }
     fn attach(&mut self, attachment: Attachment) {
         self.attachment = attachment;
+    }
+    fn seal(&mut self) {
+        self.hops.seal();
     }
 }
 
@@ -79,6 +83,7 @@ struct Coverage {
     pulls: u64,
     events: EventCoverage,
     routing: RoutingCoverage,
+    mixed: MixedCoverage,
     ended: usize,
     cut_short: usize,
     /// Of those that ended, runs in which something was left to happen.
@@ -99,6 +104,42 @@ struct EventCoverage {
     pause_frames_lost: u64,
     /// Runs with drops of either kind in which all flows were done.
     survived: usize,
+}
+
+/// Coverage of the scenarios with several transports.
+#[derive(Debug, Default)]
+struct MixedCoverage {
+    scenarios: usize,
+    shared: usize,
+    /// Scenarios in which switches record telemetry on the packets of some transports alone.
+    partly_recorded: usize,
+    /// Scenarios in which flows of several transports are done.
+    done: usize,
+}
+
+impl MixedCoverage {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+        let further = &scenario.further_transports.profiles;
+        let recorded = further.iter().filter(|profile| profile.uses_telemetry());
+        let recorded = recorded.count() + usize::from(scenario.profile.uses_telemetry());
+        let flows = scenario.flows.iter().zip(&outcome.flows);
+        let done = flows.filter(|(_, outcome)| outcome.sent.is_some());
+        let transports: BTreeSet<u8> = done.map(|(flow, _)| flow.transport).collect();
+        self.scenarios += 1;
+        self.shared += usize::from(scenario.buffer.is_some());
+        self.partly_recorded += usize::from((1..=further.len()).contains(&recorded));
+        self.done += usize::from(transports.len() > 1);
+    }
+
+    fn check(&self) {
+        let often = [
+            self.scenarios / 2,
+            self.shared,
+            self.partly_recorded,
+            self.done,
+        ];
+        assert!(often.iter().all(|&n| n > 50), "{self:?}");
+    }
 }
 
 impl EventCoverage {
@@ -237,6 +278,9 @@ impl Coverage {
             self.events.add(scenario, outcome);
         }
         self.routing.add(scenario, outcome);
+        if !scenario.further_transports.profiles.is_empty() {
+            self.mixed.add(scenario, outcome);
+        }
         match outcome.stopped {
             None => {
                 self.ended += 1;
@@ -263,6 +307,7 @@ impl Coverage {
         self.flow_control.check();
         self.events.check();
         self.routing.check();
+        self.mixed.check();
     }
 }
 
@@ -284,6 +329,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         },
         links: outcome.links,
         endpoints: outcome.endpoints,
+        transports: outcome.transports,
         in_network: outcome.in_network,
         pauses: outcome.pauses,
         digest: outcome.digest,
@@ -315,6 +361,7 @@ fn check(seed: u64, coverage: &mut Coverage) {
     assert_eq!(outcome.flows, oracle.flows, "seed {seed}");
     assert_eq!(outcome.links, oracle.links, "seed {seed}");
     assert_eq!(outcome.endpoints, oracle.endpoints, "seed {seed}");
+    assert_eq!(outcome.transports, oracle.transports, "seed {seed}");
     assert_eq!(outcome.in_network, oracle.in_network, "seed {seed}");
     assert_eq!(outcome.digest, oracle.digest, "seed {seed}");
     let pauses: Vec<LinkPauses> = oracle
@@ -465,9 +512,12 @@ fn a_network_that_replays_and_delays_packets_delivers_each_message_once() {
     for seed in 0..HOSTILE_SCENARIOS {
         let mut scenario = Scenario::random(seed);
         // Receivers are gone as soon as their flows are over.
-        match &mut Arc::make_mut(&mut scenario.profile).reliability {
-            Reliability::SelectiveRepeat(parameters) => parameters.linger = Some(Span::ZERO),
-            Reliability::GoBackN(parameters) => parameters.linger = Some(Span::ZERO),
+        let further = scenario.further_transports.profiles.iter_mut();
+        for profile in std::iter::once(&mut scenario.profile).chain(further) {
+            match &mut Arc::make_mut(profile).reliability {
+                Reliability::SelectiveRepeat(parameters) => parameters.linger = Some(Span::ZERO),
+                Reliability::GoBackN(parameters) => parameters.linger = Some(Span::ZERO),
+            }
         }
         let end = scenario.at_most.min(Time::from_us(3_000));
         let result = Oracle::new(&scenario).hostile(LONGEST_DELAY).run(end);

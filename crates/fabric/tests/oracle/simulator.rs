@@ -19,6 +19,7 @@ use clearway_fabric::{
 use clearway_transport::telemetry::{Hop, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
+    Profile,
 };
 use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
 use std::cmp::{Ordering, Reverse};
@@ -64,7 +65,10 @@ impl Ord for Entry {
 }
 
 struct Host {
-    endpoint: Endpoint<Beside>,
+    /// By transport, each with whether switches record telemetry on its packets.
+    endpoints: Vec<(Endpoint<Beside>, bool)>,
+    /// The transport that sent last; before the first packet, the last one.
+    sent_last: usize,
     uplink: LinkId,
     /// The packet on the wire, and when it began.
     sending: Option<(Time, IntPacket)>,
@@ -76,12 +80,53 @@ struct Host {
     reactions: Option<Box<dyn Reactions>>,
 }
 
+impl Host {
+    fn is_ready(&self) -> bool {
+        self.endpoints.iter().any(|(endpoint, _)| endpoint.ready())
+    }
+
+    fn deadline(&self) -> Time {
+        let deadlines = self.endpoints.iter();
+        let deadlines = deadlines.map(|(endpoint, _)| endpoint.deadline());
+        deadlines.min().expect("a host has a transport")
+    }
+
+    /// Of the endpoints whose packet is most urgent, the next one after that which sent last.
+    fn transmit(&mut self, now: Time) -> Option<IntPacket> {
+        let count = self.endpoints.len();
+        let mut best: Option<(u8, usize)> = None;
+        for step in 1..=count {
+            let place = (self.sent_last + step) % count;
+            if let Some(urgency) = self.endpoints[place].0.urgency()
+                && best.is_none_or(|(most, _)| urgency > most)
+            {
+                best = Some((urgency, place));
+            }
+        }
+        let (_, place) = best?;
+        self.sent_last = place;
+        let (endpoint, is_recorded) = &mut self.endpoints[place];
+        let mut packet = endpoint.poll_transmit(now)?;
+        if !*is_recorded {
+            packet.telemetry.seal();
+        }
+        Some(packet)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        let mut endpoints = self.endpoints.iter_mut();
+        endpoints.find_map(|(endpoint, _)| endpoint.poll_event())
+    }
+}
+
 /// Result of a run.
 pub(crate) struct Result {
     pub(crate) log: Log,
     pub(crate) flows: Vec<FlowOutcome>,
     pub(crate) links: LinkCounters,
     pub(crate) endpoints: EndpointCounters,
+    /// By transport.
+    pub(crate) transports: Vec<EndpointCounters>,
     pub(crate) in_network: u64,
     pub(crate) digest: Digest,
     /// The last event before the time limit, if there is any.
@@ -161,14 +206,24 @@ impl<'a> Oracle<'a> {
         let network = Network::new(topology, &scenario.link_events, scenario.seed);
         let host = |host| {
             let host = HostId(host);
-            let mut profile = (*scenario.profile).clone();
-            let facts = &mut profile.network;
-            facts.line_rate = topology.cables[network.uplink(host).0 as usize / 2].rate;
-            facts.bdp = facts.line_rate.bytes_in(facts.base_rtt);
-            let mut endpoint = Endpoint::with_telemetry(host, Arc::new(profile), scenario.seed);
-            endpoint.set_tracing(true);
+            let endpoint = |profile: &Arc<Profile>| {
+                let mut profile = Profile::clone(profile);
+                let facts = &mut profile.network;
+                facts.line_rate = topology.cables[network.uplink(host).0 as usize / 2].rate;
+                facts.bdp = facts.line_rate.bytes_in(facts.base_rtt);
+                let is_recorded = profile.uses_telemetry();
+                let mut endpoint = Endpoint::with_telemetry(host, Arc::new(profile), scenario.seed);
+                endpoint.set_tracing(true);
+                (endpoint, is_recorded)
+            };
+            let profiles = scenario.further_transports.profiles.iter();
+            let endpoints: Vec<_> = std::iter::once(&scenario.profile)
+                .chain(profiles)
+                .map(endpoint)
+                .collect();
             Host {
-                endpoint,
+                sent_last: endpoints.len() - 1,
+                endpoints,
                 uplink: network.uplink(host),
                 sending: None,
                 starts: BTreeSet::new(),
@@ -322,10 +377,10 @@ impl<'a> Oracle<'a> {
     fn pull(&mut self, host: HostId) -> Option<u16> {
         let now = self.now;
         let at = &mut self.hosts[host.index()];
-        if at.sending.is_some() || !at.endpoint.ready() {
+        if at.sending.is_some() || !at.is_ready() {
             return None;
         }
-        let mut packet = at.endpoint.poll_transmit(now)?;
+        let mut packet = at.transmit(now)?;
         packet.header_hash = Network::header_hash(&packet);
         let size = packet.size;
         at.sending = Some((now, packet));
@@ -418,7 +473,9 @@ impl<'a> Oracle<'a> {
                 held.insert(Class::CONTROL);
             }
             self.hosts[node.0 as usize].obeyed = classes;
-            self.hosts[node.0 as usize].endpoint.set_paused(held);
+            for (endpoint, _) in &mut self.hosts[node.0 as usize].endpoints {
+                endpoint.set_paused(held);
+            }
             self.look_after(HostId(node.0));
         }
     }
@@ -604,7 +661,9 @@ impl<'a> Oracle<'a> {
         if self.network.is_host(node) {
             self.links.delivered += 1;
             let at = &mut self.hosts[node.0 as usize];
-            at.endpoint.on_packet(self.now, &packet);
+            let transport = self.scenario.flows[packet.flow.index()].transport;
+            let (endpoint, _) = &mut at.endpoints[usize::from(transport)];
+            endpoint.on_packet(self.now, &packet);
             self.handle_events(HostId(node.0));
             self.look_after(HostId(node.0));
         } else {
@@ -694,13 +753,13 @@ impl<'a> Oracle<'a> {
     /// Sets a host's events after something has happened to its endpoint.
     fn look_after(&mut self, host: HostId) {
         let at = &mut self.hosts[host.index()];
-        let deadline = at.endpoint.deadline();
+        let deadline = at.deadline();
         let timer = (!deadline.is_never()).then(|| deadline.max(self.now));
         let timer = timer.filter(|&timer| timer != at.armed);
         if let Some(timer) = timer {
             at.armed = timer;
         }
-        let start = (at.sending.is_none() && at.endpoint.ready()).then_some(at.uplink);
+        let start = (at.sending.is_none() && at.is_ready()).then_some(at.uplink);
         if let Some(timer) = timer {
             self.push(timer, What::Timer(host));
         }
@@ -715,8 +774,12 @@ impl<'a> Oracle<'a> {
         if at.armed == now {
             at.armed = Time::NEVER;
         }
-        if at.endpoint.deadline() <= now {
-            at.endpoint.on_deadline(now);
+        if at.deadline() <= now {
+            for (endpoint, _) in &mut at.endpoints {
+                if endpoint.deadline() <= now {
+                    endpoint.on_deadline(now);
+                }
+            }
             self.witness();
             self.handle_events(host);
         }
@@ -742,9 +805,14 @@ impl<'a> Oracle<'a> {
             dst,
             bytes,
             class,
+            transport,
             ..
         } = self.scenario.flows[flow.index()];
-        let network = &self.scenario.profile.network;
+        let network = &match transport {
+            0 => &self.scenario.profile,
+            further => &self.scenario.further_transports.profiles[usize::from(further) - 1],
+        }
+        .network;
         let sizes = PacketSizes {
             payload: network.payload,
             header: network.header,
@@ -752,7 +820,7 @@ impl<'a> Oracle<'a> {
         };
         let path = self.paths.path_facts(src, dst, sizes);
         let opening = Opening::usual(class, path);
-        let endpoint = &mut self.hosts[src.index()].endpoint;
+        let (endpoint, _) = &mut self.hosts[src.index()].endpoints[usize::from(transport)];
         endpoint.open(flow, dst, &opening);
         endpoint.post(self.now, flow, MessageId(0), bytes);
         endpoint.close(self.now, flow);
@@ -761,7 +829,7 @@ impl<'a> Oracle<'a> {
     }
 
     fn handle_events(&mut self, host: HostId) {
-        while let Some(event) = self.hosts[host.index()].endpoint.poll_event() {
+        while let Some(event) = self.hosts[host.index()].next_event() {
             self.log.on_transport(self.now, host, &event);
             match event {
                 Event::Sent {
@@ -850,11 +918,15 @@ impl<'a> Oracle<'a> {
         let held: u64 = self.switches.values().map(Switch::packets).sum();
         let in_network = flying.count() as u64 + queued + held;
         let mut endpoints = EndpointCounters::default();
+        let mut transports = vec![EndpointCounters::default(); self.hosts[0].endpoints.len()];
         for host in &self.hosts {
-            endpoints.merge(host.endpoint.counters());
+            for ((endpoint, _), transport) in host.endpoints.iter().zip(&mut transports) {
+                endpoints.merge(endpoint.counters());
+                transport.merge(endpoint.counters());
+            }
         }
-        for host in &self.hosts {
-            host.endpoint.for_each_open(|queue_pair| {
+        for (endpoint, _) in self.hosts.iter().flat_map(|host| &host.endpoints) {
+            endpoint.for_each_open(|queue_pair| {
                 let outcome = &mut self.flows[queue_pair.flow().index()];
                 if outcome.sent.is_none() {
                     outcome.statistics.merge(&queue_pair.progress().statistics);
@@ -872,6 +944,7 @@ impl<'a> Oracle<'a> {
             flows: self.flows,
             links: self.links,
             endpoints,
+            transports,
             in_network,
             digest,
             last_within: self.last_within,

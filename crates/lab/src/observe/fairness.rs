@@ -17,7 +17,8 @@ const UNLIMITED: u64 = 1 << 63;
 #[derive(Debug)]
 pub(crate) struct AllowedRates {
     paths: Arc<Paths>,
-    sizes: PacketSizes,
+    /// By transport.
+    sizes: Vec<PacketSizes>,
     under_way: FxHashMap<FlowId, AllowedRate>,
     seen: Vec<FlowId>,
 }
@@ -34,7 +35,7 @@ impl AllowedRates {
     pub(crate) fn new(assembly: &Assembly) -> Self {
         Self {
             paths: Arc::clone(&assembly.routes.paths),
-            sizes: assembly.sizes,
+            sizes: assembly.transports.iter().map(|own| own.sizes).collect(),
             under_way: FxHashMap::default(),
             seen: Vec::new(),
         }
@@ -44,8 +45,9 @@ impl AllowedRates {
     pub(crate) fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         match event.milestone {
             FlowMilestone::Started => {
+                let sizes = self.sizes[usize::from(flow.transport)];
                 let rate = AllowedRate {
-                    round_trip: self.paths.round_trip(flow.src, flow.dst, self.sizes),
+                    round_trip: self.paths.round_trip(flow.src, flow.dst, sizes),
                     rate: 0.0,
                 };
                 self.under_way.insert(event.flow, rate);

@@ -54,18 +54,22 @@ const NOT_CAPTURED: u32 = u32::MAX;
 
 impl CapturePlan {
     /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
-    /// `completed` tells how many messages the sender of an acknowledgement has received in full.
+    /// `format` is that of the packet's transport, and `completed` tells how many messages the sender of an acknowledgement has received in full.
     pub(crate) fn encode(
         &self,
         frame: &CapturedFrame,
-        format: Format,
+        format: impl Fn(&Packet) -> Format,
         completed: impl Fn(&Packet) -> u32,
         bytes: &mut Vec<u8>,
     ) -> usize {
         match frame.content {
-            Content::Packet(packet) => {
-                wire::encode(&packet, format, completed(&packet), self.snap, bytes)
-            }
+            Content::Packet(packet) => wire::encode(
+                &packet,
+                format(&packet),
+                completed(&packet),
+                self.snap,
+                bytes,
+            ),
             Content::Pause(classes) => {
                 let source = self.places[frame.place].source;
                 *bytes = wire::encode_pause(source, classes, self.pause_size);

@@ -9,7 +9,7 @@ use super::chain::JobStep;
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_units::{Bytes, FlowId, Rate, Span, Time};
-use clearway_workload::{Start, TriggerIndex, Triggers};
+use clearway_workload::{FlowSpec, Start, TriggerIndex, Triggers};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -126,7 +126,7 @@ impl Assembly {
             let ideal = self.ideal_completion(id);
             let flow = workload.flow(id);
             let answered = start + ideal;
-            let back = self.answer_span(flow.src, flow.dst);
+            let back = self.answer_span(flow);
             let there = Time::from_ps(answered.as_ps().saturating_sub(back.as_ps())).max(start);
             let activations = [
                 flow.on_sent.zip(Some(answered)),
@@ -185,7 +185,7 @@ impl Assembly {
             if let Some(earliest) = earliest
                 && from != to
             {
-                let load = (earliest.start, self.wire_bytes(flow.bytes));
+                let load = (earliest.start, self.wire_bytes(flow));
                 loads[from][0].push(load);
                 loads[to][1].push(load);
             }
@@ -241,9 +241,10 @@ impl Assembly {
     }
 
     /// Bytes on the wire of a message.
-    fn wire_bytes(&self, bytes: Bytes) -> u64 {
-        let packets = bytes.packets_of(self.sizes.payload).0;
-        bytes.as_u64() + packets * u64::from(self.sizes.header)
+    fn wire_bytes(&self, flow: &FlowSpec) -> u64 {
+        let sizes = self.sizes_of(flow);
+        let packets = flow.bytes.packets_of(sizes.payload).0;
+        flow.bytes.as_u64() + packets * u64::from(sizes.header)
     }
 
     /// Each NIC by itself, and for each tier but the highest what hangs together up to it.

@@ -79,8 +79,9 @@ impl Assembly {
 
     fn least(&self, flow: FlowId, bytes: Bytes) -> Least {
         let flow = self.nic_traffic().flow(flow);
-        let acknowledgement = self.ideal_between(flow.src, flow.dst, bytes);
-        let back = self.answer_span(flow.src, flow.dst);
+        let acknowledgement =
+            self.ideal_between((flow.src, flow.dst), self.transports.number_of(flow), bytes);
+        let back = self.answer_span(flow);
         Least {
             arrival: Span::from_ps(acknowledgement.as_ps().saturating_sub(back.as_ps())),
             acknowledgement,

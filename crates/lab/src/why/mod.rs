@@ -148,7 +148,7 @@ impl Assembly {
                     true => Class::CONTROL,
                     false => Class::DATA,
                 },
-                goes_back: matches!(self.reliability(), Reliability::GoBackN(_)),
+                goes_back: matches!(self.reliability_of(flow), Reliability::GoBackN(_)),
                 started: result.started?,
                 finished: result.finished?,
             };

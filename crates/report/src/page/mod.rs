@@ -29,6 +29,7 @@ mod sweep;
 mod testbed;
 #[cfg(test)]
 mod tests;
+mod transports;
 mod why;
 pub(crate) mod words;
 
@@ -63,6 +64,7 @@ pub fn render(page: &Page<'_>) -> String {
     operations::section(&mut document, record, &summary);
     jobs::section(&mut document, &summary);
     sections::section(&mut document, record, &summary);
+    transports::section(&mut document, &summary);
     parties::section(&mut document, &summary);
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);

@@ -25,22 +25,24 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
     document.close_section();
 }
 
+/// Headings of the figures of a row.
+pub(super) const FIGURES: [&str; 9] = [
+    "Flows",
+    "Completed",
+    "FCT p50",
+    "p99",
+    "p99.9",
+    "Slowdown p50",
+    "p99",
+    "p99.9",
+    "Goodput",
+];
+
 /// Table of all sections, with a row for each size class of those that have several.
 fn breakdown(sections: &[SectionSummary]) -> String {
-    let numbers = [
-        "Flows",
-        "Completed",
-        "FCT p50",
-        "p99",
-        "p99.9",
-        "Slowdown p50",
-        "p99",
-        "p99.9",
-        "Goodput",
-    ];
     let columns: Vec<_> = [("Section", Column::Text)]
         .into_iter()
-        .chain(numbers.map(|name| (name, Column::Number)))
+        .chain(FIGURES.map(|name| (name, Column::Number)))
         .collect();
     let mut rows = Vec::new();
     for section in sections {
@@ -56,7 +58,8 @@ fn breakdown(sections: &[SectionSummary]) -> String {
     table(&columns, &rows)
 }
 
-fn row(name: String, figures: &FlowFigures) -> Vec<String> {
+/// A name and its figures.
+pub(super) fn row(name: String, figures: &FlowFigures) -> Vec<String> {
     let tail = |all: Option<Distribution>, print: fn(f64) -> String| match all {
         Some(all) => [all.p50, all.p99, all.p999].map(print),
         None => ["–"; 3].map(String::from),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Scope, Subject};
-use crate::sample::{flow, incomplete_run, job, run};
+use crate::sample::{flow, incomplete_run, job, run, with_transports};
 use clearway_units::{Rate, Span, Time};
 
 /// A fabric with figures that differ from link to link, watched without curves.
@@ -145,6 +145,22 @@ fn several_sections_are_broken_down() {
     let mut plots = data["plots"]["plots"].as_array().unwrap().iter();
     let plot = plots.find(|plot| plot["id"] == "section-slowdown").unwrap();
     assert_eq!(plot["series"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn several_transports_are_broken_down() {
+    assert!(!html(&run()).contains("id=\"transports\""));
+    let mut record = with_transports(run());
+    record.transports[1].name = "<strack>".into();
+    let page = html(&record);
+    for text in [
+        "id=\"transports\"",
+        "By transport",
+        "&lt;strack&gt;</th><td>burst</td>",
+        ">1,234</td>",
+    ] {
+        assert!(page.contains(text), "no {text}");
+    }
 }
 
 #[test]

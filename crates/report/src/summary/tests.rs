@@ -1,6 +1,6 @@
 use super::*;
 use crate::record::FlowRow;
-use crate::sample::{flow, incomplete_run, job, run};
+use crate::sample::{flow, incomplete_run, job, run, with_transports};
 use clearway_units::Span;
 
 #[test]
@@ -342,6 +342,22 @@ fn fields_of_later_versions_are_skipped_but_not_other_schemas() {
         let error = Summary::from_json(bad).unwrap_err();
         assert!(matches!(error, ReadSummaryError::Malformed(_)), "{bad}");
     }
+}
+
+#[test]
+fn transports_are_told_where_there_are_several() {
+    let summary = Summary::of(&with_transports(run()));
+    let json = summary.to_json();
+    assert_eq!(Summary::from_json(&json).unwrap(), summary);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let strack = &value["transports"][1];
+    assert_eq!(strack["name"], "strack");
+    assert_eq!(strack["sections"], serde_json::json!(["burst"]));
+    assert_eq!(
+        (&strack["flows"], &strack["retransmitted"]),
+        (&2.into(), &7.into())
+    );
+    assert!(!Summary::of(&run()).to_json().contains("transports"));
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn slowdown(sections: &[SectionSummary]) -> Table {
 }
 
 /// The median and the tail, or dashes.
-fn percentiles(all: Option<Distribution>, print: fn(f64) -> String) -> [String; 3] {
+pub(super) fn percentiles(all: Option<Distribution>, print: fn(f64) -> String) -> [String; 3] {
     match all {
         Some(all) => [all.p50, all.p99, all.p999].map(print),
         None => ["-"; 3].map(String::from),

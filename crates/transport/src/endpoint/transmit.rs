@@ -3,7 +3,7 @@
 use super::parts::Sender;
 use super::{Endpoint, context};
 use crate::flow::Context;
-use crate::packet::Header;
+use crate::packet::{Class, Header};
 use crate::perc::Attachment;
 use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
@@ -15,6 +15,25 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline]
     pub fn ready(&self) -> bool {
         self.outbox.is_ready(self.paused)
+    }
+
+    /// Urgency of the packet that [`poll_transmit`](Self::poll_transmit) returns next, for a NIC that several endpoints share; `None` if it
+    /// returns none. Control that goes before data is the most urgent. Data and control that take turns are equally urgent, unless the
+    /// highest class goes first: then data is as urgent as its class, and control that takes turns with data as that of any class.
+    pub fn urgency(&self) -> Option<u8> {
+        const CONTROL: u8 = Class::COUNT as u8;
+        const TAKES_TURNS: u8 = CONTROL - 1;
+        let strict = self.profile.strict_priority;
+        let has_flow = self.outbox.has_flow(self.paused);
+        if self.outbox.has_control(self.paused) && !(self.data_turn && has_flow) {
+            return Some(match (self.control_first, strict) {
+                (true, _) => CONTROL,
+                (false, true) => TAKES_TURNS,
+                (false, false) => 0,
+            });
+        }
+        let class = self.outbox.highest_class(self.paused)?;
+        Some(if strict { class.index() as u8 } else { 0 })
     }
 
     /// Returns the next packet for the wire, stamped with `now`, with the telemetry that it echoes. Control packets go first, or in

@@ -72,6 +72,11 @@ impl<T> Outbox<T> {
         self.queues.iter().map(|queue| queue.sendable as u64).sum()
     }
 
+    /// The highest class that has a sendable flow and is not paused.
+    pub(crate) fn highest_class(&self, paused: ClassSet) -> Option<Class> {
+        self.sendable.without(paused).highest()
+    }
+
     /// Returns the queue of a data class; creates it if there is none.
     pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
         let known = self.queues.iter().position(|queue| queue.class == class);

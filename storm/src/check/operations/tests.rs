@@ -66,6 +66,7 @@ fn record() -> RunRecord {
         sections: Vec::new(),
         jobs: Vec::new(),
         packets: PacketCounts::default(),
+        transports: Vec::new(),
         paused_links: Vec::new(),
         data_packet_hops: 0,
         packet_hops: 12,

@@ -1,0 +1,153 @@
+//! The transports of a run: what each knows of the network, and which flows have it.
+
+use crate::assemble::Assembly;
+use crate::prepared::{PreparedFabric, at_transport};
+use crate::scenario::validation::{check_ecn, check_queue, check_timers, telemetry_bytes};
+use crate::scenario::{Scenario, ScenarioError, TransportSettings};
+use clearway_fabric::FurtherTransports;
+use clearway_fabric::topology::{PacketSizes, Paths, Topology};
+use clearway_transport::cc::NetworkFacts;
+use clearway_transport::wire::Format;
+use clearway_transport::{Profile, Reliability};
+use clearway_units::FlowId;
+use clearway_workload::FlowSpec;
+use std::sync::Arc;
+
+/// A transport on the fabric of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunTransport {
+    /// Sizes of packets without telemetry.
+    pub(crate) sizes: PacketSizes,
+    pub(crate) profile: Arc<Profile>,
+}
+
+/// All transports of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunTransports {
+    /// That of `[transport]`, then those that sections have to themselves.
+    all: Vec<RunTransport>,
+    of_section: Vec<u8>,
+}
+
+impl RunTransports {
+    /// The transports of a scenario on its fabric, checked against it.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        prepared: (&[PacketSizes], &Topology),
+        paths: &Paths,
+    ) -> Result<Self, ScenarioError> {
+        let (sizes, topology) = prepared;
+        let transports = scenario.transports();
+        let settings = (0u8..).zip(transports.settings).zip(sizes);
+        let transport = |((place, settings), &sizes): ((u8, &TransportSettings), _)| {
+            let network = network_of(scenario, place, topology, (paths, sizes))?;
+            Ok::<_, ScenarioError>(RunTransport {
+                sizes,
+                profile: Arc::new(Profile {
+                    variants: scenario.variants_of(place),
+                    strict_priority: scenario.switch.ports.strict_priority,
+                    ..settings.profile(network)
+                }),
+            })
+        };
+        Ok(Self {
+            all: settings.map(transport).collect::<Result<_, _>>()?,
+            of_section: transports.of_section,
+        })
+    }
+
+    /// The transport of `[transport]`.
+    pub(crate) fn first(&self) -> &RunTransport {
+        &self.all[0]
+    }
+
+    /// In the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RunTransport> {
+        self.all.iter()
+    }
+
+    /// Number of the transport of a flow; messages that no section lists have that of `[transport]`.
+    pub(crate) fn number_of(&self, flow: &FlowSpec) -> u8 {
+        let own = self.of_section.get(flow.section as usize);
+        own.copied().unwrap_or(0)
+    }
+
+    /// The transport of a flow.
+    pub(crate) fn of(&self, flow: &FlowSpec) -> &RunTransport {
+        self.numbered(self.number_of(flow))
+    }
+
+    pub(crate) fn numbered(&self, number: u8) -> &RunTransport {
+        &self.all[usize::from(number)]
+    }
+
+    /// The transports beside the first as the fabric wants them, where flows may come one by one.
+    pub(crate) fn further(&self, stream: impl Iterator<Item = FlowSpec>) -> FurtherTransports {
+        let further = self.all[1..].iter();
+        let profiles: Vec<_> = further.map(|own| Arc::clone(&own.profile)).collect();
+        let of_stream = match profiles.is_empty() {
+            true => Arc::default(),
+            false => stream.map(|flow| self.number_of(&flow)).collect(),
+        };
+        FurtherTransports {
+            profiles,
+            of_stream,
+        }
+    }
+
+    /// Format of captured frames that needs most of them: of RoCEv2's all, for its check sum.
+    pub(crate) fn widest_format(&self) -> Format {
+        let formats = self.all.iter();
+        let mut formats = formats.map(|own| Format::of(&own.profile.reliability));
+        match formats.any(|format| format == Format::Rocev2) {
+            true => Format::Rocev2,
+            false => Format::Strack,
+        }
+    }
+}
+
+impl Assembly {
+    /// The reliability scheme of a listed flow.
+    pub(crate) fn reliability_of(&self, flow: FlowId) -> &Reliability {
+        let flow = self.workload.flow(flow);
+        &self.transports.of(flow).profile.reliability
+    }
+
+    /// Sizes of a flow's packets without telemetry, by which ideal completion times are computed.
+    pub fn sizes_of(&self, flow: &FlowSpec) -> PacketSizes {
+        self.transports.of(flow).sizes
+    }
+}
+
+/// Facts that a transport knows of the network, checked against its timers and the queues and ECN thresholds of the scenario.
+pub(crate) fn network_of(
+    scenario: &Scenario,
+    transport: u8,
+    topology: &Topology,
+    (paths, sizes): (&Paths, PacketSizes),
+) -> Result<NetworkFacts, ScenarioError> {
+    let places = scenario.places();
+    let here = |error| at_transport(scenario, transport, error);
+    let transports = scenario.transports();
+    let settings = transports.settings[usize::from(transport)];
+    let network = paths.network_facts(sizes);
+    let telemetry = telemetry_bytes(settings, &network, sizes).map_err(here)?;
+    let network = paths.network_facts(sizes.with(telemetry));
+    check_timers(settings, &network).map_err(here)?;
+    check_queue(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
+    check_ecn(scenario, topology, network.propagation_rtt)
+        .map_err(|error| error.or_in(places, "switch", 0))?;
+    Ok(network)
+}
+
+/// As [`network_of`], for the transport of a section.
+pub(crate) fn network_of_section(
+    scenario: &Scenario,
+    prepared: &PreparedFabric,
+    section: usize,
+    paths: &Paths,
+) -> Result<NetworkFacts, ScenarioError> {
+    let transport = prepared.transport_of_section[section];
+    let seen = (paths, prepared.sizes_of(section));
+    network_of(scenario, transport, &prepared.topology, seen)
+}

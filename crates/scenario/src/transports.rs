@@ -1,0 +1,151 @@
+//! The transports of a run: `[transport]`, and those that sections of the workload have to themselves.
+
+use crate::error::ScenarioError;
+use crate::limits::{check_agents, check_credit, check_scope, check_transport, check_trimming};
+use crate::places::Places;
+use crate::{Scenario, SwitchSettings, TransportSettings, WorkloadSection};
+use clearway_transport::cc::ControllerSettings;
+use std::collections::BTreeSet;
+
+/// Most transports of a run: each host has an endpoint of each.
+const MOST: usize = 16;
+
+/// Transports of a scenario, each once: sections with the same settings share one.
+#[derive(Debug, Clone)]
+pub struct Transports<'a> {
+    /// The settings; the first are those of `[transport]`, whether or not a section has them.
+    pub settings: Vec<&'a TransportSettings>,
+    /// For each section of the workload, the place of its transport among them.
+    pub of_section: Vec<u8>,
+}
+
+impl<'a> Transports<'a> {
+    /// Of `usual` and what `sections` have instead.
+    fn of(usual: &'a TransportSettings, sections: &'a [WorkloadSection]) -> Self {
+        let mut settings = vec![usual];
+        let place = |section: &'a WorkloadSection| {
+            let own = section.transport().unwrap_or(usual);
+            let known = settings.iter().position(|known| *known == own);
+            known.unwrap_or_else(|| {
+                settings.push(own);
+                settings.len() - 1
+            }) as u8
+        };
+        let of_section = sections.iter().map(place).collect();
+        Self {
+            settings,
+            of_section,
+        }
+    }
+
+    /// Flows have more than one.
+    pub fn are_several(&self) -> bool {
+        let used: BTreeSet<u8> = self.of_section.iter().copied().collect();
+        used.len() > 1
+    }
+
+    /// The first section that has a transport; `None` if all have others.
+    pub fn first_section(&self, transport: u8) -> Option<usize> {
+        self.of_section.iter().position(|of| *of == transport)
+    }
+
+    /// Names in results: that of the preset, and of the first section where several transports start from one.
+    pub fn names(&self, sections: &[String]) -> Vec<String> {
+        let kinds = || self.settings.iter().map(|settings| settings.kind);
+        let name = |(place, settings): (usize, &&TransportSettings)| {
+            let section = self.first_section(place as u8);
+            match section.and_then(|section| sections.get(section)) {
+                Some(section) if kinds().filter(|kind| *kind == settings.kind).count() > 1 => {
+                    format!("{} ({section})", settings.kind)
+                }
+                _ => settings.kind.to_owned(),
+            }
+        };
+        self.settings.iter().enumerate().map(name).collect()
+    }
+}
+
+impl Scenario {
+    /// The transports of the run.
+    pub fn transports(&self) -> Transports<'_> {
+        Transports::of(&self.transport, &self.workloads)
+    }
+
+    /// The settings of the controller of a transport that sections have to themselves, section by section.
+    pub fn variants_of(&self, transport: u8) -> Vec<ControllerSettings> {
+        let transports = self.transports();
+        let sections = self.workloads.iter().zip(&transports.of_section);
+        let own = sections.filter(|(_, of)| **of == transport);
+        own.flat_map(|(section, _)| section.variants()).collect()
+    }
+}
+
+/// Checks all transports of the `sections`, each against the switches and the other ones.
+pub(crate) fn check_transports(
+    usual: &TransportSettings,
+    sections: &[WorkloadSection],
+    switch: &SwitchSettings,
+    places: &Places,
+) -> Result<(), ScenarioError> {
+    let transports = Transports::of(usual, sections);
+    if transports.settings.len() > MOST {
+        let error = ScenarioError::about(
+            &["transport.kind"],
+            format!("{} transports in one run", transports.settings.len()),
+            format!("use at most {MOST}: each host has an endpoint of each"),
+        );
+        return Err(error.or_in(places, "workload", sections.len() - 1));
+    }
+    for (place, transport) in (0u8..).zip(&transports.settings) {
+        let here = |error: ScenarioError| match (place, transports.first_section(place)) {
+            (1.., Some(section)) => error.of_own_transport(places, section),
+            _ => error.or_in(places, "transport", 0),
+        };
+        let at_switch = |error: ScenarioError| match place {
+            0 => error.or_in(places, "switch", 0),
+            _ => here(error),
+        };
+        check_transport(transport).map_err(here)?;
+        check_agents(transport, switch).map_err(at_switch)?;
+        check_credit(transport).map_err(here)?;
+        check_trimming(transport, switch).map_err(at_switch)?;
+        let own = sections.iter().zip(&transports.of_section);
+        let own = own.filter(|(_, of)| **of == place);
+        let variants = own.flat_map(|(section, _)| section.variants());
+        let controllers: Vec<_> = variants.chain([transport.controller.clone()]).collect();
+        check_scope(transport.scope.scope, &controllers).map_err(here)?;
+        if transports.settings.len() > 1 {
+            check_alone(transport).map_err(here)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a transport whose rates links allocate: they know of no other traffic.
+fn check_alone(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    match &transport.controller {
+        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Err(ScenarioError::about(
+            &["kind", "controller"],
+            format!(
+                "`transport.controller` = \"{}\" goes with no other transport: links allocate all of their capacity to its flows",
+                transport.controller.name()
+            ),
+            "give all sections of the workload this transport, by `[transport]`, or use another one here",
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl ScenarioError {
+    /// The same error about the transport that a section of the workload has to itself.
+    pub fn of_own_transport(mut self, places: &Places, section: usize) -> Self {
+        self.message = format!("`workload[{section}].transport`: {}", self.message);
+        if self.place.is_none() {
+            let keys = self.keys.iter().map(|key| format!("transport.{key}"));
+            let keys: Vec<String> = keys.chain(["transport.kind".into()]).collect();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            self.place = Some(places.of_keys("workload", section, &keys));
+        }
+        self
+    }
+}
