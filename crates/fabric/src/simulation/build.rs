@@ -13,7 +13,7 @@ use crate::switch::{
     BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules, Reroutes,
     SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
-use crate::topology::{Attachment, LinkId, Topology};
+use crate::topology::{Attachment, LinkId, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
@@ -183,13 +183,15 @@ pub(super) fn build_switch<T: Telemetry>(
     )
     .with_reroutes(reroutes);
     let propagation = setup.profile.network.propagation_rtt;
+    let is_network = setup.topology.switches[index].role == SwitchRole::Network;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
+        let rules = if is_network { rules } else { rules.unlimited() };
         let agent = setup.profile.link_agent(rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
-    let Some(parameters) = &setup.buffer else {
+    let Some(parameters) = setup.buffer_of(index) else {
         let ports = links.iter().map(&mut egress);
         return match setup.switch.strict_priority {
             false => Switch::Lossy(lossy(ingress, ports, setup)),
@@ -294,17 +296,24 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
 }
 
 impl Setup<'_> {
+    /// The shared buffer of the switch `index`; none of a scale-up fabric's, which pauses nobody and drops nothing.
+    fn buffer_of(&self, index: usize) -> Option<&SharedBufferParameters> {
+        let role = self.topology.switches[index].role;
+        let buffer = self.buffer.as_ref();
+        buffer.filter(|_| role == SwitchRole::Network)
+    }
+
     /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.
     ///
     /// # Errors
     /// The first switch for which they do not.
     pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
-        let Some(parameters) = &self.buffer else {
-            return Ok(());
-        };
         let node_ports = self.topology.ports();
         let used = classes(self);
         for index in 0..self.topology.switches.len() {
+            let Some(parameters) = self.buffer_of(index) else {
+                continue;
+            };
             let links = &node_ports[self.topology.switch_node(index).0 as usize];
             buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
                 let switch = self.topology.switches[index].name.clone();

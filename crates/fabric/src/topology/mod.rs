@@ -8,6 +8,7 @@ mod ideal;
 mod nics;
 mod path_class;
 mod paths;
+mod rail_optimised;
 mod routing;
 
 pub use bcube::bcube;
@@ -16,6 +17,7 @@ pub use error::TopologyError;
 pub use ideal::{PathUse, Striped};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
+pub use rail_optimised::{RailOptimised, rail_optimised};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
 use clearway_units::{HostId, Rate, Span, Time};
@@ -53,6 +55,30 @@ pub struct SwitchSpec {
     pub tier: u8,
     /// Time from the arrival of a packet until it stands in the queue of its egress port.
     pub latency: Span,
+    /// What it is a part of.
+    pub role: SwitchRole,
+}
+
+/// Part of the fabric that a switch belongs to, which decides what of the run's settings of switches is true of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SwitchRole {
+    /// A switch of the network: all settings hold.
+    #[default]
+    Network,
+    /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
+    ScaleUp,
+}
+
+impl SwitchSpec {
+    /// A switch of the network without latency.
+    pub fn new(name: impl Into<String>, tier: u8) -> Self {
+        Self {
+            name: name.into(),
+            tier,
+            latency: Span::ZERO,
+            role: SwitchRole::Network,
+        }
+    }
 }
 
 /// A cable between two nodes.
@@ -73,6 +99,21 @@ pub struct Cable {
     pub dead_from: Time,
     /// False: disconnected, known to all routing.
     pub up: bool,
+}
+
+impl Cable {
+    /// A cable without faults, of this rate and delay.
+    pub const fn new(ends: [NodeId; 2], (rate, delay): (Rate, Span)) -> Self {
+        Self {
+            ends,
+            rate,
+            delay,
+            bit_error_rate: 0.0,
+            packet_loss: 0.0,
+            dead_from: Time::NEVER,
+            up: true,
+        }
+    }
 }
 
 /// A fabric as a graph.
@@ -114,6 +155,16 @@ impl Topology {
     pub fn link_name(&self, link: LinkId) -> String {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
+    }
+    /// What the switch at a node is a part of; `None` for a host.
+    pub fn role_of(&self, node: NodeId) -> Option<SwitchRole> {
+        self.switch_index(node)
+            .map(|index| self.switches[index].role)
+    }
+    /// True if a cable is part of a scale-up fabric.
+    pub fn is_scale_up(&self, cable: &Cable) -> bool {
+        let mut roles = cable.ends.iter().map(|end| self.role_of(*end));
+        roles.any(|role| role == Some(SwitchRole::ScaleUp))
     }
     /// True if a node is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
@@ -190,7 +241,7 @@ impl Topology {
         }
         Ok(())
     }
-    /// Takes down `per_switch` cables to switches above from each of the first `switches` switches of tier 0 (STrack §4.2: 16
+    /// Takes down `per_switch` cables to switches above from each of the first `switches` switches of tier 0 (of the network's; STrack §4.2: 16
     /// switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i * per_switch`, `i * per_switch + 1`, … counted round, so
     /// that the losses spread over the upper switches.
     ///
@@ -203,6 +254,7 @@ impl Topology {
     ) -> Result<(), TopologyError> {
         let leaves: Vec<NodeId> = (0..self.switches.len())
             .filter(|&index| self.switches[index].tier == 0)
+            .filter(|&index| self.switches[index].role == SwitchRole::Network)
             .map(|index| self.switch_node(index))
             .collect();
         if switches > leaves.len() {

@@ -85,11 +85,7 @@ mod tests {
             dead_from: clearway_units::Time::NEVER,
             up: true,
         };
-        let switch = |name: &str| SwitchSpec {
-            name: name.into(),
-            tier: 0,
-            latency: Span::ZERO,
-        };
+        let switch = |name: &str| SwitchSpec::new(name, 0);
         Topology {
             summary: "graph".into(),
             hosts: 3,

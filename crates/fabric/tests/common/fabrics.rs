@@ -138,11 +138,7 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
     for cable in &mut cables {
         draw.shuffle(&mut cable.ends);
     }
-    let switch = |i| SwitchSpec {
-        name: format!("s{i}"),
-        tier: 0,
-        latency: Span::ZERO,
-    };
+    let switch = |i| SwitchSpec::new(format!("s{i}"), 0);
     Topology {
         summary: "graph".into(),
         hosts,

@@ -7,7 +7,7 @@ mod fabrics;
 mod sniffer;
 mod triggers;
 
-use clearway_fabric::topology::{PacketSizes, Routes, Topology};
+use clearway_fabric::topology::{PacketSizes, Routes, SwitchRole, Topology};
 use clearway_fabric::{
     Flow, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions, RunControl, Setup,
     SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, TrimVictim, Verdict,
@@ -60,8 +60,27 @@ impl Scenario {
             Arc::make_mut(&mut scenario.profile),
         );
         scenario.choose_trimming(&mut Draw::about_trimming(seed));
+        scenario.choose_roles(&mut Draw::about_roles(seed));
         scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
+    }
+
+    /// In some, switches are those of scale-up fabrics, which have no pauses: neither do their neighbours send them any.
+    fn choose_roles(&mut self, draw: &mut Draw) {
+        if !draw.chance(20) {
+            return;
+        }
+        for index in 0..self.topology.switches.len() {
+            let node = self.topology.switch_node(index);
+            let mut cables = self.topology.cables.iter();
+            let is_apart = cables.all(|cable| {
+                let is_end = cable.ends.contains(&node);
+                !is_end || cable.ends.iter().any(|end| self.topology.is_host(*end))
+            });
+            if draw.chance(50) && (self.buffer.is_none() || is_apart) {
+                self.topology.switches[index].role = SwitchRole::ScaleUp;
+            }
+        }
     }
 
     /// In some, switches trim packets and transports follow the rules of UEC.

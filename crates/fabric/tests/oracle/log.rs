@@ -52,14 +52,14 @@ impl Log {
 
     /// Distributes the arrivals at lossy switches over their egress links.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        if scenario.buffer.is_some() {
-            return self;
-        }
+        let in_order = |node| scenario.buffer.is_some() && !network.is_scale_up(node);
         let mut sorted = Self::default();
         for (place, lane) in self.0 {
             for (time, entry) in lane {
                 match (place, entry) {
-                    (Place::Node(node), Entry::Arrival(packet)) if !network.is_host(node) => {
+                    (Place::Node(node), Entry::Arrival(packet))
+                        if !network.is_host(node) && !in_order(node) =>
+                    {
                         let (Ok(link) | Err(link)) = network.next_link(node, &packet, time);
                         sorted.push(Place::Towards(link), time, entry);
                     }

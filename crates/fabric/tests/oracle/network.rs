@@ -1,7 +1,7 @@
 //! The oracle's own view of a fabric: wires, routes, hashes and the order of simultaneous arrivals, each computed in the most
 //! obvious way whenever it is needed. What links are at an instant is read from the list of events each time.
 
-use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::topology::{LinkId, NodeId, SwitchRole, Topology};
 use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time, mix64};
@@ -126,6 +126,13 @@ impl<'a> Network<'a> {
 
     pub(crate) fn is_host(&self, node: NodeId) -> bool {
         node.0 < self.topology.hosts
+    }
+
+    /// True for a switch of a scale-up fabric.
+    pub(crate) fn is_scale_up(&self, node: NodeId) -> bool {
+        let index = node.0.checked_sub(self.topology.hosts);
+        let switch = index.map(|index| &self.topology.switches[index as usize]);
+        switch.is_some_and(|switch| switch.role == SwitchRole::ScaleUp)
     }
 
     /// The one link that leaves a host.

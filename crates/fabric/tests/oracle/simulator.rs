@@ -19,7 +19,9 @@ use clearway_transport::telemetry::{Hop, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
 };
-use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{
+    Bytes, Digest, FlowId, HostId, MessageId, Purpose, RandomStream, RelativeSize, Span, Time,
+};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -179,7 +181,12 @@ impl<'a> Oracle<'a> {
             let rate = topology.cables[link.0 as usize / 2].rate;
             let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
             let last_hop = network.is_host(network.end_of(link));
-            Rules::new(&scenario.switch, bdp, scenario.seed, (link, last_hop))
+            let mut parameters = scenario.switch.clone();
+            if network.is_scale_up(network.start_of(link)) {
+                parameters.queue = RelativeSize::Absolute(Bytes::new(u64::MAX));
+                (parameters.ecn, parameters.trimming) = (false, false);
+            }
+            Rules::new(&parameters, bdp, scenario.seed, (link, last_hop))
         };
         let agent = |link| {
             let rate = topology.cables[link as usize / 2].rate;
@@ -188,6 +195,9 @@ impl<'a> Oracle<'a> {
         let switch = |index| {
             let node = NodeId(topology.hosts + index);
             let parameters = scenario.buffer.as_ref()?;
+            if network.is_scale_up(node) {
+                return None;
+            }
             let switch = Switch::new(scenario, &network, parameters, node, rules);
             Some((node, switch))
         };
