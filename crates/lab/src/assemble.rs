@@ -16,7 +16,7 @@ use crate::scenario::{
 };
 use crate::sections::{append, merge, split_posted};
 use clearway_fabric::topology::{
-    NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
+    Cable, NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, PathChoice, Reactions, Setup};
 use clearway_scenario::generate::TakenHosts;
@@ -244,7 +244,8 @@ impl Assembly {
 
     /// The scenario with every default written out and the amounts that relative values came to.
     pub fn resolved(&self, scenario: &Scenario) -> String {
-        let rates = self.topology.cables.iter().filter(|cable| cable.up);
+        let of_queues = |cable: &&Cable| cable.up && !self.topology.is_scale_up(cable);
+        let rates = self.topology.cables.iter().filter(of_queues);
         let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
         let rtt = self.network.propagation_rtt;
         let amounts = Amounts {

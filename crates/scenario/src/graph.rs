@@ -8,10 +8,9 @@ use clearway_units::{Span, Time};
 /// see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
-    let switches = tiers.iter().enumerate().map(|(index, &tier)| SwitchSpec {
-        name: format!("switch{}", file.hosts as usize + index),
-        tier,
-        latency: Span::ZERO,
+    let switches = tiers.iter().enumerate().map(|(index, &tier)| {
+        let name = format!("switch{}", file.hosts as usize + index);
+        SwitchSpec::new(name, tier)
     });
     let tier_of = |node: u32| {
         let switch = node.checked_sub(file.hosts);

@@ -51,6 +51,7 @@ mod observe;
 mod owners;
 mod places;
 mod pods;
+mod rail_optimised;
 mod scaleup;
 mod scenario;
 mod section;

@@ -5,6 +5,7 @@ use super::fat_tree::FatTreeSettings;
 use super::graph;
 use super::limits::{check_hosts, check_links, check_size, leaf_size};
 use super::pods::Pods;
+use super::rail_optimised::RailOptimisedSettings;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::link_names::{LinkNames, link_advice};
@@ -164,6 +165,7 @@ kinds! {
     LeafSpine(LeafSpine) = "leaf-spine", "leaves with hosts, each connected to every spine";
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
     Pods(Pods) = "pods", "three tiers: pods of leaves and aggregation switches under planes of cores (HPCC's 320 hosts)";
+    RailOptimised(RailOptimisedSettings) = "rail-optimised", "nodes of GPUs with NVLink inside and a rail for each of their NICs";
     Bcube(Bcube) = "bcube", "servers with several ports that pass on packets (TMDML's 9 servers)";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
@@ -223,6 +225,14 @@ impl TopologySettings {
         }
     }
 
+    /// Number of consecutive hosts that are GPUs of one node, which NVLink joins; 1 where hosts are nodes.
+    pub fn gpus_per_node(&self) -> u32 {
+        match &self.kind {
+            Kind::RailOptimised(settings) => settings.gpus_per_node,
+            _ => 1,
+        }
+    }
+
     /// Builds the fabric. Returns it with warnings about its file.
     pub fn build(&self, base_dir: Option<&Path>) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
@@ -240,6 +250,7 @@ impl TopologySettings {
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => settings.build()?,
             Kind::Pods(settings) => settings.build()?,
+            Kind::RailOptimised(settings) => settings.build()?,
             Kind::Bcube(settings) => settings.build()?,
             Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
         };
