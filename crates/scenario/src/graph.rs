@@ -47,6 +47,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         ),
         hosts: file.hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: switches.collect(),
         cables: cables.collect(),
     }

@@ -48,6 +48,8 @@ pub enum Purpose {
     Impairment = 19,
     /// Choice of the packet that a full queue trims (entity: directed link).
     Trimming = 20,
+    /// Groups of switches by way of which packets take a detour (entity: directed link from a host).
+    Detours = 21,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -10,14 +10,14 @@ use crate::host::Host;
 use crate::link::{Arrival, Link, LinkErrors, LinkFaults};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules, Reroutes,
-    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Detours, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules,
+    Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
-use clearway_units::{Bytes, FlowId, HostId, Purpose, Rate, Span, WireClock, mix64};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -181,7 +181,8 @@ pub(super) fn build_switch<T: Telemetry>(
         attachments,
         inlets,
     )
-    .with_reroutes(reroutes);
+    .with_reroutes(reroutes)
+    .with_detours(detours(setup, index, links));
     let propagation = setup.profile.network.propagation_rtt;
     let is_network = setup.topology.switches[index].role == SwitchRole::Network;
     let mut egress = |&id: &LinkId| {
@@ -209,6 +210,25 @@ pub(super) fn build_switch<T: Telemetry>(
         &rules,
         (parameters.reaction, frame),
     )))
+}
+
+/// Decisions about detours of the switch `index`, which has these links; `None` where routes are minimal.
+fn detours(setup: &Setup<'_>, index: usize, links: &[LinkId]) -> Option<Detours> {
+    let topology = setup.topology;
+    let groups = topology.detours()?;
+    let source = |link: &LinkId| {
+        let from_host = topology.is_host(topology.link_ends(*link).1);
+        let entity = u64::from(link.0 ^ 1);
+        from_host.then(|| RandomStream::new(setup.seed, Purpose::Detours, entity))
+    };
+    let sources = links.iter().map(source).collect();
+    let hosts = topology.groups_of_hosts(groups);
+    Some(Detours::new(
+        groups,
+        groups.of_switch[index],
+        hosts,
+        sources,
+    ))
 }
 
 /// Next-hop selection of the switch `index`.

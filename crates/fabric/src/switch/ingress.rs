@@ -1,9 +1,10 @@
 //! The ingress side of a switch: where packets come in and which egress port each one takes.
 
+use super::detours::{Detours, via};
 use super::ecmp;
 use super::parameters::PathChoice;
 use super::reroutes::Reroutes;
-use crate::link::Arrival;
+use crate::link::{Arrival, Frame};
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
@@ -68,10 +69,22 @@ impl NextHopSelector {
     ) -> usize {
         match routes.next_hops(to) {
             NextHops::Host(port) => port.into(),
-            NextHops::Ports(ports) => match self {
-                Self::Hash { salt } => ports[ecmp(header_hash, salt, ports.len())].into(),
-                Self::Destination => port_by_number(routes, dst, ports),
-            },
+            NextHops::Ports(ports) => self.among(ports, routes, dst, header_hash),
+        }
+    }
+
+    /// The one of several `ports` of a switch with the table `routes` by which it sends what goes to the host `dst`.
+    #[inline(always)]
+    pub(crate) fn among(
+        self,
+        ports: &[u16],
+        routes: &SwitchRoutes,
+        dst: HostId,
+        header_hash: u32,
+    ) -> usize {
+        match self {
+            Self::Hash { salt } => ports[ecmp(header_hash, salt, ports.len())].into(),
+            Self::Destination => port_by_number(routes, dst, ports),
         }
     }
 }
@@ -97,6 +110,8 @@ pub(crate) struct Ingress<T> {
     pending: BitSet,
     /// Routes that follow the first ones; none in a run without events of links.
     reroutes: Option<Arc<Reroutes>>,
+    /// Detours of packets; none where they take minimal routes.
+    detours: Option<Box<Detours>>,
 }
 
 impl<T> Ingress<T> {
@@ -116,12 +131,47 @@ impl<T> Ingress<T> {
             pending: BitSet::new(inlets.len()),
             inlets,
             reroutes: None,
+            detours: None,
         }
     }
 
     /// Lets the routes of the switch change during the run.
     pub(crate) fn with_reroutes(self, reroutes: Option<Arc<Reroutes>>) -> Self {
         Self { reroutes, ..self }
+    }
+
+    /// Lets packets take detours.
+    pub(crate) fn with_detours(self, detours: Option<Detours>) -> Self {
+        let detours = detours.map(Box::new);
+        Self { detours, ..self }
+    }
+
+    /// True if [`route`](Self::route) says all about egress ports: in a run without events of links and without detours.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.reroutes.is_none() && self.detours.is_none()
+    }
+
+    /// Decides about the detours of all packets that arrive within the round, before any is routed.
+    #[inline(never)]
+    pub(super) fn steer(&mut self, round: &Round) {
+        let Some(detours) = &mut self.detours else {
+            return;
+        };
+        let (inlets, reroutes) = (&mut self.inlets, &self.reroutes);
+        self.pending.retain(|port| {
+            for arrival in inlets[port].1.unread_mut() {
+                if arrival.time >= round.end() {
+                    break;
+                }
+                if let Frame::Packet(packet) = &mut arrival.frame {
+                    let changed = reroutes.as_ref();
+                    let changed = changed.and_then(|all| all.of_switch(self.node, arrival.time));
+                    detours.steer(port, packet, changed.unwrap_or(&self.routes));
+                }
+            }
+            true
+        });
     }
 
     /// True in a run with events of links.
@@ -218,10 +268,13 @@ impl<T> Ingress<T> {
         port
     }
 
-    /// The egress port of a packet in a run with events; where no way leads to its destination, the one that it would take were all links
-    /// up.
+    /// The egress port of a packet in a run with events or detours; where no way leads to its destination, the one that it would take were
+    /// all links up.
     #[inline(never)]
     pub(super) fn route_at(&self, now: Time, packet: &Packet) -> Result<usize, usize> {
+        if let Some(via) = via(packet) {
+            return Ok(self.route_by_way_of(via, now, packet));
+        }
         let Some(reroutes) = &self.reroutes else {
             return Ok(self.route(packet));
         };
@@ -242,6 +295,16 @@ impl<T> Ingress<T> {
             NextHops::Ports([]) => Err(self.route(packet)),
             NextHops::Ports(_) => Ok(self.pick.port(routes, (packet.dst, to), packet.header_hash)),
         }
+    }
+
+    /// The egress port of a packet on a detour, to which a way leads.
+    fn route_by_way_of(&self, group: u16, now: Time, packet: &Packet) -> usize {
+        let changed = self.reroutes.as_ref();
+        let changed = changed.and_then(|all| all.of_switch(self.node, now));
+        let routes = changed.unwrap_or(&self.routes);
+        let ports = routes.towards_group(group);
+        self.pick
+            .among(ports, routes, packet.dst, packet.header_hash)
     }
 
     /// Messages on the wires towards this switch.

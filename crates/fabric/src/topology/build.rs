@@ -138,6 +138,7 @@ pub fn fat_tree(spec: &FatTree) -> Result<Topology, TopologyError> {
         summary: String::new(),
         hosts: spec.hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -277,6 +278,7 @@ pub fn single_switch(hosts: u32, rate: Rate, delay: Span) -> Result<Topology, To
         summary: format!("single switch: {hosts} hosts"),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -312,6 +314,7 @@ pub fn dumbbell(
         ),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };

@@ -2,8 +2,11 @@
 
 mod bcube;
 mod build;
+mod detours;
+mod dragonfly;
 mod equal_cost;
 mod error;
+mod groups;
 mod ideal;
 mod nics;
 mod path_class;
@@ -13,7 +16,9 @@ mod routing;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
+pub use groups::{GroupRouting, SwitchGroups};
 pub use ideal::{PathUse, Striped};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
@@ -22,6 +27,7 @@ pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
 use clearway_units::{HostId, Rate, Span, Time};
 use std::fmt;
+use std::sync::Arc;
 
 /// A host (more precisely: a NIC, see [`Topology::split_hosts`]) or a switch. Hosts come first: host `h` is node `h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +133,8 @@ pub struct Topology {
     pub further_nics: Vec<HostId>,
     /// Switches: node `hosts + i` is switch `i`.
     pub switches: Vec<SwitchSpec>,
+    /// Groups of switches, in a dragonfly.
+    pub groups: Option<SwitchGroups>,
     /// Cables.
     pub cables: Vec<Cable>,
 }
@@ -165,6 +173,25 @@ impl Topology {
     pub fn is_scale_up(&self, cable: &Cable) -> bool {
         let mut roles = cable.ends.iter().map(|end| self.role_of(*end));
         roles.any(|role| role == Some(SwitchRole::ScaleUp))
+    }
+    /// Groups by way of which packets take detours; `None` if routes are minimal.
+    pub fn detours(&self) -> Option<&SwitchGroups> {
+        let groups = self.groups.as_ref();
+        groups.filter(|groups| groups.has_detours())
+    }
+    /// The group of the switch that each host is on.
+    pub(crate) fn groups_of_hosts(&self, groups: &SwitchGroups) -> Arc<[u16]> {
+        let mut of_host = vec![0; self.hosts as usize];
+        for cable in self.cables.iter().filter(|cable| cable.up) {
+            for (end, other) in [(0, 1), (1, 0)] {
+                let switch = self.switch_index(cable.ends[other]);
+                let host = of_host.get_mut(cable.ends[end].0 as usize);
+                if let (Some(host), Some(switch)) = (host, switch) {
+                    *host = groups.of_switch[switch];
+                }
+            }
+        }
+        of_host.into()
     }
     /// True if a node is a host.
     pub fn is_host(&self, node: NodeId) -> bool {

@@ -90,6 +90,7 @@ mod tests {
             summary: "graph".into(),
             hosts: 3,
             further_nics: Vec::new(),
+            groups: None,
             switches: vec![switch("a"), switch("b")],
             cables: [(2, 3), (0, 3), (4, 0), (1, 4), (2, 4), (2, 3)]
                 .map(|(a, b)| cable(a, b))

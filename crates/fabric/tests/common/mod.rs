@@ -120,6 +120,7 @@ impl Scenario {
     pub(crate) fn lossy(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let topology = fabrics::random_fabric(&mut draw);
+        let topology = fabrics::in_groups(&mut Draw::about_groups(seed), topology);
         Self::on(topology, seed, &mut draw)
     }
 
@@ -130,7 +131,8 @@ impl Scenario {
         let topology = if circle {
             buffers::circle(draw)
         } else {
-            fabrics::random_fabric(&mut rest)
+            let topology = fabrics::random_fabric(&mut rest);
+            fabrics::in_groups(&mut Draw::about_groups(seed), topology)
         };
         let mut scenario = Self::on(topology, seed, &mut rest);
         if circle {

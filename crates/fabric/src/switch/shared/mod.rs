@@ -119,7 +119,10 @@ impl<T: Telemetry> SharedSwitch<T> {
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
         // A test at each event, instead of a second copy of everything for runs with events of links: then nothing is in line any more.
-        let events = self.ingress.has_events();
+        let (events, is_plain) = (self.ingress.has_events(), self.ingress.is_plain());
+        if !is_plain {
+            self.ingress.steer(round);
+        }
         let arrival_keys = &mut scratch.lines(1)[0];
         self.collect_arrivals(round, arrival_keys);
         let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());
@@ -142,7 +145,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 && time_of(first) == now
             {
                 waiting = rest;
-                self.receive(now, *first, events, sinks);
+                self.receive(now, *first, is_plain, sinks);
             }
             self.start_transmissions(now);
         }
@@ -235,7 +238,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         &mut self,
         now: Time,
         arrival_key: ArrivalKey,
-        events: bool,
+        is_plain: bool,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         match &self
@@ -245,9 +248,9 @@ impl<T: Telemetry> SharedSwitch<T> {
         {
             Frame::Packet(packet) => {
                 sinks.observer.on_arrival(now, self.ingress.node, packet);
-                let egress = match events {
-                    false => self.ingress.route(packet),
-                    true => match self.route_at(now, packet) {
+                let egress = match is_plain {
+                    true => self.ingress.route(packet),
+                    false => match self.route_at(now, packet) {
                         Ok(egress) => egress,
                         Err((egress, cause)) => {
                             let link = &mut self.ports[egress].link;
