@@ -16,7 +16,8 @@ use crate::scenario::{
 };
 use crate::sections::{append, merge, split_posted};
 use clearway_fabric::topology::{
-    Cable, NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
+    Cable, NodeId, PacketSizes, PathUse, Paths, Routes, Striped, SwitchRole, Topology,
+    TopologyError,
 };
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, PathChoice, Reactions, Setup};
 use clearway_scenario::generate::TakenHosts;
@@ -63,6 +64,8 @@ pub struct Assembly {
     pub link_events: Arc<LinkSchedule>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
+    /// Paths that the packets of a flow take.
+    path_use: PathUse,
     /// Time at which the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
@@ -179,7 +182,13 @@ impl Assembly {
         let further_classes = further_classes(arrivals.is_some());
         let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric_flow).collect();
         jobs.set_phases(&mut flows);
+        let profile = Profile {
+            variants: scenario.variants(),
+            strict_priority: scenario.switch.ports.strict_priority,
+            ..scenario.transport.profile(network)
+        };
         let assembly = Self {
+            path_use: path_use(&topology, scenario.switch.ports.routing, &profile),
             jobs,
             arrivals,
             flow_count,
@@ -187,11 +196,7 @@ impl Assembly {
             link_events,
             watch,
             flows: flows.into(),
-            profile: Arc::new(Profile {
-                variants: scenario.variants(),
-                strict_priority: scenario.switch.ports.strict_priority,
-                ..scenario.transport.profile(network)
-            }),
+            profile: Arc::new(profile),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
             at_most: first_start.saturating_add(scenario.general.at_most),
@@ -344,14 +349,10 @@ impl Assembly {
 
     /// The completion time of a message from one NIC to another that has the network to itself.
     pub(crate) fn ideal_between(&self, from: HostId, to: HostId, bytes: Bytes) -> Span {
-        let paths = match self.switch.ports.routing {
-            PathChoice::Ecmp => PathUse::PerQueuePair(self.profile.selector.most_paths()),
-            PathChoice::Destination => PathUse::One,
-        };
         let parts = self.profile.parts(bytes);
         let message = Striped {
             parts: &parts,
-            paths,
+            paths: self.path_use,
         };
         let fabric = &self.routes.paths;
         fabric.ideal_completion(from, to, message, self.sizes)
@@ -398,6 +399,20 @@ impl Assembly {
                 .line_rate
                 .bytes_in(self.network.propagation_rtt),
             shortest_delay: topology.shortest_delay(),
+        }
+    }
+}
+
+/// Number of paths that the packets of a flow take.
+fn path_use(topology: &Topology, routing: PathChoice, profile: &Profile) -> PathUse {
+    // NICs spread over their ports by a hash, whatever switches do.
+    let has_ports = topology.switches.iter().any(|s| s.role == SwitchRole::Nic);
+    match routing {
+        // Each packet takes its own way, whatever its queue pair.
+        _ if topology.detours().is_some() => PathUse::PerQueuePair(u32::MAX),
+        PathChoice::Destination if !has_ports => PathUse::One,
+        PathChoice::Ecmp | PathChoice::Destination => {
+            PathUse::PerQueuePair(profile.selector.most_paths())
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
-use clearway_units::{Span, Time};
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
 /// see [`Topology::split_hosts`].
@@ -25,13 +24,8 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             [b, a]
         };
         Cable {
-            ends: ends.map(NodeId),
-            rate: link.rate,
-            delay: link.delay,
-            bit_error_rate: 0.0,
             packet_loss: link.loss,
-            dead_from: Time::NEVER,
-            up: true,
+            ..Cable::new(ends.map(NodeId), (link.rate, link.delay))
         }
     });
     let count = |count: usize, what: &str| {

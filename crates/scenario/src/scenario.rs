@@ -6,8 +6,8 @@ use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{
-    check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
-    check_trimming,
+    check_agents, check_detours, check_general, check_observe, check_scope, check_switch,
+    check_transport, check_trimming,
 };
 use crate::places::Places;
 use crate::scaleup::NVLINK;
@@ -129,6 +129,9 @@ impl Scenario {
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
         check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
         check_trimming(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
+
+        check_detours(&transport, &topology)
+            .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;
         let mut observe = ObserveSettings::default();

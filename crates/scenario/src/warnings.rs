@@ -29,6 +29,8 @@ pub fn warnings_of(
         unseen_losses(scenario),
         narrow_window(transport, network),
         empty_file(scenario),
+        overtaken_on_detours(scenario),
+        circles_of_pauses(scenario),
     ];
     warnings.into_iter().flatten()
 }
@@ -90,6 +92,26 @@ fn everything_again(transport: &TransportSettings, network: &NetworkFacts) -> Op
             transport.selector.name(),
             Single::NAME
         )
+    })
+}
+
+/// Go-back-N over detours, whose packets overtake each other.
+fn overtaken_on_detours(scenario: &Scenario) -> Option<String> {
+    let routing = scenario.topology.detours()?;
+    let is_go_back_n = matches!(scenario.transport.reliability, Reliability::GoBackN(_));
+    is_go_back_n.then(|| {
+        format!(
+            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.routing` = \"{}\" lets them overtake; set `topology.routing` to \"minimal\", or `transport.reliability` to \"selective-repeat\"",
+            routing.name()
+        )
+    })
+}
+
+/// Pauses on a dragonfly, whose links can wait for each other in a circle.
+fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
+    let pauses = scenario.switch.buffer.is_some() && scenario.topology.has_groups();
+    pauses.then(|| {
+        "on a dragonfly links that are paused can wait for each other in a circle, for ever: real ones have a virtual channel for each link between groups that a packet takes, and `switch.kind` = \"shared-buffer\" has none; set it to \"lossy\"".into()
     })
 }
 

@@ -184,11 +184,15 @@ pub(super) fn build_switch<T: Telemetry>(
     .with_reroutes(reroutes)
     .with_detours(detours(setup, index, links));
     let propagation = setup.profile.network.propagation_rtt;
-    let is_network = setup.topology.switches[index].role == SwitchRole::Network;
+    let is_lossless = setup.topology.switches[index].role == SwitchRole::ScaleUp;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
-        let rules = if is_network { rules } else { rules.unlimited() };
+        let rules = if is_lossless {
+            rules.unlimited()
+        } else {
+            rules
+        };
         let agent = setup.profile.link_agent(rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
@@ -233,7 +237,8 @@ fn detours(setup: &Setup<'_>, index: usize, links: &[LinkId]) -> Option<Detours>
 
 /// Next-hop selection of the switch `index`.
 pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
-    NextHopSelector::new(setup.switch.routing, setup.seed, index)
+    let role = setup.topology.switches[index].role;
+    NextHopSelector::new((setup.switch.routing, role), setup.seed, index)
 }
 
 fn lossy<T: Telemetry, const QUEUES: usize>(
@@ -320,7 +325,7 @@ impl Setup<'_> {
     fn buffer_of(&self, index: usize) -> Option<&SharedBufferParameters> {
         let role = self.topology.switches[index].role;
         let buffer = self.buffer.as_ref();
-        buffer.filter(|_| role == SwitchRole::Network)
+        buffer.filter(|_| role != SwitchRole::ScaleUp)
     }
 
     /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.

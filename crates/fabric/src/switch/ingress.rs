@@ -5,7 +5,7 @@ use super::ecmp;
 use super::parameters::PathChoice;
 use super::reroutes::Reroutes;
 use crate::link::{Arrival, Frame};
-use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
+use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRole, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Time};
@@ -49,9 +49,14 @@ pub(crate) enum NextHopSelector {
 }
 
 impl NextHopSelector {
-    /// Selector of the switch `index` in a run with `seed`.
-    pub(crate) fn new(routing: PathChoice, seed: u64, index: usize) -> Self {
-        match routing {
+    /// Selector of the switch `index`, which has this role, in a run with `seed`.
+    pub(crate) fn new((routing, role): (PathChoice, SwitchRole), seed: u64, index: usize) -> Self {
+        let choice = match role {
+            SwitchRole::Network | SwitchRole::ScaleUp => routing,
+            // The ports of a NIC are chosen by the NIC.
+            SwitchRole::Nic => PathChoice::Ecmp,
+        };
+        match choice {
             PathChoice::Ecmp => Self::Hash {
                 salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
             },

@@ -8,6 +8,7 @@ mod equal_cost;
 mod error;
 mod groups;
 mod ideal;
+mod multi_plane;
 mod nics;
 mod path_class;
 mod paths;
@@ -20,6 +21,7 @@ pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
 pub use groups::{GroupRouting, SwitchGroups};
 pub use ideal::{PathUse, Striped};
+pub use multi_plane::{MultiPlane, multi_plane};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
 pub use rail_optimised::{RailOptimised, rail_optimised};
@@ -73,6 +75,9 @@ pub enum SwitchRole {
     Network,
     /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
     ScaleUp,
+    /// What joins the ports of a NIC. Its queues are as those of the network, and it chooses a port by itself, whatever the settings say of
+    /// switches.
+    Nic,
 }
 
 impl SwitchSpec {
@@ -268,7 +273,7 @@ impl Topology {
         }
         Ok(())
     }
-    /// Takes down `per_switch` cables to switches above from each of the first `switches` switches of tier 0 (of the network's; STrack §4.2: 16
+    /// Takes down `per_switch` cables to switches above from each of the first `switches` of the network's lowest switches (STrack §4.2: 16
     /// switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i * per_switch`, `i * per_switch + 1`, … counted round, so
     /// that the losses spread over the upper switches.
     ///
@@ -279,15 +284,18 @@ impl Topology {
         switches: usize,
         per_switch: usize,
     ) -> Result<(), TopologyError> {
+        let of_network = |spec: &&SwitchSpec| spec.role == SwitchRole::Network;
+        let tiers = self.switches.iter().filter(of_network);
+        let lowest = tiers.map(|spec| spec.tier).min().unwrap_or(0);
         let leaves: Vec<NodeId> = (0..self.switches.len())
-            .filter(|&index| self.switches[index].tier == 0)
-            .filter(|&index| self.switches[index].role == SwitchRole::Network)
+            .filter(|&index| self.switches[index].tier == lowest)
             .map(|index| self.switch_node(index))
+            .filter(|&node| self.role_of(node) == Some(SwitchRole::Network))
             .collect();
         if switches > leaves.len() {
             return Err(TopologyError::Impossible {
                 what: format!(
-                    "{switches} switches are to lose links, but tier 0 has {}",
+                    "{switches} switches are to lose links, but tier {lowest} has {}",
                     leaves.len()
                 ),
                 fix: format!("name at most {}", leaves.len()),
@@ -300,7 +308,7 @@ impl Topology {
                     self.cables[cable]
                         .ends
                         .iter()
-                        .all(|&end| self.switch_index(end).is_some())
+                        .all(|&end| self.role_of(end) == Some(SwitchRole::Network))
                 })
                 .collect();
             if per_switch >= uplinks.len() {
