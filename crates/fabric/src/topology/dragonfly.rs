@@ -64,8 +64,8 @@ pub fn dragonfly(
     let all = || (0..groups).flat_map(|group| (0..routers).map(move |number| (group, number)));
     Ok(Topology {
         summary: format!(
-            "dragonfly: {hosts} hosts, {groups} groups of {routers} routers, {} links between two groups",
-            wiring.rounds
+            "dragonfly: {hosts} hosts, {groups} groups of {routers} routers, {} between two groups",
+            wiring.between()
         ),
         hosts,
         further_nics: Vec::new(),
@@ -120,8 +120,8 @@ pub fn dragonfly_plus(
     };
     Ok(Topology {
         summary: format!(
-            "Dragonfly+: {hosts} hosts, {groups} groups of {leaves} leaves and {spines} spines, {} links between two groups",
-            wiring.rounds
+            "Dragonfly+: {hosts} hosts, {groups} groups of {leaves} leaves and {spines} spines, {} between two groups",
+            wiring.between()
         ),
         hosts,
         further_nics: Vec::new(),
@@ -207,6 +207,14 @@ impl Wiring {
             of_switch: global_links,
             rounds: ports / (groups - 1),
         })
+    }
+
+    /// Number of links between two groups, in words.
+    fn between(&self) -> String {
+        match self.rounds {
+            1 => "1 link".into(),
+            links => format!("{links} links"),
+        }
     }
 
     /// The links between groups, by the first port of each; `switch` is one with such links, by group and number.
