@@ -195,6 +195,12 @@ impl<M> Inlet<M> {
         &self.messages[self.read..]
     }
 
+    /// As [`unread`](Self::unread), for a reader that notes things on them.
+    #[inline]
+    pub fn unread_mut(&mut self) -> &mut [M] {
+        &mut self.messages[self.read..]
+    }
+
     /// Marks the first `count` unread messages as read.
     #[inline]
     pub fn advance(&mut self, count: usize) {

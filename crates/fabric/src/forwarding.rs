@@ -18,11 +18,11 @@ pub struct Forwarding {
 impl Forwarding {
     /// Decisions by these routes, which are those of the topology.
     pub fn new(topology: &Topology, routes: Routes, routing: PathChoice, seed: u64) -> Self {
-        let switches = 0..topology.switches.len();
+        let switches = topology.switches.iter().enumerate();
         Self {
             routes,
             selectors: switches
-                .map(|index| NextHopSelector::new(routing, seed, index))
+                .map(|(index, spec)| NextHopSelector::new((routing, spec.role), seed, index))
                 .collect(),
             ports: topology.ports(),
             hosts: topology.hosts,

@@ -594,12 +594,7 @@ fn an_island_without_hosts_is_no_harm() {
     let mut topology = spines(2, 2, 2, 1);
     topology.fail("leaf0-spine1", None).unwrap();
     topology.fail("leaf1-spine1", None).unwrap();
-    let spare = SwitchSpec {
-        name: "spare".into(),
-        tier: 1,
-        latency: Span::ZERO,
-    };
-    topology.switches.push(spare);
+    topology.switches.push(SwitchSpec::new("spare", 1));
     assert_eq!(names(&next_hops(&topology, "leaf0", 3)), ["spine0"]);
     assert_eq!(measured_round_trip(&topology, 0, 3).as_ps(), 8_337_120);
 }

@@ -13,12 +13,13 @@ use crate::scenario::{
     Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
 };
 use crate::sections::{append, merge, split_posted};
+use crate::spreading::Spreading;
 use crate::transports::{RunTransports, network_of_section};
 use clearway_fabric::topology::{
-    NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
+    Cable, NodeId, PacketSizes, Paths, Routes, Striped, Topology, TopologyError,
 };
 use clearway_fabric::{
-    Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, PathChoice, Reactions, Setup,
+    Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
@@ -64,6 +65,7 @@ pub struct Assembly {
     pub link_events: Arc<LinkSchedule>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
+    spreading: Spreading,
     /// Time at which the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
@@ -187,6 +189,7 @@ impl Assembly {
         let stream = arrivals.iter().cloned().flatten();
         let further_transports = transports.further(stream);
         let assembly = Self {
+            spreading: Spreading::of(&topology, scenario.switch.ports.routing),
             jobs,
             arrivals,
             flow_count,
@@ -249,7 +252,8 @@ impl Assembly {
 
     /// The scenario with every default written out and the amounts that relative values came to.
     pub fn resolved(&self, scenario: &Scenario) -> String {
-        let rates = self.topology.cables.iter().filter(|cable| cable.up);
+        let of_queues = |cable: &&Cable| cable.up && !self.topology.is_scale_up(cable);
+        let rates = self.topology.cables.iter().filter(of_queues);
         let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
         let rtt = self.network.propagation_rtt;
         let amounts = Amounts {
@@ -350,17 +354,10 @@ impl Assembly {
         bytes: Bytes,
     ) -> Span {
         let transport = self.transports.numbered(transport);
-        let paths = match self.switch.ports.routing {
-            PathChoice::Ecmp => PathUse::PerQueuePair(transport.profile.selector.most_paths()),
-            PathChoice::Destination => PathUse::One,
-            PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {
-                PathUse::PerQueuePair(u32::MAX)
-            }
-        };
         let parts = transport.profile.parts(bytes);
         let message = Striped {
             parts: &parts,
-            paths,
+            paths: self.spreading.path_use(&transport.profile),
         };
         let fabric = &self.routes.paths;
         fabric.ideal_completion(from, to, message, transport.sizes)

@@ -29,6 +29,7 @@ pub mod record;
 mod run;
 mod scaleup;
 mod sections;
+mod spreading;
 mod stepped;
 mod streamed;
 mod transports;

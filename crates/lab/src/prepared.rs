@@ -59,10 +59,11 @@ pub(crate) fn at_transport(
     }
 }
 
-/// The rate of each host's NIC, of all its NICs together where it has several.
+/// The rate of each host's NIC, of all its NICs together where it has several; those of a scale-up fabric do not count.
 pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![0; topology.machines() as usize];
-    for cable in &topology.cables {
+    let network = topology.cables.iter();
+    for cable in network.filter(|cable| !topology.is_scale_up(cable)) {
         for end in cable.ends {
             if topology.switch_index(end).is_none() {
                 rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps();
@@ -86,6 +87,7 @@ pub(crate) fn build_context<'a>(
     BuildContext {
         hosts: fabric.machines(),
         nic_rates,
+        gpus_per_node: scenario.topology.gpus_per_node(),
         seed: scenario.general.seed,
         section: section as u32,
         taken: BuildContext::ALL_FREE,

@@ -2,16 +2,14 @@
 
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
-use clearway_units::{Span, Time};
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
 /// see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
-    let switches = tiers.iter().enumerate().map(|(index, &tier)| SwitchSpec {
-        name: format!("switch{}", file.hosts as usize + index),
-        tier,
-        latency: Span::ZERO,
+    let switches = tiers.iter().enumerate().map(|(index, &tier)| {
+        let name = format!("switch{}", file.hosts as usize + index);
+        SwitchSpec::new(name, tier)
     });
     let tier_of = |node: u32| {
         let switch = node.checked_sub(file.hosts);
@@ -26,13 +24,8 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             [b, a]
         };
         Cable {
-            ends: ends.map(NodeId),
-            rate: link.rate,
-            delay: link.delay,
-            bit_error_rate: 0.0,
             packet_loss: link.loss,
-            dead_from: Time::NEVER,
-            up: true,
+            ..Cable::new(ends.map(NodeId), (link.rate, link.delay))
         }
     });
     let count = |count: usize, what: &str| {
@@ -48,6 +41,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         ),
         hosts: file.hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: switches.collect(),
         cables: cables.collect(),
     }

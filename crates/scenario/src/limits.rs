@@ -13,6 +13,7 @@
 //! | frames of a capture | 1 to 100 million |
 //! | `stop.at-most`, starts, timers, computations, and the time that a message takes alone on the slowest link | 30 days |
 
+use super::topology::TopologySettings;
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
@@ -304,6 +305,29 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
         );
     }
     Ok(())
+}
+
+/// Refuses detours for packets that must take one path.
+pub(crate) fn check_detours(
+    transport: &TransportSettings,
+    topology: &TopologySettings,
+) -> Result<(), ScenarioError> {
+    let allocates = matches!(
+        transport.controller,
+        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
+    );
+    match topology.detours() {
+        Some(routing) if allocates => Err(ScenarioError::about(
+            &["routing", "kind"],
+            format!(
+                "`topology.routing` = \"{}\" takes another way for each packet, and control packets of `transport.controller` = \"{}\" take the path of the data",
+                routing.name(),
+                transport.controller.name()
+            ),
+            "set `topology.routing = \"minimal\"`, or another transport",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses packet trimming where nothing could come of it.

@@ -95,12 +95,12 @@ fn best_pairs(
 
 fn unreachable(flow: &FlowSpec) -> ScenarioError {
     ScenarioError::about(
-        &["file", "links"],
+        &["file", "links", "spines"],
         format!(
             "flow {} ({}->{}): no path leads from host {} to host {}, and hosts do not forward",
             flow.label, flow.src, flow.dst, flow.src, flow.dst
         ),
-        "add links between the switches of the two, or leave the flow out",
+        "add links between the switches of the two (of rails: `spines`, or `pxn` for an all-to-all), or leave the flow out",
     )
 }
 

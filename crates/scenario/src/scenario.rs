@@ -5,7 +5,7 @@ use crate::error::{Place, ScenarioError};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
-use crate::limits::{check_general, check_observe, check_switch};
+use crate::limits::{check_detours, check_general, check_observe, check_switch};
 use crate::own_transport::UsualTransport;
 use crate::places::Places;
 use crate::scaleup::NVLINK;
@@ -126,6 +126,9 @@ impl Scenario {
         let name = transport.parts();
         fill(&name, &mut transport, &rest)?;
         check_transports(&transport, &[], &switch, &places)?;
+
+        check_detours(&transport, &topology)
+            .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;
         let mut observe = ObserveSettings::default();

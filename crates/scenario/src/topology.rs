@@ -1,10 +1,13 @@
 //! The `[topology]` section.
 
 use super::bcube::Bcube;
+use super::dragonfly::{Dragonfly, DragonflyPlus};
 use super::fat_tree::FatTreeSettings;
 use super::graph;
 use super::limits::{check_hosts, check_links, check_size, leaf_size};
+use super::multi_plane::MultiPlaneSettings;
 use super::pods::Pods;
+use super::rail_optimised::RailOptimisedSettings;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::link_names::{LinkNames, link_advice};
@@ -12,7 +15,8 @@ use crate::nics::NicChoice;
 use crate::section::Section;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, Tier, Topology, dumbbell, fat_tree, leaf_spine, single_switch,
+    Cable, CoreWiring, FatTree, GroupRouting, Tier, Topology, dumbbell, fat_tree, leaf_spine,
+    single_switch,
 };
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
@@ -164,6 +168,10 @@ kinds! {
     LeafSpine(LeafSpine) = "leaf-spine", "leaves with hosts, each connected to every spine";
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
     Pods(Pods) = "pods", "three tiers: pods of leaves and aggregation switches under planes of cores (HPCC's 320 hosts)";
+    RailOptimised(RailOptimisedSettings) = "rail-optimised", "nodes of GPUs with NVLink inside and a rail for each of their NICs";
+    MultiPlane(MultiPlaneSettings) = "multi-plane", "NICs with several ports, each in a leaf-spine fabric of its own";
+    Dragonfly(Dragonfly) = "dragonfly", "groups of routers, all of a group connected with each other, and each pair of groups";
+    DragonflyPlus(DragonflyPlus) = "dragonfly-plus", "groups of leaves and spines, each pair of groups connected by spines";
     Bcube(Bcube) = "bcube", "servers with several ports that pass on packets (TMDML's 9 servers)";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
@@ -223,6 +231,29 @@ impl TopologySettings {
         }
     }
 
+    /// Key of the topology that sends packets on detours, with its value; `None` if they take minimal routes.
+    pub(crate) fn detours(&self) -> Option<GroupRouting> {
+        let links = match &self.kind {
+            Kind::Dragonfly(settings) => &settings.links,
+            Kind::DragonflyPlus(settings) => &settings.links,
+            _ => return None,
+        };
+        Some(links.routing).filter(|routing| *routing != GroupRouting::Minimal)
+    }
+
+    /// True if the fabric is of groups of switches, all connected with each other.
+    pub(crate) fn has_groups(&self) -> bool {
+        matches!(self.kind, Kind::Dragonfly(_) | Kind::DragonflyPlus(_))
+    }
+
+    /// Number of consecutive hosts that are GPUs of one node, which NVLink joins; 1 where hosts are nodes.
+    pub fn gpus_per_node(&self) -> u32 {
+        match &self.kind {
+            Kind::RailOptimised(settings) => settings.gpus_per_node,
+            _ => 1,
+        }
+    }
+
     /// Builds the fabric. Returns it with warnings about its file.
     pub fn build(&self, base_dir: Option<&Path>) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
@@ -240,6 +271,10 @@ impl TopologySettings {
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => settings.build()?,
             Kind::Pods(settings) => settings.build()?,
+            Kind::RailOptimised(settings) => settings.build()?,
+            Kind::Dragonfly(settings) => settings.build()?,
+            Kind::DragonflyPlus(settings) => settings.build()?,
+            Kind::MultiPlane(settings) => settings.build()?,
             Kind::Bcube(settings) => settings.build()?,
             Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
         };

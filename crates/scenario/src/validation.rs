@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::{LONGEST, Scenario, TransportSettings};
 use clearway_fabric::Setup;
-use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_fabric::topology::{Cable, PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{CongestionControl, NetworkFacts};
 use clearway_transport::perc::MOST_LINKS;
@@ -133,7 +133,8 @@ pub fn check_queue(
     topology: &Topology,
     network: &NetworkFacts,
 ) -> Result<(), ScenarioError> {
-    let rates = topology.cables.iter().filter(|c| c.up).map(|c| c.rate);
+    let of_queues = |cable: &&Cable| cable.up && !topology.is_scale_up(cable);
+    let rates = topology.cables.iter().filter(of_queues).map(|c| c.rate);
     let slowest = rates.min().unwrap_or(network.line_rate);
     let bdp = slowest.bytes_in(network.propagation_rtt);
     let (limit, packet) = (
@@ -173,6 +174,7 @@ pub fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<
     let crossed = topology
         .cables
         .iter()
+        .filter(|cable| !topology.is_scale_up(cable))
         .map(|cable| cable.rate.bytes_in(rtt))
         .any(|bdp| switch.kmin.resolve(bdp) > switch.kmax.resolve(bdp));
     if switch.ecn && crossed {

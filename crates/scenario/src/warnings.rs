@@ -27,6 +27,7 @@ pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths
         all.extend(own.map(|warning| format!("`workload[{section}].transport`: {warning}")));
     }
     all.extend(idle_adaptive_keys(&scenario.switch.ports));
+    all.extend(circles_of_pauses(scenario));
     all.extend(empty_file(scenario));
     all
 }
@@ -46,6 +47,7 @@ fn warnings_about(
         losses(scenario, transport),
         unseen_losses(scenario, transport),
         narrow_window(transport, network),
+        overtaken_on_detours(scenario, transport),
     ];
     warnings.into_iter().flatten().collect()
 }
@@ -153,6 +155,26 @@ fn idle_adaptive_keys(switch: &SwitchParameters) -> Option<String> {
             "the keys `switch.adaptive.*` change nothing while `switch.routing` = \"{}\"; set that to \"adaptive\" or \"flowlet\", or leave them out",
             switch.routing.name()
         )
+    })
+}
+
+/// Go-back-N over detours, whose packets overtake each other.
+fn overtaken_on_detours(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let routing = scenario.topology.detours()?;
+    let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
+    is_go_back_n.then(|| {
+        format!(
+            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.routing` = \"{}\" lets them overtake; set `topology.routing` to \"minimal\", or `transport.reliability` to \"selective-repeat\"",
+            routing.name()
+        )
+    })
+}
+
+/// Pauses on a dragonfly, whose links can wait for each other in a circle.
+fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
+    let pauses = scenario.switch.buffer.is_some() && scenario.topology.has_groups();
+    pauses.then(|| {
+        "on a dragonfly links that are paused can wait for each other in a circle, for ever: real ones have a virtual channel for each link between groups that a packet takes, and `switch.kind` = \"shared-buffer\" has none; set it to \"lossy\"".into()
     })
 }
 

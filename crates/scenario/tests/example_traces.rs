@@ -22,6 +22,7 @@ fn job(folder: &Path, settings: &[(&str, &str)]) -> JobSpec {
     let context = BuildContext {
         hosts: 8,
         nic_rates: &NIC_RATES,
+        gpus_per_node: 1,
         seed: 1,
         section: 0,
         base_dir: Some(folder),

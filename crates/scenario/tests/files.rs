@@ -23,6 +23,7 @@ fn context(base_dir: &Path, hosts: u32) -> BuildContext<'_> {
     BuildContext {
         hosts,
         nic_rates: &NIC_RATES,
+        gpus_per_node: 1,
         seed: 1,
         section: 0,
         base_dir: Some(base_dir),

@@ -40,6 +40,9 @@ pub enum UnfitFabric {
     /// A host has several NICs.
     #[error("hosts of this fabric have several NICs")]
     SeveralNics,
+    /// Packets take detours, which their frames do not tell of.
+    #[error("packets of this fabric take detours")]
+    Detours,
     /// There are more hosts than addresses.
     #[error("{0} hosts are more than there are addresses in 10.77.0.0/16")]
     TooManyHosts(u32),
@@ -50,6 +53,7 @@ impl UnfitFabric {
     pub fn fix(&self) -> &'static str {
         match self {
             Self::SeveralNics => "use a fabric whose hosts have one link each, such as leaf-spine",
+            Self::Detours => "set `topology.routing = \"minimal\"`",
             Self::TooManyHosts(_) => "use at most 65534 hosts",
         }
     }
@@ -119,6 +123,9 @@ impl SoftSwitch {
         let topology = plan.topology;
         if !topology.further_nics.is_empty() {
             return Err(UnfitFabric::SeveralNics);
+        }
+        if topology.detours().is_some() {
+            return Err(UnfitFabric::Detours);
         }
         if !address::fits(topology.hosts) {
             return Err(UnfitFabric::TooManyHosts(topology.hosts));

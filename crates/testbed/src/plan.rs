@@ -201,6 +201,12 @@ fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
             "choose another `topology.kind`, such as \"leaf-spine\"",
         ));
     }
+    if topology.detours().is_some() {
+        return Err(Fault::new(
+            "packets of this fabric take detours, which those of a test bed cannot",
+            "set `topology.routing = \"minimal\"`",
+        ));
+    }
     let hosts = topology.hosts as usize;
     let (namespaces, made_of) = match switches {
         Switches::Kernel => (hosts + topology.switches.len(), "hosts and switches"),

@@ -183,6 +183,9 @@ pub struct Packet {
     pub queue_pair: u8,
     /// Congestion experienced: set by queues on data, echoed by receivers on acknowledgements.
     pub ecn: bool,
+    /// Group of switches by way of which the packet takes a detour, plus 1; 0 for none. The switch of its sender sets it, and the first
+    /// switch of that group clears it.
+    pub via: u8,
     /// Transport header.
     pub header: Header,
 }

@@ -110,6 +110,7 @@ mod tests {
             class: Class::CONTROL,
             queue_pair: 0,
             ecn: false,
+            via: 0,
             header: Header::Sack {
                 bitmap,
                 bytes_received: 0,

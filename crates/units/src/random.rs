@@ -50,6 +50,8 @@ pub enum Purpose {
     Trimming = 20,
     /// Choice among equal next hops by a switch that looks at its queues (entity: switch).
     LocalChoice = 21,
+    /// Groups of switches by way of which packets take a detour (entity: directed link from a host).
+    Detours = 22,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -11,15 +11,15 @@ use crate::host::Host;
 use crate::link::{Arrival, Link, LinkErrors, LinkFaults};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LocalChoice, LossyPort, LossySwitch, NextHopSelector, PortFacts,
+    BufferRules, Detours, Ingress, LocalChoice, LossyPort, LossySwitch, NextHopSelector, PortFacts,
     QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
     TelemetryFormat,
 };
-use crate::topology::{Attachment, LinkId, Topology};
+use crate::topology::{Attachment, LinkId, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
-use clearway_units::{Bytes, FlowId, HostId, Purpose, Rate, Span, WireClock, mix64};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -187,18 +187,24 @@ pub(super) fn build_switch<T: Telemetry>(
         attachments,
         inlets,
     )
-    .with_reroutes(reroutes);
+    .with_reroutes(reroutes)
+    .with_detours(detours(setup, index, links));
     let propagation = setup.profile.network.propagation_rtt;
+    let is_lossless = setup.topology.switches[index].role == SwitchRole::ScaleUp;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let last_hop = leads_to_host(setup, id);
         let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
-        let rules = rules.at(&setup.switch, last_hop);
+        let rules = match is_lossless {
+            true => rules.unlimited(),
+            false => rules.at(&setup.switch, last_hop),
+        };
         let agent = setup.profile.link_agent(rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
-    let local = LocalChoice::new(&setup.switch, setup.seed, index);
-    let Some(parameters) = &setup.buffer else {
+    let role = setup.topology.switches[index].role;
+    let local = LocalChoice::new(&setup.switch, role, setup.seed, index);
+    let Some(parameters) = setup.buffer_of(index) else {
         let ports = links.iter().map(&mut egress);
         return match setup.switch.strict_priority {
             false => Switch::Lossy(lossy(ingress, ports, setup, local)),
@@ -219,9 +225,29 @@ pub(super) fn build_switch<T: Telemetry>(
     )))
 }
 
+/// Decisions about detours of the switch `index`, which has these links; `None` where routes are minimal.
+fn detours(setup: &Setup<'_>, index: usize, links: &[LinkId]) -> Option<Detours> {
+    let topology = setup.topology;
+    let groups = topology.detours()?;
+    let source = |link: &LinkId| {
+        let from_host = topology.is_host(topology.link_ends(*link).1);
+        let entity = u64::from(link.0 ^ 1);
+        from_host.then(|| RandomStream::new(setup.seed, Purpose::Detours, entity))
+    };
+    let sources = links.iter().map(source).collect();
+    let hosts = topology.groups_of_hosts(groups);
+    Some(Detours::new(
+        groups,
+        groups.of_switch[index],
+        hosts,
+        sources,
+    ))
+}
+
 /// Next-hop selection of the switch `index`.
 pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
-    NextHopSelector::new(setup.switch.routing, setup.seed, index)
+    let role = setup.topology.switches[index].role;
+    NextHopSelector::new((setup.switch.routing, role), setup.seed, index)
 }
 
 fn leads_to_host(setup: &Setup<'_>, link: LinkId) -> bool {
@@ -313,17 +339,24 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
 }
 
 impl Setup<'_> {
+    /// The shared buffer of the switch `index`; none of a scale-up fabric's, which pauses nobody and drops nothing.
+    fn buffer_of(&self, index: usize) -> Option<&SharedBufferParameters> {
+        let role = self.topology.switches[index].role;
+        let buffer = self.buffer.as_ref();
+        buffer.filter(|_| role != SwitchRole::ScaleUp)
+    }
+
     /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.
     ///
     /// # Errors
     /// The first switch for which they do not.
     pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
-        let Some(parameters) = &self.buffer else {
-            return Ok(());
-        };
         let node_ports = self.topology.ports();
         let used = classes(self);
         for index in 0..self.topology.switches.len() {
+            let Some(parameters) = self.buffer_of(index) else {
+                continue;
+            };
             let links = &node_ports[self.topology.switch_node(index).0 as usize];
             buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
                 let switch = self.topology.switches[index].name.clone();

@@ -29,8 +29,19 @@ impl<'a> TracedRoutes<'a> {
         }
     }
 
-    /// The links that a packet with this source port crosses, in their order.
+    /// The links that a packet with this source port crosses, in their order. It takes a minimal route.
     pub fn of_packet(&self, src: HostId, dst: HostId, source_port: u16) -> Vec<LinkId> {
+        self.of_detour(src, dst, source_port, None)
+    }
+
+    /// As [`of_packet`](Self::of_packet), by way of a group of switches.
+    fn of_detour(
+        &self,
+        src: HostId,
+        dst: HostId,
+        source_port: u16,
+        mut via: Option<u16>,
+    ) -> Vec<LinkId> {
         let Setup {
             topology, routes, ..
         } = self.setup;
@@ -42,17 +53,39 @@ impl<'a> TracedRoutes<'a> {
             let Some(switch) = topology.switch_index(node) else {
                 return links;
             };
-            let port = self.picks[switch].port(&routes.switches[switch], (dst, to), hash);
+            let (pick, table) = (self.picks[switch], &routes.switches[switch]);
+            via = via.filter(|&group| !table.towards_group(group).is_empty());
+            let port = match via {
+                None => pick.port(table, (dst, to), hash),
+                Some(group) => pick.among(table.towards_group(group), table, dst, hash),
+            };
             links.push(self.ports[node.0 as usize][port]);
         }
     }
 
+    /// The groups of switches by way of which packets go from one host to another, all of them alike: none if they go there directly.
+    fn detours(&self, src: HostId, dst: HostId) -> Vec<Option<u16>> {
+        let topology = self.setup.topology;
+        let of_host = |host: HostId| {
+            let (_, node) = topology.link_ends(self.ports[host.index()][0]);
+            topology.switch_index(node)
+        };
+        let (Some(groups), Some(from), Some(to)) = (topology.detours(), of_host(src), of_host(dst))
+        else {
+            return vec![None];
+        };
+        match (groups.of_switch[from], groups.of_switch[to]) {
+            (from, to) if from == to => vec![None],
+            (from, to) => groups.others(from, to).map(Some).collect(),
+        }
+    }
+
     /// The links that data of a listed flow crosses, and what part of it crosses each. Exact where its packets have one path for each
-    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Where switches choose by their own state, all
-    /// next hops carry as much.
+    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Detours are shared out evenly, as they are in the
+    /// mean. Where switches choose by their own state, all next hops carry as much.
     pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
         let flow = &self.setup.flows[id.index()];
-        if self.setup.switch.routing.is_local() {
+        if self.setup.switch.routing.is_local() && self.setup.topology.detours().is_none() {
             return self.spread_evenly(flow.src, flow.dst);
         }
         let profile = self.setup.profile_of(flow.transport);
@@ -62,13 +95,17 @@ impl<'a> TracedRoutes<'a> {
             *ports.entry(*port).or_default() += 1;
         }
         let all: u32 = ports.values().sum();
+        let detours = self.detours(flow.src, flow.dst);
         let mut crossing: BTreeMap<LinkId, u32> = BTreeMap::new();
         for (port, packets) in ports {
-            for link in self.of_packet(flow.src, flow.dst, port) {
-                *crossing.entry(link).or_default() += packets;
+            for &via in &detours {
+                for link in self.of_detour(flow.src, flow.dst, port, via) {
+                    *crossing.entry(link).or_default() += packets;
+                }
             }
         }
-        let part = |packets| f64::from(packets) / f64::from(all);
+        let all = f64::from(all) * detours.len() as f64;
+        let part = |packets| f64::from(packets) / all;
         crossing
             .into_iter()
             .map(|(link, packets)| (link, part(packets)))

@@ -1,10 +1,11 @@
 //! The ingress side of a switch: where packets come in and which egress port each one takes.
 
+use super::detours::{Detours, via};
 use super::ecmp;
 use super::parameters::PathChoice;
 use super::reroutes::Reroutes;
-use crate::link::Arrival;
-use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
+use crate::link::{Arrival, Frame};
+use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRole, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Time};
@@ -48,15 +49,14 @@ pub(crate) enum NextHopSelector {
 }
 
 impl NextHopSelector {
-    /// Selector of the switch `index` in a run with `seed`.
-    pub(crate) fn new(routing: PathChoice, seed: u64, index: usize) -> Self {
-        match routing {
-            PathChoice::Destination => Self::Destination,
-            // Of the others for packets that are hashed in any case.
-            PathChoice::Ecmp
-            | PathChoice::Adaptive
-            | PathChoice::RoundRobin
-            | PathChoice::Flowlet => Self::Hash {
+    /// Selector of the switch `index`, which has this role, in a run with `seed`.
+    pub(crate) fn new((routing, role): (PathChoice, SwitchRole), seed: u64, index: usize) -> Self {
+        match (routing, role) {
+            (PathChoice::Destination, SwitchRole::Network | SwitchRole::ScaleUp) => {
+                Self::Destination
+            }
+            // The ports of a NIC are chosen by the NIC; and packets that switches hash, whatever their state.
+            _ => Self::Hash {
                 salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
             },
         }
@@ -72,10 +72,22 @@ impl NextHopSelector {
     ) -> usize {
         match routes.next_hops(to) {
             NextHops::Host(port) => port.into(),
-            NextHops::Ports(ports) => match self {
-                Self::Hash { salt } => ports[ecmp(header_hash, salt, ports.len())].into(),
-                Self::Destination => port_by_number(routes, dst, ports),
-            },
+            NextHops::Ports(ports) => self.among(ports, routes, dst, header_hash),
+        }
+    }
+
+    /// The one of several `ports` of a switch with the table `routes` by which it sends what goes to the host `dst`.
+    #[inline(always)]
+    pub(crate) fn among(
+        self,
+        ports: &[u16],
+        routes: &SwitchRoutes,
+        dst: HostId,
+        header_hash: u32,
+    ) -> usize {
+        match self {
+            Self::Hash { salt } => ports[ecmp(header_hash, salt, ports.len())].into(),
+            Self::Destination => port_by_number(routes, dst, ports),
         }
     }
 }
@@ -101,6 +113,8 @@ pub(crate) struct Ingress<T> {
     pending: BitSet,
     /// Routes that follow the first ones; none in a run without events of links.
     reroutes: Option<Arc<Reroutes>>,
+    /// Detours of packets; none where they take minimal routes.
+    detours: Option<Box<Detours>>,
 }
 
 impl<T> Ingress<T> {
@@ -120,12 +134,47 @@ impl<T> Ingress<T> {
             pending: BitSet::new(inlets.len()),
             inlets,
             reroutes: None,
+            detours: None,
         }
     }
 
     /// Lets the routes of the switch change during the run.
     pub(crate) fn with_reroutes(self, reroutes: Option<Arc<Reroutes>>) -> Self {
         Self { reroutes, ..self }
+    }
+
+    /// Lets packets take detours.
+    pub(crate) fn with_detours(self, detours: Option<Detours>) -> Self {
+        let detours = detours.map(Box::new);
+        Self { detours, ..self }
+    }
+
+    /// True if [`route`](Self::route) says all about egress ports: in a run without events of links and without detours.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.reroutes.is_none() && self.detours.is_none()
+    }
+
+    /// Decides about the detours of all packets that arrive within the round, before any is routed.
+    #[inline(never)]
+    pub(super) fn steer(&mut self, round: &Round) {
+        let Some(detours) = &mut self.detours else {
+            return;
+        };
+        let (inlets, reroutes) = (&mut self.inlets, &self.reroutes);
+        self.pending.retain(|port| {
+            for arrival in inlets[port].1.unread_mut() {
+                if arrival.time >= round.end() {
+                    break;
+                }
+                if let Frame::Packet(packet) = &mut arrival.frame {
+                    let changed = reroutes.as_ref();
+                    let changed = changed.and_then(|all| all.of_switch(self.node, arrival.time));
+                    detours.steer(port, packet, changed.unwrap_or(&self.routes));
+                }
+            }
+            true
+        });
     }
 
     /// True in a run with events of links.
@@ -222,18 +271,22 @@ impl<T> Ingress<T> {
         port
     }
 
-    /// The egress port of a packet in a run with events; where no way leads to its destination, the one that it would take were all links
-    /// up.
+    /// The egress port of a packet in a run with events or detours; where no way leads to its destination, the one that it would take were
+    /// all links up.
     #[inline(never)]
     pub(super) fn route_at(&self, now: Time, packet: &Packet) -> Result<usize, usize> {
         match self.next_hops_at(now, packet)? {
             NextHops::Host(port) => Ok(port.into()),
-            NextHops::Ports(_) => Ok(self.pick_at(now, packet)),
+            NextHops::Ports(ports) => Ok(self.pick_at(now, packet, ports)),
         }
     }
 
     /// The next hops of a packet at `now`; where no way leads to its destination, the port that it would take were all links up.
     pub(super) fn next_hops_at(&self, now: Time, packet: &Packet) -> Result<NextHops<'_>, usize> {
+        if let Some(via) = via(packet) {
+            // One to which no way leads has been forgotten.
+            return Ok(NextHops::Ports(self.routes_at(now).towards_group(via)));
+        }
         let to = self.attachments[packet.dst.index()];
         let next = self.routes_at(now).next_hops(to);
         let Some(reroutes) = &self.reroutes else {
@@ -255,10 +308,10 @@ impl<T> Ingress<T> {
     }
 
     /// The one of a packet's next hops at `now` that its header or its destination chooses.
-    pub(super) fn pick_at(&self, now: Time, packet: &Packet) -> usize {
-        let to = self.attachments[packet.dst.index()];
+    pub(super) fn pick_at(&self, now: Time, packet: &Packet, ports: &[u16]) -> usize {
         let routes = self.routes_at(now);
-        self.pick.port(routes, (packet.dst, to), packet.header_hash)
+        self.pick
+            .among(ports, routes, packet.dst, packet.header_hash)
     }
 
     /// The routes at `now`.

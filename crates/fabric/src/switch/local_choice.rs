@@ -16,6 +16,7 @@
 
 use super::ecmp;
 use super::parameters::{AdaptiveParameters, PathChoice, SwitchParameters};
+use crate::topology::SwitchRole;
 use clearway_transport::Packet;
 use clearway_units::{FlowId, HostId, Purpose, RandomStream, Span, Time};
 use rustc_hash::FxHashMap;
@@ -66,7 +67,15 @@ enum Rule {
 
 impl LocalChoice {
     /// The rule of the switch `index` in a run with `seed`; `None` if headers or destinations decide.
-    pub(crate) fn new(parameters: &SwitchParameters, seed: u64, index: usize) -> Option<Box<Self>> {
+    pub(crate) fn new(
+        parameters: &SwitchParameters,
+        role: SwitchRole,
+        seed: u64,
+        index: usize,
+    ) -> Option<Box<Self>> {
+        if role == SwitchRole::ScaleUp {
+            return None;
+        }
         let rule = match parameters.routing {
             PathChoice::Ecmp | PathChoice::Destination => return None,
             PathChoice::Adaptive => Rule::Adaptive,

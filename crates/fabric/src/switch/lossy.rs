@@ -107,6 +107,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) {
+        if !self.ingress.is_plain() {
+            self.ingress.steer(round);
+        }
         let arrival_keys = &mut scratch.lines(1)[0];
         self.ingress
             .for_each_arrival(round, |_, port, index, arrival| {
@@ -222,7 +225,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     /// Gives the arrivals of the round to the egress ports that `route` says.
     #[inline]
     fn collect_arrivals(&mut self, round: &Round, scratch: &mut Scratch) {
-        let events = self.ingress.has_events();
+        let is_plain = self.ingress.is_plain();
+        if !is_plain {
+            self.ingress.steer(round);
+        }
         let lines = scratch.lines(self.ports.len());
         let active = &mut self.active;
         self.ingress
@@ -231,9 +237,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
                 let Frame::Packet(packet) = &arrival.frame else {
                     return;
                 };
-                let port = match events {
-                    false => ingress.route(packet),
-                    true => ingress.egress_at(arrival.time, packet),
+                let port = match is_plain {
+                    true => ingress.route(packet),
+                    false => ingress.egress_at(arrival.time, packet),
                 };
                 let arrival_keys = &mut lines[port];
                 if arrival_keys.is_empty() {

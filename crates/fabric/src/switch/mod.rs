@@ -5,6 +5,7 @@
 //! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
 //!   control); a round is handled in the order of time.
 
+mod detours;
 mod ingress;
 mod local_choice;
 mod lossy;
@@ -26,6 +27,7 @@ use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
+pub(crate) use detours::Detours;
 pub(crate) use ingress::{Ingress, NextHopSelector};
 pub(crate) use local_choice::LocalChoice;
 pub(crate) use lossy::LossySwitch;

@@ -348,6 +348,18 @@ impl QueueRules {
         }
     }
 
+    /// The rules of a queue that takes whatever comes and marks and trims nothing, but serves classes as these do.
+    #[must_use]
+    pub fn unlimited(self) -> Self {
+        Self {
+            limit: u64::MAX,
+            kmin: u64::MAX,
+            ecn: false,
+            trim_size: None,
+            ..self
+        }
+    }
+
     /// Bytes in the queue, the packet in transmission included, above which an arriving packet is dropped.
     pub fn limit(&self) -> u64 {
         self.limit

@@ -11,7 +11,7 @@
 //! NIC that it starts at, so between servers that differ in d digits there are d disjoint first and last steps.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
-use clearway_units::{Rate, Span, Time};
+use clearway_units::{Rate, Span};
 
 /// The most levels: as many digits of base 2 as hosts of a fabric need.
 const MOST_LEVELS: u32 = 22;
@@ -52,15 +52,7 @@ pub fn bcube(
         servers,
     };
     let (rate, delay) = cable;
-    let link = |a, b, delay| Cable {
-        ends: [a, b],
-        rate,
-        delay,
-        bit_error_rate: 0.0,
-        packet_loss: 0.0,
-        dead_from: Time::NEVER,
-        up: true,
-    };
+    let link = |a, b, delay| Cable::new([a, b], (rate, delay));
     let mut cables = Vec::new();
     for server in 0..servers {
         for level in 0..levels {
@@ -83,6 +75,7 @@ pub fn bcube(
         ),
         hosts: servers,
         further_nics: Vec::new(),
+        groups: None,
         switches: shape.switches(),
         cables,
     };
@@ -115,16 +108,13 @@ impl Shape {
     }
 
     fn switches(&self) -> Vec<SwitchSpec> {
-        let spec = |name, tier| SwitchSpec {
-            name,
-            tier,
-            latency: Span::ZERO,
+        let of_server = |server| {
+            let levels = 0..self.levels;
+            levels.map(move |level| SwitchSpec::new(format!("relay{server}.{level}"), 0))
         };
-        let of_server =
-            |server| (0..self.levels).map(move |level| spec(format!("relay{server}.{level}"), 0));
         let of_level = |level| {
             let numbers = 0..self.switches_of_level();
-            numbers.map(move |number| spec(format!("level{level}.{number}"), 1))
+            numbers.map(move |number| SwitchSpec::new(format!("level{level}.{number}"), 1))
         };
         let relays = (0..self.servers).flat_map(of_server);
         relays.chain((0..self.levels).flat_map(of_level)).collect()

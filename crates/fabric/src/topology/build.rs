@@ -1,7 +1,7 @@
 //! Builders of the usual fabrics.
 
-use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
-use clearway_units::{Rate, Span, Time};
+use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
+use clearway_units::{Rate, Span};
 
 /// The links below one tier of a fat tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,15 +66,7 @@ impl Level {
 }
 
 fn cable(a: NodeId, b: NodeId, tier: &Tier) -> Cable {
-    Cable {
-        ends: [a, b],
-        rate: tier.link_rate,
-        delay: tier.link_delay,
-        bit_error_rate: 0.0,
-        packet_loss: 0.0,
-        dead_from: Time::NEVER,
-        up: true,
-    }
+    Cable::new([a, b], (tier.link_rate, tier.link_delay))
 }
 
 fn add_switches(topology: &mut Topology, name: &str, tier: u8, count: u32, latency: Span) -> Level {
@@ -87,6 +79,7 @@ fn add_switches(topology: &mut Topology, name: &str, tier: u8, count: u32, laten
         },
         tier,
         latency,
+        role: SwitchRole::Network,
     }));
     Level { first, count }
 }
@@ -145,6 +138,7 @@ pub fn fat_tree(spec: &FatTree) -> Result<Topology, TopologyError> {
         summary: String::new(),
         hosts: spec.hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -284,6 +278,7 @@ pub fn single_switch(hosts: u32, rate: Rate, delay: Span) -> Result<Topology, To
         summary: format!("single switch: {hosts} hosts"),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -319,6 +314,7 @@ pub fn dumbbell(
         ),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -327,11 +323,7 @@ pub fn dumbbell(
         count: 2,
     };
     topology.switches = ["left", "right"]
-        .map(|name| SwitchSpec {
-            name: name.into(),
-            tier: 0,
-            latency: Span::ZERO,
-        })
+        .map(|name| SwitchSpec::new(name, 0))
         .into();
     let tier = plain_tier(edge.0, edge.1);
     let ends =

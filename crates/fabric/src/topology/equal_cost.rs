@@ -14,7 +14,7 @@ pub(super) struct EqualCostPaths {
     /// The longest path.
     pub(super) longest: PathClass,
     /// The range of the fastest ones in [`Paths::fastest`](super::Paths), empty where the longest is the only kind.
-    fastest: (u32, u8),
+    pub(super) fastest: (u32, u8),
     /// A bound of the bit/s that all paths carry together.
     pub(super) capacity: u64,
     /// There is one path.
@@ -108,6 +108,17 @@ impl Bundle {
         }
     }
 
+    /// The longest path, if there is any.
+    pub(super) fn longest(&self) -> Option<PathClass> {
+        self.longest
+    }
+
+    /// A path, which need not exist, that is never slower than any of these.
+    pub(super) fn bound(&self) -> Option<PathClass> {
+        let fastest = self.fastest.iter().copied();
+        fastest.reduce(faster_than_both).or(self.longest)
+    }
+
     /// Summary of the paths, to be kept; `None` if there is no path. `keep` stores a list of fastest paths and returns its range.
     pub(super) fn paths(
         &self,
@@ -145,7 +156,7 @@ fn never_slower(a: PathClass, b: PathClass) -> bool {
 }
 
 /// A path, which need not exist, that is never slower than either of two.
-fn faster_than_both(a: PathClass, b: PathClass) -> PathClass {
+pub(super) fn faster_than_both(a: PathClass, b: PathClass) -> PathClass {
     let bottleneck = a.bottleneck.max(b.bottleneck);
     let through = through_bottleneck(a).min(through_bottleneck(b));
     PathClass {

@@ -2,24 +2,34 @@
 
 mod bcube;
 mod build;
+mod detours;
+mod dragonfly;
 mod equal_cost;
 mod error;
+mod groups;
 mod ideal;
+mod multi_plane;
 mod nics;
 mod path_class;
 mod paths;
+mod rail_optimised;
 mod routing;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
+pub use groups::{GroupRouting, SwitchGroups};
 pub use ideal::{PathUse, Striped};
+pub use multi_plane::{MultiPlane, multi_plane};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
+pub use rail_optimised::{RailOptimised, rail_optimised};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
 use clearway_units::{HostId, Rate, Span, Time};
 use std::fmt;
+use std::sync::Arc;
 
 /// A host (more precisely: a NIC, see [`Topology::split_hosts`]) or a switch. Hosts come first: host `h` is node `h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +63,33 @@ pub struct SwitchSpec {
     pub tier: u8,
     /// Time from the arrival of a packet until it stands in the queue of its egress port.
     pub latency: Span,
+    /// What it is a part of.
+    pub role: SwitchRole,
+}
+
+/// Part of the fabric that a switch belongs to, which decides what of the run's settings of switches is true of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SwitchRole {
+    /// A switch of the network: all settings hold.
+    #[default]
+    Network,
+    /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
+    ScaleUp,
+    /// What joins the ports of a NIC. Its queues are as those of the network, and it chooses a port by itself, whatever the settings say of
+    /// switches.
+    Nic,
+}
+
+impl SwitchSpec {
+    /// A switch of the network without latency.
+    pub fn new(name: impl Into<String>, tier: u8) -> Self {
+        Self {
+            name: name.into(),
+            tier,
+            latency: Span::ZERO,
+            role: SwitchRole::Network,
+        }
+    }
 }
 
 /// A cable between two nodes.
@@ -75,6 +112,21 @@ pub struct Cable {
     pub up: bool,
 }
 
+impl Cable {
+    /// A cable without faults, of this rate and delay.
+    pub const fn new(ends: [NodeId; 2], (rate, delay): (Rate, Span)) -> Self {
+        Self {
+            ends,
+            rate,
+            delay,
+            bit_error_rate: 0.0,
+            packet_loss: 0.0,
+            dead_from: Time::NEVER,
+            up: true,
+        }
+    }
+}
+
 /// A fabric as a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {
@@ -86,6 +138,8 @@ pub struct Topology {
     pub further_nics: Vec<HostId>,
     /// Switches: node `hosts + i` is switch `i`.
     pub switches: Vec<SwitchSpec>,
+    /// Groups of switches, in a dragonfly.
+    pub groups: Option<SwitchGroups>,
     /// Cables.
     pub cables: Vec<Cable>,
 }
@@ -114,6 +168,35 @@ impl Topology {
     pub fn link_name(&self, link: LinkId) -> String {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
+    }
+    /// What the switch at a node is a part of; `None` for a host.
+    pub fn role_of(&self, node: NodeId) -> Option<SwitchRole> {
+        self.switch_index(node)
+            .map(|index| self.switches[index].role)
+    }
+    /// True if a cable is part of a scale-up fabric.
+    pub fn is_scale_up(&self, cable: &Cable) -> bool {
+        let mut roles = cable.ends.iter().map(|end| self.role_of(*end));
+        roles.any(|role| role == Some(SwitchRole::ScaleUp))
+    }
+    /// Groups by way of which packets take detours; `None` if routes are minimal.
+    pub fn detours(&self) -> Option<&SwitchGroups> {
+        let groups = self.groups.as_ref();
+        groups.filter(|groups| groups.has_detours())
+    }
+    /// The group of the switch that each host is on.
+    pub(crate) fn groups_of_hosts(&self, groups: &SwitchGroups) -> Arc<[u16]> {
+        let mut of_host = vec![0; self.hosts as usize];
+        for cable in self.cables.iter().filter(|cable| cable.up) {
+            for (end, other) in [(0, 1), (1, 0)] {
+                let switch = self.switch_index(cable.ends[other]);
+                let host = of_host.get_mut(cable.ends[end].0 as usize);
+                if let (Some(host), Some(switch)) = (host, switch) {
+                    *host = groups.of_switch[switch];
+                }
+            }
+        }
+        of_host.into()
     }
     /// True if a node is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
@@ -190,7 +273,7 @@ impl Topology {
         }
         Ok(())
     }
-    /// Takes down `per_switch` cables to switches above from each of the first `switches` switches of tier 0 (STrack §4.2: 16
+    /// Takes down `per_switch` cables to switches above from each of the first `switches` of the network's lowest switches (STrack §4.2: 16
     /// switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i * per_switch`, `i * per_switch + 1`, … counted round, so
     /// that the losses spread over the upper switches.
     ///
@@ -201,14 +284,18 @@ impl Topology {
         switches: usize,
         per_switch: usize,
     ) -> Result<(), TopologyError> {
+        let of_network = |spec: &&SwitchSpec| spec.role == SwitchRole::Network;
+        let tiers = self.switches.iter().filter(of_network);
+        let lowest = tiers.map(|spec| spec.tier).min().unwrap_or(0);
         let leaves: Vec<NodeId> = (0..self.switches.len())
-            .filter(|&index| self.switches[index].tier == 0)
+            .filter(|&index| self.switches[index].tier == lowest)
             .map(|index| self.switch_node(index))
+            .filter(|&node| self.role_of(node) == Some(SwitchRole::Network))
             .collect();
         if switches > leaves.len() {
             return Err(TopologyError::Impossible {
                 what: format!(
-                    "{switches} switches are to lose links, but tier 0 has {}",
+                    "{switches} switches are to lose links, but tier {lowest} has {}",
                     leaves.len()
                 ),
                 fix: format!("name at most {}", leaves.len()),
@@ -221,7 +308,7 @@ impl Topology {
                     self.cables[cable]
                         .ends
                         .iter()
-                        .all(|&end| self.switch_index(end).is_some())
+                        .all(|&end| self.role_of(end) == Some(SwitchRole::Network))
                 })
                 .collect();
             if per_switch >= uplinks.len() {

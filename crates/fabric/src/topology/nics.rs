@@ -85,15 +85,12 @@ mod tests {
             dead_from: clearway_units::Time::NEVER,
             up: true,
         };
-        let switch = |name: &str| SwitchSpec {
-            name: name.into(),
-            tier: 0,
-            latency: Span::ZERO,
-        };
+        let switch = |name: &str| SwitchSpec::new(name, 0);
         Topology {
             summary: "graph".into(),
             hosts: 3,
             further_nics: Vec::new(),
+            groups: None,
             switches: vec![switch("a"), switch("b")],
             cables: [(2, 3), (0, 3), (4, 0), (1, 4), (2, 4), (2, 3)]
                 .map(|(a, b)| cable(a, b))

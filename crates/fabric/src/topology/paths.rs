@@ -1,6 +1,7 @@
 //! Unloaded path lengths: base round-trip times and bandwidth-delay products. Of equal-cost paths the longest counts, by which
 //! controllers take their bearings; ideal completion times ask for the shortest (the module `ideal`).
 
+use super::detours::DetourBounds;
 use super::equal_cost::{Bundle, EqualCostPaths};
 use super::path_class::PathClass;
 use super::{LinkId, Topology};
@@ -77,12 +78,17 @@ impl PathsBuilder {
             self.paths.between.push(NO_PATH);
             return;
         };
+        let index = self.index_of(paths);
+        self.paths.between.push(index);
+    }
+
+    /// Index of a set of paths; stores it if it is new.
+    fn index_of(&mut self, paths: EqualCostPaths) -> u32 {
         let known = &mut self.paths.equal_cost;
-        let index = *self.known.entry(paths).or_insert_with(|| {
+        *self.known.entry(paths).or_insert_with(|| {
             known.push(paths);
             known.len() as u32 - 1
-        });
-        self.paths.between.push(index);
+        })
     }
 
     /// Range of a list of fastest paths in `Paths::fastest`; stores the list if it is new.
@@ -94,6 +100,25 @@ impl PathsBuilder {
         self.paths.fastest.extend_from_slice(fastest);
         self.known_fastest.insert(fastest.to_vec(), range);
         range
+    }
+
+    /// Replaces the paths between groups of switches by detours, where packets take such.
+    pub(super) fn make_detours(&mut self, bounds: &DetourBounds) {
+        let groups = self.paths.groups;
+        for (to, from) in (0..groups).flat_map(|to| (0..groups).map(move |from| (to, from))) {
+            let place = to * groups + from;
+            let direct = self.paths.between[place];
+            let Some(detour) = bounds.between(from, to).filter(|_| direct != NO_PATH) else {
+                continue;
+            };
+            let paths = EqualCostPaths {
+                longest: detour.longest,
+                fastest: self.range_of(&[detour.fastest]),
+                capacity: detour.capacity,
+                is_single: false,
+            };
+            self.paths.between[place] = self.index_of(paths);
+        }
     }
 
     pub(super) fn finish(self) -> Paths {

@@ -4,13 +4,15 @@
 //! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
 //! path (STrack §4.2, decision Q25: no black holes).
 
+use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 /// Attachment point of a host: the group of its switch and the switch's port to it.
@@ -22,6 +24,9 @@ pub struct Attachment {
     pub port: u16,
 }
 
+/// Cost of a link between groups of switches, in links within a group: minimal routes take as few of the former as possible.
+const GLOBAL_COST: u32 = 1 << 12;
+
 /// Next hops at one switch. Clones share their tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchRoutes {
@@ -30,6 +35,8 @@ pub struct SwitchRoutes {
     /// For each group, a range of `ports`.
     ranges: Arc<[(u32, u16)]>,
     ports: Arc<[u16]>,
+    /// For each group of switches by way of which packets take detours, a range of `ports`.
+    detours: Arc<[(u32, u16)]>,
     /// For each port, by how many the numbers of destinations differ that go to different switches of the tier behind it, where the number
     /// decides (d-mod-k): so many ways there are to the switches below that tier.
     pub(crate) strides: Arc<[u32]>,
@@ -44,6 +51,13 @@ impl SwitchRoutes {
         }
         let (first, count) = self.ranges[usize::from(to.group)];
         NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
+    }
+
+    /// The ports that lead to the nearest switch of a [group](super::SwitchGroups) by way of which packets take detours: none in the group
+    /// itself, or if no way leads there.
+    pub(crate) fn towards_group(&self, group: u16) -> &[u16] {
+        let (first, count) = self.detours[usize::from(group)];
+        &self.ports[first as usize..first as usize + usize::from(count)]
     }
 }
 
@@ -72,6 +86,7 @@ pub struct Routes {
 struct Table {
     own_group: Option<u16>,
     ranges: Vec<(u32, u16)>,
+    detours: Vec<(u32, u16)>,
     ports: Vec<u16>,
     /// The sets of ports that `ports` already has.
     known: FxHashMap<Vec<u16>, (u32, u16)>,
@@ -81,8 +96,16 @@ struct Table {
 /// looks at all of them.
 struct Hop {
     port: u16,
+    /// Leads to another group of switches.
+    is_global: bool,
     kind: u32,
     neighbour: u32,
+}
+
+impl Hop {
+    fn cost(&self) -> u32 {
+        if self.is_global { GLOBAL_COST } else { 1 }
+    }
 }
 
 impl Routes {
@@ -98,7 +121,16 @@ impl Routes {
         let attached = attach(topology, &ports)?;
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
         let mut search = Search::new(topology, &ports, |_| true);
+        let mut bounds = DetourBounds::new(topology, &attached.groups);
         let switches = search.tables(topology, &attached.groups, |root, bundles| {
+            let root = match root {
+                Root::Switch(root) => root,
+                Root::Group(group) => {
+                    bounds.add_first_legs(group, bundles);
+                    return Ok(());
+                }
+            };
+            bounds.add_second_legs(root, bundles);
             for &from in &attached.groups {
                 let bundle = &bundles[from];
                 if bundle.is_empty() && topology.further_nics.is_empty() {
@@ -111,6 +143,7 @@ impl Routes {
             }
             Ok(())
         })?;
+        paths.make_detours(&bounds);
         Ok(Self {
             attachments: attached.hosts.into(),
             switches: switches.into(),
@@ -176,6 +209,17 @@ struct Search {
     distance: Vec<u32>,
     /// The shortest paths from each switch to the root.
     bundles: Vec<Bundle>,
+    /// Links differ in cost.
+    is_weighted: bool,
+}
+
+/// Where a tree of shortest paths leads to.
+#[derive(Debug, Clone, Copy)]
+enum Root {
+    /// A switch with hosts.
+    Switch(usize),
+    /// The nearest switch of a group.
+    Group(u16),
 }
 
 impl Search {
@@ -183,6 +227,7 @@ impl Search {
     fn new(topology: &Topology, ports: &[Vec<LinkId>], is_used: impl Fn(LinkId) -> bool) -> Self {
         let (hops, kinds) = switch_neighbours(topology, ports, is_used);
         Self {
+            is_weighted: hops.iter().flatten().any(|hop| hop.is_global),
             hops,
             kinds,
             distance: Vec::new(),
@@ -190,35 +235,61 @@ impl Search {
         }
     }
 
-    /// The tables of all switches towards the switches `groups`. `on_tree` sees the paths to each of these.
+    /// The tables of all switches towards the switches `groups`, and the groups of switches by way of which packets take detours. `on_tree`
+    /// sees the paths to each of these.
     fn tables(
         &mut self,
         topology: &Topology,
         groups: &[usize],
-        mut on_tree: impl FnMut(usize, &[Bundle]) -> Result<(), TopologyError>,
+        mut on_tree: impl FnMut(Root, &[Bundle]) -> Result<(), TopologyError>,
     ) -> Result<Vec<SwitchRoutes>, TopologyError> {
         let mut tables: Vec<Table> = Vec::new();
         tables.resize_with(topology.switches.len(), Table::default);
         for (group, &root) in groups.iter().enumerate() {
             tables[root].own_group = Some(group as u16);
-            self.grow_tree(root, &mut tables);
-            on_tree(root, &self.bundles)?;
+            self.grow_tree(&[root], |at, ports| tables[at].learn(ports));
+            on_tree(Root::Switch(root), &self.bundles)?;
+        }
+        if let Some(detours) = topology.detours() {
+            for group in 0..detours.count {
+                let of_group = |index: &usize| detours.of_switch[*index] == group;
+                let roots: Vec<usize> = (0..topology.switches.len()).filter(of_group).collect();
+                self.grow_tree(&roots, |at, ports| tables[at].learn_detour(ports));
+                on_tree(Root::Group(group), &self.bundles)?;
+            }
         }
         let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
         set_strides(topology, &self.hops, &mut switches);
         Ok(switches)
     }
 
-    /// Every switch learns its next hops towards the switch `root`.
-    fn grow_tree(&mut self, root: usize, tables: &mut [Table]) {
+    /// Tells `learn` for every switch its next hops towards the nearest of `roots`, which has none.
+    fn grow_tree(&mut self, roots: &[usize], mut learn: impl FnMut(usize, &[u16])) {
         let count = self.hops.len();
         self.distance.clear();
         self.distance.resize(count, u32::MAX);
         self.bundles.resize_with(count, Bundle::default);
         self.bundles.iter_mut().for_each(Bundle::clear);
-        self.distance[root] = 0;
-        self.bundles[root].arrive();
-        let mut queue = vec![root];
+        for &root in roots {
+            self.distance[root] = 0;
+            self.bundles[root].arrive();
+        }
+        let order = match self.is_weighted {
+            false => self.breadth_first(roots),
+            true => self.by_cost(roots),
+        };
+        for at in order {
+            let towards = self.next_hops(at);
+            learn(at, &towards);
+        }
+        for at in (0..count).filter(|at| self.distance[*at] == u32::MAX) {
+            learn(at, &[]);
+        }
+    }
+
+    /// Sets distances from the roots, where every link costs the same; the switches that are reached, nearer ones first.
+    fn breadth_first(&mut self, roots: &[usize]) -> Vec<usize> {
+        let mut queue = roots.to_vec();
         let mut head = 0;
         while let Some(&at) = queue.get(head) {
             head += 1;
@@ -228,16 +299,30 @@ impl Search {
                     queue.push(hop.neighbour as usize);
                 }
             }
-            let towards = self.next_hops(at);
-            tables[at].learn(&towards);
         }
-        for (table, _) in tables
-            .iter_mut()
-            .zip(&self.distance)
-            .filter(|(_, distance)| **distance == u32::MAX)
-        {
-            table.ranges.push((0, 0));
+        queue
+    }
+
+    /// As [`breadth_first`](Self::breadth_first), where links between groups cost more (Dijkstra's algorithm).
+    fn by_cost(&mut self, roots: &[usize]) -> Vec<usize> {
+        let mut heap: BinaryHeap<Reverse<(u32, usize)>> =
+            roots.iter().map(|&root| Reverse((0, root))).collect();
+        let mut order = Vec::new();
+        while let Some(Reverse((distance, at))) = heap.pop() {
+            if distance > self.distance[at] {
+                continue;
+            }
+            order.push(at);
+            for hop in &self.hops[at] {
+                let through = distance.saturating_add(hop.cost());
+                let known = &mut self.distance[hop.neighbour as usize];
+                if through < *known {
+                    *known = through;
+                    heap.push(Reverse((through, hop.neighbour as usize)));
+                }
+            }
         }
+        order
     }
 
     /// The ports of `at` that lead one step nearer to the root; notes the paths of `at` on the way.
@@ -245,7 +330,8 @@ impl Search {
         let mut ports = Vec::new();
         let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
-            if self.distance[hop.neighbour as usize] < self.distance[at] {
+            // No overflow: the neighbour of a switch that is reached is reached.
+            if self.distance[hop.neighbour as usize] + hop.cost() == self.distance[at] {
                 ports.push(hop.port);
                 // Nearer switches come first, so that theirs are complete.
                 own.add(
@@ -262,13 +348,23 @@ impl Search {
 impl Table {
     /// Appends the next hops to the next group, sharing equal sets.
     fn learn(&mut self, ports: &[u16]) {
-        let range = self.known.get(ports).copied().unwrap_or_else(|| {
+        let range = self.range_of(ports);
+        self.ranges.push(range);
+    }
+
+    /// As [`learn`](Self::learn), to the next group of switches.
+    fn learn_detour(&mut self, ports: &[u16]) {
+        let range = self.range_of(ports);
+        self.detours.push(range);
+    }
+
+    fn range_of(&mut self, ports: &[u16]) -> (u32, u16) {
+        self.known.get(ports).copied().unwrap_or_else(|| {
             let range = (self.ports.len() as u32, ports.len() as u16);
             self.ports.extend_from_slice(ports);
             self.known.insert(ports.to_vec(), range);
             range
-        });
-        self.ranges.push(range);
+        })
     }
 
     fn finish(self) -> SwitchRoutes {
@@ -276,6 +372,7 @@ impl Table {
             own_group: self.own_group,
             ranges: self.ranges.into(),
             ports: self.ports.into(),
+            detours: self.detours.into(),
             strides: Arc::default(),
         }
     }
@@ -349,6 +446,9 @@ fn switch_neighbours(
                 let neighbour = topology.switch_index(topology.link_ends(link).1)?;
                 Some(Hop {
                     port: port as u16,
+                    is_global: topology.groups.as_ref().is_some_and(|groups| {
+                        groups.of_switch[index] != groups.of_switch[neighbour]
+                    }),
                     kind: kind_of(link),
                     neighbour: neighbour as u32,
                 })

@@ -32,15 +32,12 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
         .map(|host| cable(host, switch(host / per_switch)))
         .collect();
     cables.extend((0..5).map(|i| cable(switch(i), switch(i + 1))));
-    let spec = |i| SwitchSpec {
-        name: format!("s{i}"),
-        tier: 0,
-        latency: Span::ZERO,
-    };
+    let spec = |i| SwitchSpec::new(format!("s{i}"), 0);
     Topology {
         summary: "circle".into(),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: (0..5).map(spec).collect(),
         cables,
     }

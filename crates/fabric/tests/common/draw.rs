@@ -37,6 +37,14 @@ impl Draw {
     pub(crate) fn about_events(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 4))
     }
+    /// Choices about the roles of switches, apart from all others.
+    pub(crate) fn about_roles(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 6))
+    }
+    /// Choices about groups of switches, apart from all others.
+    pub(crate) fn about_groups(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 7))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

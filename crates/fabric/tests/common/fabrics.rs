@@ -2,8 +2,9 @@
 
 use super::draw::Draw;
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, NodeId, Routes, SwitchSpec, Tier, Topology, dumbbell, fat_tree,
-    leaf_spine, single_switch,
+    Cable, CoreWiring, DragonflyLinks, FatTree, GroupRouting, NodeId, Routes, SwitchGroups,
+    SwitchSpec, Tier, Topology, dragonfly, dragonfly_plus, dumbbell, fat_tree, leaf_spine,
+    single_switch,
 };
 use clearway_units::{Rate, Span, Time};
 
@@ -39,6 +40,48 @@ pub(crate) fn random_fabric(draw: &mut Draw) -> Topology {
         }
     }
     if draw.chance(40) {
+        fail_some(draw, &mut topology);
+    }
+    topology
+}
+
+/// In some, switches are in groups: those of a dragonfly, or any.
+pub(crate) fn in_groups(draw: &mut Draw, mut topology: Topology) -> Topology {
+    let routing = draw.of(&[
+        GroupRouting::Minimal,
+        GroupRouting::Valiant,
+        GroupRouting::Valiant,
+    ]);
+    if draw.chance(12) {
+        let count = draw.between(2, 5) as u16;
+        let switches = topology.switches.iter();
+        topology.groups = Some(SwitchGroups {
+            of_switch: switches.map(|_| draw.below(count.into()) as u16).collect(),
+            count,
+            routing,
+        });
+        return topology;
+    }
+    if !draw.chance(12) {
+        return topology;
+    }
+    let (switches, global_links) = (draw.between(1, 3) as u32, draw.between(1, 2) as u32);
+    let most = (switches * global_links + 1).min(4);
+    let links = DragonflyLinks {
+        groups: draw.between(2, most.into()) as u32,
+        global_links,
+        host: random_link(draw),
+        local: random_link(draw),
+        global: random_link(draw),
+        routing,
+    };
+    let hosts = draw.between(1, 2) as u32;
+    let built = match draw.chance(50) {
+        true => dragonfly(switches, hosts, &links),
+        false => dragonfly_plus((draw.between(1, 2) as u32, switches), hosts, &links),
+    };
+    topology = built.expect("the numbers fit together");
+    if draw.chance(50) {
         fail_some(draw, &mut topology);
     }
     topology
@@ -138,15 +181,12 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
     for cable in &mut cables {
         draw.shuffle(&mut cable.ends);
     }
-    let switch = |i| SwitchSpec {
-        name: format!("s{i}"),
-        tier: 0,
-        latency: Span::ZERO,
-    };
+    let switch = |i| SwitchSpec::new(format!("s{i}"), 0);
     Topology {
         summary: "graph".into(),
         hosts,
         further_nics: Vec::new(),
+        groups: None,
         switches: (0..switches).map(switch).collect(),
         cables,
     }

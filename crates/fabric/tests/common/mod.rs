@@ -8,7 +8,7 @@ mod mixed;
 mod sniffer;
 mod triggers;
 
-use clearway_fabric::topology::{PacketSizes, Routes, Topology};
+use clearway_fabric::topology::{PacketSizes, Routes, SwitchRole, Topology};
 use clearway_fabric::{
     Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions,
     RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
@@ -66,8 +66,27 @@ impl Scenario {
         scenario.choose_trimming(&mut Draw::about_trimming(seed));
         choose_routing(&mut Draw::about_routing(seed), &mut scenario.switch);
         mixed::choose_transports(&mut Draw::about_transports(seed), &mut scenario);
+        scenario.choose_roles(&mut Draw::about_roles(seed));
         scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
+    }
+
+    /// In some, switches are those of scale-up fabrics, which have no pauses: neither do their neighbours send them any.
+    fn choose_roles(&mut self, draw: &mut Draw) {
+        if !draw.chance(20) {
+            return;
+        }
+        for index in 0..self.topology.switches.len() {
+            let node = self.topology.switch_node(index);
+            let mut cables = self.topology.cables.iter();
+            let is_apart = cables.all(|cable| {
+                let is_end = cable.ends.contains(&node);
+                !is_end || cable.ends.iter().any(|end| self.topology.is_host(*end))
+            });
+            if draw.chance(50) && (self.buffer.is_none() || is_apart) {
+                self.topology.switches[index].role = SwitchRole::ScaleUp;
+            }
+        }
     }
 
     /// In some, switches trim packets and transports follow the rules of UEC.
@@ -115,6 +134,7 @@ impl Scenario {
     pub(crate) fn lossy(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let topology = fabrics::random_fabric(&mut draw);
+        let topology = fabrics::in_groups(&mut Draw::about_groups(seed), topology);
         Self::on(topology, seed, &mut draw)
     }
 
@@ -125,7 +145,8 @@ impl Scenario {
         let topology = if circle {
             buffers::circle(draw)
         } else {
-            fabrics::random_fabric(&mut rest)
+            let topology = fabrics::random_fabric(&mut rest);
+            fabrics::in_groups(&mut Draw::about_groups(seed), topology)
         };
         let mut scenario = Self::on(topology, seed, &mut rest);
         if circle {

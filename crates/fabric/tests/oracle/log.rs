@@ -52,15 +52,18 @@ impl Log {
 
     /// Distributes the arrivals at lossy switches over their egress links.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        // The others handle arrivals in the order of time.
-        if scenario.buffer.is_some() || scenario.switch.routing.is_local() {
-            return self;
-        }
+        // Others handle arrivals port by port, and these in the order of time.
+        let in_order = |node| {
+            let sees_state = scenario.buffer.is_some() || scenario.switch.routing.is_local();
+            sees_state && !network.is_scale_up(node)
+        };
         let mut sorted = Self::default();
         for (place, lane) in self.0 {
             for (time, entry) in lane {
                 match (place, entry) {
-                    (Place::Node(node), Entry::Arrival(packet)) if !network.is_host(node) => {
+                    (Place::Node(node), Entry::Arrival(packet))
+                        if !network.is_host(node) && !in_order(node) =>
+                    {
                         let (Ok(links) | Err(links)) = network.next_links(node, &packet, time);
                         let link = network.hashed(node, &packet, &links);
                         sorted.push(Place::Towards(link), time, entry);

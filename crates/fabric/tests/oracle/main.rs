@@ -81,6 +81,8 @@ struct Coverage {
     rate_controls: u64,
     agent_drops: u64,
     pulls: u64,
+    /// Packets on detours that arrived at nodes.
+    detours: usize,
     events: EventCoverage,
     routing: RoutingCoverage,
     mixed: MixedCoverage,
@@ -268,6 +270,8 @@ impl Coverage {
         let is_rest = |packet: &Packet| matches!(packet.header, Header::Data { flags, .. } if flags.contains(DataFlags::TRIMMED));
         self.trims_dropped +=
             log.count(|entry| matches!(entry, Entry::Drop(packet, _) if is_rest(packet)));
+        self.detours +=
+            log.count(|entry| matches!(entry, Entry::Arrival(packet) if packet.via > 0));
         self.retransmitted += outcome.endpoints.retransmitted;
         self.probes += outcome.endpoints.probes_sent;
         self.timeouts += outcome.endpoints.timeouts;
@@ -297,6 +301,7 @@ impl Coverage {
         let repairs = [self.retransmitted, self.probes, self.timeouts];
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
         assert!(self.trims_dropped > 20, "{self:?}");
+        assert!(self.detours > 1000, "{self:?}");
         let agents = [self.rate_controls / 10, self.agent_drops];
         assert!(agents.iter().all(|&n| n > 100), "{self:?}");
         assert!(self.pulls > 1000, "{self:?}");

@@ -1,7 +1,7 @@
 //! The oracle's own view of a fabric: wires, routes, hashes and the order of simultaneous arrivals, each computed in the most
 //! obvious way whenever it is needed. What links are at an instant is read from the list of events each time.
 
-use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::topology::{LinkId, NodeId, SwitchRole, Topology};
 use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time, mix64};
@@ -9,8 +9,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// `[h][s]`: switches from switch `s` to the switch of host `h`.
-type Distances = Vec<Vec<Option<u32>>>;
+/// From each switch to some others: links between groups, then links within groups.
+type Distance = Vec<Option<(u32, u32)>>;
+
+/// To the switch of each host, and to the nearest switch of each group.
+struct Distances {
+    to_hosts: Vec<Distance>,
+    to_groups: Vec<Distance>,
+}
 
 /// A fabric as the oracle sees it.
 pub(crate) struct Network<'a> {
@@ -92,9 +98,22 @@ impl<'a> Network<'a> {
         if let Some(found) = self.distances.borrow().get(known_up) {
             return Rc::clone(found);
         }
-        let hosts = 0..self.topology.hosts;
-        let to = |host| self.distances_to(HostId(host), known_up);
-        let all: Rc<Distances> = Rc::new(hosts.map(to).collect());
+        let hosts = (0..self.topology.hosts).map(|host| vec![self.switch_of(HostId(host))]);
+        let groups = self.topology.groups.as_ref();
+        let of_group = |group| {
+            let all = (0..).map(|index| NodeId(self.topology.hosts + index));
+            let groups = groups.iter().flat_map(|groups| &groups.of_switch);
+            let own = all.zip(groups).filter(|(_, own)| **own == group);
+            own.map(|(node, _)| node).collect()
+        };
+        let count = groups.map_or(0, |groups| groups.count);
+        let all = Rc::new(Distances {
+            to_hosts: hosts.map(|to| self.distances_to(&to, known_up)).collect(),
+            to_groups: (0..count)
+                .map(of_group)
+                .map(|to: Vec<NodeId>| self.distances_to(&to, known_up))
+                .collect(),
+        });
         let mut distances = self.distances.borrow_mut();
         distances.insert(known_up.to_vec(), Rc::clone(&all));
         all
@@ -128,6 +147,13 @@ impl<'a> Network<'a> {
         node.0 < self.topology.hosts
     }
 
+    /// True for a switch of a scale-up fabric.
+    pub(crate) fn is_scale_up(&self, node: NodeId) -> bool {
+        let index = node.0.checked_sub(self.topology.hosts);
+        let switch = index.map(|index| &self.topology.switches[index as usize]);
+        switch.is_some_and(|switch| switch.role == SwitchRole::ScaleUp)
+    }
+
     /// The one link that leaves a host.
     pub(crate) fn uplink(&self, host: HostId) -> LinkId {
         let mut links = self.links_of(NodeId(host.0));
@@ -138,11 +164,33 @@ impl<'a> Network<'a> {
         self.end_of(self.uplink(host))
     }
 
+    /// The group of a switch; all are of one where there are no groups.
+    pub(crate) fn group_of(&self, switch: NodeId) -> u16 {
+        let index = (switch.0 - self.topology.hosts) as usize;
+        let groups = self.topology.groups.as_ref();
+        groups.map_or(0, |groups| groups.of_switch[index])
+    }
+
+    /// The group of the switch of a host.
+    pub(crate) fn group_of_host(&self, host: HostId) -> u16 {
+        self.group_of(self.switch_of(host))
+    }
+
+    /// One link more.
+    fn farther(&self, link: LinkId, (globals, locals): (u32, u32)) -> (u32, u32) {
+        match self.group_of(self.start_of(link)) == self.group_of(self.end_of(link)) {
+            true => (globals, locals + 1),
+            false => (globals + 1, locals),
+        }
+    }
+
     /// Relaxes until nothing changes.
-    fn distances_to(&self, host: HostId, known_up: &[bool]) -> Vec<Option<u32>> {
+    fn distances_to(&self, roots: &[NodeId], known_up: &[bool]) -> Distance {
         let hosts = self.topology.hosts;
         let mut distance = vec![None; self.topology.switches.len()];
-        distance[(self.switch_of(host).0 - hosts) as usize] = Some(0);
+        for root in roots {
+            distance[(root.0 - hosts) as usize] = Some((0, 0));
+        }
         let links: Vec<LinkId> = (hosts..hosts + distance.len() as u32)
             .flat_map(|node| self.links_of(NodeId(node)).collect::<Vec<_>>())
             .filter(|&link| !self.is_host(self.end_of(link)) && known_up[link.0 as usize / 2])
@@ -152,16 +200,24 @@ impl<'a> Network<'a> {
             for &link in &links {
                 let from = (self.start_of(link).0 - hosts) as usize;
                 let to = (self.end_of(link).0 - hosts) as usize;
-                if let Some(rest) = distance[to]
-                    && distance[from].is_none_or(|known| known > rest + 1)
+                let through = distance[to].map(|rest| self.farther(link, rest));
+                if let Some(through) = through
+                    && distance[from].is_none_or(|known| known > through)
                 {
-                    distance[from] = Some(rest + 1);
+                    distance[from] = Some(through);
                 }
             }
             if distance == before {
                 return distance;
             }
         }
+    }
+
+    /// True if a way leads from a switch to a group that it is not of.
+    pub(crate) fn leads_to_group(&self, switch: NodeId, group: u16, now: Time) -> bool {
+        let distances = self.distances(&self.known_up(now));
+        let index = (switch.0 - self.topology.hosts) as usize;
+        distances.to_groups[usize::from(group)][index].is_some_and(|rest| rest > (0, 0))
     }
 
     /// The links that lead `packet` from `switch` on at `now`; where no way is left, those that would if all links were up.
@@ -181,20 +237,31 @@ impl<'a> Network<'a> {
     /// The links that lead `packet` from `switch` on where these cables are up.
     fn leading(&self, switch: NodeId, packet: &Packet, known_up: &[bool]) -> Option<Vec<LinkId>> {
         let hosts = self.topology.hosts;
+        let distances = self.distances(known_up);
+        if packet.via > 0 {
+            let distance = &distances.to_groups[usize::from(packet.via) - 1];
+            return Some(self.nearer(switch, distance, known_up));
+        }
         if self.switch_of(packet.dst) == switch {
             let link = LinkId(self.uplink(packet.dst).0 ^ 1);
             return known_up[link.0 as usize / 2].then_some(vec![link]);
         }
-        let distances = self.distances(known_up);
-        let distance = &distances[packet.dst.index()];
-        let here = distance[(switch.0 - hosts) as usize]?;
+        let distance = &distances.to_hosts[packet.dst.index()];
+        distance[(switch.0 - hosts) as usize]?;
+        Some(self.nearer(switch, distance, known_up))
+    }
+
+    /// The links that lead from `switch` nearer to something.
+    fn nearer(&self, switch: NodeId, distance: &Distance, known_up: &[bool]) -> Vec<LinkId> {
+        let hosts = self.topology.hosts;
+        let here = distance[(switch.0 - hosts) as usize];
         let nearer = |link: &LinkId| {
             let end = self.end_of(*link);
             known_up[link.0 as usize / 2]
                 && !self.is_host(end)
-                && distance[(end.0 - hosts) as usize] == Some(here - 1)
+                && distance[(end.0 - hosts) as usize].map(|rest| self.farther(*link, rest)) == here
         };
-        Some(self.links_of(switch).filter(nearer).collect())
+        self.links_of(switch).filter(nearer).collect()
     }
 
     /// The one of several links that ECMP takes from `switch`.

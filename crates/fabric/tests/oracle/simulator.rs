@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::queue::{Joined, Port, Rules};
 use crate::shared::{Left, Switch, twin};
 use crate::{Beside, IntPacket};
-use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Paths};
+use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, PacketSizes, Paths};
 use clearway_fabric::{
     Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
     Reactions, TelemetryFormat,
@@ -21,7 +21,9 @@ use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
     Profile,
 };
-use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{
+    Bytes, Digest, FlowId, HostId, MessageId, Purpose, RandomStream, RelativeSize, Span, Time,
+};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -156,6 +158,8 @@ pub(crate) struct Oracle<'a> {
     switches: BTreeMap<NodeId, Switch>,
     /// By link.
     errors: Vec<RandomStream>,
+    /// By link: draws of third groups.
+    detours: Vec<RandomStream>,
     /// By link: agents.
     agents: Vec<Option<Agent>>,
     /// By link: bytes that have left, counted for links that leave switches.
@@ -236,7 +240,12 @@ impl<'a> Oracle<'a> {
             let rate = topology.cables[link.0 as usize / 2].rate;
             let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
             let last_hop = network.is_host(network.end_of(link));
-            Rules::new(&scenario.switch, bdp, scenario.seed, (link, last_hop))
+            let mut parameters = scenario.switch.clone();
+            if network.is_scale_up(network.start_of(link)) {
+                parameters.queue = RelativeSize::Absolute(Bytes::new(u64::MAX));
+                (parameters.ecn, parameters.trimming) = (false, false);
+            }
+            Rules::new(&parameters, bdp, scenario.seed, (link, last_hop))
         };
         let agent = |link| {
             let rate = topology.cables[link as usize / 2].rate;
@@ -245,9 +254,13 @@ impl<'a> Oracle<'a> {
         let switch = |index| {
             let node = NodeId(topology.hosts + index);
             let parameters = scenario.buffer.as_ref()?;
+            if network.is_scale_up(node) {
+                return None;
+            }
             let switch = Switch::new(scenario, &network, parameters, node, rules);
             Some((node, switch))
         };
+        let detours = |link| RandomStream::new(scenario.seed, Purpose::Detours, link);
         let errors = |link| RandomStream::new(scenario.seed, Purpose::BitErrors, link);
         let delays = (0..links)
             .filter(|link| topology.cables[*link as usize / 2].up)
@@ -271,6 +284,7 @@ impl<'a> Oracle<'a> {
                 .filter_map(switch)
                 .collect(),
             errors: (0..u64::from(links)).map(errors).collect(),
+            detours: (0..u64::from(links)).map(detours).collect(),
             agents: (0..links).map(agent).collect(),
             sent: vec![0; links as usize],
             coordinator: scenario.coordinator(),
@@ -654,9 +668,10 @@ impl<'a> Oracle<'a> {
             .add(&[time.as_ps(), u64::from(link.0), flow, number]);
     }
 
-    fn arrive(&mut self, link: LinkId, packet: IntPacket) {
+    fn arrive(&mut self, link: LinkId, mut packet: IntPacket) {
         self.witness();
         let node = self.network.end_of(link);
+        self.steer(node, link, &mut packet);
         self.log.on_arrival(self.now, node, &packet);
         if self.network.is_host(node) {
             self.links.delivered += 1;
@@ -668,6 +683,34 @@ impl<'a> Oracle<'a> {
             self.look_after(HostId(node.0));
         } else {
             self.forward(node, link, packet);
+        }
+    }
+
+    /// The switch of the sender draws a third group for each packet to another group, and the first switch of that group forgets it.
+    fn steer(&mut self, node: NodeId, link: LinkId, packet: &mut Packet) {
+        let topology = &self.scenario.topology;
+        let groups = topology.groups.as_ref();
+        let valiant = groups.filter(|groups| groups.routing == GroupRouting::Valiant);
+        let Some(groups) = valiant.filter(|_| !self.network.is_host(node)) else {
+            return;
+        };
+        let (own, to) = (
+            self.network.group_of(node),
+            self.network.group_of_host(packet.dst),
+        );
+        if self.network.is_host(self.network.start_of(link)) && own != to && groups.count > 2 {
+            let third: Vec<u16> = (0..groups.count)
+                .filter(|g| ![own, to].contains(g))
+                .collect();
+            let drawn = self.detours[link.0 as usize].below(third.len() as u32);
+            packet.via = third[drawn as usize] as u8 + 1;
+        }
+        if packet.via > 0
+            && !self
+                .network
+                .leads_to_group(node, u16::from(packet.via) - 1, self.now)
+        {
+            packet.via = 0;
         }
     }
 
@@ -724,7 +767,7 @@ impl<'a> Oracle<'a> {
         if self.network.is_host(self.network.end_of(links[0])) {
             return links[0];
         }
-        if !self.scenario.switch.routing.is_local() {
+        if !self.scenario.switch.routing.is_local() || self.network.is_scale_up(node) {
             return self.network.hashed(node, packet, links);
         }
         let propagation = self.scenario.profile.network.propagation_rtt;

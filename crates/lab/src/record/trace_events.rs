@@ -247,6 +247,7 @@ mod tests {
             class: Class::DATA,
             queue_pair: 0,
             ecn: false,
+            via: 0,
             header: Header::Notification,
         }
     }

@@ -4,7 +4,7 @@ use super::placing::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, parameters};
-use clearway_workload::collective::{CollectiveDefinition, CollectiveError};
+use clearway_workload::collective::{Collective, CollectiveDefinition, CollectiveError};
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, TaskId};
 use clearway_workload::rank::Plan;
@@ -52,14 +52,45 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     collective: &C,
     context: &BuildContext<'_>,
 ) -> Result<LoadedWorkload, WorkloadError> {
+    let ranks = |hosts: &[HostId]| hosts.len() as u32;
+    jobs_by_layout::<D, C, u32>(settings, collective, context, ranks, |collective, ranks| {
+        collective.build(*ranks)
+    })
+}
+
+/// As [`jobs`], where the messages depend on where the ranks are: `layout` says what matters of their hosts, and `build` makes the messages
+/// of one collective.
+pub(super) fn jobs_by_layout<
+    D: WorkloadDefinition,
+    C: CollectiveDefinition + Clone,
+    L: PartialEq,
+>(
+    settings: &JobSettings,
+    collective: &C,
+    context: &BuildContext<'_>,
+    layout: impl Fn(&[HostId]) -> L,
+    build: impl Fn(&C, &L) -> Result<Collective, CollectiveError>,
+) -> Result<LoadedWorkload, WorkloadError> {
     settings.check::<D>()?;
     let ranks = settings.ranks_of::<D>(context)?;
     let hosts = settings.placing.place::<D>(settings.jobs, ranks, context)?;
     let schedule = |job| settings.scheduling.schedule::<D>(settings.jobs, job);
     let schedules: Vec<_> = (0..settings.jobs).map(schedule).collect::<Result<_, _>>()?;
-    // Last, because it may take seconds.
-    let (graph, volume) = settings.iteration::<D, C>(collective, ranks)?;
-    let plan = Arc::new(Plan::new(graph));
+    // Last, because it may take seconds. Neighbours that lie alike share it.
+    let mut plans: Vec<(L, Arc<Plan>, Volume)> = Vec::new();
+    for hosts in hosts.chunks(ranks as usize) {
+        let own = layout(hosts);
+        let known = plans.last().filter(|(last, ..)| *last == own);
+        let (plan, volume) = match known {
+            Some((_, plan, volume)) => (Arc::clone(plan), *volume),
+            None => {
+                let made = |collective: &C| build(collective, &own);
+                let (graph, volume) = settings.iteration::<D, C>(collective, ranks, made)?;
+                (Arc::new(Plan::new(graph)), volume)
+            }
+        };
+        plans.push((own, plan, volume));
+    }
     let mut random = context.random_of(HostId(0));
     let job = |number: u32| {
         let first = (number * ranks) as usize;
@@ -67,9 +98,10 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             1 => D::NAME.to_owned(),
             _ => format!("{} {number}", D::NAME),
         };
+        let (_, plan, volume) = &plans[number as usize];
         let spec = JobSpec {
             label,
-            plan: Arc::clone(&plan),
+            plan: Arc::clone(plan),
             hosts: hosts[first..first + ranks as usize].to_vec(),
             start: settings
                 .start
@@ -78,7 +110,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             jitter: settings.jitter,
             stragglers: settings.draw_stragglers(ranks, &mut random),
             schedule: schedules[number as usize],
-            volume: Some(volume),
+            volume: Some(*volume),
             priority: None,
             variant: 0,
             section: context.section,
@@ -203,11 +235,12 @@ impl JobSettings {
         &self,
         collective: &C,
         ranks: u32,
+        build: impl Fn(&C) -> Result<Collective, CollectiveError>,
     ) -> Result<(Graph, Volume), WorkloadError> {
         let fault = |error: CollectiveError| {
             D::fault(error.key.unwrap_or("ranks"), error.message, error.fix)
         };
-        let whole = collective.build(ranks).map_err(fault)?;
+        let whole = build(collective).map_err(fault)?;
         let volume = Volume {
             bytes: whole.size,
             bus_factor: whole.bus_factor(),
@@ -244,12 +277,7 @@ impl JobSettings {
             let bytes = Bytes::new(share_of(size, bucket, buckets));
             let part = match whole.take() {
                 Some(whole) => whole,
-                None => {
-                    with_size(collective, bytes)
-                        .build(ranks)
-                        .map_err(fault)?
-                        .graph
-                }
+                None => build(&with_size(collective, bytes)).map_err(fault)?.graph,
             };
             if bucket == 0 {
                 self.check_tasks::<D>(part.len() as u64 + u64::from(ranks))?;

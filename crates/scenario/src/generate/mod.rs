@@ -18,6 +18,7 @@ mod per_job;
 mod permutation;
 mod placing;
 mod poisson;
+mod pxn;
 mod scheduling;
 mod trace;
 
@@ -33,6 +34,7 @@ pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
 pub use placing::{JobPlacement, Placing, TakenHosts};
 pub use poisson::PoissonSettings;
+pub use pxn::Pxn;
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
 pub use trace::TraceSettings;
@@ -51,6 +53,8 @@ pub struct BuildContext<'a> {
     pub hosts: u32,
     /// For each of them the rate of its NIC, of all its NICs together where it has several.
     pub nic_rates: &'a [Rate],
+    /// Number of consecutive hosts that are GPUs of one node; 1 where hosts are nodes.
+    pub gpus_per_node: u32,
     /// The run's seed.
     pub seed: u64,
     /// Index of the `[[workload]]` section, from 0.

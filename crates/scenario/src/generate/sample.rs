@@ -11,6 +11,7 @@ pub(super) fn context(hosts: u32) -> BuildContext<'static> {
     BuildContext {
         hosts,
         nic_rates: &NIC_RATES,
+        gpus_per_node: 1,
         seed: 1,
         section: 0,
         taken: BuildContext::ALL_FREE,

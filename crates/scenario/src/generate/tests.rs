@@ -42,7 +42,14 @@ fn every_generator_is_registered_and_described() {
             described.iter().partition(|info| has_entry(info.key));
         assert_eq!(given.len(), entries.len());
         for info in rare {
-            let others = ["count", "period", "period-jitter", "redraw", "posted"];
+            let others = [
+                "count",
+                "period",
+                "period-jitter",
+                "redraw",
+                "posted",
+                "pxn",
+            ];
             assert!(others.contains(&info.key), "{name}: {}", info.key);
             settings.set(info.key, &info.default).unwrap();
         }

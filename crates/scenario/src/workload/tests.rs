@@ -30,6 +30,7 @@ fn load(section: &WorkloadSection, first: u16) -> Result<LoadedWorkload, Scenari
     let context = BuildContext {
         hosts: 8,
         nic_rates: &[Rate::from_gbps(400); 8],
+        gpus_per_node: 1,
         seed: 1,
         section: 0,
         taken: BuildContext::ALL_FREE,

@@ -38,6 +38,7 @@ fn template() -> Packet {
         class: Class::CONTROL,
         ecn: false,
         queue_pair: 0,
+        via: 0,
         header: Header::Pull { pull: 0 },
     }
 }

@@ -53,6 +53,7 @@ impl Ends {
             class: self.class,
             queue_pair: self.queue_pair,
             ecn: false,
+            via: 0,
             header,
         }
     }
@@ -130,6 +131,7 @@ pub(crate) fn answer(trigger: &Packet, size: u16, header: Header) -> Packet {
         class: Class::CONTROL,
         queue_pair: trigger.queue_pair,
         ecn: false,
+        via: 0,
         header,
     }
 }

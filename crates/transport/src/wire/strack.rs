@@ -242,6 +242,7 @@ pub fn read_header<'a>(
         class: network.class,
         queue_pair,
         ecn: echo || network.marked,
+        via: 0,
         header,
     };
     Ok((packet, fields.0))

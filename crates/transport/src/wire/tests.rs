@@ -16,6 +16,7 @@ fn packet(header: Header) -> Packet {
         class: Class::CONTROL,
         queue_pair: 2,
         ecn: false,
+        via: 0,
         header,
     }
 }
@@ -141,6 +142,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
             class: Class::new(class).unwrap(),
             queue_pair,
             ecn,
+            via: 0,
             header,
         },
     )

@@ -30,6 +30,28 @@ impl CollectiveDefinition for AllToAllSettings {
     const SUMMARY: &'static str = "every rank sends to every other, a limited number at a time";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_by_proxies(ranks, |_, _| None)
+    }
+
+    fn steps(&self, _ranks: u32) -> u32 {
+        1
+    }
+}
+
+impl AllToAllSettings {
+    /// As [`build`](CollectiveDefinition::build), where what one rank (the first number) has for another (the second) may go by a third,
+    /// which `proxy_of` names: as a message to that rank, and one from there.
+    ///
+    /// # Errors
+    /// As `build`.
+    ///
+    /// # Panics
+    /// If a proxy is no rank, or is one of the two.
+    pub fn build_by_proxies(
+        &self,
+        ranks: u32,
+        proxy_of: impl Fn(u32, u32) -> Option<u32>,
+    ) -> Result<Collective, CollectiveError> {
         sound::<Self>(ranks, self.size)?;
         if self.parallelism == Some(0) {
             let fix = "write how many messages may be in flight, or \"auto\" for no limit";
@@ -37,9 +59,12 @@ impl CollectiveDefinition for AllToAllSettings {
             return Err(Self::fault("parallelism", message, fix));
         }
         let size = self.size.as_u64();
+        let pairs = || (0..ranks).flat_map(|src| (0..ranks).map(move |dst| (src, dst)));
+        let mut others = pairs().filter(|(src, dst)| src != dst);
+        let most = 1 + u128::from(others.any(|(src, dst)| proxy_of(src, dst).is_some()));
         let extent = Extent {
-            pieces: u128::from(ranks) * u128::from(ranks - 1),
-            payload: u128::from(ranks) * u128::from(size),
+            pieces: most * u128::from(ranks) * u128::from(ranks - 1),
+            payload: most * u128::from(ranks) * u128::from(size),
         };
         let (operation, options) = (Operation::AllToAll, Options::from(&self.parts));
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
@@ -50,7 +75,16 @@ impl CollectiveDefinition for AllToAllSettings {
                 let block = blocks.range(to);
                 let buffer = u64::from(rank) * size;
                 let range = buffer + block.start..buffer + block.end;
-                builder.send((rank, to), range, Effect::Copy, &[]);
+                let Some(proxy) = proxy_of(rank, to) else {
+                    builder.send((rank, to), range, Effect::Copy, &[]);
+                    continue;
+                };
+                assert!(
+                    proxy < ranks && proxy != rank && proxy != to,
+                    "a third rank"
+                );
+                let there = builder.send((rank, proxy), range.clone(), Effect::Copy, &[]);
+                builder.send((proxy, to), range, Effect::Copy, &[there]);
             }
         }
         let mut collective = builder.finish();
@@ -60,8 +94,48 @@ impl CollectiveDefinition for AllToAllSettings {
         });
         Ok(collective)
     }
+}
 
-    fn steps(&self, _ranks: u32) -> u32 {
-        1
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Task;
+
+    /// Nodes of two ranks: what is for the other rank of another node goes by the neighbour.
+    #[test]
+    fn proxies_pass_on_what_they_get() {
+        let settings = AllToAllSettings {
+            size: Bytes::new(6_000),
+            ..AllToAllSettings::default()
+        };
+        let proxy =
+            |src: u32, dst: u32| (src / 2 != dst / 2 && src % 2 != dst % 2).then_some(src ^ 1);
+        let collective = settings.build_by_proxies(6, proxy).unwrap();
+        collective.verify().unwrap();
+        let mut sent = [[0; 6]; 6];
+        for (_, task) in collective.graph.numbered() {
+            if let Task::Message { src, dst, bytes } = task {
+                sent[src.index()][dst.index()] += bytes.as_u64();
+            }
+        }
+        // To the neighbour its own block and two for others; to the same place of two other nodes its block and that of the neighbour.
+        assert_eq!(sent[0], [0, 3_000, 2_000, 0, 2_000, 0]);
+        assert_eq!(sent[3], [0, 2_000, 3_000, 0, 0, 2_000]);
+    }
+
+    #[test]
+    fn messages_by_proxies_count_twice() {
+        let settings = AllToAllSettings {
+            size: Bytes::new(1 << 63),
+            ..AllToAllSettings::default()
+        };
+        assert!(settings.build(2).is_err(), "2^64 bytes");
+        let half = AllToAllSettings {
+            size: Bytes::new(1 << 61),
+            ..AllToAllSettings::default()
+        };
+        assert!(half.build(4).is_ok());
+        let error = half.build_by_proxies(4, |src, dst| (src / 2 != dst / 2).then_some(src ^ 1));
+        assert_eq!(error.unwrap_err().key, Some("size"));
     }
 }

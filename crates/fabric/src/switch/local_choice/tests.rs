@@ -12,7 +12,8 @@ fn parameters(routing: PathChoice, change: impl Fn(&mut AdaptiveParameters)) -> 
 }
 
 fn choice(routing: PathChoice, change: impl Fn(&mut AdaptiveParameters)) -> Box<LocalChoice> {
-    LocalChoice::new(&parameters(routing, change), 1, 0).expect("the rule is local")
+    LocalChoice::new(&parameters(routing, change), SwitchRole::Network, 1, 0)
+        .expect("the rule is local")
 }
 
 fn packet(flow: u32, size: u16) -> Packet {
@@ -27,6 +28,7 @@ fn packet(flow: u32, size: u16) -> Packet {
         class: Class::DATA,
         ecn: false,
         queue_pair: 0,
+        via: 0,
         header: Header::Notification,
     }
 }
@@ -43,7 +45,9 @@ fn waiting(bytes: &[u64]) -> impl Fn(u16) -> PortState + '_ {
 #[test]
 fn headers_and_destinations_need_no_state() {
     for routing in [PathChoice::Ecmp, PathChoice::Destination] {
-        assert!(LocalChoice::new(&parameters(routing, |_| {}), 1, 0).is_none());
+        assert!(
+            LocalChoice::new(&parameters(routing, |_| {}), SwitchRole::Network, 1, 0).is_none()
+        );
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn egress_at<T: Telemetry>(
     let port = match next.map_err(|port| (port, DropCause::NoRoute))? {
         NextHops::Host(port) => port.into(),
         NextHops::Ports(next) => match local {
-            None => ingress.pick_at(now, packet),
+            None => ingress.pick_at(now, packet, next),
             Some(local) => {
                 let state = |port: u16| ports[usize::from(port)].state();
                 local.choose(now, packet, next, state).into()

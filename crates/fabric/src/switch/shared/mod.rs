@@ -127,7 +127,10 @@ impl<T: Telemetry> SharedSwitch<T> {
     ) -> Outlook {
         // A test at each event, instead of a second copy of everything for runs with events of links: then nothing is in line any more.
         let events = self.ingress.has_events();
-        let by_header = !events && self.local.is_none();
+        if !self.ingress.is_plain() {
+            self.ingress.steer(round);
+        }
+        let by_header = self.ingress.is_plain() && self.local.is_none();
         let arrival_keys = &mut scratch.lines(1)[0];
         self.collect_arrivals(round, arrival_keys);
         let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());

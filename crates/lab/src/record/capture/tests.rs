@@ -159,6 +159,7 @@ fn the_first_frames_are_kept_whatever_the_order() {
         class: Class::CONTROL,
         queue_pair: 0,
         ecn: false,
+        via: 0,
         header: Header::Notification,
     };
     let mut times: Vec<u64> = (0..20_000).collect();

@@ -42,6 +42,7 @@ fn load_beside(
     let context = BuildContext {
         hosts,
         nic_rates: &NIC_RATES,
+        gpus_per_node: 1,
         seed: 1,
         section: 0,
         taken,

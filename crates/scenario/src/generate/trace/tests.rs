@@ -35,6 +35,7 @@ impl Folder {
         let context = BuildContext {
             hosts,
             nic_rates: &NIC_RATES,
+            gpus_per_node: 1,
             seed: 1,
             section: 0,
             taken: BuildContext::ALL_FREE,

@@ -1,0 +1,268 @@
+//! Rail-optimised fabrics: nodes of several GPUs, each with a NIC on a rail of its own and a port of the node's NVLink switch.
+//!
+//! A GPU is a host of the user's with two NICs. The first is on a leaf of its rail: GPU `i` of every node is on rail `i`, so that GPUs of
+//! one rail reach each other over one leaf. Spines join the rails. The second NIC is the GPU's port of the switch in its node. Hosts do not
+//! forward, so GPUs of different nodes reach each other over leaves alone; that of one node over the node's switch alone is a matter of the
+//! choice of NICs, which takes the shortest path.
+//!
+//! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: what does not fit waits at the sender. Here it waits in the
+//! egress queue of the switch, which takes whatever comes; the order in which a receiver gets it is the same, and senders are held back by
+//! their windows alone.
+
+use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
+use clearway_units::{Rate, Span};
+
+/// A rail-optimised fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RailOptimised {
+    /// Number of nodes.
+    pub nodes: u32,
+    /// GPUs in each node: so many rails.
+    pub gpus_per_node: u32,
+    /// Leaves of each rail, among which its nodes are shared out in order.
+    pub leaves_per_rail: u32,
+    /// Spines, each connected to every leaf. With none the rails are apart.
+    pub spines: u32,
+    /// Links from each leaf to each spine.
+    pub bundle: u32,
+    /// Rate and delay of the links of NICs.
+    pub nic: (Rate, Span),
+    /// Rate and delay of the links between leaves and spines.
+    pub fabric: (Rate, Span),
+    /// Rate of each direction and delay of the links between GPUs and the switch of their node.
+    pub nvlink: (Rate, Span),
+}
+
+/// Builds a rail-optimised fabric. GPU `i` of node `n` is host `n · gpus_per_node + i`.
+///
+/// # Errors
+/// If the numbers do not come out even, or are too large.
+pub fn rail_optimised(spec: &RailOptimised) -> Result<Topology, TopologyError> {
+    let shape = Shape::of(spec)?;
+    let RailOptimised {
+        nodes,
+        gpus_per_node,
+        spines,
+        bundle,
+        ..
+    } = *spec;
+    let mut cables = Vec::new();
+    for gpu in 0..shape.gpus {
+        let leaf = shape.leaf_of(gpu);
+        cables.push(Cable::new([NodeId(gpu), shape.leaf(leaf)], spec.nic));
+    }
+    for leaf in 0..shape.leaves {
+        for spine in 0..spines {
+            let ends = [shape.leaf(leaf), shape.spine(spine)];
+            cables.extend((0..bundle).map(|_| Cable::new(ends, spec.fabric)));
+        }
+    }
+    if gpus_per_node > 1 {
+        let of_node = (0..shape.gpus)
+            .map(|gpu| [NodeId(gpu), shape.node_switch(gpu / gpus_per_node)])
+            .map(|ends| Cable::new(ends, spec.nvlink));
+        cables.extend(of_node);
+    }
+    let topology = Topology {
+        summary: format!(
+            "rail-optimised: {nodes} nodes of {gpus_per_node} GPUs, {} leaves, {spines} spines",
+            shape.leaves
+        ),
+        hosts: shape.gpus,
+        further_nics: Vec::new(),
+        groups: None,
+        switches: shape.switches(spec),
+        cables,
+    };
+    Ok(topology.split_hosts())
+}
+
+/// The numbers of a fabric, before hosts are split into NICs.
+struct Shape {
+    gpus: u32,
+    gpus_per_node: u32,
+    leaves_per_rail: u32,
+    /// Nodes with a NIC on one leaf.
+    nodes_per_leaf: u32,
+    leaves: u32,
+    spines: u32,
+}
+
+impl Shape {
+    fn of(spec: &RailOptimised) -> Result<Self, TopologyError> {
+        let impossible = |what: String, fix: &str| {
+            let fix = fix.into();
+            Err(TopologyError::Impossible { what, fix })
+        };
+        let gpus = spec.nodes.checked_mul(spec.gpus_per_node);
+        let Some(gpus) = gpus.filter(|gpus| (2..=1 << 20).contains(gpus)) else {
+            let what = format!("{} nodes of {} GPUs", spec.nodes, spec.gpus_per_node);
+            return impossible(what, "use 2 to 1048576 GPUs");
+        };
+        let leaves = spec.leaves_per_rail;
+        if leaves == 0 || !spec.nodes.is_multiple_of(leaves) {
+            let what = format!("{} nodes on {leaves} leaves of each rail", spec.nodes);
+            return impossible(what, "use a number of leaves that divides the nodes");
+        }
+        if spec.spines == 0 && leaves > 1 {
+            let what = format!("rails of {leaves} leaves without spines");
+            return impossible(what, "use one leaf for each rail, or at least one spine");
+        }
+        let uplinks = spec.spines.checked_mul(spec.bundle);
+        if uplinks.is_none_or(|links| links > 1 << 16) || (spec.bundle == 0 && spec.spines > 0) {
+            let what = format!("{} spines with {} links each", spec.spines, spec.bundle);
+            return impossible(
+                what,
+                "use at least 1 link and at most 65536 uplinks per leaf",
+            );
+        }
+        Ok(Self {
+            gpus,
+            gpus_per_node: spec.gpus_per_node,
+            leaves_per_rail: leaves,
+            nodes_per_leaf: spec.nodes / leaves,
+            leaves: spec.gpus_per_node * leaves,
+            spines: spec.spines,
+        })
+    }
+
+    /// Number of the leaf that the NIC of a GPU is on: those of a rail follow each other.
+    fn leaf_of(&self, gpu: u32) -> u32 {
+        let (node, rail) = (gpu / self.gpus_per_node, gpu % self.gpus_per_node);
+        rail * self.leaves_per_rail + node / self.nodes_per_leaf
+    }
+
+    fn leaf(&self, number: u32) -> NodeId {
+        NodeId(self.gpus + number)
+    }
+
+    fn spine(&self, number: u32) -> NodeId {
+        NodeId(self.gpus + self.leaves + number)
+    }
+
+    fn node_switch(&self, node: u32) -> NodeId {
+        NodeId(self.gpus + self.leaves + self.spines + node)
+    }
+
+    fn switches(&self, spec: &RailOptimised) -> Vec<SwitchSpec> {
+        let leaves = (0..self.leaves).map(|leaf| {
+            let (rail, place) = (leaf / self.leaves_per_rail, leaf % self.leaves_per_rail);
+            let name = match self.leaves_per_rail {
+                1 => format!("leaf{rail}"),
+                _ => format!("leaf{rail}.{place}"),
+            };
+            SwitchSpec::new(name, 0)
+        });
+        let spines = (0..self.spines).map(|spine| SwitchSpec::new(format!("spine{spine}"), 1));
+        let nodes = if spec.gpus_per_node > 1 {
+            spec.nodes
+        } else {
+            0
+        };
+        let of_nodes = (0..nodes).map(|node| SwitchSpec {
+            role: SwitchRole::ScaleUp,
+            ..SwitchSpec::new(format!("nvlink{node}"), 0)
+        });
+        leaves.chain(spines).chain(of_nodes).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Routes;
+    use super::*;
+    use clearway_units::HostId;
+
+    const SPEC: RailOptimised = RailOptimised {
+        nodes: 4,
+        gpus_per_node: 2,
+        leaves_per_rail: 1,
+        spines: 2,
+        bundle: 1,
+        nic: (Rate::from_gbps(400), Span::from_us(1)),
+        fabric: (Rate::from_gbps(400), Span::from_us(1)),
+        nvlink: (Rate::from_gbps(3600), Span::from_ns(300)),
+    };
+
+    /// Names of the neighbours of a node, in the order of cables.
+    fn neighbours(topology: &Topology, name: &str) -> Vec<String> {
+        let ends = topology.links_up().map(|link| topology.link_ends(link));
+        let from_here = ends.filter(|(from, _)| topology.node_name(*from) == name);
+        from_here.map(|(_, to)| topology.node_name(to)).collect()
+    }
+
+    #[test]
+    fn rails_have_the_same_gpu_of_every_node() {
+        let topology = rail_optimised(&SPEC).unwrap();
+        assert_eq!((topology.machines(), topology.hosts), (8, 16));
+        assert_eq!(topology.switches.len(), 2 + 2 + 4);
+        let of_rail = ["host1", "host3", "host5", "host7", "spine0", "spine1"];
+        assert_eq!(neighbours(&topology, "leaf1"), of_rail);
+        assert_eq!(neighbours(&topology, "nvlink3"), ["host6.1", "host7.1"]);
+        assert_eq!(neighbours(&topology, "host6"), ["leaf0"]);
+        let of_nodes = topology.cables.iter().filter(|c| topology.is_scale_up(c));
+        let rates: Vec<Rate> = of_nodes.map(|cable| cable.rate).collect();
+        assert_eq!(rates, [SPEC.nvlink.0; 8]);
+    }
+
+    #[test]
+    fn rails_of_several_leaves_share_their_nodes_out() {
+        let spec = RailOptimised {
+            leaves_per_rail: 2,
+            ..SPEC
+        };
+        let topology = rail_optimised(&spec).unwrap();
+        let of_leaf = |name| neighbours(&topology, name)[..2].to_vec();
+        assert_eq!(of_leaf("leaf0.0"), ["host0", "host2"]);
+        assert_eq!(of_leaf("leaf1.1"), ["host5", "host7"]);
+    }
+
+    #[test]
+    fn paths_stay_in_the_node_or_on_the_rail() {
+        let topology = rail_optimised(&SPEC).unwrap();
+        let paths = Routes::compute(&topology).unwrap().paths;
+        let nic = |gpu: u32, place: usize| topology.nics_of(HostId(gpu)).nth(place).unwrap();
+        assert_eq!(paths.between(nic(0, 1), nic(1, 1)).hops, 2, "NVLink");
+        assert_eq!(paths.between(nic(0, 0), nic(1, 0)).hops, 4, "over a spine");
+        assert_eq!(paths.between(nic(0, 0), nic(6, 0)).hops, 2, "one rail");
+        assert!(!paths.reaches(nic(0, 1), nic(2, 1)), "another node");
+        assert!(!paths.reaches(nic(0, 0), nic(0, 1)), "hosts do not forward");
+        let apart = RailOptimised { spines: 0, ..SPEC };
+        let paths = Routes::compute(&rail_optimised(&apart).unwrap())
+            .unwrap()
+            .paths;
+        assert!(paths.reaches(nic(0, 0), nic(2, 0)) && !paths.reaches(nic(0, 0), nic(3, 0)));
+    }
+
+    #[test]
+    fn uplinks_fail_at_leaves_alone() {
+        let mut topology = rail_optimised(&SPEC).unwrap();
+        topology.fail_uplinks(2, 1).unwrap();
+        assert_eq!(topology.cables.iter().filter(|cable| !cable.up).count(), 2);
+        let error = topology.fail_uplinks(3, 1).unwrap_err();
+        assert!(error.to_string().contains("tier 0 has 2"), "{error}");
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        let spec = |change: fn(&mut RailOptimised)| {
+            let mut spec = SPEC;
+            change(&mut spec);
+            rail_optimised(&spec).unwrap_err().to_string()
+        };
+        let errors = [
+            spec(|s| s.nodes = 0),
+            spec(|s| s.gpus_per_node = u32::MAX),
+            spec(|s| s.leaves_per_rail = 3),
+            spec(|s| (s.spines, s.leaves_per_rail) = (0, 2)),
+            spec(|s| s.bundle = 0),
+        ];
+        insta::assert_snapshot!(errors.join("\n"), @r"
+        0 nodes of 2 GPUs; use 2 to 1048576 GPUs
+        4 nodes of 4294967295 GPUs; use 2 to 1048576 GPUs
+        4 nodes on 3 leaves of each rail; use a number of leaves that divides the nodes
+        rails of 2 leaves without spines; use one leaf for each rail, or at least one spine
+        2 spines with 0 links each; use at least 1 link and at most 65536 uplinks per leaf
+        ");
+    }
+}

@@ -1,0 +1,97 @@
+//! Multi-plane fabrics: NICs with several ports.
+
+use super::limits::{check_hosts, leaf_size};
+use super::topology_error::{impossible, topology_error};
+use crate::error::ScenarioError;
+use clearway_fabric::topology::{MultiPlane, Topology, multi_plane};
+use clearway_units::{Rate, Span};
+
+clearway_units::parameters! {
+    /// NICs with several ports, each in a leaf-spine fabric of its own.
+    pub struct MultiPlaneSettings {
+        /// Number of hosts.
+        pub hosts: u32 = 64, "hosts", "decision";
+        /// Number of planes: so many ports has each NIC, of its rate divided by this.
+        pub planes: u32 = 4, "planes", "UEC 1.0 §1: ports of a NIC on planes; 4 as in NICs of 4 x 200 Gb/s";
+        /// Hosts on each leaf of a plane.
+        pub hosts_per_leaf: u32 = 16, "hosts-per-leaf", "decision";
+        /// Spines of each plane; "auto": as many as make the oversubscription.
+        pub spines: Option<u32> = None, "spines", "by `oversubscription`";
+        /// Parallel links from each leaf to each spine.
+        pub links: u32 = 1, "parallel-links", "decision";
+        /// Links down of a leaf for each link up.
+        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        /// Rate of a NIC, of all its ports together.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
+        /// Delay between a host and its leaves.
+        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
+        /// Part of `link-delay` between the host and the ports of its NIC; "auto": half of it, so that rounds of the engine are as long as
+        /// they can be.
+        pub inside: Option<Span> = None, "nic-delay", "decision: a path is as long as with one port";
+        /// Rate of the links between switches; "auto" is that of a port.
+        pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "all links of a plane alike";
+        /// Delay of the links between switches; "auto" is `link-delay`.
+        pub fabric_delay: Option<Span> = None, "fabric-link-delay", "all links alike";
+    }
+}
+
+impl MultiPlaneSettings {
+    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+        const KEYS: [&str; 8] = [
+            "planes",
+            "hosts-per-leaf",
+            "hosts",
+            "nic-delay",
+            "link-delay",
+            "link-rate",
+            "spines",
+            "parallel-links",
+        ];
+        check_hosts(&["hosts"], self.hosts.into())?;
+        if self.spines.is_some() && self.oversubscription != 1 {
+            return Err(impossible(
+                &["spines", "oversubscription"],
+                "both `spines` and `oversubscription` are given".into(),
+                "give one of them; the other follows",
+            ));
+        }
+        let port = self.rate.as_bps().checked_div(self.planes.into());
+        let port = port
+            .filter(|&bps| bps > 0)
+            .map_or(self.rate, Rate::from_bps);
+        let spec = MultiPlane {
+            planes: self.planes,
+            hosts: self.hosts,
+            hosts_per_leaf: self.hosts_per_leaf,
+            spines: self.spines.map_or_else(|| self.spines(), Ok)?,
+            bundle: self.links,
+            nic: (self.rate, self.delay),
+            inside: self.inside.unwrap_or(self.delay / 2),
+            fabric: (
+                self.fabric_rate.unwrap_or(port),
+                self.fabric_delay.unwrap_or(self.delay),
+            ),
+        };
+        multi_plane(&spec).map_err(|error| topology_error(&KEYS, &error))
+    }
+
+    /// As many spines as make the oversubscription.
+    fn spines(&self) -> Result<u32, ScenarioError> {
+        let down = self.hosts_per_leaf;
+        let per_spine = self.oversubscription.checked_mul(self.links);
+        let spines = per_spine.filter(|&n| n > 0 && down >= n && down.is_multiple_of(n));
+        spines.map(|n| down / n).ok_or_else(|| {
+            impossible(
+                &["oversubscription", "parallel-links", "hosts-per-leaf"],
+                format!(
+                    "{down} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links",
+                    self.oversubscription, self.links
+                ),
+                &match per_spine.and_then(|n| leaf_size(self.hosts, n, down)) {
+                    Some(size) => format!("use `hosts-per-leaf` = {size}, or give `spines`"),
+                    None => "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`".into(),
+                },
+            )
+        })
+    }
+}

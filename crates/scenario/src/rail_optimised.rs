@@ -1,0 +1,89 @@
+//! Rail-optimised fabrics: nodes of GPUs with NVLink inside and a rail for each of their NICs.
+
+use super::limits::check_hosts;
+use super::topology_error::{impossible, topology_error};
+use crate::error::ScenarioError;
+use clearway_fabric::topology::{RailOptimised, Topology, rail_optimised};
+use clearway_units::{Rate, Span};
+
+clearway_units::parameters! {
+    /// Nodes of GPUs with a NIC each: NIC `i` of every node is on rail `i`, spines join the rails, and NVLink joins the GPUs of a node.
+    pub struct RailOptimisedSettings {
+        /// Number of nodes.
+        pub nodes: u32 = 8, "nodes", "decision: 64 GPUs";
+        /// GPUs in each node, each with a NIC: so many rails there are. Hosts are GPUs; host `n` times this plus `i` is GPU `i` of node `n`.
+        pub gpus_per_node: u32 = 8, "gpus-per-node", "NVIDIA DGX H100: 8";
+        /// Leaves of each rail, among which the nodes are shared out in order.
+        pub leaves_per_rail: u32 = 1, "leaves-per-rail", "NVIDIA DGX SuperPOD: one for each rail of a scalable unit";
+        /// Spines; "auto": as many as make the oversubscription. With 0 the rails are apart, and only `pxn` leads from one to another.
+        pub spines: Option<u32> = None, "spines", "by `oversubscription`";
+        /// Parallel links from each leaf to each spine.
+        pub links: u32 = 1, "parallel-links", "decision";
+        /// Links down of a leaf for each link up.
+        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        /// Rate of the links of NICs.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "NVIDIA DGX H100: 400 Gb/s";
+        /// Delay of the links of NICs.
+        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
+        /// Rate of the links between switches; "auto" is that of the NICs' links.
+        pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "all links alike";
+        /// Delay of the links between switches; "auto" is that of the NICs' links.
+        pub fabric_delay: Option<Span> = None, "fabric-link-delay", "all links alike";
+        /// Rate of NVLink between a GPU and its node's switch, in each direction. Hopper has 450 GB/s, Blackwell 900 GB/s (7200Gbps).
+        pub nvlink_rate: Rate = Rate::from_gbps(3600), "nvlink-rate", "NVIDIA H100: 450 GB/s in each direction";
+        /// Delay of NVLink between a GPU and its node's switch.
+        pub nvlink_delay: Span = Span::from_ns(500), "nvlink-delay", "decision: 0.3 to 0.5 us; rounds of the engine are no longer";
+    }
+}
+
+impl RailOptimisedSettings {
+    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+        const KEYS: [&str; 5] = [
+            "leaves-per-rail",
+            "nodes",
+            "gpus-per-node",
+            "spines",
+            "parallel-links",
+        ];
+        let gpus = u64::from(self.nodes) * u64::from(self.gpus_per_node);
+        check_hosts(&KEYS[1..3], gpus)?;
+        if self.spines.is_some() && self.oversubscription != 1 {
+            return Err(impossible(
+                &["spines", "oversubscription"],
+                "both `spines` and `oversubscription` are given".into(),
+                "give one of them; the other follows",
+            ));
+        }
+        let spec = RailOptimised {
+            nodes: self.nodes,
+            gpus_per_node: self.gpus_per_node,
+            leaves_per_rail: self.leaves_per_rail,
+            spines: self.spines.map_or_else(|| self.spines(), Ok)?,
+            bundle: self.links,
+            nic: (self.rate, self.delay),
+            fabric: (
+                self.fabric_rate.unwrap_or(self.rate),
+                self.fabric_delay.unwrap_or(self.delay),
+            ),
+            nvlink: (self.nvlink_rate, self.nvlink_delay),
+        };
+        rail_optimised(&spec).map_err(|error| topology_error(&KEYS, &error))
+    }
+
+    /// As many spines as make the oversubscription.
+    fn spines(&self) -> Result<u32, ScenarioError> {
+        let down = self.nodes.checked_div(self.leaves_per_rail).unwrap_or(0);
+        let per_spine = self.oversubscription.checked_mul(self.links);
+        let spines = per_spine.filter(|&n| n > 0 && down >= n && down.is_multiple_of(n));
+        spines.map(|n| down / n).ok_or_else(|| {
+            impossible(
+                &["oversubscription", "parallel-links", "leaves-per-rail", "nodes"],
+                format!(
+                    "leaves with {down} nodes cannot be oversubscribed {}:1 over {} parallel links",
+                    self.oversubscription, self.links
+                ),
+                "make the nodes of a leaf a multiple of `oversubscription` times `parallel-links`, or give `spines`",
+            )
+        })
+    }
+}
