@@ -24,6 +24,7 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "incast-32",
         "mix-64",
         "training-256",
+        "moe-64",
         "hadoop-320",
         "link-flap",
         "nvlink-64",

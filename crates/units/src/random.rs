@@ -48,6 +48,8 @@ pub enum Purpose {
     Impairment = 19,
     /// Choice of the packet that a full queue trims (entity: directed link).
     Trimming = 20,
+    /// Experts of the tokens of a mixture-of-experts layer (entity: hash of section and job, plus layer).
+    Routing = 21,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -38,7 +38,7 @@ parameters! {
     }
 }
 
-/// What the jobs of a section run, and where.
+/// Plans of the jobs of a section, and their hosts.
 #[derive(Debug)]
 pub(super) struct Work<P> {
     /// Number of ranks of each job.

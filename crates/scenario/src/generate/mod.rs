@@ -14,6 +14,7 @@ mod job;
 mod job_kinds;
 mod job_set;
 mod list;
+mod moe;
 mod one_to_one;
 mod per_job;
 mod permutation;
@@ -30,6 +31,7 @@ pub use job::JobSettings;
 pub use job_kinds::*;
 pub use job_set::JobSet;
 pub use list::ListSettings;
+pub use moe::{MoeSettings, RouterKind, TokenCopies};
 pub use one_to_one::OneToOneSettings;
 pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
@@ -238,6 +240,7 @@ workloads! {
     DirectReduceScatter(DirectReduceScatterJob),
     ChainBroadcast(ChainBroadcastJob),
     TreeBroadcast(TreeBroadcastJob),
+    Moe(MoeSettings),
     Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),
