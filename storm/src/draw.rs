@@ -489,7 +489,7 @@ fn named(
             let wanted = if is_trace { both[1] } else { both[0] };
             text(lots.pick(&files::names(wanted)))
         }
-        (Section::Workload(_), "sizes") if lots.chance(0.2) => {
+        (Section::Workload(_), "sizes" | "prompts") if lots.chance(0.2) => {
             text(lots.pick(&files::names(Use::Sizes)))
         }
         (Section::Workload(_), "flows") if is_list => {

@@ -25,6 +25,7 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "mix-64",
         "training-256",
         "moe-64",
+        "serving-64",
         "hadoop-320",
         "link-flap",
         "nvlink-64",

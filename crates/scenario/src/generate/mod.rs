@@ -13,6 +13,7 @@ mod incast;
 mod job;
 mod job_kinds;
 mod job_set;
+mod kv_transfer;
 mod list;
 mod moe;
 mod one_to_one;
@@ -30,6 +31,7 @@ pub use incast::{IncastSettings, Placement, Receiver};
 pub use job::JobSettings;
 pub use job_kinds::*;
 pub use job_set::JobSet;
+pub use kv_transfer::KvTransferSettings;
 pub use list::ListSettings;
 pub use moe::{MoeSettings, RouterKind, TokenCopies};
 pub use one_to_one::OneToOneSettings;
@@ -241,6 +243,7 @@ workloads! {
     ChainBroadcast(ChainBroadcastJob),
     TreeBroadcast(TreeBroadcastJob),
     Moe(MoeSettings),
+    KvTransfer(KvTransferSettings),
     Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),
