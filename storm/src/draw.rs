@@ -500,7 +500,7 @@ fn named(
                     .collect(),
             )
         }
-        (Section::Workload(_), "hosts") if is_list => {
+        (Section::Workload(_), "hosts" | "storage-hosts") if is_list => {
             let mut all: Vec<i64> = (0..i64::from(hosts)).collect();
             let count = (2 + lots.below(3)).min(all.len());
             let mut chosen = Vec::new();

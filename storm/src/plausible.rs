@@ -203,6 +203,22 @@ const USUAL: &[Habit] = &[
         0.4,
         &["0s", "1ps", "100ns", "5us"],
     ),
+    (
+        "workload",
+        "parameters",
+        1.0,
+        &["100", "1000", "10000", "100000"],
+    ),
+    (
+        "workload",
+        "object",
+        1.0,
+        &["1000B", "4096B", "4097B", "100KB"],
+    ),
+    ("workload", "storage", 1.0, &["1", "1", "2", "3"]),
+    ("workload", "replicas", 0.4, &["1", "2", "3"]),
+    ("workload", "interval", 0.4, &["0s", "1ns", "20us", "100us"]),
+    ("workload", "start-jitter", 0.4, &["0s", "1ns", "20us"]),
     ("workload", "time-scale", 0.3, &["0.0", "0.5", "1.0", "3.0"]),
     (
         "transport",

@@ -26,6 +26,7 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "training-256",
         "moe-64",
         "serving-64",
+        "checkpoint-64",
         "hadoop-320",
         "link-flap",
         "nvlink-64",

@@ -449,6 +449,8 @@ pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
                 &[
                     "compute",
                     "expert-compute",
+                    "interval",
+                    "start-jitter",
                     "straggler-factor",
                     "reduction-rate",
                     "file",

@@ -75,7 +75,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
 }
 
 impl JobSettings {
-    /// What it has in common with other jobs.
+    /// Settings that other jobs have, too.
     fn set(&self) -> JobSet {
         JobSet {
             ranks: self.ranks,
@@ -206,7 +206,7 @@ impl JobSettings {
 }
 
 /// Size of part number `part` of `whole` cut into `parts` parts, which differ by one at most.
-fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
+pub(super) fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
     let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
     (up_to(part + 1) - up_to(part)) as u64
 }

@@ -8,6 +8,7 @@
 //! further section changes nothing in those before it.
 
 mod bursts;
+mod checkpoint;
 mod file;
 mod incast;
 mod job;
@@ -25,6 +26,7 @@ mod scheduling;
 mod trace;
 
 pub use bursts::Bursts;
+pub use checkpoint::{CheckpointSettings, Striping};
 pub use clearway_formats::chakra::trace_files;
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement, Receiver};
@@ -244,6 +246,7 @@ workloads! {
     TreeBroadcast(TreeBroadcastJob),
     Moe(MoeSettings),
     KvTransfer(KvTransferSettings),
+    Checkpoint(CheckpointSettings),
     Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),
