@@ -47,8 +47,8 @@ parameters! {
         pub storage_hosts: Vec<u32> = Vec::new(), "storage-hosts", "the last hosts";
         /// Storage host of each object: "round-robin" or "random".
         pub striping: Striping = Striping::RoundRobin, "striping", "the even case";
-        /// Number of storage hosts that keep each object. The first one sends it to the next when it has all of it, and so on; the rank does
-        /// not wait for that.
+        /// Number of storage hosts that keep each object. The first one sends it to the next when it has all of it, and so on; the rank
+        /// does not wait for that.
         pub replicas: NonZero<u32> = NonZero::<u32>::MIN, "replicas", "decision; GFS (SOSP 2003) §2.3 has 3 in a chain";
         /// Number of objects that a rank has under way at a time; "auto": all of them.
         pub parallelism: Option<NonZero<u32>> = Some(count(8)), "parallelism", "decision";

@@ -52,8 +52,8 @@ parameters! {
         pub prompt_sigma: f64 = 0.5, "prompt-sigma", "decision: 95 % of the prompts have at most 2.3 times the median";
         /// Largest number of tokens of a prompt; longer ones are cut.
         pub prompt_most: NonZero<u32> = NonZero::new(131_072).expect("above zero"), "prompt-most", "Llama 3.1 (arXiv 2407.21783) §1: 128K";
-        /// A file of prompt lengths, with a number of tokens and the percent of the prompts up to it on each line, from 0 to 100 percent, as
-        /// those of `sizes` of the workload "poisson", instead of a log-normal distribution; an empty text for none.
+        /// A file of prompt lengths, with a number of tokens and the percent of the prompts up to it on each line, from 0 to 100 percent,
+        /// as those of `sizes` of the workload "poisson", instead of a log-normal distribution; an empty text for none.
         pub prompts: String = String::new(), "prompts", "log-normal";
         /// Number of layers of the model.
         pub layers: NonZero<u16> = count(80), "layers", "Llama 3 70B (arXiv 2407.21783) table 3: 80";
@@ -63,9 +63,10 @@ parameters! {
         pub head_dim: NonZero<u16> = count(128), "head-dim", "Llama 3 70B: 8192 dimensions in 64 heads";
         /// Bytes of an element.
         pub element_bytes: NonZero<u8> = NonZero::new(2).expect("above zero"), "element-bytes", "BF16";
-        /// Number of parts in which a cache is sent, each of so many whole layers as soon as they are computed; 1: all at the end. Each part
-        /// is a flow.
-        pub chunks: NonZero<u16> = count(1), "chunks", "DistServe (OSDI 2024) sends all at the end; Splitwise §4.3 and Mooncake layer by layer";
+        /// Number of parts in which a cache is sent, each of so many whole layers as soon as they are computed; 1: all at the end. Each
+        /// part is a flow.
+        pub chunks: NonZero<u16> = count(1), "chunks",
+            "DistServe (OSDI 2024) sends all at the end; Splitwise §4.3 and Mooncake layer by layer";
         /// Time for which a host prefills for each token of a prompt. Layers take equal parts of it.
         pub prefill_per_token: Span = Span::ZERO, "prefill-per-token", "decision: requests come when their prefill is over";
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// edge or two more than those of a ring.
 const MOST_MESSAGES: u64 = MOST_TASKS / 2;
 
-/// Maximum number of steps in which experts are drawn for all tokens of a section. They take some ten seconds.
+/// Maximum number of steps in which experts are drawn for all tokens of a section. 122 million experts, eight for each token, are 45 % of that, and took 9 s.
 const MOST_STEPS: u64 = 1 << 32;
 
 /// Steps for one expert of a token beside those for the experts before it.
@@ -76,7 +76,8 @@ parameters! {
         /// Number of tokens that an expert takes at most, as a multiple of the mean; those beyond are dropped, and not sent. "auto": no
         /// limit.
         pub capacity_factor: Option<f64> = None, "capacity-factor", "DeepSeek-V3 §2.1.2: no token is dropped; Switch Transformers: 1.25";
-        /// Destinations of the copies of a token: "rank", once to each rank that has some of its experts, or "expert", to each of its experts.
+        /// Destinations of the copies of a token: "rank", once to each rank that has some of its experts, or "expert", to each of its
+        /// experts.
         pub copies: TokenCopies = TokenCopies::PerRank, "copies", "DeepEP: its normal kernels; the low-latency ones send to each expert";
         /// Maximum number of messages that a rank has under way at a time; "auto": no limit.
         pub parallelism: Option<NonZero<u32>> = None, "parallelism", "DeepEP: all at once";
