@@ -500,7 +500,7 @@ fn named(
             let wanted = if is_trace { both[1] } else { both[0] };
             text(lots.pick(&files::names(wanted)))
         }
-        (Section::Workload(_), "sizes") if lots.chance(0.2) => {
+        (Section::Workload(_), "sizes" | "prompts") if lots.chance(0.2) => {
             text(lots.pick(&files::names(Use::Sizes)))
         }
         (Section::Workload(_), "flows") if is_list => {
@@ -511,7 +511,7 @@ fn named(
                     .collect(),
             )
         }
-        (Section::Workload(_), "hosts") if is_list => {
+        (Section::Workload(_), "hosts" | "storage-hosts") if is_list => {
             let mut all: Vec<i64> = (0..i64::from(hosts)).collect();
             let count = (2 + lots.below(3)).min(all.len());
             let mut chosen = Vec::new();

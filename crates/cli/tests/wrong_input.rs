@@ -172,7 +172,7 @@ fn unknown_names() {
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
-      fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, trace, flows, file
+      fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, moe, kv-transfer, checkpoint, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
       fix: use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file, nvlink
     "#);
@@ -187,9 +187,9 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @r"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     .: this is a folder, and only regular files are read
       fix: name a file in it
     there is no group `controler`
@@ -199,7 +199,7 @@ fn unknown_names() {
     nothing is called `xyzzy`
       fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, event, fat-tree, file, flowlet, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, leaf-spine, links, lossy, mixed, mltcp, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, random-sets, reno, reps, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uet, uet-no-trim, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");
 }
 

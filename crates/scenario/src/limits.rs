@@ -545,7 +545,15 @@ pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
         if longest > LONGEST.as_ps() as f64 {
             let span = Span::from_ps(longest as u64);
             return Err(ScenarioError::about(
-                &["compute", "straggler-factor", "reduction-rate", "file"],
+                &[
+                    "compute",
+                    "expert-compute",
+                    "interval",
+                    "start-jitter",
+                    "straggler-factor",
+                    "reduction-rate",
+                    "file",
+                ],
                 format!("a computation of the job {} can take {span}", job.label),
                 format!("use at most {LONGEST} (30 days)"),
             ));

@@ -52,6 +52,8 @@ pub enum Purpose {
     LocalChoice = 21,
     /// Groups of switches by way of which packets take a detour (entity: directed link from a host).
     Detours = 22,
+    /// Experts of the tokens of a mixture-of-experts layer (entity: hash of section and job, plus layer).
+    Routing = 23,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -27,15 +27,21 @@ impl PoissonSource {
         self.mean_gap
     }
 
-    fn gap(&mut self) -> Span {
+    /// Draws the time to the next flow.
+    pub fn gap(&mut self) -> Span {
         // Too large a float becomes the largest integer.
         Span::from_ps((exponential(&mut self.random) * self.mean_gap + 0.5) as u64)
     }
 
     /// A uniform number below `bound`, always of one draw, so that what comes next does not depend on `bound`; the bias is below
     /// 2^-32.
-    fn below(&mut self, bound: u32) -> u32 {
+    pub fn below(&mut self, bound: u32) -> u32 {
         ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u32
+    }
+
+    /// Draws a size.
+    pub fn size(&mut self, sizes: &SizeDistribution) -> Bytes {
+        sizes.sample(&mut self.random)
     }
 }
 
@@ -84,7 +90,7 @@ impl Arrivals {
         let others = self.sources.len() as u32 - 1;
         let source = &mut self.sources[src as usize];
         let index = source.below(others);
-        let bytes = self.sizes.sample(&mut source.random);
+        let bytes = source.size(&self.sizes);
         (index + u32::from(index >= src), bytes)
     }
 }

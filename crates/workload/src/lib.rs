@@ -6,6 +6,7 @@
 //! * [`Arrivals`] are flows that begin at random, one after the other, as an iterator.
 //! * A [`Graph`] holds the messages and computations of the ranks of a job, and the dependencies between them.
 //! * [`collective`] has the algorithms of collectives as such graphs.
+//! * [`experts`] has the traffic of mixture-of-experts layers as such graphs.
 //! * A [`JobSpec`] places such a graph on hosts and runs it for one or more iterations.
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * A [`Program`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
@@ -20,10 +21,12 @@ mod attack;
 mod check;
 pub mod collective;
 mod error;
+pub mod experts;
 mod exponential;
 mod flow;
 pub mod graph;
 mod job;
+mod power;
 pub mod program;
 pub mod rank;
 pub mod sizes;

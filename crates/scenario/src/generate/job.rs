@@ -1,15 +1,14 @@
 //! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
 
+use super::job_set::{JobSet, Work};
 use super::placing::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
-use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, parameters};
+use clearway_units::{Bytes, HostId, Span, Time, Value, parameters};
 use clearway_workload::collective::{Collective, CollectiveDefinition, CollectiveError};
-use clearway_workload::counted;
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, TaskId};
 use clearway_workload::rank::Plan;
-use clearway_workload::{JobSpec, Volume, Workload, WorkloadError};
-use std::collections::BTreeMap;
+use clearway_workload::{Volume, Workload, WorkloadError};
 use std::sync::Arc;
 
 parameters! {
@@ -72,102 +71,60 @@ pub(super) fn jobs_by_layout<
     build: impl Fn(&C, &L) -> Result<Collective, CollectiveError>,
 ) -> Result<LoadedWorkload, WorkloadError> {
     settings.check::<D>()?;
-    let ranks = settings.ranks_of::<D>(context)?;
-    let hosts = settings.placing.place::<D>(settings.jobs, ranks, context)?;
-    let schedule = |job| settings.scheduling.schedule::<D>(settings.jobs, job);
-    let schedules: Vec<_> = (0..settings.jobs).map(schedule).collect::<Result<_, _>>()?;
-    // Last, because it may take seconds. Neighbours that lie alike share it.
-    let mut plans: Vec<(L, Arc<Plan>, Volume)> = Vec::new();
-    for hosts in hosts.chunks(ranks as usize) {
-        let own = layout(hosts);
-        let known = plans.last().filter(|(last, ..)| *last == own);
-        let (plan, volume) = match known {
-            Some((_, plan, volume)) => (Arc::clone(plan), *volume),
+    let set = settings.set();
+    set.check::<D>()?;
+    let ranks = set.ranks_of::<D>(context)?;
+    let hosts = set.placing.place::<D>(set.jobs, ranks, context)?;
+    let layouts: Vec<L> = hosts.chunks(ranks as usize).map(layout).collect();
+    // Neighbours that lie alike share it.
+    let mut last: Option<(usize, Arc<Plan>, Volume)> = None;
+    let plan = |number: u32| {
+        let own = &layouts[number as usize];
+        let known = last.take().filter(|(of, ..)| layouts[*of] == *own);
+        let (_, plan, volume) = match known {
+            Some(known) => known,
             None => {
-                let made = |collective: &C| build(collective, &own);
+                let made = |collective: &C| build(collective, own);
                 let (graph, volume) = settings.iteration::<D, C>(collective, ranks, made)?;
-                (Arc::new(Plan::new(graph)), volume)
+                (number as usize, Arc::new(Plan::new(graph)), volume)
             }
         };
-        plans.push((own, plan, volume));
-    }
-    let mut random = context.random_of(HostId(0));
-    let job = |number: u32| {
-        let first = (number * ranks) as usize;
-        let label = match settings.jobs {
-            1 => D::NAME.to_owned(),
-            _ => format!("{} {number}", D::NAME),
-        };
-        let (_, plan, volume) = &plans[number as usize];
-        let spec = JobSpec {
-            label,
-            plan: Arc::clone(plan),
-            hosts: hosts[first..first + ranks as usize].to_vec(),
-            start: settings
-                .start
-                .saturating_add(settings.stagger * u64::from(number)),
-            iterations: settings.iterations,
-            jitter: settings.jitter,
-            stragglers: settings.draw_stragglers(ranks, &mut random),
-            schedule: schedules[number as usize],
-            volume: Some(*volume),
-            priority: None,
-            variant: 0,
-            section: context.section,
-        };
-        spec.check(context.hosts)
-            .map_err(|(message, fix)| D::fault("iterations", message, fix))?;
-        Ok::<JobSpec, WorkloadError>(spec)
+        last = Some((number as usize, Arc::clone(&plan), volume));
+        Ok((plan, Some(volume)))
     };
+    let jobs = set.specs::<D>(Work { ranks, hosts, plan }, context)?;
     Ok(LoadedWorkload {
-        jobs: (0..settings.jobs).map(job).collect::<Result<_, _>>()?,
+        jobs,
         setting_warnings: settings.warnings(context).collect(),
         ..LoadedWorkload::from(Workload::default())
     })
 }
 
 impl JobSettings {
-    fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
-        for (key, count) in [
-            ("jobs", self.jobs),
-            ("iterations", self.iterations),
-            ("buckets", self.buckets),
-        ] {
-            if count == 0 {
-                return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
-            }
+    /// Settings that other jobs have, too.
+    fn set(&self) -> JobSet {
+        JobSet {
+            ranks: self.ranks,
+            jobs: self.jobs,
+            start: self.start,
+            stagger: self.stagger,
+            iterations: self.iterations,
+            jitter: self.jitter,
+            stragglers: self.stragglers,
+            straggler_factor: self.straggler_factor,
+            placing: self.placing.clone(),
+            scheduling: self.scheduling.clone(),
         }
-        // Of a number that is none, too.
-        if let Some(ranks) = self.ranks.filter(|&ranks| ranks < self.stragglers) {
-            let message = format!("{} stragglers of {ranks} ranks", self.stragglers);
-            let fix = "choose at most as many as a job has ranks";
-            return Err(D::fault("stragglers", message, fix));
+    }
+
+    /// Checks what others do not have.
+    fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
+        if self.buckets == 0 {
+            return Err(D::fault("buckets", "no buckets", "write 1 or more"));
         }
         if !(self.overlap >= 0.0 && self.overlap <= 1.0) {
             let message = format!("a share of {}", self.overlap);
             return Err(D::fault("overlap", message, "write a share from 0 to 1"));
-        }
-        if !(self.straggler_factor >= 1.0 && self.straggler_factor <= 1e6) {
-            let message = format!("a factor of {}", self.straggler_factor);
-            let fix = "write a factor from 1 to 1e6";
-            return Err(D::fault("straggler-factor", message, fix));
-        }
-        if !(self.jitter >= 0.0 && self.jitter <= 1e6) {
-            let message = format!("a share of {}", self.jitter);
-            return Err(D::fault("jitter", message, "write a share from 0 to 1e6"));
-        }
-        let last = self.stagger.as_ps().checked_mul(u64::from(self.jobs));
-        let last = last.map(|ps| self.start.saturating_add(Span::from_ps(ps)));
-        if last.is_none_or(Time::is_never) {
-            let message = format!(
-                "{} jobs, {} apart, are beyond the longest run",
-                self.jobs, self.stagger
-            );
-            return Err(D::fault(
-                "stagger",
-                message,
-                "let jobs start closer together",
-            ));
         }
         Ok(())
     }
@@ -193,41 +150,6 @@ impl JobSettings {
         lengthened
             .chain(spread)
             .chain(self.placing.warnings(context))
-    }
-
-    /// Number of ranks of each job.
-    fn ranks_of<D: WorkloadDefinition>(
-        &self,
-        context: &BuildContext<'_>,
-    ) -> Result<u32, WorkloadError> {
-        if self.ranks == Some(0) {
-            let fix = "write 1 or more, or \"auto\"";
-            return Err(D::fault("ranks", "jobs without ranks", fix));
-        }
-        let places = self.placing.places(context);
-        let ranks = self.ranks.unwrap_or(places / self.jobs);
-        let needed = u64::from(ranks) * u64::from(self.jobs);
-        if ranks == 0 || needed > u64::from(places) {
-            let jobs = counted(self.jobs as usize, "job");
-            let ranks = counted(ranks.max(1) as usize, "rank");
-            let source = self.placing.source(context);
-            let places = counted(places as usize, "host");
-            let message = format!("{jobs} of {ranks}, but {source} {places}");
-            let fix = match context.taken.is_empty() || !self.placing.hosts.is_empty() {
-                true => {
-                    "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts"
-                }
-                false => {
-                    "choose fewer `ranks`, or a larger topology, or name `hosts` that sections are to share"
-                }
-            };
-            return Err(D::fault("ranks", message, fix));
-        }
-        if !self.placing.hosts.is_empty() && needed != u64::from(places) {
-            let message = format!("{places} hosts for {} jobs of {ranks} ranks", self.jobs);
-            return Err(D::fault("hosts", message, "name one host for each rank"));
-        }
-        Ok(ranks)
     }
 
     /// Graph of one iteration, which has the computations and the collective in buckets, and the volume of the collective.
@@ -303,21 +225,10 @@ impl JobSettings {
         };
         Err(D::fault("buckets", message, fix))
     }
-
-    /// The slow ranks of a job.
-    fn draw_stragglers(&self, ranks: u32, random: &mut RandomStream) -> BTreeMap<Rank, f64> {
-        let mut all: Vec<u32> = (0..ranks).collect();
-        if self.stragglers > 0 {
-            random.shuffle(&mut all);
-        }
-        let slow = all.into_iter().take(self.stragglers as usize);
-        slow.map(|rank| (Rank(rank), self.straggler_factor))
-            .collect()
-    }
 }
 
 /// Size of part number `part` of `whole` cut into `parts` parts, which differ by one at most.
-fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
+pub(super) fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
     let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
     (up_to(part + 1) - up_to(part)) as u64
 }

@@ -8,11 +8,15 @@
 //! further section changes nothing in those before it.
 
 mod bursts;
+mod checkpoint;
 mod file;
 mod incast;
 mod job;
 mod job_kinds;
+mod job_set;
+mod kv_transfer;
 mod list;
+mod moe;
 mod one_to_one;
 mod per_job;
 mod permutation;
@@ -23,12 +27,16 @@ mod scheduling;
 mod trace;
 
 pub use bursts::Bursts;
+pub use checkpoint::{CheckpointSettings, Striping};
 pub use clearway_formats::chakra::trace_files;
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement, Receiver};
 pub use job::JobSettings;
 pub use job_kinds::*;
+pub use job_set::JobSet;
+pub use kv_transfer::KvTransferSettings;
 pub use list::ListSettings;
+pub use moe::{MoeSettings, RouterKind, TokenCopies};
 pub use one_to_one::OneToOneSettings;
 pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
@@ -240,6 +248,9 @@ workloads! {
     DirectReduceScatter(DirectReduceScatterJob),
     ChainBroadcast(ChainBroadcastJob),
     TreeBroadcast(TreeBroadcastJob),
+    Moe(MoeSettings),
+    KvTransfer(KvTransferSettings),
+    Checkpoint(CheckpointSettings),
     Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),

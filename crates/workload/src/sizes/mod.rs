@@ -13,6 +13,7 @@
 //! The first percent is 0, the last 100, and both columns rise from line to line. A flow's size is drawn by the inverse: a uniform
 //! percent, the first point that is not below it, and the line from the point before.
 
+mod log_normal;
 mod published;
 
 pub use published::PublishedSizes;

@@ -3,9 +3,9 @@
 use super::*;
 use crate::generate::TakenHosts;
 use crate::{LoadedWorkload, WorkloadSettings};
-use clearway_units::Rate;
+use clearway_units::{HostId, Rate};
 use clearway_workload::graph::Task;
-use clearway_workload::{Output, RankRun};
+use clearway_workload::{JobSpec, Output, RankRun};
 use insta::assert_snapshot;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
