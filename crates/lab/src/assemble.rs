@@ -1,7 +1,7 @@
 //! From a scenario to something that runs.
 
 use crate::grants::Grants;
-use crate::jobs::{Jobs, fabric_flow};
+use crate::jobs::Jobs;
 use crate::observe::WatchPlan;
 use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
 use crate::record::CapturePlan;
@@ -14,11 +14,9 @@ use crate::scenario::{
 };
 use crate::sections::{append, merge, split_posted};
 use crate::transports::{RunTransports, network_of_section};
-use clearway_fabric::topology::{
-    NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
-};
+use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{
-    Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, PathChoice, Reactions, Setup,
+    Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
@@ -67,7 +65,7 @@ pub struct Assembly {
     /// Time at which the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
-    switch: SwitchSettings,
+    pub(crate) switch: SwitchSettings,
     pub(crate) seed: u64,
 }
 
@@ -181,7 +179,7 @@ impl Assembly {
         let first_start = first_start(all()).min(jobs.first_start());
         let flow_count = all().count();
         let further_classes = further_classes(arrivals.is_some());
-        let fabric = |flow| fabric_flow(flow, transports.number_of(flow));
+        let fabric = |flow| transports.fabric_flow(flow);
         let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric).collect();
         jobs.set_phases(&mut flows);
         let stream = arrivals.iter().cloned().flatten();
@@ -330,43 +328,6 @@ impl Assembly {
             return None;
         }
         Some(Box::new(Coordinator { triggers, grants }))
-    }
-
-    /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
-    pub fn ideal_completion(&self, flow: FlowId) -> Span {
-        let flow = self.nic_traffic().flow(flow);
-        if let Start::Posted(_) = flow.start {
-            return Span::ZERO;
-        }
-        let transport = self.transports.number_of(flow);
-        self.ideal_between((flow.src, flow.dst), transport, flow.bytes)
-    }
-
-    /// The completion time of a message from one NIC to another that has the network to itself.
-    pub(crate) fn ideal_between(
-        &self,
-        (from, to): (HostId, HostId),
-        transport: u8,
-        bytes: Bytes,
-    ) -> Span {
-        let transport = self.transports.numbered(transport);
-        let paths = match self.switch.ports.routing {
-            PathChoice::Ecmp => PathUse::PerQueuePair(transport.profile.selector.most_paths()),
-            PathChoice::Destination => PathUse::One,
-        };
-        let parts = transport.profile.parts(bytes);
-        let message = Striped {
-            parts: &parts,
-            paths,
-        };
-        let fabric = &self.routes.paths;
-        fabric.ideal_completion(from, to, message, transport.sizes)
-    }
-
-    /// The least time of an acknowledgement from the receiver of a flow between NICs.
-    pub(crate) fn answer_span(&self, flow: &FlowSpec) -> Span {
-        let paths = &self.routes.paths;
-        paths.acknowledgement(flow.src, flow.dst, self.sizes_of(flow))
     }
 
     /// The class of a listed flow's data.

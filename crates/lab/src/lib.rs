@@ -19,6 +19,7 @@ mod dependencies;
 mod fct;
 mod frames;
 mod grants;
+mod ideal;
 mod jobs;
 mod laboratory;
 mod loads;
