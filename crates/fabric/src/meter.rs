@@ -114,8 +114,10 @@ impl LinkMeter {
         self.totals.peak_queue = totals.peak_queue.max(self.peak);
         self.seen = self.totals;
         let before = std::mem::replace(&mut self.ahead, ahead);
+        // A part of a packet that was counted may never be followed by the rest, where the link went down in between or has another rate.
+        let bytes = (totals.bytes - seen.bytes) as f64 + (ahead - before);
         LinkInterval {
-            bytes: (totals.bytes - seen.bytes) as f64 + (ahead - before),
+            bytes: bytes.max(0.0),
             packets: totals.packets - seen.packets,
             marks: totals.marks - seen.marks,
             drops: totals.drops - seen.drops,
@@ -144,6 +146,17 @@ mod tests {
         assert_eq!(bytes_left(now, end, rate), 100.0);
         assert_eq!(bytes_left(end, end, rate), 0.0);
         assert_eq!(bytes_left(end, now, rate), 0.0);
+    }
+
+    #[test]
+    fn no_interval_has_less_than_nothing() {
+        let mut meter = LinkMeter::default();
+        meter.on_departure(100);
+        assert_eq!(meter.take(40.0).bytes, 140.0);
+        // The link has gone down in the middle of a packet.
+        assert_eq!(meter.take(0.0).bytes, 0.0);
+        meter.on_departure(50);
+        assert_eq!(meter.take(0.0).bytes, 50.0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! From a scenario to something that runs.
 
 use crate::grants::Grants;
-use crate::jobs::{Jobs, fabric_flow};
+use crate::ideal_paths::ideal_paths;
+use crate::jobs::Jobs;
 use crate::observe::WatchPlan;
 use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
 use crate::record::CapturePlan;
@@ -16,7 +17,7 @@ use crate::sections::{append, merge, split_posted};
 use crate::spreading::Spreading;
 use crate::transports::{RunTransports, network_of_section};
 use clearway_fabric::topology::{
-    Cable, NodeId, PacketSizes, Paths, Routes, Striped, Topology, TopologyError,
+    Cable, NodeId, PacketSizes, Paths, Routes, Topology, TopologyError,
 };
 use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
@@ -65,11 +66,13 @@ pub struct Assembly {
     pub link_events: Arc<LinkSchedule>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
-    spreading: Spreading,
+    pub(crate) spreading: Spreading,
+    /// Paths by which ideal times are computed.
+    pub(crate) ideal_paths: Arc<Paths>,
     /// Time at which the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
-    switch: SwitchSettings,
+    pub(crate) switch: SwitchSettings,
     pub(crate) seed: u64,
 }
 
@@ -169,11 +172,8 @@ impl Assembly {
         warnings.extend(warnings_of(scenario, &networks, &routes.paths));
         let capture = capture_plan(scenario, &topology, &transports)
             .map_err(|error| error.or_in(places, "observe", 0))?;
-        let choice = scenario.topology.nic_choice(scenario.general.seed);
-        let nic_traffic = (!topology.further_nics.is_empty())
-            .then(|| between_nics(&topology, &routes.paths, &workload, choice))
-            .transpose()
-            .map_err(topology_error)?;
+        let nic_traffic =
+            nic_traffic(scenario, &topology, &routes.paths, &workload).map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
@@ -182,18 +182,20 @@ impl Assembly {
             .map_err(|error| error.or_in(places, "observe", 0))?;
         let first_start = first_start(all()).min(jobs.first_start());
         let flow_count = all().count();
-        let further_classes = further_classes(arrivals.is_some());
-        let fabric = |flow| fabric_flow(flow, transports.number_of(flow));
+        let fabric = |flow| transports.fabric_flow(flow);
         let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric).collect();
         jobs.set_phases(&mut flows);
         let stream = arrivals.iter().cloned().flatten();
         let further_transports = transports.further(stream);
+        let ideal_paths = ideal_paths(&topology, &link_events, &routes)
+            .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let assembly = Self {
             spreading: Spreading::of(&topology, scenario.switch.ports.routing),
             jobs,
+            further_classes: further_classes(arrivals.is_some()),
             arrivals,
             flow_count,
-            further_classes,
+            ideal_paths,
             link_events,
             watch,
             flows: flows.into(),
@@ -334,39 +336,6 @@ impl Assembly {
             return None;
         }
         Some(Box::new(Coordinator { triggers, grants }))
-    }
-
-    /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
-    pub fn ideal_completion(&self, flow: FlowId) -> Span {
-        let flow = self.nic_traffic().flow(flow);
-        if let Start::Posted(_) = flow.start {
-            return Span::ZERO;
-        }
-        let transport = self.transports.number_of(flow);
-        self.ideal_between((flow.src, flow.dst), transport, flow.bytes)
-    }
-
-    /// The completion time of a message from one NIC to another that has the network to itself.
-    pub(crate) fn ideal_between(
-        &self,
-        (from, to): (HostId, HostId),
-        transport: u8,
-        bytes: Bytes,
-    ) -> Span {
-        let transport = self.transports.numbered(transport);
-        let parts = transport.profile.parts(bytes);
-        let message = Striped {
-            parts: &parts,
-            paths: self.spreading.path_use(&transport.profile),
-        };
-        let fabric = &self.routes.paths;
-        fabric.ideal_completion(from, to, message, transport.sizes)
-    }
-
-    /// The least time of an acknowledgement from the receiver of a flow between NICs.
-    pub(crate) fn answer_span(&self, flow: &FlowSpec) -> Span {
-        let paths = &self.routes.paths;
-        paths.acknowledgement(flow.src, flow.dst, self.sizes_of(flow))
     }
 
     /// The class of a listed flow's data.
@@ -570,6 +539,19 @@ fn attack(
 }
 
 /// Error for a topology that failed links have broken.
+/// The traffic between NICs, where hosts have several.
+fn nic_traffic(
+    scenario: &Scenario,
+    topology: &Topology,
+    paths: &Paths,
+    workload: &Workload,
+) -> Result<Option<Workload>, ScenarioError> {
+    let choice = scenario.topology.nic_choice(scenario.general.seed);
+    (!topology.further_nics.is_empty())
+        .then(|| between_nics(topology, paths, workload, choice))
+        .transpose()
+}
+
 fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
     const KEYS: [&str; 3] = ["links", "failed-uplinks.per-leaf", "failed-uplinks.leaves"];
     let (message, fix) = match error {

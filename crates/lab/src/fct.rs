@@ -36,9 +36,9 @@ impl Assembly {
     /// The completed flows in order of completion, without the connections of jobs, on which many messages follow each other.
     ///
     /// Their standalone time is `2 × delay + Σ payload / rate + (bytes + packets × header) / bottleneck`, where delay, sum and bottleneck
-    /// are over the links of a shortest path, with the sizes of payload and header of the flow's transport, in whole nanoseconds: each quotient is
-    /// rounded down, as there. It counts no headers in the sum, no acknowledgement's size and every first packet as a full one, so that
-    /// it differs a little from the [ideal completion time](Self::ideal_completion).
+    /// are over the links of a shortest path, with the sizes of payload and header of the flow's transport, in whole nanoseconds: each
+    /// quotient is rounded down, as there. It counts no headers in the sum, no acknowledgement's size and every first packet as a full
+    /// one, so that it differs a little from the [ideal completion time](Self::ideal_completion).
     pub fn fct_records<O>(&self, finished: &Finished<O>) -> Vec<FctRecord> {
         let mut completed: Vec<(Time, FlowId)> = Vec::new();
         for (id, flow) in finished.flows.iter().enumerate() {

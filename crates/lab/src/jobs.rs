@@ -4,14 +4,12 @@ use crate::grants::Grants;
 use crate::posts::{JobPost, PostCause, PostLog};
 use crate::scenario::ScenarioError;
 use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
-use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{
     FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Volume, Workload,
 };
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -293,28 +291,6 @@ impl Notes {
     /// Posts by connection and time.
     pub(crate) fn posts(&self) -> Vec<JobPost> {
         PostLog::merged(&self.posted)
-    }
-}
-
-/// A flow of the workload as the fabric knows it, with the number of its transport.
-pub(crate) fn fabric_flow(flow: &FlowSpec, transport: u8) -> Flow {
-    Flow {
-        src: flow.src,
-        dst: flow.dst,
-        bytes: flow.bytes,
-        class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
-        transport,
-        variant: flow.variant,
-        // That of a connection is known to its job.
-        phase: flow.bytes,
-        messages: match flow.start {
-            Start::Posted(messages) => NonZeroU32::new(messages),
-            Start::At(_) | Start::On(_) => None,
-        },
-        start: match flow.start {
-            Start::At(time) => Some(time),
-            Start::On(_) | Start::Posted(_) => None,
-        },
     }
 }
 

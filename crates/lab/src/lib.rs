@@ -19,6 +19,8 @@ mod dependencies;
 mod fct;
 mod frames;
 mod grants;
+mod ideal;
+mod ideal_paths;
 mod jobs;
 mod laboratory;
 mod loads;

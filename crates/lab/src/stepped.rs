@@ -12,7 +12,6 @@
 //! The simulation runs on threads of its own, which wait while time stands still.
 
 use crate::assemble::Assembly;
-use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult};
 use crate::scenario::{Sampling, Scenario, check_flows, slowest_link};
 use clearway_fabric::{
@@ -230,7 +229,7 @@ impl SteppedRun {
         let slowest = slowest_link(&self.assembly.topology);
         check_flows([&flow], slowest, self.assembly.sizes)?;
         let id = FlowId((self.assembly.workload.flows.len() + self.messages.len()) as u32);
-        self.fresh.push(fabric_flow(&flow, 0));
+        self.fresh.push(self.assembly.transports.fabric_flow(&flow));
         self.messages.push(flow);
         Ok(id)
     }

@@ -5,7 +5,6 @@
 //! flows, and so do captures and timelines.
 
 use crate::assemble::Assembly;
-use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
 use clearway_fabric::{Arrivals, Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
 use clearway_units::{FlowId, Time};
@@ -33,7 +32,7 @@ impl Assembly {
         let mut arrivals = numbered.map(|(id, flow)| {
             let origin = (flow.label, flow.section);
             origins.borrow_mut().insert(id, origin);
-            fabric_flow(&flow, self.transports.number_of(&flow))
+            self.transports.fabric_flow(&flow)
         });
         let mut on_done = |id: FlowId, flow: &Flow, outcome: &FlowOutcome| {
             let (label, section) = origins.borrow_mut().remove(&id).unwrap_or_default();

@@ -1,16 +1,15 @@
 //! The transports of a run: what each knows of the network, and which flows have it.
 
-use crate::assemble::Assembly;
 use crate::prepared::{PreparedFabric, at_transport};
 use crate::scenario::validation::{check_ecn, check_queue, check_timers, telemetry_bytes};
 use crate::scenario::{Scenario, ScenarioError, TransportSettings};
-use clearway_fabric::FurtherTransports;
 use clearway_fabric::topology::{PacketSizes, Paths, Topology};
+use clearway_fabric::{Flow, FurtherTransports};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
-use clearway_transport::{Profile, Reliability};
-use clearway_units::FlowId;
-use clearway_workload::FlowSpec;
+use clearway_transport::{Class, Profile};
+use clearway_workload::{FlowSpec, Start};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// A transport on the fabric of a run.
@@ -95,6 +94,28 @@ impl RunTransports {
         }
     }
 
+    /// A flow of the workload as the fabric knows it.
+    pub(crate) fn fabric_flow(&self, flow: &FlowSpec) -> Flow {
+        Flow {
+            src: flow.src,
+            dst: flow.dst,
+            bytes: flow.bytes,
+            class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
+            transport: self.number_of(flow),
+            variant: flow.variant,
+            // That of a connection is known to its job.
+            phase: flow.bytes,
+            messages: match flow.start {
+                Start::Posted(messages) => NonZeroU32::new(messages),
+                Start::At(_) | Start::On(_) => None,
+            },
+            start: match flow.start {
+                Start::At(time) => Some(time),
+                Start::On(_) | Start::Posted(_) => None,
+            },
+        }
+    }
+
     /// Format of captured frames that needs most of them: of RoCEv2's all, for its check sum.
     pub(crate) fn widest_format(&self) -> Format {
         let formats = self.all.iter();
@@ -103,19 +124,6 @@ impl RunTransports {
             true => Format::Rocev2,
             false => Format::Strack,
         }
-    }
-}
-
-impl Assembly {
-    /// The reliability scheme of a listed flow.
-    pub(crate) fn reliability_of(&self, flow: FlowId) -> &Reliability {
-        let flow = self.workload.flow(flow);
-        &self.transports.of(flow).profile.reliability
-    }
-
-    /// Sizes of a flow's packets without telemetry, by which ideal completion times are computed.
-    pub fn sizes_of(&self, flow: &FlowSpec) -> PacketSizes {
-        self.transports.of(flow).sizes
     }
 }
 

@@ -4,7 +4,7 @@
 //! spines at 100 Gb/s.
 
 use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, ScenarioError, Stopped, Verdict};
-use clearway_units::Time;
+use clearway_units::{FlowId, Time};
 
 /// One link goes down for good at 100 us; routing never knows.
 const FOR_GOOD: &str = "\
@@ -200,4 +200,33 @@ fn gray_failures_lose_what_they_say() {
         "{links:?}"
     );
     assert_eq!(finished.stopped, None);
+}
+
+/// A link that becomes faster lets no flow beat its ideal time, which is that of the fastest rate.
+#[test]
+fn faster_links_make_faster_ideals() {
+    let text = "\
+name = \"faster\"
+[topology]
+kind = \"single-switch\"
+hosts = 2
+link-rate = \"1Gbps\"
+[[workload]]
+kind = \"flows\"
+flows = [\"0->1 100KB at 0s\"]
+";
+    let ideal = |events: &str| {
+        let assembly = read(&format!("{text}{events}"), &[]).unwrap();
+        assembly.ideal_completion(FlowId(0))
+    };
+    let event = |host: u32| {
+        format!("[[event]]\nat = \"0s\"\nlink = \"host{host}-switch\"\nrate = \"10Gbps\"\n")
+    };
+    let both = event(0) + &event(1);
+    let finished = run(&format!("{text}{both}"), &[]);
+    let taken = finished.flows[0].completion().unwrap();
+    assert!(taken >= ideal(&both), "{taken} {}", ideal(&both));
+    assert!(taken < ideal("") / 5, "{taken} {}", ideal(""));
+    // One of the two links stays slow.
+    assert!(ideal(&event(0)) > ideal("") / 2);
 }

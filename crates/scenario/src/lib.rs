@@ -67,6 +67,7 @@ mod switch;
 pub mod topology;
 mod topology_error;
 mod transport;
+mod transport_checks;
 mod transports;
 pub mod validation;
 pub mod warnings;

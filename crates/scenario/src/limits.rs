@@ -13,13 +13,11 @@
 //! | frames of a capture | 1 to 100 million |
 //! | `stop.at-most`, starts, timers, computations, and the time that a message takes alone on the slowest link | 30 days |
 
-use super::topology::TopologySettings;
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
-use clearway_transport::credit::CreditScheme;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
@@ -247,133 +245,6 @@ pub(crate) fn check_agents(
     }
 }
 
-/// Checks that the parts of a transport go with receiver credits.
-pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), ScenarioError> {
-    let credit = &transport.credit;
-    if credit.scheme == CreditScheme::None {
-        return Ok(());
-    }
-    let error = |key, why: &str, fix: &str| {
-        let message = format!("`transport.credit` = \"{}\" {why}", credit.scheme.name());
-        Err(ScenarioError::about(&[key, "credit"], message, fix))
-    };
-    if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
-        return error(
-            "reliability",
-            "needs selective repeat: receivers of go-back-N discard what credit was spent on",
-            "set `transport.reliability = \"selective-repeat\"`, `transport.kind = \"uet-rccc\"` or `transport.credit = \"none\"`",
-        );
-    }
-    if transport.scope.scope != Scope::QueuePair {
-        return error(
-            "scope",
-            "is of each flow by itself, and the scope is another one",
-            "set `transport.scope = \"queue-pair\"`, or `transport.credit = \"none\"`",
-        );
-    }
-    let full = transport.packets.payload.as_u64() + transport.packets.header.as_u64();
-    let quantum = credit.quantum.as_u64();
-    if quantum == 0 || quantum > full {
-        return error(
-            "credit.quantum",
-            &format!("has no use for a quantum of {}", credit.quantum),
-            "give `credit.quantum` at least a byte, and no more than a full packet",
-        );
-    }
-    if credit.pull.is_some_and(|pull| pull < credit.quantum) {
-        return error(
-            "credit.pull",
-            "grants nothing by a pull of less than a quantum",
-            "give `credit.pull` a quantum or more, or \"auto\" for four full packets",
-        );
-    }
-    if !(0.001..=1.0).contains(&credit.rate) {
-        return error(
-            "credit.rate",
-            &format!("cannot grant {:?} of the line rate", credit.rate),
-            "give `credit.rate` a share from 0.001 to 1",
-        );
-    }
-    if !(0.01..=1000.0).contains(&credit.window_bdps) {
-        return error(
-            "credit.window-bdps",
-            &format!(
-                "cannot begin with {:?} bandwidth-delay products",
-                credit.window_bdps
-            ),
-            "give `credit.window-bdps` 0.01 to 1000",
-        );
-    }
-    Ok(())
-}
-
-/// Refuses detours for packets that must take one path.
-pub(crate) fn check_detours(
-    transport: &TransportSettings,
-    topology: &TopologySettings,
-) -> Result<(), ScenarioError> {
-    let allocates = matches!(
-        transport.controller,
-        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
-    );
-    match topology.detours() {
-        Some(routing) if allocates => Err(ScenarioError::about(
-            &["routing", "kind"],
-            format!(
-                "`topology.routing` = \"{}\" takes another way for each packet, and control packets of `transport.controller` = \"{}\" take the path of the data",
-                routing.name(),
-                transport.controller.name()
-            ),
-            "set `topology.routing = \"minimal\"`, or another transport",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses packet trimming where nothing could come of it.
-pub(crate) fn check_trimming(
-    transport: &TransportSettings,
-    switch: &SwitchSettings,
-) -> Result<(), ScenarioError> {
-    let ports = &switch.ports;
-    if !ports.trimming {
-        return Ok(());
-    }
-    if switch.buffer.is_some() {
-        return Err(ScenarioError::about(
-            &["trimming", "kind"],
-            "`switch.trimming` = true is for lossy switches: one with a shared buffer pauses links instead",
-            "set `switch.kind = \"lossy\"`, or `switch.trimming = false`",
-        ));
-    }
-    if !ports.control_priority {
-        return Err(ScenarioError::about(
-            &["control-priority", "trimming"],
-            "`switch.trimming` = true needs `control-priority`: trimmed packets would wait behind what they tell of",
-            "set `switch.control-priority = true`, or `switch.trimming = false`",
-        ));
-    }
-    if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
-        return Err(ScenarioError::about(
-            &["trimming"],
-            "`switch.trimming` = true needs a transport with selective repeat: go-back-N has no use for the news of a single packet",
-            "set `transport.reliability = \"selective-repeat\"` or `transport.kind = \"uet\"`, or `switch.trimming = false`",
-        ));
-    }
-    let full = transport.packets.payload.as_u64() + transport.packets.header.as_u64();
-    if ports.trim_size < SMALLEST_TRIM || ports.trim_size.as_u64() >= full {
-        return Err(ScenarioError::about(
-            &["trim-size"],
-            format!(
-                "`switch.trim-size` = {} is no part of a packet of {full} B",
-                ports.trim_size
-            ),
-            format!("use at least {SMALLEST_TRIM}, and less than a full packet"),
-        ));
-    }
-    Ok(())
-}
-
 /// Checks the levels of adaptive routing.
 fn check_levels(levels: &[f64]) -> Result<(), ScenarioError> {
     let is_share = |level: &f64| *level > 0.0 && *level <= 1.0;
@@ -412,9 +283,6 @@ fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<
         _ => Ok(()),
     }
 }
-
-/// The least that is left of a packet: the shortest header that receivers can answer (UEC: 24 B and IP).
-const SMALLEST_TRIM: Bytes = Bytes::new(24);
 
 /// Checks a number of hosts before anything is built for them.
 pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), ScenarioError> {

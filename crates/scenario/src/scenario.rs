@@ -5,7 +5,7 @@ use crate::error::{Place, ScenarioError};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
-use crate::limits::{check_detours, check_general, check_observe, check_switch};
+use crate::limits::{check_general, check_observe, check_switch};
 use crate::own_transport::UsualTransport;
 use crate::places::Places;
 use crate::scaleup::NVLINK;
@@ -13,7 +13,8 @@ use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
-use crate::transports::check_transports;
+use crate::transport_checks::check_detours;
+use crate::transports::{Transports, check_transports};
 use crate::workload;
 use crate::{
     General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
@@ -175,6 +176,19 @@ impl Scenario {
         let list = WorkloadSettings::List(ListSettings::of(flows, posted));
         let section = WorkloadSection::of(list, &self.transport.controller);
         self.workloads.push(section);
+    }
+
+    /// The transports of the run.
+    pub fn transports(&self) -> Transports<'_> {
+        Transports::of(&self.transport, &self.workloads)
+    }
+
+    /// The settings of the controller of a transport that sections have to themselves, section by section.
+    pub fn variants_of(&self, transport: u8) -> Vec<ControllerSettings> {
+        let transports = self.transports();
+        let sections = self.workloads.iter().zip(&transports.of_section);
+        let own = sections.filter(|(_, of)| **of == transport);
+        own.flat_map(|(section, _)| section.variants()).collect()
     }
 
     /// Places of its keys.

@@ -1,9 +1,10 @@
 //! The transports of a run: `[transport]`, and those that sections of the workload have to themselves.
 
 use crate::error::ScenarioError;
-use crate::limits::{check_agents, check_credit, check_scope, check_transport, check_trimming};
+use crate::limits::{check_agents, check_scope, check_transport};
 use crate::places::Places;
-use crate::{Scenario, SwitchSettings, TransportSettings, WorkloadSection};
+use crate::transport_checks::{check_credit, check_trimming};
+use crate::{SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::cc::ControllerSettings;
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub struct Transports<'a> {
 
 impl<'a> Transports<'a> {
     /// Of `usual` and what `sections` have instead.
-    fn of(usual: &'a TransportSettings, sections: &'a [WorkloadSection]) -> Self {
+    pub(crate) fn of(usual: &'a TransportSettings, sections: &'a [WorkloadSection]) -> Self {
         let mut settings = vec![usual];
         let place = |section: &'a WorkloadSection| {
             let own = section.transport().unwrap_or(usual);
@@ -62,21 +63,6 @@ impl<'a> Transports<'a> {
             }
         };
         self.settings.iter().enumerate().map(name).collect()
-    }
-}
-
-impl Scenario {
-    /// The transports of the run.
-    pub fn transports(&self) -> Transports<'_> {
-        Transports::of(&self.transport, &self.workloads)
-    }
-
-    /// The settings of the controller of a transport that sections have to themselves, section by section.
-    pub fn variants_of(&self, transport: u8) -> Vec<ControllerSettings> {
-        let transports = self.transports();
-        let sections = self.workloads.iter().zip(&transports.of_section);
-        let own = sections.filter(|(_, of)| **of == transport);
-        own.flat_map(|(section, _)| section.variants()).collect()
     }
 }
 

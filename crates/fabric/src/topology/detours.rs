@@ -1,8 +1,8 @@
 //! Bounds of the paths that lead by way of a third group of switches.
 //!
 //! A detour has two legs: to the nearest switch of the third group, and from there to the receiver. There are too many to look at each, so
-//! the bounds are those of each leg by itself: of the first leg those from a switch to any other group, of the second those from any switch of
-//! another group to the receiver's.
+//! the bounds are those of each leg by itself: of the first leg those from a switch to any other group, of the second those from any switch
+//! of another group to the receiver's.
 
 use super::Topology;
 use super::equal_cost::{Bundle, faster_than_both};

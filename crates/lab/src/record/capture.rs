@@ -54,7 +54,8 @@ const NOT_CAPTURED: u32 = u32::MAX;
 
 impl CapturePlan {
     /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
-    /// `format` is that of the packet's transport, and `completed` tells how many messages the sender of an acknowledgement has received in full.
+    /// `format` is that of the packet's transport, and `completed` tells how many messages the sender of an acknowledgement has received
+    /// in full.
     pub(crate) fn encode(
         &self,
         frame: &CapturedFrame,

@@ -40,3 +40,33 @@ pub(super) fn transports(summary: &Summary) -> String {
     }
     format!("{fct}\n{cost}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{run, with_transports};
+    use crate::terminal::summary_table;
+
+    #[test]
+    fn transports_of_a_mix() {
+        let text = summary_table(&Summary::of(&with_transports(run())));
+        let from = text.find("FCT by transport").unwrap();
+        let to = text.find("Packets ").unwrap();
+        insta::assert_snapshot!(&text[from..to], @"
+        FCT by transport  flows  completed       p50       p99     p99.9     goodput
+        ----------------  -----  ---------  --------  --------  --------  ----------
+        rocev2                2          2  48.88 us  50.00 us  50.00 us  627 Gbit/s
+        strack                2          2  61.23 us  97.76 us  97.76 us  327 Gbit/s
+
+        Slowdown by transport     p50     p99   p99.9   sent  retransmitted  timeouts
+        ---------------------  ------  ------  ------  -----  -------------  --------
+        rocev2                 1.000x  1.023x  1.023x  1,234             56         0
+        strack                 1.253x  2.000x  2.000x  1,234              7         0
+        ");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(!summary_table(&Summary::of(&run())).contains("by transport"));
+    }
+}

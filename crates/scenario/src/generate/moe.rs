@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// edge or two more than those of a ring.
 const MOST_MESSAGES: u64 = MOST_TASKS / 2;
 
-/// Maximum number of steps in which experts are drawn for all tokens of a section. 122 million experts, eight for each token, are 45 % of that, and took 9 s.
+/// Maximum number of steps in which experts are drawn for all tokens of a section. 122 million experts, eight for each token, are 45 % of
+/// that, and took 9 s.
 const MOST_STEPS: u64 = 1 << 32;
 
 /// Steps for one expert of a token beside those for the experts before it.

@@ -272,6 +272,6 @@ fn transports_that_cannot_be_meant_are_refused() {
         .collect();
     assert_eq!(
         error(&many, &[]),
-        "s.toml:64: 17 transports in one run\n  fix: use at most 16: each host has an endpoint of each"
+        "s.toml:62: 17 transports in one run\n  fix: use at most 16: each host has an endpoint of each"
     );
 }

@@ -68,7 +68,9 @@ impl Sender {
     /// Declares lost what is missing within a window of the first missing packet and was not sent again in this recovery.
     fn resend_window(&mut self, cause: LossCause, cx: &mut Context<'_>, rules: &Rules) {
         let window = (self.window / rules.payload as f64).max(1.0) as u64;
-        let end = self.recovery_end.min(self.acknowledged + window);
+        let end = self
+            .recovery_end
+            .min(self.acknowledged.saturating_add(window));
         let (packets, bytes) = self.claim(Claim::SentBeforeProbe, end, rules);
         if packets > 0 {
             self.report_loss(cause, packets, bytes, cx);

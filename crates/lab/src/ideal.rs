@@ -1,0 +1,53 @@
+//! Ideal times of flows, by their transports.
+
+use crate::assemble::Assembly;
+use clearway_fabric::topology::{PacketSizes, Striped};
+use clearway_transport::Reliability;
+use clearway_units::{Bytes, FlowId, HostId, Span};
+use clearway_workload::{FlowSpec, Start};
+
+impl Assembly {
+    /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
+    pub fn ideal_completion(&self, flow: FlowId) -> Span {
+        let flow = self.nic_traffic().flow(flow);
+        if let Start::Posted(_) = flow.start {
+            return Span::ZERO;
+        }
+        let transport = self.transports.number_of(flow);
+        self.ideal_between((flow.src, flow.dst), transport, flow.bytes)
+    }
+
+    /// The completion time of a message from one NIC to another that has the network to itself.
+    pub(crate) fn ideal_between(
+        &self,
+        (from, to): (HostId, HostId),
+        transport: u8,
+        bytes: Bytes,
+    ) -> Span {
+        let transport = self.transports.numbered(transport);
+        let parts = transport.profile.parts(bytes);
+        let message = Striped {
+            parts: &parts,
+            paths: self.spreading.path_use(&transport.profile),
+        };
+        self.ideal_paths
+            .ideal_completion(from, to, message, transport.sizes)
+    }
+
+    /// The reliability scheme of a listed flow.
+    pub(crate) fn reliability_of(&self, flow: FlowId) -> &Reliability {
+        let flow = self.workload.flow(flow);
+        &self.transports.of(flow).profile.reliability
+    }
+
+    /// Sizes of a flow's packets without telemetry, by which ideal completion times are computed.
+    pub fn sizes_of(&self, flow: &FlowSpec) -> PacketSizes {
+        self.transports.of(flow).sizes
+    }
+
+    /// The least time of an acknowledgement from the receiver of a flow between NICs.
+    pub(crate) fn answer_span(&self, flow: &FlowSpec) -> Span {
+        let sizes = self.sizes_of(flow);
+        self.ideal_paths.acknowledgement(flow.src, flow.dst, sizes)
+    }
+}

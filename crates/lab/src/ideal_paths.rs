@@ -1,0 +1,25 @@
+//! The fabric of ideal completion times.
+
+use clearway_fabric::topology::{Paths, Routes, Topology, TopologyError};
+use clearway_fabric::{LinkChange, LinkSchedule};
+use std::sync::Arc;
+
+/// Paths by which ideal times are computed: with each link as fast as it ever is, so that no event lets a flow beat them.
+///
+/// # Errors
+/// As [`Routes::compute`].
+pub(crate) fn ideal_paths(
+    topology: &Topology,
+    events: &LinkSchedule,
+    routes: &Routes,
+) -> Result<Arc<Paths>, TopologyError> {
+    let is_rate = |change| matches!(change, LinkChange::Rate(_));
+    if !events.events().iter().any(|event| is_rate(event.change)) {
+        return Ok(Arc::clone(&routes.paths));
+    }
+    let mut fastest = topology.clone();
+    for (index, cable) in fastest.cables.iter_mut().enumerate() {
+        cable.rate = events.fastest(index, cable.rate);
+    }
+    Ok(Routes::compute(&fastest)?.paths)
+}
