@@ -3,6 +3,7 @@
 use crate::grants::Grants;
 use crate::jobs::{Jobs, fabric_flow};
 use crate::observe::WatchPlan;
+use crate::path_use::path_use;
 use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
 use crate::record::CapturePlan;
 use crate::scenario::ScenarioError;
@@ -16,10 +17,9 @@ use crate::scenario::{
 };
 use crate::sections::{append, merge, split_posted};
 use clearway_fabric::topology::{
-    Cable, NodeId, PacketSizes, PathUse, Paths, Routes, Striped, SwitchRole, Topology,
-    TopologyError,
+    NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
-use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, PathChoice, Reactions, Setup};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone, LinkSchedule, Reactions, Setup};
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
@@ -249,8 +249,8 @@ impl Assembly {
 
     /// The scenario with every default written out and the amounts that relative values came to.
     pub fn resolved(&self, scenario: &Scenario) -> String {
-        let of_queues = |cable: &&Cable| cable.up && !self.topology.is_scale_up(cable);
-        let rates = self.topology.cables.iter().filter(of_queues);
+        let cables = self.topology.cables.iter().filter(|cable| cable.up);
+        let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
         let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
         let rtt = self.network.propagation_rtt;
         let amounts = Amounts {
@@ -399,20 +399,6 @@ impl Assembly {
                 .line_rate
                 .bytes_in(self.network.propagation_rtt),
             shortest_delay: topology.shortest_delay(),
-        }
-    }
-}
-
-/// Number of paths that the packets of a flow take.
-fn path_use(topology: &Topology, routing: PathChoice, profile: &Profile) -> PathUse {
-    // NICs spread over their ports by a hash, whatever switches do.
-    let has_ports = topology.switches.iter().any(|s| s.role == SwitchRole::Nic);
-    match routing {
-        // Each packet takes its own way, whatever its queue pair.
-        _ if topology.detours().is_some() => PathUse::PerQueuePair(u32::MAX),
-        PathChoice::Destination if !has_ports => PathUse::One,
-        PathChoice::Ecmp | PathChoice::Destination => {
-            PathUse::PerQueuePair(profile.selector.most_paths())
         }
     }
 }

@@ -23,6 +23,7 @@ mod jobs;
 mod laboratory;
 mod loads;
 pub mod observe;
+mod path_use;
 mod posts;
 mod prepared;
 pub mod record;

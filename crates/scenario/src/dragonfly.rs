@@ -23,8 +23,8 @@ clearway_units::parameters! {
         pub global_rate: Option<Rate> = None, "global-link-rate", "all links alike";
         /// Delay of the links between groups; "auto" is that of the hosts' links.
         pub global_delay: Option<Span> = None, "global-link-delay", "all links alike";
-        /// Way from group to group: "minimal", the direct link; "valiant", over a third group, which the switch of the sender draws for each
-        /// packet: half the capacity, whatever the traffic.
+        /// Way from group to group: "minimal", the direct link; "valiant", over a third group, which the switch of the sender draws for
+        /// each packet: half the capacity, whatever the traffic.
         pub routing: GroupRouting = GroupRouting::Minimal, "routing", "Kim et al., ISCA 2008, §4.1";
     }
 }

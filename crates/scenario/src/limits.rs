@@ -13,11 +13,10 @@
 //! | frames of a capture | 1 to 100 million |
 //! | `stop.at-most`, starts, timers, computations, and the time that a message takes alone on the slowest link | 30 days |
 
-use super::topology::TopologySettings;
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
-use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_fabric::topology::{GroupRouting, PacketSizes, Topology};
 use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::{Reliability, Scope};
@@ -246,16 +245,16 @@ pub(crate) fn check_agents(
     }
 }
 
-/// Refuses detours for packets that must take one path.
+/// Refuses detours, which `routing` makes, for packets that must take one path.
 pub(crate) fn check_detours(
     transport: &TransportSettings,
-    topology: &TopologySettings,
+    routing: Option<GroupRouting>,
 ) -> Result<(), ScenarioError> {
     let allocates = matches!(
         transport.controller,
         ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
     );
-    match topology.detours() {
+    match routing {
         Some(routing) if allocates => Err(ScenarioError::about(
             &["routing", "kind"],
             format!(

@@ -11,7 +11,8 @@ clearway_units::parameters! {
     pub struct RailOptimisedSettings {
         /// Number of nodes.
         pub nodes: u32 = 8, "nodes", "decision: 64 GPUs";
-        /// GPUs in each node, each with a NIC: so many rails there are. Hosts are GPUs; host `n` times this plus `i` is GPU `i` of node `n`.
+        /// GPUs in each node, each with a NIC: so many rails there are. Hosts are GPUs; host `n` times this plus `i` is GPU `i` of
+        /// node `n`.
         pub gpus_per_node: u32 = 8, "gpus-per-node", "NVIDIA DGX H100: 8";
         /// Leaves of each rail, among which the nodes are shared out in order.
         pub leaves_per_rail: u32 = 1, "leaves-per-rail", "NVIDIA DGX SuperPOD: one for each rail of a scalable unit";

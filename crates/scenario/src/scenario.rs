@@ -130,7 +130,7 @@ impl Scenario {
         check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
         check_trimming(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
-        check_detours(&transport, &topology)
+        check_detours(&transport, topology.detours())
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;

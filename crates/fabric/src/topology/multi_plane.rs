@@ -1,9 +1,9 @@
 //! Multi-plane fabrics: NICs with several ports, each in a leaf-spine fabric of its own.
 //!
-//! A NIC of rate C has P ports of C / P. The planes are joined by nothing but NICs, so that what leaves by a port comes in by the same port of
-//! the receiver. Hosts have one cable here, so the ports of a NIC are those of a [relay](SwitchRole::Nic) between it and the leaves: the
-//! cable to the host has rate C, those to the leaves C / P. The delay of a port's cable is shared out over the two, so that a path is as long
-//! as with one plane, but for the serialisation of a packet at C / P.
+//! A NIC of rate C has P ports of C / P. The planes are joined by nothing but NICs, so that what leaves by a port comes in by the same port
+//! of the receiver. Hosts have one cable here, so the ports of a NIC are those of a [relay](SwitchRole::Nic) between it and the leaves:
+//! the cable to the host has rate C, those to the leaves C / P. The delay of a port's cable is shared out over the two, so that a path is
+//! as long as with one plane, but for the serialisation of a packet at C / P.
 
 use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
@@ -229,7 +229,7 @@ mod tests {
         8 hosts with 0 ports each; use 2 to 1048576 hosts, and 1 to 256 planes
         1073741824 hosts with 4 ports each; use 2 to 1048576 hosts, and 1 to 256 planes
         8 hosts, 3 on each leaf; use a number of hosts that fills whole leaves
-        2 spines with 0 links each; use 1 to 65536 uplinks per leaf
+        0 spines with 1 links each; use 1 to 65536 uplinks per leaf
         3 ports of a NIC of 400Gbps; use a rate that is a multiple of the planes
         1us of a delay of 1us inside the NIC; let both parts of the delay be above zero
         ");
