@@ -251,14 +251,11 @@ impl Assembly {
     pub fn resolved(&self, scenario: &Scenario) -> String {
         let cables = self.topology.cables.iter().filter(|cable| cable.up);
         let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
-        let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
-        let rtt = self.network.propagation_rtt;
+        let rates = BTreeSet::from_iter(rates.map(|cable| cable.rate));
+        let bdp = |rate: Rate| (rate, rate.bytes_in(self.network.propagation_rtt));
         let amounts = Amounts {
             transport: self.network.bdp,
-            ports: rates
-                .into_iter()
-                .map(|rate| (rate, rate.bytes_in(rtt)))
-                .collect(),
+            ports: rates.into_iter().map(bdp).collect(),
         };
         scenario.resolved_with(&amounts)
     }

@@ -29,7 +29,8 @@ impl<'a> TracedRoutes<'a> {
         }
     }
 
-    /// The links that a packet with this source port crosses, in their order, if it goes by way of the group `via` of switches, or directly.
+    /// The links that a packet with this source port crosses, in their order, if it goes by way of the group `via` of switches, or
+    /// directly.
     pub fn of_packet(
         &self,
         src: HostId,
