@@ -110,6 +110,8 @@ fn scenario(seed: u64) -> Scenario {
         scenario.flows = [flow].into();
         (scenario.local, scenario.coordinated) = Default::default();
     }
+    // Ideals are those of the fabric as it is at first: a link that becomes faster would beat them.
+    scenario.link_events = Arc::default();
     let routes = Routes::compute(&scenario.topology).expect("still connected");
     profile.network = routes.paths.network_facts(sizes(payload));
     scenario.profile = Arc::new(profile);
@@ -121,6 +123,7 @@ fn times(scenario: &Scenario) -> Vec<(Span, Span)> {
     let routes = Routes::compute(&scenario.topology).expect("connected");
     let profile = &scenario.profile;
     let paths = match scenario.switch.routing {
+        _ if scenario.topology.detours().is_some() => PathUse::PerQueuePair(u32::MAX),
         PathChoice::Ecmp => PathUse::PerQueuePair(profile.selector.most_paths()),
         PathChoice::Destination => PathUse::One,
         PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {

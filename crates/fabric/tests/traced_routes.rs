@@ -52,7 +52,10 @@ proptest! {
             }
         }
         for ((flow, src, dst, port), links) in crossed {
-            let trail = trails.of_packet(src, dst, port);
+            let ways = trails.detours(src, dst).into_iter();
+            let trail: BTreeSet<LinkId> = ways
+                .flat_map(|via| trails.of_packet(src, dst, port, via))
+                .collect();
             // A packet may be lost on its way.
             prop_assert!(links.iter().all(|link| trail.contains(link)), "{links:?} {trail:?}");
             of_flows.entry(flow).or_default().extend(links);

@@ -254,16 +254,13 @@ impl Assembly {
 
     /// The scenario with every default written out and the amounts that relative values came to.
     pub fn resolved(&self, scenario: &Scenario) -> String {
-        let of_queues = |cable: &&Cable| cable.up && !self.topology.is_scale_up(cable);
-        let rates = self.topology.cables.iter().filter(of_queues);
-        let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
-        let rtt = self.network.propagation_rtt;
+        let cables = self.topology.cables.iter().filter(|cable| cable.up);
+        let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
+        let rates = BTreeSet::from_iter(rates.map(|cable| cable.rate));
+        let bdp = |rate: Rate| (rate, rate.bytes_in(self.network.propagation_rtt));
         let amounts = Amounts {
             transport: self.network.bdp,
-            ports: rates
-                .into_iter()
-                .map(|rate| (rate, rate.bytes_in(rtt)))
-                .collect(),
+            ports: rates.into_iter().map(bdp).collect(),
         };
         scenario.resolved_with(&amounts)
     }

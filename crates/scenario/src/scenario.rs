@@ -128,7 +128,7 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transports(&transport, &[], &switch, &places)?;
 
-        check_detours(&transport, &topology)
+        check_detours(&transport, topology.detours())
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;

@@ -1,8 +1,8 @@
 //! Checks of transports with what fabrics and switches do for them.
 
 use crate::error::ScenarioError;
-use crate::topology::TopologySettings;
 use crate::{SwitchSettings, TransportSettings};
+use clearway_fabric::topology::GroupRouting;
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::credit::CreditScheme;
 use clearway_transport::{Reliability, Scope};
@@ -71,16 +71,16 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
     Ok(())
 }
 
-/// Refuses detours for packets that must take one path.
+/// Refuses detours, which `routing` makes, for packets that must take one path.
 pub(crate) fn check_detours(
     transport: &TransportSettings,
-    topology: &TopologySettings,
+    routing: Option<GroupRouting>,
 ) -> Result<(), ScenarioError> {
     let allocates = matches!(
         transport.controller,
         ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
     );
-    match topology.detours() {
+    match routing {
         Some(routing) if allocates => Err(ScenarioError::about(
             &["routing", "kind"],
             format!(

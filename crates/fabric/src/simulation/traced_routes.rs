@@ -29,13 +29,9 @@ impl<'a> TracedRoutes<'a> {
         }
     }
 
-    /// The links that a packet with this source port crosses, in their order. It takes a minimal route.
-    pub fn of_packet(&self, src: HostId, dst: HostId, source_port: u16) -> Vec<LinkId> {
-        self.of_detour(src, dst, source_port, None)
-    }
-
-    /// As [`of_packet`](Self::of_packet), by way of a group of switches.
-    fn of_detour(
+    /// The links that a packet with this source port crosses, in their order, if it goes by way of the group `via` of switches, or
+    /// directly.
+    pub fn of_packet(
         &self,
         src: HostId,
         dst: HostId,
@@ -63,8 +59,9 @@ impl<'a> TracedRoutes<'a> {
         }
     }
 
-    /// The groups of switches by way of which packets go from one host to another, all of them alike: none if they go there directly.
-    fn detours(&self, src: HostId, dst: HostId) -> Vec<Option<u16>> {
+    /// The groups of switches by way of which packets go from one host to another, one as often as another; one `None` if they go there
+    /// directly.
+    pub fn detours(&self, src: HostId, dst: HostId) -> Vec<Option<u16>> {
         let topology = self.setup.topology;
         let of_host = |host: HostId| {
             let (_, node) = topology.link_ends(self.ports[host.index()][0]);
@@ -99,7 +96,7 @@ impl<'a> TracedRoutes<'a> {
         let mut crossing: BTreeMap<LinkId, u32> = BTreeMap::new();
         for (port, packets) in ports {
             for &via in &detours {
-                for link in self.of_detour(flow.src, flow.dst, port, via) {
+                for link in self.of_packet(flow.src, flow.dst, port, via) {
                     *crossing.entry(link).or_default() += packets;
                 }
             }

@@ -19,6 +19,10 @@ pub(super) struct DetourBounds {
     attached: Vec<usize>,
     /// By switch with hosts.
     first_legs: Vec<Bounds>,
+    /// Number of other groups that each switch with hosts reaches.
+    reached: Vec<u16>,
+    /// Number of groups.
+    groups: u16,
     /// By switch with hosts: in this order their trees are told.
     second_legs: Vec<Bounds>,
     /// What all links from each switch with hosts to other switches carry, in bit/s.
@@ -31,6 +35,8 @@ pub(super) struct Detour {
     pub(super) longest: PathClass,
     /// In bit/s.
     pub(super) capacity: u64,
+    /// Packets whose third group cannot be reached go directly.
+    pub(super) is_optional: bool,
 }
 
 fn widened(bounds: Bounds, bundle: &Bundle) -> Bounds {
@@ -59,6 +65,8 @@ impl DetourBounds {
         Self {
             group_of: groups.map_or(Vec::new(), |groups| groups.of_switch.clone()),
             first_legs: vec![None; attached.len()],
+            reached: vec![0; attached.len()],
+            groups: groups.map_or(0, |groups| groups.count),
             second_legs: Vec::new(),
             capacities: attached.iter().map(|&switch| capacities[switch]).collect(),
             attached,
@@ -67,9 +75,11 @@ impl DetourBounds {
 
     /// Takes note of the paths from each switch to the nearest one of a group.
     pub(super) fn add_first_legs(&mut self, group: u16, bundles: &[Bundle]) {
-        for (bounds, &switch) in self.first_legs.iter_mut().zip(&self.attached) {
+        for (place, &switch) in self.attached.iter().enumerate() {
             if self.group_of[switch] != group {
+                let bounds = &mut self.first_legs[place];
                 *bounds = widened(*bounds, &bundles[switch]);
+                self.reached[place] += u16::from(!bundles[switch].is_empty());
             }
         }
     }
@@ -95,9 +105,14 @@ impl DetourBounds {
         let (fast, long) = self.first_legs[from]?;
         let (fastest, longest) = self.second_legs[to]?;
         Some(Detour {
-            fastest: fast.then(fastest),
+            // Which leg has the slowest link is open: nothing is sure to come before it.
+            fastest: PathClass {
+                before_bottleneck: 0,
+                ..fast.then(fastest)
+            },
             longest: long.then(longest),
             capacity: self.capacities[from],
+            is_optional: self.reached[from] + 1 < self.groups,
         })
     }
 }

@@ -229,7 +229,7 @@ mod tests {
         8 hosts with 0 ports each; use 2 to 1048576 hosts, and 1 to 256 planes
         1073741824 hosts with 4 ports each; use 2 to 1048576 hosts, and 1 to 256 planes
         8 hosts, 3 on each leaf; use a number of hosts that fills whole leaves
-        2 spines with 0 links each; use 1 to 65536 uplinks per leaf
+        0 spines with 1 links each; use 1 to 65536 uplinks per leaf
         3 ports of a NIC of 400Gbps; use a rate that is a multiple of the planes
         1us of a delay of 1us inside the NIC; let both parts of the delay be above zero
         ");

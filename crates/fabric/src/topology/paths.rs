@@ -2,7 +2,7 @@
 //! controllers take their bearings; ideal completion times ask for the shortest (the module `ideal`).
 
 use super::detours::DetourBounds;
-use super::equal_cost::{Bundle, EqualCostPaths};
+use super::equal_cost::{Bundle, EqualCostPaths, faster_than_both};
 use super::path_class::PathClass;
 use super::{LinkId, Topology};
 use clearway_transport::cc::{NetworkFacts, PathFacts};
@@ -111,9 +111,16 @@ impl PathsBuilder {
             let Some(detour) = bounds.between(from, to).filter(|_| direct != NO_PATH) else {
                 continue;
             };
+            let (mut fastest, mut longest) = (detour.fastest, detour.longest);
+            if detour.is_optional {
+                let direct = self.paths.equal_cost[direct as usize];
+                longest = longest.longer(direct.longest);
+                let direct = direct.fastest(&self.paths.fastest).iter().copied();
+                fastest = direct.fold(fastest, faster_than_both);
+            }
             let paths = EqualCostPaths {
-                longest: detour.longest,
-                fastest: self.range_of(&[detour.fastest]),
+                longest,
+                fastest: self.range_of(&[fastest]),
                 capacity: detour.capacity,
                 is_single: false,
             };
