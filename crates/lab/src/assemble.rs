@@ -16,9 +16,7 @@ use crate::scenario::{
 use crate::sections::{append, merge, split_posted};
 use crate::spreading::Spreading;
 use crate::transports::{RunTransports, network_of_section};
-use clearway_fabric::topology::{
-    Cable, NodeId, PacketSizes, Paths, Routes, Topology, TopologyError,
-};
+use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
