@@ -123,7 +123,7 @@ fn a_full_log_does_not_end_a_run() {
 fn limited(bench: &Bench, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_clearway");
     Command::new("sh")
-        .args(["-c", "ulimit -f 100 && exec \"$0\" \"$@\"", program])
+        .args(["-c", "ulimit -f 120 && exec \"$0\" \"$@\"", program])
         .args(arguments)
         .current_dir(bench.path(""))
         .output()

@@ -94,9 +94,9 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
+      fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit, credit.idle-pulls, credit.pull, credit.quantum, credit.rate, credit.window-bdps, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
     --set swtich.queue=1KB: there is no section `swtich`
@@ -162,11 +162,11 @@ fn unknown_names() {
         &["topology.kind=3"],
     ]), @r#"
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
-      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file, nvlink
+      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, rail-optimised, multi-plane, dragonfly, dragonfly-plus, bcube, single-switch, dumbbell, file, nvlink
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-no-trim
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
     --set transport.controller=strak: `transport.controller`: there is no "strak"
       fix: did you mean `strack`? Use one of: strack, constant, nscc, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift, timely, smartt, s-perc, 1rc
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
@@ -174,7 +174,7 @@ fn unknown_names() {
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
       fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, moe, kv-transfer, checkpoint, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
-      fix: use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file, nvlink
+      fix: use one of: leaf-spine, fat-tree, pods, rail-optimised, multi-plane, dragonfly, dragonfly-plus, bcube, single-switch, dumbbell, file, nvlink
     "#);
     let errors = [
         bench.refuse(&["run", "quikstart"]),
@@ -302,7 +302,7 @@ fn wrong_units_and_types() {
     --set switch.ecn.enabled=1: `switch.ecn.enabled` cannot be 1
       fix: expected `true` or `false`
     --set switch.ecn=3: a lossy switch has no key `ecn`
-      fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.mark
+      fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.mark, ecn.last-hop
     --set transport.max-paths=65536: `transport.max-paths` cannot be 65536
       fix: expected a whole number from 1 to 65535
     --set transport.max-paths=0: `transport.max-paths` cannot be 0
@@ -850,7 +850,7 @@ fn fabrics_of_hpcc() {
     x.txt:5: a link has 5 words, but 3 stand here
       fix: write `src dst rate delay error_rate`, each on a line of its own
     s.toml:2: flow 2 (1->2): no path leads from host 1 to host 2, and hosts do not forward
-      fix: add links between the switches of the two, or leave the flow out
+      fix: add links between the switches of the two (of rails: `spines`, or `pxn` for an all-to-all), or leave the flow out
     x.txt:1: unknown word `6`
       fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
     --set topology.format=ns3: `topology.format` cannot be "ns3"

@@ -82,6 +82,11 @@ fn scenario(seed: u64) -> Scenario {
     let mut scenario = Scenario::random(seed);
     // Ideal times are those of links as they begin, and events may make them faster.
     scenario.link_events = Arc::default();
+    // All flows have the transport whose ideal times are computed.
+    scenario.further_transports = Default::default();
+    for flow in Arc::make_mut(&mut scenario.flows) {
+        flow.transport = 0;
+    }
     let payload = scenario.profile.network.payload;
     let mut profile = Profile::clone(&scenario.profile);
     if scenario.buffer.is_none() {

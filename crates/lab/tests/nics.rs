@@ -211,6 +211,6 @@ fn hosts_do_not_forward() {
     assert_eq!(
         error.to_string(),
         "s.toml:2: flow 2 (0->2): no path leads from host 0 to host 2, and hosts do not forward\n  \
-         fix: add links between the switches of the two, or leave the flow out"
+         fix: add links between the switches of the two (of rails: `spines`, or `pxn` for an all-to-all), or leave the flow out"
     );
 }

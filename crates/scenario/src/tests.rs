@@ -461,6 +461,7 @@ fn the_defaults_of_strack() {
     ecn.kmax = "75%bdp" (STrack §4.1: 75% BDP)
     ecn.pmax = 1.0 (decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1)
     ecn.mark = "dequeue" (STrack §2.2.2: marking at egress, when a packet exits a queue)
+    ecn.last-hop = true (STrack §4.1; UEC with receiver credits: false (U9))
     routing = "ecmp" (STrack §2.1: ECMP)
     control-priority = true (decision: acknowledgements and probes in a strict-priority queue)
     strict-priority = false (decision: one priority, as in all papers but HotNets '22 §4)
@@ -468,6 +469,10 @@ fn the_defaults_of_strack() {
     trim-size = "64B" (UEC reference simulator: 64 B)
     trim-victim = "random" (UEC reference simulator: either, with a chance of a half (U15))
     telemetry = "exact" (decision: what HPCC would do with exact figures)
+    adaptive.levels = [] (decision (U21); UEC reference simulator: 0.05, 0.1, 0.2)
+    adaptive.refresh = "0s" (decision (U21); UEC reference simulator: 100 ns)
+    adaptive.hash-below = "100B" (UEC reference simulator: 100 B)
+    adaptive.flowlet-gap = "10us" (UEC reference simulator: 10 us)
     "#);
 }
 

@@ -289,15 +289,29 @@ impl Preset {
         }
     }
 
-    /// Sets what the preset has otherwise than its parts.
+    /// Sets what the preset has otherwise than its parts. Where the user has chosen other parts, these may not have the key, or have another
+    /// one of its name.
     fn apply(&self, settings: &mut TransportSettings) {
         for (key, value) in (self.keys)() {
-            match settings.set(key, &value) {
-                // A part that the user has chosen instead.
-                Ok(()) | Err(SetError::UnknownKey) => {}
-                Err(error) => unreachable!("`{key}` of the preset {}: {error:?}", self.name),
-            }
+            let result = settings.set(key, &value);
+            let fits = result.is_ok() || result == Err(SetError::UnknownKey);
+            debug_assert!(
+                fits || !self.is_whole(settings),
+                "`{key}` of the preset {}: {result:?}",
+                self.name
+            );
         }
+    }
+
+    /// True if a transport has all parts of the preset.
+    fn is_whole(&self, settings: &TransportSettings) -> bool {
+        let own = [self.reliability, self.controller, self.spray, self.feedback];
+        own == [
+            settings.reliability.name(),
+            settings.controller.name(),
+            settings.selector.name(),
+            settings.feedback.name(),
+        ]
     }
 
     fn packets(&self) -> PacketParameters {

@@ -117,8 +117,10 @@ impl<'a> Display<'a> {
         parts.join("  ")
     }
 
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&mut self) {
         self.bar.finish_and_clear();
+        // They were told of as answers came, in whatever order.
+        self.failures.sort_by(|a, b| a.0.cmp(&b.0));
     }
 
     /// The files that failed, each with its fix.

@@ -103,6 +103,7 @@ fn the_document_of_a_complete_run() {
         "rate_controls_lost": 0,
         "speculative": 0,
         "nacks": 0,
+        "pulls": 0,
         "timeouts": 0,
         "duplicates": 0
       },

@@ -41,8 +41,9 @@ parameters! {
         pub load: f64 = 0.1, "load", "decision";
         /// Number of requests a second at all prefill hosts together, instead of `load`; "auto": by `load`.
         pub rate: Option<f64> = None, "rate", "by load";
-        /// Length of the time in which requests come. A run goes on until all transfers have ended, or until `stop.at-most`.
-        pub duration: Span = Span::from_ms(10), "duration", "decision";
+        /// Length of the time in which requests come; "auto": ten mean times between requests, and at least 10 ms. A run goes on until all
+        /// transfers have ended, or until `stop.at-most`.
+        pub duration: Option<Span> = None, "duration", "decision";
         /// Start of the time in which requests come.
         pub start: Time = Time::ZERO, "start", "the start of the run";
         /// Median of the number of tokens of a prompt. Lengths are log-normal.
@@ -82,19 +83,18 @@ impl WorkloadDefinition for KvTransferSettings {
         let prompts = self.prompts(context.base_dir)?;
         let per_token = self.bytes_per_token();
         self.check(&prompts)?;
-        let end = self.start.saturating_add(self.duration);
+        let gaps = self.gaps(prefill, prompts.mean() * per_token as f64, context)?;
+        let duration = self.duration(&gaps);
+        let end = self.start.saturating_add(duration);
         if end.is_never() {
-            let message = format!(
-                "{} after {} is beyond the longest run",
-                self.duration, self.start
-            );
+            let message = format!("{duration} after {} is beyond the longest run", self.start);
             return Err(Self::fault(
                 "duration",
                 message,
                 "choose a shorter duration",
             ));
         }
-        let sources = self.sources(prefill, prompts.mean() * per_token as f64, context)?;
+        let sources = self.sources(&gaps, duration, context)?;
         let mut requests = Vec::new();
         for (host, mut source) in sources {
             let mut time = self.start.saturating_add(source.gap());
@@ -111,7 +111,7 @@ impl WorkloadDefinition for KvTransferSettings {
             }
         }
         if requests.is_empty() {
-            let message = format!("no request happens to come within {}", self.duration);
+            let message = format!("no request happens to come within {duration}");
             let fix = "choose a longer duration, a higher `load` or another seed";
             return Err(Self::fault("duration", message, fix));
         }
@@ -246,13 +246,20 @@ impl KvTransferSettings {
         Ok(())
     }
 
-    /// Poisson source of each prefill host, if requests have so many bytes on average.
-    fn sources(
+    /// Length of the time in which requests come, which are so far apart on average at each prefill host.
+    fn duration(&self, gaps: &[f64]) -> Span {
+        let rate: f64 = gaps.iter().map(|gap| 1.0 / gap).sum();
+        let ten = Span::from_ps((10.0 / rate) as u64);
+        self.duration.unwrap_or(ten.max(Span::from_ms(10)))
+    }
+
+    /// Mean time between requests of each prefill host in picoseconds, if they have so many bytes on average.
+    fn gaps(
         &self,
         prefill: u32,
         mean_bytes: f64,
         context: &BuildContext<'_>,
-    ) -> Result<Vec<(HostId, PoissonSource)>, WorkloadError> {
+    ) -> Result<Vec<f64>, WorkloadError> {
         if !(self.load > 0.0 && self.load <= 1.0) {
             let message = format!("a load of {}", self.load);
             let fix = "write a share of the rate of a NIC above 0 and at most 1, as in 0.1";
@@ -268,8 +275,9 @@ impl KvTransferSettings {
             Some(rate) => f64::from(prefill) / rate * 1e12,
             None => by_load(context.nic_rates[host.index()]),
         };
-        let shortest = (0..prefill).map(|host| gap(HostId(host)));
-        if shortest.fold(f64::INFINITY, f64::min) < SHORTEST_GAP.as_ps() as f64 {
+        let gaps: Vec<f64> = (0..prefill).map(|host| gap(HostId(host))).collect();
+        let shortest = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+        if shortest < SHORTEST_GAP.as_ps() as f64 {
             let (key, given) = match self.rate {
                 Some(rate) => ("rate", format!("{rate:e} requests a second")),
                 None => (
@@ -280,22 +288,33 @@ impl KvTransferSettings {
             let fix = "let requests come to each prefill host at least 1ns apart on average";
             return Err(Self::fault(key, given, fix));
         }
-        let expected: f64 = (0..prefill)
-            .map(|host| self.duration.as_ps() as f64 / gap(HostId(host)))
-            .sum();
+        Ok(gaps)
+    }
+
+    /// Poisson source of each prefill host, at which requests come so far apart on average.
+    fn sources(
+        &self,
+        gaps: &[f64],
+        duration: Span,
+        context: &BuildContext<'_>,
+    ) -> Result<Vec<(HostId, PoissonSource)>, WorkloadError> {
+        let expected: f64 = gaps.iter().map(|gap| duration.as_ps() as f64 / gap).sum();
         let flows = expected * f64::from(self.chunks.get());
         if flows > MOST_FLOWS {
             let message = format!(
-                "about {expected:.1e} requests in {}, in {} parts each",
-                self.duration, self.chunks
+                "about {expected:.1e} requests in {duration}, in {} parts each",
+                self.chunks
             );
             let fix = format!(
                 "choose a shorter duration, a lower `load` or `rate`, or fewer `chunks`: {MOST_FLOWS} flows are the most"
             );
             return Err(Self::fault("duration", message, fix));
         }
-        let source = |host| (host, PoissonSource::new(context.random_of(host), gap(host)));
-        Ok((0..prefill).map(HostId).map(source).collect())
+        let source = |(host, gap): (u32, &f64)| {
+            let random = context.random_of(HostId(host));
+            (HostId(host), PoissonSource::new(random, *gap))
+        };
+        Ok((0..).zip(gaps).map(source).collect())
     }
 
     /// Flows of a request.

@@ -173,7 +173,7 @@ fn faults_name_the_key_and_the_fix() {
     `load` of the kv-transfer workload: a load of 1 by such small caches
       fix: let requests come to each prefill host at least 1ns apart on average
     ");
-    assert_snapshot!(error(&[("rate", Value::Float(1e-300))], 8), @"
+    assert_snapshot!(error(&[("rate", Value::Float(1e-300)), ("duration", text("10ms"))], 8), @"
     `duration` of the kv-transfer workload: no request happens to come within 10ms
       fix: choose a longer duration, a higher `load` or another seed
     ");
