@@ -129,7 +129,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
     s.toml:3: a topology of kind "fat-tree" has no key `spines`
-      fix: `spines` is a key of `topology.kind = "leaf-spine"`, `topology.kind = "multi-plane"`, `topology.kind = "nvlink"` and 1 others: choose that, or leave the key out
+      fix: `spines` is a key of `topology.kind = "leaf-spine"`, `topology.kind = "multi-plane"`, `topology.kind = "nvlink"` and another one: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`

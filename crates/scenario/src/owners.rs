@@ -125,7 +125,10 @@ fn same_section(section: &str, key: &str, owners: &[&Explanation]) -> Option<Str
         .map(|role| format!("`{role}`"))
         .collect();
     if roles.len() > SHOWN {
-        shown.push(format!("{} others", roles.len() - SHOWN));
+        shown.push(match roles.len() - SHOWN {
+            1 => "another one".into(),
+            others => format!("{others} others"),
+        });
     }
     let last = shown.pop().unwrap_or_default();
     let list = match shown.is_empty() {

@@ -1,7 +1,7 @@
 //! RCCC, receiver credits (Ultra Ethernet 1.0): a receiver shares out the rate of its host by credit, and senders send while they have any.
 //!
 //! Every data packet and probe tells the receiver up to where its sender could use credit: the *pull target*, in quanta since the
-//! beginning of the flow. All receivers of a host have one [`Pacer`]. It takes the flows that want credit in turn and grants each a few
+//! beginning of the flow. All receivers of a host have one *pacer*. It takes the flows that want credit in turn and grants each a few
 //! packets' worth by a pull packet, as fast as the host's link takes what that brings. What a pull says is cumulative, so that the next one
 //! makes up for one that was lost. A sender begins with the credit of its first window and may spend it before the first answer (it
 //! *speculates*); what is left of it then is void.

@@ -6,7 +6,7 @@ use super::key::Key;
 use super::parts::Sender;
 use crate::credit::Demand;
 use crate::flow::answer;
-use crate::packet::{Header, Packet};
+use crate::packet::{DataFlags, Header, Packet};
 use crate::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -50,9 +50,16 @@ impl<T: Telemetry> Endpoint<T> {
             return;
         };
         credit.senders[index as usize].on_sent(now, packet.size);
+        let exhausted = !credit.senders[index as usize].may_send();
         let target = self.pull_target(index);
-        if let Header::Data { pull_target, .. } = &mut packet.header {
+        if let Header::Data {
+            pull_target, flags, ..
+        } = &mut packet.header
+        {
             *pull_target = target;
+            // Nothing that follows soon would have what has arrived acknowledged.
+            let requests = exhausted || flags.contains(DataFlags::ACK_REQUEST);
+            *flags = flags.with(DataFlags::ACK_REQUEST, requests);
         }
         self.await_credit(now, index);
     }
