@@ -289,8 +289,8 @@ impl Preset {
         }
     }
 
-    /// Sets what the preset has otherwise than its parts. Where the user has chosen other parts, these may not have the key, or have another
-    /// one of its name.
+    /// Sets what the preset has otherwise than its parts. Where the user has chosen other parts, these may not have the key, or have
+    /// another one of its name.
     fn apply(&self, settings: &mut TransportSettings) {
         for (key, value) in (self.keys)() {
             let result = settings.set(key, &value);
