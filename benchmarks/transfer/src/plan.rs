@@ -37,7 +37,7 @@ pub(crate) struct PlanArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     Iperf,
-    /// This program, with these arguments.
+    /// The command line of this program with these arguments.
     Own(&'static [&'static str]),
 }
 

@@ -14,7 +14,7 @@ use clearway_units::{HostId, Time};
 /// All endpoints of a host.
 pub(crate) struct Endpoints<T> {
     first: Endpoint<T>,
-    /// Those of further transports; `None` where the run has one.
+    /// Endpoints of further transports; `None` where the run has one.
     further: Option<Box<FurtherEndpoints<T>>>,
 }
 

@@ -27,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Change of a cable, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LinkChange {
-    /// Nothing crosses it any more.
+    /// Failure: nothing crosses the link any more.
     Down,
-    /// It works again.
+    /// Repair: the link works again.
     Up,
     /// Rate from now on.
     Rate(Rate),
@@ -114,7 +114,7 @@ impl LinkSchedule {
         known
     }
 
-    /// What happens to one cable; `None` if nothing does.
+    /// Changes of one cable; `None` if it has none.
     pub(crate) fn timeline(&self, cable: usize) -> Option<&LinkTimeline> {
         self.timelines.get(&cable)
     }

@@ -18,7 +18,7 @@ pub struct Flow {
     pub messages: Option<NonZeroU32>,
     /// The class of its data packets.
     pub class: Class,
-    /// Its transport: 0 for [`Setup::profile`](crate::Setup::profile), n for the n-th of the
+    /// Transport: 0 for [`Setup::profile`](crate::Setup::profile), n for the n-th of the
     /// [further ones](crate::Setup::further_transports).
     pub transport: u8,
     /// Index of its congestion controller's settings among those of its transport; see [`Opening::variant`].

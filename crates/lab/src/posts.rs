@@ -21,7 +21,7 @@ pub enum PostCause {
 /// Message of a job that was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobPost {
-    /// Its connection.
+    /// Connection of the message.
     pub connection: FlowId,
     /// Time at which its rank posted it.
     pub time: Time,

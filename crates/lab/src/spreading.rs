@@ -4,7 +4,7 @@ use clearway_fabric::PathChoice;
 use clearway_fabric::topology::{PathUse, SwitchRole, Topology};
 use clearway_transport::Profile;
 
-/// What decides about the way of a packet among several that are equal.
+/// Choice of the way of a packet among several that are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spreading {
     /// The destination.
@@ -16,7 +16,7 @@ pub(crate) enum Spreading {
 }
 
 impl Spreading {
-    /// What decides in a fabric whose switches choose next hops by `routing`.
+    /// Choice in a fabric whose switches choose next hops by `routing`.
     pub(crate) fn of(topology: &Topology, routing: PathChoice) -> Self {
         // NICs spread over their ports by a hash, whatever switches do.
         let has_ports = topology.switches.iter().any(|s| s.role == SwitchRole::Nic);

@@ -23,7 +23,7 @@ pub(crate) struct RunTransport {
 /// All transports of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunTransports {
-    /// That of `[transport]`, then those that sections have to themselves.
+    /// The transport of `[transport]`, then those that sections have to themselves.
     all: Vec<RunTransport>,
     of_section: Vec<u8>,
 }

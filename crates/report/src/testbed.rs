@@ -19,13 +19,13 @@ pub struct TestbedRecord {
     pub schema: u32,
     /// Version of the program.
     pub version: String,
-    /// Its revision.
+    /// Revision of the program.
     pub revision: String,
     /// Command that asked for it.
     pub command: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its seed.
+    /// Seed of the scenario.
     pub seed: u64,
     /// Description of the fabric, in a few words.
     pub fabric: String,

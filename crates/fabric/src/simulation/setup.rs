@@ -39,7 +39,7 @@ pub struct Setup<'a> {
 /// Transports of a run beside the first one. Each host has an endpoint of each.
 #[derive(Debug, Clone, Default)]
 pub struct FurtherTransports {
-    /// Their profiles; [`Flow::transport`] counts them from 1.
+    /// Profiles of further transports; [`Flow::transport`] counts them from 1.
     pub profiles: Vec<Arc<Profile>>,
     /// The transports of flows that come beside [`Setup::flows`], in their order; those after the last have the first transport.
     pub of_stream: Arc<[u8]>,

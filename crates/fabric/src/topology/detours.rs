@@ -25,7 +25,7 @@ pub(super) struct DetourBounds {
     groups: u16,
     /// By switch with hosts: in this order their trees are told.
     second_legs: Vec<Bounds>,
-    /// What all links from each switch with hosts to other switches carry, in bit/s.
+    /// Capacity of all links from each switch with hosts to other switches, in bit/s.
     capacities: Vec<u64>,
 }
 

@@ -63,7 +63,7 @@ pub struct SwitchSpec {
     pub tier: u8,
     /// Time from the arrival of a packet until it stands in the queue of its egress port.
     pub latency: Span,
-    /// What it is a part of.
+    /// Role of the switch in the fabric.
     pub role: SwitchRole,
 }
 
@@ -169,7 +169,7 @@ impl Topology {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
     }
-    /// What the switch at a node is a part of; `None` for a host.
+    /// Role of the switch at a node; `None` for a host.
     pub fn role_of(&self, node: NodeId) -> Option<SwitchRole> {
         self.switch_index(node)
             .map(|index| self.switches[index].role)

@@ -213,7 +213,7 @@ struct Search {
     is_weighted: bool,
 }
 
-/// Where a tree of shortest paths leads to.
+/// Destination of a tree of shortest paths.
 #[derive(Debug, Clone, Copy)]
 enum Root {
     /// A switch with hosts.

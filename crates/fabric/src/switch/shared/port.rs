@@ -44,7 +44,7 @@ pub(super) enum Transmission {
     Pause(ClassSet),
     /// The first packet of a class.
     Packet(Class),
-    /// Nothing: the link is down.
+    /// A port whose link is down: nothing is sent.
     Down,
 }
 
