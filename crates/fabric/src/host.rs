@@ -185,7 +185,7 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // Its callers are two, for one endpoint and for several.
     fn next_event<const SEVERAL: bool>(&self) -> (Time, Next) {
         let mut next = (self.arrival(), Next::Arrival);
         if self.endpoints.are_ready::<SEVERAL>() {

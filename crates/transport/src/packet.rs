@@ -210,7 +210,7 @@ impl Packet {
 }
 
 /// Digest of the addressing (source, destination, source port): the fields that ECMP hashes.
-#[inline]
+#[inline(always)]
 pub fn header_hash(src: HostId, dst: HostId, source_port: u16) -> u32 {
     AddressHash::new(src, dst).with_port(source_port)
 }

@@ -10,6 +10,7 @@ use crate::observer::Observer;
 use crate::order::{self, ArrivalKey};
 use crate::topology::NextHops;
 use clearway_engine::{BufferPool, Outlook, Round};
+use clearway_transport::Packet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -60,10 +61,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        if self.ingress.has_events() || self.local.is_some() {
+        if !self.ingress.is_plain() || self.local.is_some() {
             return self.run_otherwise(round, scratch, sinks);
         }
-        self.collect_arrivals(round, scratch);
+        self.collect_arrivals(round, scratch, |ingress, packet, _| ingress.route(packet));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|port| {
@@ -82,7 +83,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run`](Self::run), where links have events or ports are chosen by what waits there.
+    /// As [`run`](Self::run), where links have events, packets take detours, or ports are chosen by what waits there.
     #[inline(never)]
     fn run_otherwise<O: Observer>(
         &mut self,
@@ -149,14 +150,17 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run`](Self::run), where links have events.
+    /// As [`run`](Self::run), where links have events or packets take detours.
     fn run_with_events<O: Observer>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        self.collect_arrivals(round, scratch);
+        self.ingress.steer(round);
+        self.collect_arrivals(round, scratch, |ingress, packet, now| {
+            ingress.egress_at(now, packet)
+        });
         let mut active = std::mem::take(&mut self.active);
         active.retain(|port| {
             self.run_port_with_events(port, round, scratch, sinks);
@@ -224,11 +228,12 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
 
     /// Gives the arrivals of the round to the egress ports that `route` says.
     #[inline]
-    fn collect_arrivals(&mut self, round: &Round, scratch: &mut Scratch) {
-        let is_plain = self.ingress.is_plain();
-        if !is_plain {
-            self.ingress.steer(round);
-        }
+    fn collect_arrivals(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+        route: impl Fn(&Ingress<T>, &Packet, Time) -> usize,
+    ) {
         let lines = scratch.lines(self.ports.len());
         let active = &mut self.active;
         self.ingress
@@ -237,10 +242,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
                 let Frame::Packet(packet) = &arrival.frame else {
                     return;
                 };
-                let port = match is_plain {
-                    true => ingress.route(packet),
-                    false => ingress.egress_at(arrival.time, packet),
-                };
+                let port = route(ingress, packet, arrival.time);
                 let arrival_keys = &mut lines[port];
                 if arrival_keys.is_empty() {
                     active.insert(port);

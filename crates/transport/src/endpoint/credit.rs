@@ -42,26 +42,22 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// Pays for a data packet that leaves, and writes its pull target.
+    /// Pays for a data packet of `size` bytes that leaves. Returns its pull target, and what flags it gets beside its own.
     #[cold]
     #[inline(never)]
-    pub(super) fn spend_credit(&mut self, now: Time, index: u32, packet: &mut Packet) {
+    pub(super) fn spend_credit(&mut self, now: Time, index: u32, size: u16) -> (u16, DataFlags) {
         let Some(credit) = &mut self.credit else {
-            return;
+            return (0, DataFlags::NONE);
         };
-        credit.senders[index as usize].on_sent(now, packet.size);
+        credit.senders[index as usize].on_sent(now, size);
         let exhausted = !credit.senders[index as usize].may_send();
         let target = self.pull_target(index);
-        if let Header::Data {
-            pull_target, flags, ..
-        } = &mut packet.header
-        {
-            *pull_target = target;
-            // Nothing that follows soon would have what has arrived acknowledged.
-            let requests = exhausted || flags.contains(DataFlags::ACK_REQUEST);
-            *flags = flags.with(DataFlags::ACK_REQUEST, requests);
-        }
         self.await_credit(now, index);
+        // Nothing that follows the last packet soon would have what has arrived acknowledged.
+        (
+            target,
+            DataFlags::NONE.with(DataFlags::ACK_REQUEST, exhausted),
+        )
     }
 
     /// Up to where the sender in a slot could use credit.

@@ -256,7 +256,7 @@ impl Sender {
         of_both!(self, sender => sender.is_finished())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_send(&self, rules: &Rules) -> bool {
         match (self, &rules.scheme) {
             (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
@@ -272,14 +272,13 @@ impl Sender {
         of_both!(self, sender => sender.departure())
     }
 
+    /// The next packet, which counts as sent, and whether nothing else was outstanding.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
-        with_rules!(self, rules, |sender, rules| sender.transmit(cx, rules))
-    }
-
-    #[inline]
-    pub(crate) fn has_restarted(&self) -> bool {
-        of_both!(self, sender => sender.has_restarted())
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> (Packet, bool) {
+        with_rules!(self, rules, |sender, rules| {
+            let packet = sender.transmit(cx, rules);
+            (packet, sender.has_restarted())
+        })
     }
 
     /// Processes a [`Header::Sack`](crate::Header::Sack). Returns the earliest timer that it may have brought forward.

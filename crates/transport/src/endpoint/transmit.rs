@@ -66,7 +66,10 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &slot.sender else {
             return;
         };
-        let may_send = sender.may_send(&self.rules) && self.has_credit(index);
+        let mut may_send = sender.may_send(&self.rules);
+        if self.credit.is_some() {
+            may_send &= self.has_credit(index);
+        }
         let sendable = may_send && sender.departure() <= now;
         if sendable != slot.sendable || sendable != may_send {
             self.change_readiness(index, may_send, sendable);
@@ -111,9 +114,9 @@ impl<T: Telemetry> Endpoint<T> {
                 && slot.sendable
             {
                 let cx = &mut context!(self, now, slot.controller);
-                let mut packet = sender.transmit(cx, &self.rules);
+                let (mut packet, restarted) = sender.transmit(cx, &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
-                if sender.has_restarted() {
+                if restarted {
                     let deadline = sender.deadline(cx.controller, &self.rules);
                     if deadline < slot.armed {
                         slot.armed = deadline;
@@ -121,7 +124,13 @@ impl<T: Telemetry> Endpoint<T> {
                     }
                 }
                 if self.credit.is_some() {
-                    self.spend_credit(now, index, &mut packet);
+                    let (target, more) = self.spend_credit(now, index, packet.size);
+                    if let Header::Data {
+                        pull_target, flags, ..
+                    } = &mut packet.header
+                    {
+                        (*pull_target, *flags) = (target, flags.union(more));
+                    }
                 }
                 let mut packet: IntPacket<T> = packet.into();
                 if T::AGENTS {

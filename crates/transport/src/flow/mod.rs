@@ -175,7 +175,7 @@ impl<T: Copy> Reports<'_, T> {
     }
 
     /// As [`answer`](Self::answer), for a packet that is known to be control.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn answer_as_control(&mut self, packet: Packet) {
         let telemetry = self.telemetry;
         self.outbox.push_control(IntPacket { packet, telemetry });

@@ -155,7 +155,7 @@ impl<T> Outbox<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // By a call, the packet would be written twice.
     pub(crate) fn push_control(&mut self, packet: IntPacket<T>) {
         self.waiting.insert(Class::CONTROL);
         self.control.push_back(packet);

@@ -47,6 +47,13 @@ impl Pacer {
     /// Sets the rate that the controller allows; `None` does not pace.
     #[inline]
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+        if rate.is_some() || self.rate.is_some() {
+            self.change_rate(rate);
+        }
+    }
+
+    #[inline(never)]
+    fn change_rate(&mut self, rate: Option<Rate>) {
         if rate != self.rate {
             self.rate = rate;
             self.reschedule();
@@ -57,14 +64,19 @@ impl Pacer {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, size: u16) {
         if self.rate.is_some() {
-            let late = self.catches_up && self.departure < now;
-            self.start = match late && self.departure.saturating_add(self.gap()) > now {
-                true => self.departure,
-                false => now,
-            };
-            self.size = size;
-            self.reschedule();
+            self.pace(now, size);
         }
+    }
+
+    #[inline(never)]
+    fn pace(&mut self, now: Time, size: u16) {
+        let late = self.catches_up && self.departure < now;
+        self.start = match late && self.departure.saturating_add(self.gap()) > now {
+            true => self.departure,
+            false => now,
+        };
+        self.size = size;
+        self.reschedule();
     }
 
     fn reschedule(&mut self) {

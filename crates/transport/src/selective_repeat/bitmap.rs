@@ -30,7 +30,7 @@ impl Bitmap {
     }
 
     /// The bits of `base..base + 64`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn segment(&self, base: u64) -> u64 {
         let shift = base & 63;
         let low = self.words[self.word(base)] >> shift;

@@ -231,16 +231,22 @@ impl Sender {
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
         let mut packet = self.data_packet(cx, header);
-        if let Header::Data { payload, flags, .. } = &mut packet.header {
+        if let Header::Data {
+            psn,
+            payload,
+            flags,
+            ..
+        } = &mut packet.header
+        {
+            if self.departures.is_some() {
+                self.note_departure(cx.now, *psn);
+            }
             self.in_flight += i64::from(*payload);
             let fills = self.fills_window(rules);
             let asks = DataFlags::RETRANSMISSION.union(DataFlags::END_OF_MESSAGE);
             let requests = fills || flags.intersects(asks) || *payload == 0;
             *flags = flags.with(DataFlags::ACK_REQUEST, requests);
             packet.size = *payload + rules.header;
-        }
-        if self.departures.is_some() {
-            self.note_departure(&packet);
         }
         self.pacer.on_sent(cx.now, packet.size);
         cx.controller

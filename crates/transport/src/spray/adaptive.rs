@@ -108,7 +108,7 @@ impl Adaptive {
 }
 
 impl PathSelector for Adaptive {
-    #[inline]
+    #[inline(always)]
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let path = feedback.path;
         if u32::from(path) >= self.max_paths {

@@ -209,7 +209,10 @@ impl<T: SelectorDefinition> SelectorDefinition for Box<T> {
 
 /// Generates [`Selector`], which dispatches by `match` in the packet loop, and [`SelectorSettings`].
 macro_rules! selectors {
-    ($($variant:ident($type:ty)),+ $(,)?) => {
+    ($first:ident($first_type:ty), $($variant:ident($type:ty)),+ $(,)?) => {
+        selectors!(@all $first($first_type), $first($first_type), $($variant($type)),+);
+    };
+    (@all $first:ident($first_type:ty), $($variant:ident($type:ty)),+) => {
         /// A path selector of this crate, or a boxed one of another crate.
         pub enum Selector {
             $(#[doc = concat!("See [`", stringify!($type), "`].")] $variant($type),)+
@@ -218,12 +221,12 @@ macro_rules! selectors {
         }
 
         impl PathSelector for Selector {
-            #[inline]
+            #[inline(always)]
             fn on_feedback(&mut self, feedback: &PathFeedback) {
+                // Copies of their own: what the selector at hand does not read is then never made.
                 match self {
-                    // Copies of their own: what the selector at hand does not read is then never made.
-                    $(Self::$variant(selector) => selector.on_feedback(&{ *feedback }),)+
-                    Self::Custom(selector) => selector.on_feedback(&{ *feedback }),
+                    Self::$first(selector) => selector.on_feedback(&{ *feedback }),
+                    _ => self.pass_feedback({ *feedback }),
                 }
             }
             fn on_loss(&mut self, loss: &LossSample) {
@@ -232,17 +235,36 @@ macro_rules! selectors {
                     Self::Custom(selector) => selector.on_loss(loss),
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn choose(&mut self, state: &SendState) -> PathId {
                 match self {
-                    $(Self::$variant(selector) => selector.choose(&{ *state }),)+
-                    Self::Custom(selector) => selector.choose(&{ *state }),
+                    Self::$first(selector) => selector.choose(&{ *state }),
+                    _ => self.pass_choice({ *state }),
                 }
             }
             fn choose_for_probe(&mut self, state: &SendState) -> PathId {
                 match self {
                     $(Self::$variant(selector) => selector.choose_for_probe(state),)+
                     Self::Custom(selector) => selector.choose_for_probe(state),
+                }
+            }
+        }
+
+        impl Selector {
+            /// As `on_feedback`; not inlined, so that the packet loop holds the code of one selector and not of all.
+            #[inline(never)]
+            fn pass_feedback(&mut self, feedback: PathFeedback) {
+                match self {
+                    $(Self::$variant(selector) => selector.on_feedback(&feedback),)+
+                    Self::Custom(selector) => selector.on_feedback(&feedback),
+                }
+            }
+            /// As `choose`; not inlined either.
+            #[inline(never)]
+            fn pass_choice(&mut self, state: SendState) -> PathId {
+                match self {
+                    $(Self::$variant(selector) => selector.choose(&state),)+
+                    Self::Custom(selector) => selector.choose(&state),
                 }
             }
         }

@@ -1,17 +1,16 @@
 //! Timeouts of single packets: the time at which each was last sent.
 
 use super::Sender;
-use crate::packet::{Header, Packet};
 use crate::selective_repeat::Rules;
 use crate::selective_repeat::scoreboard::{numbers, parts};
 use clearway_units::{Span, Time};
 
 impl Sender {
     /// Takes note of a data packet that leaves.
-    pub(super) fn note_departure(&mut self, packet: &Packet) {
-        if let (Header::Data { psn, .. }, Some(departures)) = (packet.header, &mut self.departures)
-        {
-            *departures.slot(psn.into()) = packet.stamp;
+    #[inline(never)]
+    pub(super) fn note_departure(&mut self, now: Time, psn: u32) {
+        if let Some(departures) = &mut self.departures {
+            *departures.slot(psn.into()) = now;
         }
     }
 
