@@ -272,13 +272,15 @@ impl Sender {
         of_both!(self, sender => sender.departure())
     }
 
-    /// The next packet, which counts as sent, and whether nothing else was outstanding.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> (Packet, bool) {
-        with_rules!(self, rules, |sender, rules| {
-            let packet = sender.transmit(cx, rules);
-            (packet, sender.has_restarted())
-        })
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
+        with_rules!(self, rules, |sender, rules| sender.transmit(cx, rules))
+    }
+
+    /// True if at most one packet is outstanding.
+    #[inline]
+    pub(crate) fn is_nearly_idle(&self) -> bool {
+        of_both!(self, sender => sender.is_nearly_idle())
     }
 
     /// Processes a [`Header::Sack`](crate::Header::Sack). Returns the earliest timer that it may have brought forward.

@@ -114,15 +114,17 @@ impl<T: Telemetry> Endpoint<T> {
                 && slot.sendable
             {
                 let cx = &mut context!(self, now, slot.controller);
-                let (mut packet, restarted) = sender.transmit(cx, &self.rules);
+                let may_restart = sender.is_nearly_idle();
+                let packet = sender.transmit(cx, &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
-                if restarted {
+                if may_restart {
                     let deadline = sender.deadline(cx.controller, &self.rules);
                     if deadline < slot.armed {
                         slot.armed = deadline;
                         self.timers.push(deadline, index);
                     }
                 }
+                let mut packet: IntPacket<T> = packet.into();
                 if self.credit.is_some() {
                     let (target, more) = self.spend_credit(now, index, packet.size);
                     if let Header::Data {
@@ -132,7 +134,6 @@ impl<T: Telemetry> Endpoint<T> {
                         (*pull_target, *flags) = (target, flags.union(more));
                     }
                 }
-                let mut packet: IntPacket<T> = packet.into();
                 if T::AGENTS {
                     packet.telemetry.attach(attachment);
                     self.note_sent(now, index);

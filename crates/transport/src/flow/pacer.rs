@@ -47,7 +47,7 @@ impl Pacer {
     /// Sets the rate that the controller allows; `None` does not pace.
     #[inline]
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
-        if rate.is_some() || self.rate.is_some() {
+        if rate.is_some() | self.rate.is_some() {
             self.change_rate(rate);
         }
     }

@@ -271,10 +271,10 @@ impl Sender {
         self.take_allowance(cx.controller, rules);
     }
 
-    /// True if the last packet was sent with nothing else in flight.
+    /// True if at most one packet is in flight.
     #[inline]
-    pub(crate) fn has_restarted(&self) -> bool {
-        self.next - self.acknowledged == 1
+    pub(crate) fn is_nearly_idle(&self) -> bool {
+        self.next - self.acknowledged <= 1
     }
 
     /// An acknowledgement has come, negative or not.

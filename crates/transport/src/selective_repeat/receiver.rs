@@ -139,30 +139,39 @@ impl Receiver {
         }
         if ahead < 0 || !self.accept(ahead as u64) {
             reports.counters.duplicates += 1;
-            let base = self.segment_base();
-            let sack = self.sack(packet, base, false, rules);
-            reports.answer_as_control(sack);
+            self.repeat(packet, rules, reports);
             return false;
         }
         let length = u64::from(payload);
         self.bytes_received += length;
         self.unacknowledged += length;
         self.account_message(packet, reports.events);
-        let due = (ahead == 0 && rules.ack_in_order)
-            || flags.contains(DataFlags::ACK_REQUEST)
+        let requested = flags.contains(DataFlags::ACK_REQUEST);
+        let due = requested
             || self.unacknowledged >= rules.ack_bytes
             || (packet.ecn && rules.ack_on_ecn)
-            || (!rules.ack_in_order && self.is_first_or_closes_gap(length));
+            || match rules.ack_in_order {
+                true => ahead == 0,
+                false => self.is_first_or_closes_gap(length),
+            };
         if due {
             if !rules.ack_in_order {
-                let requested = flags.contains(DataFlags::ACK_REQUEST) || self.request_pending;
-                self.request_pending = requested && self.out_of_order > 0;
+                self.request_pending = (requested || self.request_pending) && self.out_of_order > 0;
             }
             let base = self.segment_base();
             let sack = self.sack(packet, base, false, rules);
             reports.answer_as_control(sack);
         }
         self.is_finished()
+    }
+
+    /// Acknowledges a packet that brings nothing new.
+    #[cold]
+    #[inline(never)]
+    fn repeat<T: Copy>(&mut self, packet: &Packet, rules: &Rules, reports: &mut Reports<'_, T>) {
+        let base = self.segment_base();
+        let sack = self.sack(packet, base, false, rules);
+        reports.answer(sack);
     }
 
     /// True if the packet that has just been accepted is the first of the flow to arrive, or if nothing is missing any more and an
@@ -191,9 +200,7 @@ impl Receiver {
             return;
         }
         if !self.accepts(psn, rules) {
-            let base = self.segment_base();
-            let sack = self.sack(packet, base, false, rules);
-            reports.answer_as_control(sack);
+            self.repeat(packet, rules, reports);
             return;
         }
         reports.counters.nacks_sent += 1;
@@ -202,7 +209,7 @@ impl Receiver {
             ecn: packet.ecn,
             ..answer(packet, rules.ack, Header::Nack { psn, last_hop })
         };
-        reports.answer_as_control(nack);
+        reports.answer(nack);
     }
 
     /// Answers a probe at once (§3.3.1, condition 3), with the segment that it asks for.

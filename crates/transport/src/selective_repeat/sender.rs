@@ -287,10 +287,10 @@ impl Sender {
         self.take_allowance(cx.controller, rules);
     }
 
-    /// True if the last packet was sent with nothing else outstanding.
+    /// True if at most one packet is outstanding.
     #[inline]
-    pub(crate) fn has_restarted(&self) -> bool {
-        self.next - self.acknowledged == 1
+    pub(crate) fn is_nearly_idle(&self) -> bool {
+        self.next - self.acknowledged <= 1
     }
 
     /// Takes the lowest packet that waits for retransmission.
@@ -389,7 +389,7 @@ impl Sender {
         });
         self.take_allowance(cx.controller, rules);
         // An acknowledgement that was overtaken counts packets from an older expected one.
-        if advance >= 0 && (!self.recovering || rules.irn) && out_of_order > rules.out_of_order_min
+        if out_of_order > rules.out_of_order_min && advance >= 0 && (!self.recovering || rules.irn)
         {
             self.judge_out_of_order(out_of_order, cx, rules);
         }
@@ -510,7 +510,7 @@ impl Sender {
     }
 
     /// Acknowledges the packets `mask` of the block at `base`.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_bits(&mut self, base: u64, mask: u64, cx: &mut Context<'_>, rules: &Rules) {
         let block = self.scoreboard.block(base);
         let fresh = mask & !block.acknowledged;
