@@ -230,7 +230,7 @@ impl Messages {
 
     /// Counts the `packets` packets below `end` as acknowledged if they all belong to the oldest message and do not complete
     /// it, which is nearly always so; false if not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn acknowledge_oldest(&mut self, packets: u64, end: u64) -> bool {
         match self.open.front_mut() {
             Some(front) if end <= front.end && packets < front.unacknowledged => {

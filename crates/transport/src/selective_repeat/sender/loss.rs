@@ -20,17 +20,27 @@ pub(super) enum Claim {
 
 impl Sender {
     /// Detects loss by the out-of-order counter (§3.3.2).
+    #[inline(always)]
     pub(super) fn judge_out_of_order(
         &mut self,
         out_of_order: u16,
         cx: &mut Context<'_>,
         rules: &Rules,
     ) {
+        let plain = rules.sleek.is_none() && !rules.irn;
+        if !plain || f64::from(out_of_order) * rules.out_of_order_bytes > self.window {
+            self.react_to_out_of_order(out_of_order, cx, rules);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn react_to_out_of_order(&mut self, out_of_order: u16, cx: &mut Context<'_>, rules: &Rules) {
         if let Some(sleek) = &rules.sleek {
             self.begin_sleek_if_late(out_of_order, sleek, cx, rules);
         } else if rules.irn {
             self.resend_gaps(LossCause::OutOfOrder, self.seen_end, cx, rules);
-        } else if f64::from(out_of_order) * rules.out_of_order_bytes > self.window {
+        } else {
             self.recover(LossCause::OutOfOrder, Claim::All, self.seen_end, cx, rules);
         }
     }
