@@ -8,7 +8,7 @@ use crate::files::{self, Use};
 use crate::lots::Lots;
 use crate::plausible::{self, Mood, PACKETS, SCALE_UP};
 use crate::schema::Schema;
-use crate::thing::{Thing, covered};
+use crate::thing::{Thing, covered, covered_by_section};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{
@@ -353,7 +353,7 @@ impl Drawn {
                 if self.lots.chance(0.1) {
                     value = Value::List(vec![value, info.default.clone()]);
                 }
-                let covers = covered(&controller.name, "workload.transport", info.key);
+                let covers = covered_by_section(&controller.name);
                 let key = format!("transport.{}", info.key);
                 self.draft.set(section, &key, value, covers);
             }

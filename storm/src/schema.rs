@@ -4,7 +4,7 @@ mod scaleup;
 
 pub(crate) use scaleup::{OWNER as SCALE_UP_OWNER, ScaleupSchema};
 
-use crate::thing::{Thing, covered};
+use crate::thing::{Thing, covered, covered_by_section};
 use clearway_lab::{Catalogue, Laboratory};
 use clearway_units::ParameterInfo;
 use std::collections::BTreeSet;
@@ -115,11 +115,13 @@ impl Schema {
         for (part, things) in &self.parts {
             for thing in things {
                 add(&thing.name, "transport", &thing.keys);
-                if *part == "controller" {
-                    add(&thing.name, "workload.transport", &thing.keys);
-                }
             }
         }
+        // Of a section's own transport one key of each controller: the keys themselves are those of `[transport]`.
+        let controllers = self.parts.iter().filter(|(part, _)| *part == "controller");
+        let with_keys = controllers.flat_map(|(_, things)| things);
+        let with_keys = with_keys.filter(|thing| !thing.keys.is_empty());
+        all.extend(with_keys.map(|thing| covered_by_section(&thing.name)));
         let kinds = [
             ("topology.kind", &self.topologies),
             ("switch.kind", &self.switches),

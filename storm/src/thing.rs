@@ -16,3 +16,8 @@ pub(crate) fn covered(owner: &str, section: &str, key: &str) -> String {
         section => format!("{section}.{key} ({owner})"),
     }
 }
+
+/// Coverage of a section's own values of a controller's keys, whichever they are.
+pub(crate) fn covered_by_section(controller: &str) -> String {
+    format!("workload.transport ({controller})")
+}
