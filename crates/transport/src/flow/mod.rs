@@ -111,6 +111,10 @@ impl Paths {
         self.selector.on_feedback(feedback);
     }
 
+    pub(crate) fn on_path_timeout(&mut self, path: PathId) {
+        self.selector.on_path_timeout(path);
+    }
+
     #[inline]
     pub(crate) fn on_loss(&mut self, loss: &LossSample) {
         self.selector.on_loss(loss);

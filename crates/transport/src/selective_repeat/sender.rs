@@ -239,7 +239,7 @@ impl Sender {
         } = &mut packet.header
         {
             if self.departures.is_some() {
-                self.note_departure(cx.now, *psn);
+                self.note_departure(cx.now, *psn, packet.source_port);
             }
             self.in_flight += i64::from(*payload);
             let fills = self.fills_window(rules);

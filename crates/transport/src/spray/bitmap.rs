@@ -3,8 +3,8 @@
 //! A marked acknowledgement adds 1 to the penalty of its path and a negative one 4, up to 15; unmarked ones change nothing. Each packet
 //! takes one off the first path that it skips, so that a path comes back after as many sweeps as its penalty.
 //!
-//! Deviation, decision U17: the simulator adds 15 to path 0 at a timeout, because the path of the lost packet is not known. Here a
-//! timeout, which is about no path in particular, adds to none.
+//! A packet that is not answered within its timeout adds 15 to the penalty of its path: a path that leads nowhere is used for one packet in
+//! 16 sweeps. Deviation, decision U17: the simulator adds them to path 0, because it does not know which path the packet took.
 
 use super::{
     DEFAULT_PATHS, Oblivious, ObliviousParameters, PathFeedback, PathId, PathSelector, PathVerdict,
@@ -14,6 +14,8 @@ use std::num::NonZero;
 
 const MARK: u8 = 1;
 const NACK: u8 = 4;
+/// Penalty of a packet that nothing answered.
+const TIMEOUT: u8 = 15;
 const MOST: u8 = 15;
 
 clearway_units::parameters! {
@@ -78,6 +80,12 @@ impl PathSelector for Bitmap {
         *penalty = (*penalty + more).min(MOST);
     }
 
+    fn on_path_timeout(&mut self, path: PathId) {
+        if let Some(penalty) = self.penalties.get_mut(usize::from(path)) {
+            *penalty = (*penalty + TIMEOUT).min(MOST);
+        }
+    }
+
     fn choose(&mut self, _: &SendState) -> PathId {
         let mut path = self.order.next_path();
         let mut is_forgiven = false;
@@ -134,6 +142,12 @@ mod tests {
     fn penalties_add_up_to_fifteen() {
         let mut selector = in_order();
         let nack = PathVerdict::Nack { marked: true };
+        let mut lost = in_order();
+        lost.on_path_timeout(1);
+        assert_eq!(lost.penalties[1], 15);
+        lost.on_path_timeout(1);
+        assert_eq!(lost.penalties[1], 15);
+        lost.on_path_timeout(4);
         let mut after = |verdict| {
             selector.on_feedback(&answer(2, verdict));
             selector.penalties[2]

@@ -61,6 +61,10 @@ impl PathSelector for Mixed {
         }
     }
 
+    fn on_path_timeout(&mut self, path: PathId) {
+        self.bitmap.on_path_timeout(path);
+    }
+
     fn choose(&mut self, state: &SendState) -> PathId {
         self.good
             .pop_front()

@@ -133,10 +133,16 @@ pub trait PathSelector: Send {
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let _ = feedback;
     }
-    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause) but trimming: a timeout is one. Their paths are not
-    /// known. Of a trimmed packet the path is known, and [`on_feedback`](Self::on_feedback) tells.
+    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause) but trimming: a timeout is one. Of a trimmed
+    /// packet the path is known, and [`on_feedback`](Self::on_feedback) tells; for timeouts see
+    /// [`on_path_timeout`](Self::on_path_timeout).
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
+    }
+    /// A packet that took this path was not answered within the timeout of the flow. Only senders that time each packet by itself
+    /// (`rto-per-packet`) know it; [`on_loss`](Self::on_loss) follows, once for all packets.
+    fn on_path_timeout(&mut self, path: PathId) {
+        let _ = path;
     }
     /// Chooses the path of the next data packet, which is then sent.
     fn choose(&mut self, state: &SendState) -> PathId;
@@ -186,6 +192,9 @@ impl<T: PathSelector> PathSelector for Box<T> {
         (**self).on_loss(loss);
     }
     #[inline(never)]
+    fn on_path_timeout(&mut self, path: PathId) {
+        (**self).on_path_timeout(path);
+    }
     fn choose(&mut self, state: &SendState) -> PathId {
         (**self).choose(state)
     }
@@ -233,6 +242,12 @@ macro_rules! selectors {
                 match self {
                     $(Self::$variant(selector) => selector.on_loss(loss),)+
                     Self::Custom(selector) => selector.on_loss(loss),
+                }
+            }
+            fn on_path_timeout(&mut self, path: PathId) {
+                match self {
+                    $(Self::$variant(selector) => selector.on_path_timeout(path),)+
+                    Self::Custom(selector) => selector.on_path_timeout(path),
                 }
             }
             #[inline(always)]

@@ -168,6 +168,7 @@ impl Sender {
             for psn in numbers(base, bits) {
                 bytes += self.messages.length(psn, rules.payload);
                 self.marked_end = self.marked_end.max(psn + 1);
+                self.blame_path(psn);
             }
         }
         if packets == 0 {

@@ -1,16 +1,27 @@
-//! Timeouts of single packets: the time at which each was last sent.
+//! Timeouts of single packets: the time at which each was last sent, and its path.
 
 use super::Sender;
 use crate::selective_repeat::Rules;
+use crate::selective_repeat::departures::Departure;
 use crate::selective_repeat::scoreboard::{numbers, parts};
 use clearway_units::{Span, Time};
 
 impl Sender {
     /// Takes note of a data packet that leaves.
     #[inline(never)]
-    pub(super) fn note_departure(&mut self, now: Time, psn: u32) {
+    pub(super) fn note_departure(&mut self, now: Time, psn: u32, source_port: u16) {
         if let Some(departures) = &mut self.departures {
-            *departures.slot(psn.into()) = now;
+            *departures.slot(psn.into()) = Departure {
+                at: now,
+                path: self.paths.path_of(source_port),
+            };
+        }
+    }
+
+    /// Tells the path selector of a packet whose timeout has passed.
+    pub(super) fn blame_path(&mut self, psn: u64) {
+        if let Some(departures) = &mut self.departures {
+            self.paths.on_path_timeout(departures.slot(psn).path);
         }
     }
 
@@ -26,7 +37,7 @@ impl Sender {
             let waiting = part.mask & !block.acknowledged & !block.lost;
             let mut bits = 0;
             for psn in numbers(part.base, waiting) {
-                let end = departures.slot(psn).saturating_add(rules.timeout);
+                let end = departures.slot(psn).at.saturating_add(rules.timeout);
                 if end <= now {
                     bits |= 1 << (psn & 63);
                 } else {
