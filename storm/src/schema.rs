@@ -112,7 +112,7 @@ impl Schema {
                 add("transport", "transport", std::slice::from_ref(info));
             }
         }
-        for (part, things) in &self.parts {
+        for (_, things) in &self.parts {
             for thing in things {
                 add(&thing.name, "transport", &thing.keys);
             }

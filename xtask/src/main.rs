@@ -7,6 +7,7 @@
 //!   fails above the bar, or more than 5 % above the recorded figures.
 //! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
+//! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
 //!   all options. What fails is shrunk into `target/storm/`.
 
@@ -17,6 +18,7 @@ mod claims;
 mod columns;
 mod storm;
 mod tidy;
+mod transports;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -36,9 +38,10 @@ fn main() -> ExitCode {
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
         ["claims", ref options @ ..] => claims::run(&root, options),
         ["columns"] => columns::write(&root),
+        ["transports"] => transports::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | columns | storm [--help]".into(),
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | columns | transports | storm [--help]".into(),
         ],
     };
     faults.iter().for_each(|fault| eprintln!("{fault}"));

@@ -152,6 +152,9 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "tmdml/table5",
     "tmdml/own-strack",
     "tmdml/own-jobs",
+    "uec/selectors",
+    "uec/steady",
+    "uec/failure",
 );
 
 macro_rules! recorded_outcomes {
