@@ -252,7 +252,7 @@ fn a_rank_that_is_killed_ends_the_others_and_is_named() {
         let (code, _, errors) = ranks.end(rank);
         assert_eq!(code, Some(2), "rank {rank}: {errors}");
         assert!(errors.contains("error: "), "{errors}");
-        assert!(errors.contains("rank 1 "), "rank {rank}: {errors}");
+        assert!(errors.contains("rank 1"), "rank {rank}: {errors}");
         let is_direct = errors.contains("is lost: the other end has been silent for 1s");
         let is_told = errors.contains("it has lost rank 1");
         assert!(is_direct || is_told, "rank {rank}: {errors}");
