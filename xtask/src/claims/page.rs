@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Papers in the order of the page, and their titles.
-const PAPERS: [(&str, &str); 4] = [
+const PAPERS: [(&str, &str); 5] = [
     ("strack", "STrack"),
     ("snyder", "Snyder's dissertation"),
     (
@@ -14,6 +14,7 @@ const PAPERS: [(&str, &str); 4] = [
         "Congestion control in machine learning clusters (HotNets '22)",
     ),
     ("tmdml", "TMDML"),
+    ("uec", "Ultra Ethernet"),
 ];
 
 /// Place of the page.
