@@ -45,7 +45,7 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         title: "Oversubscription",
-        text: "The permutation with four spines instead of 16: a quarter of the capacity.",
+        text: "The permutation with four spines instead of 16: a quarter of the capacity. Credit knows the last hop alone; a window beside it\n(`transport.controller = \"nscc\"`) spares the fabric what `uet-rccc` has trimmed there.",
         file: fabric!(
             "4",
             "\n[[workload]]\nkind = \"permutation\"\nmessage = \"2MB\"\n"
