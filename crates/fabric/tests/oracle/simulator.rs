@@ -93,8 +93,22 @@ impl Host {
         deadlines.min().expect("a host has a transport")
     }
 
-    /// Of the endpoints whose packet is most urgent, the next one after that which sent last.
+    /// Of the endpoints whose packet is most urgent, the next one after that which sent last; should it turn out to have none, of the others.
     fn transmit(&mut self, now: Time) -> Option<IntPacket> {
+        loop {
+            let place = self.most_urgent()?;
+            self.sent_last = place;
+            let (endpoint, is_recorded) = &mut self.endpoints[place];
+            if let Some(mut packet) = endpoint.poll_transmit(now) {
+                if !*is_recorded {
+                    packet.telemetry.seal();
+                }
+                return Some(packet);
+            }
+        }
+    }
+
+    fn most_urgent(&self) -> Option<usize> {
         let count = self.endpoints.len();
         let mut best: Option<(u8, usize)> = None;
         for step in 1..=count {
@@ -105,14 +119,7 @@ impl Host {
                 best = Some((urgency, place));
             }
         }
-        let (_, place) = best?;
-        self.sent_last = place;
-        let (endpoint, is_recorded) = &mut self.endpoints[place];
-        let mut packet = endpoint.poll_transmit(now)?;
-        if !*is_recorded {
-            packet.telemetry.seal();
-        }
-        Some(packet)
+        best.map(|(_, place)| place)
     }
 
     fn next_event(&mut self) -> Option<Event> {
