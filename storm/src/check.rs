@@ -221,7 +221,8 @@ impl Results {
         // What is sent, of whatever kind, arrives, is lost, or is under way.
         // Control packets of rate allocation are reflected, which is not counted.
         let controls = 2 * packets.rate_controls;
-        let sent = packets.data_sent + packets.acks + packets.probes + packets.cnps + controls;
+        let answers = packets.acks + packets.nacks + packets.pulls;
+        let sent = packets.data_sent + answers + packets.probes + packets.cnps + controls;
         let lost = packets.dropped + packets.corrupted;
         must(
             packets.data_delivered + packets.trimmed + lost <= sent + lost.min(packets.trimmed),

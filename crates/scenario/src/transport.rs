@@ -197,7 +197,7 @@ const PRESETS: [Preset; 15] = [
         keys: || {
             let mut keys = uet_with_trimming();
             keys.extend([
-                ("credit", Value::Text("rccc".into())),
+                ("credit.kind", Value::Text("rccc".into())),
                 ("window", RelativeSize::percent_of_bdp(400).to_value()),
                 ("last-hop-cut", Value::Boolean(false)),
             ]);

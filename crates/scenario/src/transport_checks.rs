@@ -18,21 +18,24 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
         return Ok(());
     }
     let error = |key, why: &str, fix: &str| {
-        let message = format!("`transport.credit` = \"{}\" {why}", credit.scheme.name());
-        Err(ScenarioError::about(&[key, "credit"], message, fix))
+        let message = format!(
+            "`transport.credit.kind` = \"{}\" {why}",
+            credit.scheme.name()
+        );
+        Err(ScenarioError::about(&[key, "credit.kind"], message, fix))
     };
     if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
         return error(
             "reliability",
             "needs selective repeat: receivers of go-back-N discard what credit was spent on",
-            "set `transport.reliability = \"selective-repeat\"`, `transport.kind = \"uet-rccc\"` or `transport.credit = \"none\"`",
+            "set `transport.reliability = \"selective-repeat\"`, `transport.kind = \"uet-rccc\"` or `transport.credit.kind = \"none\"`",
         );
     }
     if transport.scope.scope != Scope::QueuePair {
         return error(
             "scope",
             "is of each flow by itself, and the scope is another one",
-            "set `transport.scope = \"queue-pair\"`, or `transport.credit = \"none\"`",
+            "set `transport.scope = \"queue-pair\"`, or `transport.credit.kind = \"none\"`",
         );
     }
     let full = transport.packets.payload.as_u64() + transport.packets.header.as_u64();

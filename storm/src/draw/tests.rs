@@ -48,6 +48,21 @@ fn every_key_and_every_kind_is_drawn() {
     assert!(missing.is_empty(), "after {drawn} scenarios: {missing:#?}");
 }
 
+/// In TOML `credit = "rccc"` and `credit.rate = 0.5` cannot stand in one section.
+#[test]
+fn no_key_is_the_beginning_of_another() {
+    let folder = Folder::new("beginnings");
+    let universe = folder.drawer().schema().universe();
+    let names = universe.iter().filter_map(|name| name.split_once(" ("));
+    let keys: BTreeSet<&str> = names.map(|(key, _)| key).collect();
+    assert!(keys.contains("transport.credit.kind"), "{keys:#?}");
+    for key in &keys {
+        let dots = key.match_indices('.').map(|(dot, _)| &key[..dot]);
+        let shorter: Vec<&str> = dots.filter(|shorter| keys.contains(shorter)).collect();
+        assert!(shorter.is_empty(), "{key} and {shorter:?}");
+    }
+}
+
 #[test]
 fn the_seed_alone_decides_what_is_drawn() {
     let folder = Folder::new("seed");

@@ -46,7 +46,7 @@ clearway_units::parameters! {
     /// Settings of receiver credits.
     pub struct CreditParameters {
         /// Receiver credits, which senders need beside the window of their controller: "none" or "rccc". For selective repeat.
-        pub scheme: CreditScheme = CreditScheme::None, "credit", "STrack has none; UEC 1.0: optional";
+        pub scheme: CreditScheme = CreditScheme::None, "credit.kind", "STrack has none; UEC 1.0: optional";
         /// Unit of credit.
         pub quantum: Bytes = Bytes::new(256), "credit.quantum", "UEC 1.0: 256 B";
         /// Credit of one pull; `"auto"` is four full packets.
