@@ -93,7 +93,7 @@ impl Host {
         deadlines.min().expect("a host has a transport")
     }
 
-    /// Of the endpoints whose packet is most urgent, the next one after that which sent last; should it turn out to have none, of the others.
+    /// Of the endpoints whose packet is most urgent, the next one after that which sent last; should it have none after all, of the others.
     fn transmit(&mut self, now: Time) -> Option<IntPacket> {
         loop {
             let place = self.most_urgent()?;
