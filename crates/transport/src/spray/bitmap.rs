@@ -137,17 +137,23 @@ mod tests {
         assert_eq!(choices(&mut selector, 8), [0, 2, 3, 0, 2, 3, 0, 1]);
     }
 
+    #[test]
+    fn a_path_without_an_answer_is_left_out_for_fifteen_sweeps() {
+        let mut selector = in_order();
+        selector.on_path_timeout(1);
+        // A path that the selector does not have changes nothing.
+        selector.on_path_timeout(4);
+        // The order of the others is a fresh one now and then.
+        let left_out = choices(&mut selector, 45);
+        assert!(!left_out.contains(&1), "{left_out:?}");
+        assert!(choices(&mut selector, 4).contains(&1));
+    }
+
     /// Section 4: a mark counts 1 and a NACK 4, at most 15; `Good` takes nothing back.
     #[test]
     fn penalties_add_up_to_fifteen() {
         let mut selector = in_order();
         let nack = PathVerdict::Nack { marked: true };
-        let mut lost = in_order();
-        lost.on_path_timeout(1);
-        assert_eq!(lost.penalties[1], 15);
-        lost.on_path_timeout(1);
-        assert_eq!(lost.penalties[1], 15);
-        lost.on_path_timeout(4);
         let mut after = |verdict| {
             selector.on_feedback(&answer(2, verdict));
             selector.penalties[2]

@@ -181,17 +181,14 @@ pub trait SelectorDefinition: PathSelector + Sized + 'static {
     }
 }
 
-/// A selector behind a pointer. Those with much state are kept so, because each sender has room for any selector; and what they do
-/// stays out of the packet loop of the others.
+/// A selector behind a pointer. Those with much state are kept so, because each sender has room for any selector.
 impl<T: PathSelector> PathSelector for Box<T> {
-    #[inline(never)]
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         (**self).on_feedback(feedback);
     }
     fn on_loss(&mut self, loss: &LossSample) {
         (**self).on_loss(loss);
     }
-    #[inline(never)]
     fn on_path_timeout(&mut self, path: PathId) {
         (**self).on_path_timeout(path);
     }

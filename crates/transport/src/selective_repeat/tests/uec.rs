@@ -189,6 +189,44 @@ fn only_packets_that_have_waited_for_a_timeout_are_sent_again() {
     assert_eq!(psns(&bench.transmit()), [2]);
 }
 
+/// Source ports stand for paths. Of four paths one loses its packet: the next fifteen sweeps are over the other three.
+#[test]
+fn the_path_of_a_packet_that_has_timed_out_is_left_out() {
+    let mut profile = Profile::strack(facts());
+    profile.selector = SelectorSettings::named("bitmap").unwrap();
+    profile
+        .selector
+        .set("max-paths", &Value::Integer(4))
+        .unwrap();
+    let parameters = profile.reliability.selective_repeat_mut().unwrap();
+    parameters.timeout_per_packet = true;
+    parameters.timeout = Span::from_us(65);
+    parameters.recovery = Recovery::None;
+    let mut bench = Bench::seeded(profile, 4, 1);
+    bench.post(0, 50 * MTU);
+    let first = bench.transmit();
+    let ports: BTreeSet<u16> = first.iter().map(|packet| packet.source_port).collect();
+    assert_eq!(ports.len(), 4);
+    let lost = first[2];
+    for packet in first.iter().filter(|packet| psn(packet) != psn(&lost)) {
+        let sack = bench.deliver(packet).unwrap();
+        bench.sack(&sack);
+    }
+    bench.wait(65);
+    assert_eq!(bench.counters.lost_timeout, 1);
+    let mut later = BTreeSet::new();
+    for _ in 0..10 {
+        let packets = bench.transmit();
+        later.extend(packets.iter().map(|packet| packet.source_port));
+        bench.exchange(&packets);
+    }
+    let others: BTreeSet<u16> = ports
+        .into_iter()
+        .filter(|port| *port != lost.source_port)
+        .collect();
+    assert_eq!(later, others);
+}
+
 #[test]
 fn sleek_waits_for_one_and_a_half_windows_out_of_order() {
     let lost = |late: usize| {
