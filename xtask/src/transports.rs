@@ -111,7 +111,7 @@ Ultra Ethernet family, IRN), those that go back N over lossless ones. 128 NICs o
 whole page is
 
 ```sh
-cargo xtask transports      # builds the program; half a minute then
+cargo xtask transports      # builds the program; a minute then
 ```
 
 Slowdown is completion time over that of the same message alone. *Dropped* counts packets of all kinds, and a trimmed packet is not a
