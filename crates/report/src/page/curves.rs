@@ -1,16 +1,19 @@
 //! Curves over time: chosen, shortened and gathered into plots.
 
+mod chosen;
+mod views;
+
+use self::chosen::Chosen;
+use self::views::{FLOWS, GPU_METRICS, LINKS, NODES, RUN, SWITCH_METRICS, View};
 use super::document::Document;
 use super::html::paragraph;
-use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Rule, Series, Shape, Unit};
+use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Series, Shape, Unit};
 use super::words;
 use crate::comparison::Course;
-use crate::jobs::evenly;
-use crate::observed::{Curve, Metric, Observed, Subject};
-use crate::record::{FlowTimes, LinkEventRow, RunRecord};
+use crate::observed::{Metric, Observed, Subject};
+use crate::record::{LinkEventRow, RunRecord};
 use clearway_results::Merge;
 use clearway_units::{Span, Time};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,262 +79,6 @@ impl Instants {
             .collect()
     }
 }
-
-/// Subjects that are drawn, with the colour of each: the same in every plot.
-struct Chosen(BTreeMap<Subject, usize>);
-
-impl Chosen {
-    fn new(observed: &Observed, flows: &[FlowTimes]) -> Self {
-        let links = chosen_links(observed);
-        let flows = chosen_flows(observed, flows);
-        let [gpus, switches] = [GPU_METRICS, SWITCH_METRICS].map(|of| chosen_nodes(observed, of));
-        let colours = |subjects: Vec<Subject>| {
-            let places = subjects.into_iter().enumerate();
-            places.map(|(place, subject)| (subject, place % MOST_SERIES))
-        };
-        let nodes = colours(gpus).chain(colours(switches));
-        let mut all: BTreeMap<_, _> = colours(links).chain(colours(flows)).chain(nodes).collect();
-        all.insert(Subject::Run, 0);
-        Self(all)
-    }
-}
-
-/// The links with the longest queues, the longest first; then those that carried the most.
-fn chosen_links(observed: &Observed) -> Vec<Subject> {
-    let greatest = |curve: &Curve| {
-        let values = curve
-            .values
-            .iter()
-            .copied()
-            .filter(|value| value.is_finite());
-        values.fold(0.0, f64::max)
-    };
-    let mut chosen: Vec<Subject> = Vec::new();
-    for metric in [Metric::QueuePeak, Metric::QueueDepth, Metric::LinkRate] {
-        let mut ranked: Vec<(f64, Subject)> = observed
-            .of(metric)
-            .map(|curve| (greatest(curve), curve.subject))
-            .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let room = MOST_SERIES.saturating_sub(chosen.len());
-        let new = ranked.into_iter().map(|(_, subject)| subject);
-        let new: Vec<Subject> = new.filter(|subject| !chosen.contains(subject)).collect();
-        chosen.extend(new.into_iter().take(room));
-    }
-    chosen
-}
-
-/// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
-fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
-    let subjects: BTreeSet<u32> = observed
-        .curves
-        .iter()
-        .filter_map(|curve| match curve.subject {
-            Subject::Flow(flow) => Some(flow),
-            _ => None,
-        })
-        .collect();
-    let finish: BTreeMap<u32, _> = flows.iter().map(|row| (row.flow, row.fct())).collect();
-    let mut ranked: Vec<u32> = subjects.into_iter().collect();
-    if ranked.len() > MOST_SERIES {
-        let key = |flow: &u32| {
-            let fct = finish.get(flow).copied().flatten();
-            (fct.is_none(), fct, *flow)
-        };
-        ranked.sort_by_key(key);
-        let last = ranked.len() - 1;
-        ranked = (0..MOST_SERIES)
-            .map(|place| ranked[place * last / (MOST_SERIES - 1)])
-            .collect();
-        ranked.sort_unstable();
-    }
-    ranked.into_iter().map(Subject::Flow).collect()
-}
-
-/// Metrics of GPUs.
-const GPU_METRICS: &[Metric] = &[
-    Metric::RequestTokens,
-    Metric::ResponseTokens,
-    Metric::RequestWatermark,
-    Metric::ResponseWatermark,
-    Metric::Outstanding,
-];
-
-/// Metrics of switches.
-const SWITCH_METRICS: &[Metric] = &[Metric::ReductionEntries];
-
-/// Nodes with curves of `metrics`, evenly from the first to the last, both included.
-fn chosen_nodes(observed: &Observed, metrics: &[Metric]) -> Vec<Subject> {
-    let curves = observed.curves.iter();
-    let curves = curves.filter(|curve| metrics.contains(&curve.metric));
-    let subjects: BTreeSet<Subject> = curves.map(|curve| curve.subject).collect();
-    let subjects: Vec<Subject> = subjects.into_iter().collect();
-    let places = evenly(subjects.len(), MOST_SERIES);
-    places.map(|place| subjects[place]).collect()
-}
-
-/// Description of a plot of curves.
-struct View {
-    id: &'static str,
-    title: &'static str,
-    /// Label of the y axis.
-    label: &'static str,
-    /// The metrics of the plot, all of one unit.
-    metrics: &'static [Metric],
-    /// Sentence to print instead of the plot if all values are zero; empty if the plot is drawn even then.
-    if_zero: &'static str,
-}
-
-impl View {
-    fn unit(&self) -> Unit {
-        Unit::of(self.metrics[0])
-    }
-}
-
-const LINKS: [View; 3] = [
-    View {
-        id: "queue-peak",
-        title: "Queues",
-        label: "longest in each interval",
-        metrics: &[Metric::QueuePeak],
-        if_zero: "All queues that were watched stayed empty.",
-    },
-    View {
-        id: "queue-depth",
-        title: "Queues",
-        label: "at the end of each interval",
-        metrics: &[Metric::QueueDepth],
-        if_zero: "",
-    },
-    View {
-        id: "link-rate",
-        title: "Throughput of links",
-        label: "on the wire",
-        metrics: &[Metric::LinkRate],
-        if_zero: "",
-    },
-];
-
-const FLOWS: [View; 4] = [
-    View {
-        id: "flow-goodput",
-        title: "Goodput of flows",
-        label: "goodput",
-        metrics: &[Metric::FlowGoodput],
-        if_zero: "",
-    },
-    View {
-        id: "flow-window",
-        title: "Congestion windows",
-        label: "window",
-        metrics: &[Metric::Window],
-        if_zero: "",
-    },
-    View {
-        id: "flow-rate",
-        title: "Rates at which flows may send",
-        label: "rate",
-        metrics: &[Metric::PacingRate],
-        if_zero: "",
-    },
-    View {
-        id: "flow-in-flight",
-        title: "In flight",
-        label: "sent and not acknowledged",
-        metrics: &[Metric::InFlight],
-        if_zero: "",
-    },
-];
-
-const NODES: [View; 6] = [
-    View {
-        id: "request-tokens",
-        title: "Request tokens of GPUs",
-        label: "flits",
-        metrics: &[Metric::RequestTokens],
-        if_zero: "",
-    },
-    View {
-        id: "response-tokens",
-        title: "Response tokens of GPUs",
-        label: "flits",
-        metrics: &[Metric::ResponseTokens],
-        if_zero: "",
-    },
-    View {
-        id: "request-watermark",
-        title: "Watermarks of request tokens",
-        label: "flits",
-        metrics: &[Metric::RequestWatermark],
-        if_zero: "",
-    },
-    View {
-        id: "response-watermark",
-        title: "Watermarks of response tokens",
-        label: "flits",
-        metrics: &[Metric::ResponseWatermark],
-        if_zero: "",
-    },
-    View {
-        id: "outstanding",
-        title: "Outstanding operations of GPUs",
-        label: "flits under way",
-        metrics: &[Metric::Outstanding],
-        if_zero: "",
-    },
-    View {
-        id: "reduction-entries",
-        title: "Reduction tables of switches",
-        label: "entries in use",
-        metrics: SWITCH_METRICS,
-        if_zero: "No entry of a reduction table was in use at any sample.",
-    },
-];
-
-const RUN: [View; 6] = [
-    View {
-        id: "goodput",
-        title: "Goodput of all flows",
-        label: "goodput",
-        metrics: &[Metric::Goodput],
-        if_zero: "",
-    },
-    View {
-        id: "fairness",
-        title: "Fairness",
-        label: "Jain's index",
-        metrics: &[Metric::Fairness, Metric::RateFairness],
-        if_zero: "",
-    },
-    View {
-        id: "active-flows",
-        title: "Flows",
-        label: "flows",
-        metrics: &[Metric::ActiveFlows, Metric::CompletedFlows],
-        if_zero: "",
-    },
-    View {
-        id: "marks",
-        title: "Marked packets",
-        label: "per µs",
-        metrics: &[Metric::Marks],
-        if_zero: "No packet was marked.",
-    },
-    View {
-        id: "drops",
-        title: "Dropped packets",
-        label: "per µs",
-        metrics: &[Metric::Drops],
-        if_zero: "No packet was dropped.",
-    },
-    View {
-        id: "paused-links",
-        title: "Paused links",
-        label: "links",
-        metrics: &[Metric::PausedLinks],
-        if_zero: "No link was paused.",
-    },
-];
 
 /// So many events of links are drawn, and so many of them with their words: more would cover the curves.
 const MOST_EVENTS: usize = 64;
@@ -559,6 +306,8 @@ fn note(view: &View, observed: &Observed, shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observed::Curve;
+    use std::collections::BTreeMap;
 
     fn observed(samples: u64) -> Observed {
         Observed {
@@ -673,33 +422,5 @@ mod tests {
         assert_eq!(rules.len(), MOST_EVENTS);
         let words = rules.iter().filter(|rule| !rule.label.is_empty());
         assert_eq!(words.count(), MOST_WORDS);
-    }
-
-    #[test]
-    fn flows_are_chosen_from_the_fastest_to_the_slowest() {
-        let curve = |flow| Curve {
-            metric: Metric::FlowGoodput,
-            subject: Subject::Flow(flow),
-            values: vec![1.0; 4],
-        };
-        let watched = Observed {
-            curves: (0..100).map(curve).collect(),
-            ..observed(4)
-        };
-        let rows: Vec<FlowTimes> = (0..100)
-            .map(|flow| {
-                let fct = Span::from_us(1000 - u64::from(flow));
-                crate::sample::times(flow, (flow != 50).then_some(fct))
-            })
-            .collect();
-        let chosen = chosen_flows(&watched, &rows);
-        assert_eq!(chosen.len(), MOST_SERIES);
-        // 99 is the fastest, 0 the slowest that completed, 50 never did.
-        assert!(chosen.contains(&Subject::Flow(99)) && chosen.contains(&Subject::Flow(50)));
-        let few = Observed {
-            curves: (0..5).map(curve).collect(),
-            ..observed(4)
-        };
-        assert_eq!(chosen_flows(&few, &rows).len(), 5);
     }
 }
