@@ -1,6 +1,6 @@
 //! Next hops of packets, for those who forward packets themselves instead of simulating them.
 
-use crate::switch::{NextHopSelector, PathChoice};
+use crate::switch::{NextHopSelector, SwitchParameters};
 use crate::topology::{LinkId, Routes, Topology};
 use clearway_units::HostId;
 
@@ -17,12 +17,19 @@ pub struct Forwarding {
 
 impl Forwarding {
     /// Decisions by these routes, which are those of the topology.
-    pub fn new(topology: &Topology, routes: Routes, routing: PathChoice, seed: u64) -> Self {
+    pub fn new(
+        topology: &Topology,
+        routes: Routes,
+        parameters: &SwitchParameters,
+        seed: u64,
+    ) -> Self {
         let switches = topology.switches.iter().enumerate();
         Self {
             routes,
             selectors: switches
-                .map(|(index, spec)| NextHopSelector::new((routing, spec.role), seed, index))
+                .map(|(index, spec)| {
+                    NextHopSelector::new(parameters.path_choice(spec.role), seed, index)
+                })
                 .collect(),
             ports: topology.ports(),
             hosts: topology.hosts,

@@ -127,13 +127,16 @@ fn scenario(seed: u64) -> Scenario {
 fn times(scenario: &Scenario) -> Vec<(Span, Span)> {
     let routes = Routes::compute(&scenario.topology).expect("connected");
     let profile = &scenario.profile;
-    let paths = match scenario.switch.routing {
-        _ if scenario.topology.detours().is_some() => PathUse::PerQueuePair(u32::MAX),
-        PathChoice::Ecmp => PathUse::PerQueuePair(profile.selector.most_paths()),
-        PathChoice::Destination => PathUse::One,
-        PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => {
-            PathUse::PerQueuePair(u32::MAX)
-        }
+    let roles = scenario.topology.switches.iter().map(|spec| spec.role);
+    let rules: Vec<PathChoice> = roles
+        .map(|role| scenario.switch.path_choice(role))
+        .collect();
+    let any_path =
+        scenario.topology.detours().is_some() || rules.iter().any(|rule| rule.is_local());
+    let paths = match rules.iter().all(|rule| *rule == PathChoice::Destination) {
+        _ if any_path => PathUse::PerQueuePair(u32::MAX),
+        true => PathUse::One,
+        false => PathUse::PerQueuePair(profile.selector.most_paths()),
     };
     let outcome = scenario.run(1, || ());
     let flows = scenario.flows.iter().zip(&outcome.flows);

@@ -54,7 +54,7 @@ proptest! {
         for ((flow, src, dst, port), links) in crossed {
             let ways = trails.detours(src, dst).into_iter();
             let trail: BTreeSet<LinkId> = ways
-                .flat_map(|via| trails.of_packet(src, dst, port, via))
+                .flat_map(|via| trails.of_packet(src, dst, port, via).into_keys())
                 .collect();
             // A packet may be lost on its way.
             prop_assert!(links.iter().all(|link| trail.contains(link)), "{links:?} {trail:?}");

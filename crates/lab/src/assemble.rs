@@ -188,7 +188,7 @@ impl Assembly {
         let ideal_paths = ideal_paths(&topology, &link_events, &routes)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let assembly = Self {
-            spreading: Spreading::of(&topology, scenario.switch.ports.routing),
+            spreading: Spreading::of(&topology, &scenario.switch.ports),
             jobs,
             further_classes: further_classes(arrivals.is_some()),
             arrivals,

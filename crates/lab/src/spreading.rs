@@ -1,7 +1,7 @@
 //! Paths that the packets of a flow take, as fabric and switches have it.
 
-use clearway_fabric::PathChoice;
-use clearway_fabric::topology::{PathUse, SwitchRole, Topology};
+use clearway_fabric::topology::{PathUse, Topology};
+use clearway_fabric::{PathChoice, SwitchParameters};
 use clearway_transport::Profile;
 
 /// Choice of the way of a packet among several that are equal.
@@ -16,15 +16,16 @@ pub(crate) enum Spreading {
 }
 
 impl Spreading {
-    /// Choice in a fabric whose switches choose next hops by `routing`.
-    pub(crate) fn of(topology: &Topology, routing: PathChoice) -> Self {
-        // NICs spread over their ports by a hash, whatever switches do.
-        let has_ports = topology.switches.iter().any(|s| s.role == SwitchRole::Nic);
-        match routing {
-            _ if topology.detours().is_some() => Self::Switches,
-            PathChoice::Adaptive | PathChoice::RoundRobin | PathChoice::Flowlet => Self::Switches,
-            PathChoice::Destination if !has_ports => Self::Destination,
-            PathChoice::Ecmp | PathChoice::Destination => Self::Entropy,
+    /// Choice in a fabric whose switches have these parameters.
+    pub(crate) fn of(topology: &Topology, parameters: &SwitchParameters) -> Self {
+        let roles = topology.switches.iter().map(|spec| spec.role);
+        let mut rules = roles.map(|role| parameters.path_choice(role));
+        if topology.detours().is_some() || rules.clone().any(PathChoice::is_local) {
+            return Self::Switches;
+        }
+        match rules.all(|rule| rule == PathChoice::Destination) {
+            true => Self::Destination,
+            false => Self::Entropy,
         }
     }
 

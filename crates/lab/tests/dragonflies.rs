@@ -23,19 +23,37 @@ fn run(settings: &[&str]) -> Finished {
 }
 
 /// Messages of 4 MB from every host of a group to one of the next: the part of its link's rate that the last of them gets.
-fn rate_at_worst(kind: &str, (hosts, of_group): (u32, u32), routing: &str) -> f64 {
+fn rate_at_worst(kind: &str, hosts: (u32, u32), routing: &str) -> f64 {
+    rate_with_window(kind, hosts, (routing, "1bdp"))
+}
+
+/// As [`rate_at_worst`], with this window.
+fn rate_with_window(
+    kind: &str,
+    (hosts, of_group): (u32, u32),
+    (routing, window): (&str, &str),
+) -> f64 {
     let flow = |host| format!("\"{host}->{} 4MB\"", (host + of_group) % hosts);
     let flows: Vec<String> = (0..hosts).map(flow).collect();
     let flows = format!("workload.flows=[{}]", flows.join(", "));
-    let (kind, routing) = (
+    let (kind, routing, window) = (
         format!("topology.kind={kind}"),
         format!("topology.routing={routing}"),
+        format!("transport.window={window}"),
     );
     let hosts = match kind.ends_with("plus") {
         true => "topology.hosts-per-leaf=2",
         false => "topology.hosts-per-router=2",
     };
-    let finished = run(&[&kind, hosts, &routing, "workload.kind=flows", &flows]);
+    let settings = [
+        &kind,
+        hosts,
+        &routing,
+        &window,
+        "workload.kind=flows",
+        &flows,
+    ];
+    let finished = run(&settings);
     let last = finished.flows.iter().filter_map(|flow| flow.finished).max();
     // 4 MB at 400 Gb/s are 80 us, with headers 81.3.
     81.3 / last.unwrap().since(clearway_units::Time::ZERO).as_us()
@@ -48,6 +66,22 @@ fn the_worst_pattern_of_a_dragonfly() {
     assert!((0.115..=0.125).contains(&minimal), "{minimal}");
     let valiant = rate_at_worst("dragonfly", (72, 8), "valiant");
     assert!((0.35..=0.5).contains(&valiant), "{valiant}");
+}
+
+/// UGAL-L sees the queues of one switch, and the link to the next group is at another, but for two hosts of eight. Where windows are open
+/// the link to that other switch fills up, and it takes 0.85 of Valiant's rate. With a window of one bandwidth-delay product all of it waits
+/// where nobody looks: 0.6 of Valiant's, twice the minimal. (Kim et al., ISCA 2008, §4.2, whose links push back.)
+#[test]
+fn ugal_sees_what_comes_back_to_the_switch_of_the_sender() {
+    let rate = |window, routing| rate_with_window("dragonfly", (72, 8), (routing, window));
+    let (minimal, valiant) = (rate("10bdp", "minimal"), rate("10bdp", "valiant"));
+    let ugal = rate("10bdp", "ugal");
+    assert!(ugal >= 0.8 * valiant, "{ugal} {valiant}");
+    let (ugal, valiant) = (rate("1bdp", "ugal"), rate("1bdp", "valiant"));
+    assert!(
+        ugal >= 1.7 * minimal && ugal < 0.8 * valiant,
+        "{ugal} {valiant} {minimal}"
+    );
 }
 
 #[test]
@@ -64,10 +98,11 @@ fn uniform_traffic_goes_best_on_minimal_routes() {
     };
     // 71 blocks of 100 KB at 400 Gb/s.
     let bytes = Span::from_us(142);
-    let (minimal, valiant) = (time("minimal"), time("valiant"));
+    let [minimal, valiant, ugal] = ["minimal", "valiant", "ugal"].map(time);
     let ratio = |time: Span| bytes.as_us() / time.as_us();
     assert!((0.75..1.0).contains(&ratio(minimal)), "{minimal}");
     assert!((0.35..0.6).contains(&ratio(valiant)), "{valiant}");
+    assert!(ratio(ugal) >= 0.9 * ratio(minimal), "{ugal} {minimal}");
 }
 
 #[test]
@@ -80,12 +115,14 @@ fn the_worst_pattern_of_a_dragonfly_plus() {
         "four hosts on one link: {minimal}"
     );
     assert!((0.33..=0.5).contains(&valiant), "{valiant}");
+    let ugal = rate("ugal");
+    assert!(ugal >= 0.9 * valiant, "{ugal} {valiant}");
 }
 
 /// A message alone is never faster than its ideal time, whichever way its packets take.
 #[test]
 fn detours_do_not_beat_the_ideal() {
-    for routing in ["minimal", "valiant"] {
+    for routing in ["minimal", "valiant", "ugal"] {
         for (to, spray) in [
             (1, "single"),
             (7, "adaptive"),
@@ -125,7 +162,12 @@ fn what_cannot_take_detours_is_refused() {
     };
     let errors = [
         refused(&["topology.kind=fat-tree", "topology.routing=valiant"]),
-        refused(&["topology.kind=dragonfly", "topology.routing=ugal"]),
+        refused(&["topology.kind=dragonfly", "topology.routing=par"]),
+        refused(&[
+            "topology.kind=dragonfly",
+            "topology.routing=ugal",
+            "transport.kind=s-perc",
+        ]),
         refused(&[
             "topology.kind=dragonfly",
             "topology.routing=valiant",

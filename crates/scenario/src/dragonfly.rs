@@ -24,7 +24,8 @@ clearway_units::parameters! {
         /// Delay of the links between groups; "auto" is that of the hosts' links.
         pub global_delay: Option<Span> = None, "global-link-delay", "all links alike";
         /// Way from group to group: "minimal", the direct link; "valiant", over a third group, which the switch of the sender draws for
-        /// each packet: half the capacity, whatever the traffic.
+        /// each packet: half the capacity, whatever the traffic; "ugal", whichever of the two has less before it in the queues of this
+        /// switch, times the links of the way.
         pub routing: GroupRouting = GroupRouting::Minimal, "routing", "Kim et al., ISCA 2008, §4.1";
     }
 }

@@ -3,7 +3,7 @@
 use super::limits::{check_hosts, leaf_size};
 use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
-use clearway_fabric::topology::{MultiPlane, Topology, multi_plane};
+use clearway_fabric::topology::{MultiPlane, PortChoice, Topology, multi_plane};
 use clearway_units::{Rate, Span};
 
 clearway_units::parameters! {
@@ -32,6 +32,9 @@ clearway_units::parameters! {
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "all links of a plane alike";
         /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "all links alike";
+        /// Choice of a NIC among its ports, for each packet: "least-queue", the port at which the least waits, so that all carry alike and
+        /// packets of a flow overtake each other; "hash", by the header, so that what a transport sprays with decides.
+        pub port_choice: PortChoice = PortChoice::LeastQueue, "port-choice", "decision: NICs know their own queues; UEC reference simulator: none";
     }
 }
 
@@ -71,6 +74,7 @@ impl MultiPlaneSettings {
                 self.fabric_rate.unwrap_or(port),
                 self.fabric_delay.unwrap_or(self.delay),
             ),
+            port_choice: self.port_choice,
         };
         multi_plane(&spec).map_err(|error| topology_error(&KEYS, &error))
     }

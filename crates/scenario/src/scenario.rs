@@ -13,7 +13,7 @@ use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
-use crate::transport_checks::check_detours;
+use crate::transport_checks::check_one_path;
 use crate::transports::{Transports, check_transports};
 use crate::workload;
 use crate::{
@@ -128,7 +128,7 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transports(&transport, &[], &switch, &places)?;
 
-        check_detours(&transport, topology.detours())
+        check_one_path(&transport, &topology)
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &transport.controller, &places)?;

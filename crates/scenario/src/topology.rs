@@ -15,8 +15,8 @@ use crate::nics::NicChoice;
 use crate::section::Section;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, GroupRouting, Tier, Topology, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    Cable, CoreWiring, FatTree, GroupRouting, PortChoice, Tier, Topology, dumbbell, fat_tree,
+    leaf_spine, single_switch,
 };
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
@@ -239,6 +239,11 @@ impl TopologySettings {
             _ => return None,
         };
         Some(links.routing).filter(|routing| *routing != GroupRouting::Minimal)
+    }
+
+    /// True if hosts have NICs that send each packet by the port at which the least waits.
+    pub(crate) fn has_least_queue_nics(&self) -> bool {
+        matches!(&self.kind, Kind::MultiPlane(settings) if settings.port_choice == PortChoice::LeastQueue)
     }
 
     /// True if the fabric is of groups of switches, all connected with each other.

@@ -1,8 +1,9 @@
 //! Checks of transports with what fabrics and switches do for them.
 
 use crate::error::ScenarioError;
+use crate::topology::TopologySettings;
 use crate::{SwitchSettings, TransportSettings};
-use clearway_fabric::topology::GroupRouting;
+use clearway_fabric::topology::{GroupRouting, PortChoice};
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::credit::CreditScheme;
 use clearway_transport::{Reliability, Scope};
@@ -74,27 +75,35 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
     Ok(())
 }
 
-/// Refuses detours, which `routing` makes, for packets that must take one path.
-pub(crate) fn check_detours(
+/// Refuses fabrics in which each packet takes another path, for packets that must take one.
+pub(crate) fn check_one_path(
     transport: &TransportSettings,
-    routing: Option<GroupRouting>,
+    topology: &TopologySettings,
 ) -> Result<(), ScenarioError> {
     let allocates = matches!(
         transport.controller,
         ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
     );
-    match routing {
-        Some(routing) if allocates => Err(ScenarioError::about(
-            &["routing", "kind"],
-            format!(
-                "`topology.routing` = \"{}\" takes another way for each packet, and control packets of `transport.controller` = \"{}\" take the path of the data",
-                routing.name(),
-                transport.controller.name()
-            ),
-            "set `topology.routing = \"minimal\"`, or another transport",
-        )),
-        _ => Ok(()),
+    let (key, value, fix) = match topology.detours() {
+        Some(routing) => ("routing", routing.name(), GroupRouting::Minimal.name()),
+        None if topology.has_least_queue_nics() => (
+            "port-choice",
+            PortChoice::LeastQueue.name(),
+            PortChoice::Hash.name(),
+        ),
+        None => return Ok(()),
+    };
+    if !allocates {
+        return Ok(());
     }
+    Err(ScenarioError::about(
+        &[key, "kind"],
+        format!(
+            "`topology.{key}` = \"{value}\" takes another way for each packet, and control packets of `transport.controller` = \"{}\" take the path of the data",
+            transport.controller.name()
+        ),
+        &format!("set `topology.{key} = \"{fix}\"`, or another transport"),
+    ))
 }
 
 /// Refuses packet trimming where nothing could come of it.

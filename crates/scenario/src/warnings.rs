@@ -48,6 +48,7 @@ fn warnings_about(
         unseen_losses(scenario, transport),
         narrow_window(transport, network),
         overtaken_on_detours(scenario, transport),
+        overtaken_on_planes(scenario, transport),
     ];
     warnings.into_iter().flatten().collect()
 }
@@ -167,6 +168,14 @@ fn overtaken_on_detours(scenario: &Scenario, transport: &TransportSettings) -> O
             "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.routing` = \"{}\" lets them overtake; set `topology.routing` to \"minimal\", or `transport.reliability` to \"selective-repeat\"",
             routing.name()
         )
+    })
+}
+
+/// Go-back-N over NICs of several ports, whose packets overtake each other.
+fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
+    (is_go_back_n && scenario.topology.has_least_queue_nics()).then(|| {
+        "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.port-choice` = \"least-queue\" lets them overtake; set `topology.port-choice` to \"hash\", or `transport.reliability` to \"selective-repeat\"".into()
     })
 }
 

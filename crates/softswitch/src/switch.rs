@@ -43,6 +43,9 @@ pub enum UnfitFabric {
     /// Packets take detours, which their frames do not tell of.
     #[error("packets of this fabric take detours")]
     Detours,
+    /// Switches choose a port for each packet by what waits there, and user space does not.
+    #[error("switches or NICs choose ports by what waits there")]
+    LocalChoice,
     /// There are more hosts than addresses.
     #[error("{0} hosts are more than there are addresses in 10.77.0.0/16")]
     TooManyHosts(u32),
@@ -54,6 +57,9 @@ impl UnfitFabric {
         match self {
             Self::SeveralNics => "use a fabric whose hosts have one link each, such as leaf-spine",
             Self::Detours => "set `topology.routing = \"minimal\"`",
+            Self::LocalChoice => {
+                "set `switch.routing = \"ecmp\"`, and with NICs of several ports `topology.port-choice = \"hash\"`"
+            }
             Self::TooManyHosts(_) => "use at most 65534 hosts",
         }
     }
@@ -127,6 +133,10 @@ impl SoftSwitch {
         if topology.detours().is_some() {
             return Err(UnfitFabric::Detours);
         }
+        let mut roles = topology.switches.iter().map(|spec| spec.role);
+        if roles.any(|role| plan.switch.path_choice(role).is_local()) {
+            return Err(UnfitFabric::LocalChoice);
+        }
         if !address::fits(topology.hosts) {
             return Err(UnfitFabric::TooManyHosts(topology.hosts));
         }
@@ -146,12 +156,7 @@ impl SoftSwitch {
         }
         Ok(Self {
             now: Time::ZERO,
-            forwarding: Forwarding::new(
-                topology,
-                plan.routes.clone(),
-                plan.switch.routing,
-                plan.seed,
-            ),
+            forwarding: Forwarding::new(topology, plan.routes.clone(), plan.switch, plan.seed),
             hosts: topology.hosts,
             links,
             pool: Pool::new(plan.longest_packet.into(), MEMORY),

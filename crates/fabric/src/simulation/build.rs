@@ -241,13 +241,14 @@ fn detours(setup: &Setup<'_>, index: usize, links: &[LinkId]) -> Option<Detours>
         groups.of_switch[index],
         hosts,
         sources,
+        setup.routes.detour_hops.clone(),
     ))
 }
 
 /// Next-hop selection of the switch `index`.
 pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
     let role = setup.topology.switches[index].role;
-    NextHopSelector::new((setup.switch.routing, role), setup.seed, index)
+    NextHopSelector::new(setup.switch.path_choice(role), setup.seed, index)
 }
 
 fn leads_to_host(setup: &Setup<'_>, link: LinkId) -> bool {

@@ -1,11 +1,15 @@
-//! Detours by way of a third group of switches (Valiant's algorithm, and what adapts it).
+//! Detours by way of a third group of switches: Valiant's algorithm, and UGAL.
 //!
 //! The switch of the sender decides once for each packet, when it comes in from its host, and writes the group onto it
 //! ([`Packet::via`]). From there on it goes to the nearest switch of that group, which takes the mark away, and then to its receiver.
 //! Numbers come from a stream for each link from a host, so that no order among links matters. A group that no way leads to any more is
 //! forgotten where that shows.
+//!
+//! UGAL-L decides by the queues of this switch alone ("local"), with one drawn group to choose from and no bias (decision U28): a packet goes
+//! directly if `q_min H_min <= q_val H_val` (Kim et al., ISCA 2008, §4.1), q being the bytes that wait at the egress port, H the links of the
+//! way. The port is the one that ECMP picks; where switches choose ports by what waits there, the one at which least waits.
 
-use crate::topology::{GroupRouting, SwitchGroups, SwitchRoutes};
+use crate::topology::{Attachment, DetourHops, GroupRouting, NextHops, SwitchGroups, SwitchRoutes};
 use clearway_transport::Packet;
 use clearway_units::RandomStream;
 use std::sync::Arc;
@@ -19,15 +23,18 @@ pub(crate) struct Detours {
     group_of_host: Arc<[u16]>,
     /// By port: the numbers for packets that come from the host behind it.
     sources: Vec<Option<RandomStream>>,
+    /// Lengths of the ways that UGAL weighs.
+    hops: Option<Arc<DetourHops>>,
 }
 
 impl Detours {
-    /// Of a switch of the group `own`; `sources` has a stream for each port that leads to a host.
+    /// Of a switch of the group `own`; `sources` has a stream for each port that leads to a host, `hops` lengths for UGAL.
     pub(crate) fn new(
         groups: &SwitchGroups,
         own: u16,
         group_of_host: Arc<[u16]>,
         sources: Vec<Option<RandomStream>>,
+        hops: Option<Arc<DetourHops>>,
     ) -> Self {
         Self {
             routing: groups.routing,
@@ -35,7 +42,13 @@ impl Detours {
             groups: groups.count,
             group_of_host,
             sources,
+            hops,
         }
+    }
+
+    /// True if decisions wait until queues are known: [`weigh`](Self::weigh) makes them.
+    pub(super) fn is_weighed(&self) -> bool {
+        self.routing == GroupRouting::Ugal
     }
 
     /// A packet has come in at `port`: decides about its detour, or ends it. `routes` are those of the instant.
@@ -46,13 +59,50 @@ impl Detours {
                 GroupRouting::Valiant if to != self.own => {
                     third_group(random, self.groups, (self.own, to)).map_or(0, |via| via as u8 + 1)
                 }
-                GroupRouting::Minimal | GroupRouting::Valiant => 0,
+                GroupRouting::Minimal | GroupRouting::Valiant | GroupRouting::Ugal => 0,
             };
         }
         if let Some(via) = via(packet)
             && routes.towards_group(via).is_empty()
         {
             packet.via = 0;
+        }
+    }
+
+    /// Decides about the detour of a packet that has come in at `port` for `to`, now that `bytes_towards` knows how much waits on the way
+    /// over some of this switch's ports. `routes` are those of the instant.
+    pub(super) fn weigh(
+        &mut self,
+        port: usize,
+        packet: &mut Packet,
+        (routes, to): (&SwitchRoutes, Attachment),
+        mut bytes_towards: impl FnMut(&Packet, &[u16]) -> u64,
+    ) {
+        let to_group = self.group_of_host[packet.dst.index()];
+        let (Some(random), Some(hops)) = (&mut self.sources[port], &self.hops) else {
+            return;
+        };
+        if to_group == self.own {
+            return;
+        }
+        let Some(via) = third_group(random, self.groups, (self.own, to_group)) else {
+            return;
+        };
+        let (NextHops::Ports(direct), Some(from)) = (routes.next_hops(to), routes.own_group())
+        else {
+            return;
+        };
+        let detour = routes.towards_group(via);
+        let is_better = match (direct, detour) {
+            (_, []) => false,
+            ([], _) => true,
+            _ => {
+                let queues = (bytes_towards(packet, direct), bytes_towards(packet, detour));
+                hops.prefer_detour((from, to.group, via), queues)
+            }
+        };
+        if is_better {
+            packet.via = via as u8 + 1;
         }
     }
 }

@@ -5,7 +5,7 @@ use super::ecmp;
 use super::parameters::PathChoice;
 use super::reroutes::Reroutes;
 use crate::link::{Arrival, Frame};
-use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRole, SwitchRoutes};
+use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Time};
@@ -49,13 +49,11 @@ pub(crate) enum NextHopSelector {
 }
 
 impl NextHopSelector {
-    /// Selector of the switch `index`, which has this role, in a run with `seed`.
-    pub(crate) fn new((routing, role): (PathChoice, SwitchRole), seed: u64, index: usize) -> Self {
-        match (routing, role) {
-            (PathChoice::Destination, SwitchRole::Network | SwitchRole::ScaleUp) => {
-                Self::Destination
-            }
-            // The ports of a NIC are chosen by the NIC; and packets that switches hash, whatever their state.
+    /// Selector of the switch `index`, which has this rule, in a run with `seed`.
+    pub(crate) fn new(rule: PathChoice, seed: u64, index: usize) -> Self {
+        match rule {
+            PathChoice::Destination => Self::Destination,
+            // Rules that look at queues hash small packets.
             _ => Self::Hash {
                 salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
             },
@@ -174,6 +172,43 @@ impl<T> Ingress<T> {
                 }
             }
             true
+        });
+    }
+
+    /// True if switches weigh detours by their queues.
+    #[inline]
+    pub(super) fn weighs_detours(&self) -> bool {
+        self.detours
+            .as_ref()
+            .is_some_and(|detours| detours.is_weighed())
+    }
+
+    /// Decides about the detour of a packet that has just arrived; `bytes_at` tells how much waits at a port. With `by_queue` the switch
+    /// chooses among ports by what waits there, else by the header.
+    #[inline(never)]
+    pub(super) fn weigh_detour(
+        &mut self,
+        (port, index): (usize, usize),
+        by_queue: bool,
+        mut bytes_at: impl FnMut(u16) -> u64,
+    ) {
+        let Some(detours) = &mut self.detours else {
+            return;
+        };
+        let arrival = &mut self.inlets[port].1.unread_mut()[index];
+        let Frame::Packet(packet) = &mut arrival.frame else {
+            return;
+        };
+        let changed = self.reroutes.as_ref();
+        let changed = changed.and_then(|all| all.of_switch(self.node, arrival.time));
+        let routes = changed.unwrap_or(&self.routes);
+        let to = self.attachments[packet.dst.index()];
+        let pick = self.pick;
+        detours.weigh(port, packet, (routes, to), |packet, ports| {
+            if by_queue {
+                return ports.iter().map(|&port| bytes_at(port)).min().unwrap_or(0);
+            }
+            bytes_at(pick.among(ports, routes, packet.dst, packet.header_hash) as u16)
         });
     }
 

@@ -18,7 +18,7 @@ use super::ecmp;
 use super::parameters::{AdaptiveParameters, PathChoice, SwitchParameters};
 use crate::topology::SwitchRole;
 use clearway_transport::Packet;
-use clearway_units::{FlowId, HostId, Purpose, RandomStream, Span, Time};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, Time};
 use rustc_hash::FxHashMap;
 
 /// Gaps after which a flow of flowlets is forgotten: it is new then.
@@ -73,19 +73,25 @@ impl LocalChoice {
         seed: u64,
         index: usize,
     ) -> Option<Box<Self>> {
-        if role == SwitchRole::ScaleUp {
-            return None;
-        }
-        let rule = match parameters.routing {
+        // NICs see their queues exactly; what the settings say of switches is not about them.
+        let exact = AdaptiveParameters {
+            hash_below: Bytes::ZERO,
+            ..AdaptiveParameters::default()
+        };
+        let adaptive = match role {
+            SwitchRole::Nic(_) => &exact,
+            SwitchRole::Network | SwitchRole::ScaleUp => &*parameters.adaptive,
+        };
+        let rule = match parameters.path_choice(role) {
             PathChoice::Ecmp | PathChoice::Destination => return None,
             PathChoice::Adaptive => Rule::Adaptive,
             PathChoice::RoundRobin => Rule::RoundRobin(Hands::default()),
-            PathChoice::Flowlet => Rule::Flowlet(Flowlets::new(parameters.adaptive.flowlet_gap)),
+            PathChoice::Flowlet => Rule::Flowlet(Flowlets::new(adaptive.flowlet_gap)),
         };
         Some(Box::new(Self {
             rule,
-            grades: Grades::new(&parameters.adaptive),
-            hash_below: parameters.adaptive.hash_below.as_u64(),
+            grades: Grades::new(adaptive),
+            hash_below: adaptive.hash_below.as_u64(),
             salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
             random: RandomStream::new(seed, Purpose::LocalChoice, index as u64),
             candidates: Vec::new(),

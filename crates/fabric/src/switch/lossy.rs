@@ -91,19 +91,20 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        let Some(mut local) = self.local.take() else {
+        let mut local = self.local.take();
+        if local.is_none() && !self.ingress.weighs_detours() {
             return self.run_with_events(round, scratch, sinks);
-        };
-        self.enqueue_in_order(&mut local, round, scratch, sinks);
-        self.local = Some(local);
+        }
+        self.enqueue_in_order(local.as_deref_mut(), round, scratch, sinks);
+        self.local = local;
         self.finish_with_events(round, sinks)
     }
 
-    /// Gives the arrivals of the round in the order of time to the egress ports that `local` chooses. All next hops of a packet are up to
-    /// date then.
+    /// Gives the arrivals of the round in the order of time to the egress ports that `local` chooses, or the header. All ports whose queues
+    /// decide about a packet are up to date then.
     fn enqueue_in_order<O: Observer>(
         &mut self,
-        local: &mut LocalChoice,
+        mut local: Option<&mut LocalChoice>,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
@@ -116,12 +117,22 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             .for_each_arrival(round, |_, port, index, arrival| {
                 arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, index));
             });
-        let (ingress, ports, active) = (&self.ingress, &mut self.ports, &mut self.active);
+        let (ingress, ports, active) = (&mut self.ingress, &mut self.ports, &mut self.active);
+        let weighs_detours = ingress.weighs_detours();
         order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
             ingress.link(port)
         });
         for arrival_key in arrival_keys.drain(..) {
-            let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
+            let place = (arrival_key.port(), arrival_key.index());
+            if weighs_detours {
+                let now = arrival_key.time(round.start());
+                ingress.weigh_detour(place, local.is_some(), |port| {
+                    let port = &mut ports[usize::from(port)];
+                    port.bring_up_to_date(now, sinks);
+                    port.state().bytes
+                });
+            }
+            let arrival = ingress.arrival(place.0, place.1);
             // Nothing that this switch is connected to sends pause frames.
             let Frame::Packet(packet) = &arrival.frame else {
                 continue;
@@ -131,13 +142,16 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             let egress = match ingress.next_hops_at(now, packet) {
                 Err(port) => Err(port),
                 Ok(NextHops::Host(port)) => Ok(usize::from(port)),
-                Ok(NextHops::Ports(next)) => {
-                    for &port in next {
-                        ports[usize::from(port)].bring_up_to_date(now, sinks);
+                Ok(NextHops::Ports(next)) => match &mut local {
+                    None => Ok(ingress.pick_at(now, packet, next)),
+                    Some(local) => {
+                        for &port in next {
+                            ports[usize::from(port)].bring_up_to_date(now, sinks);
+                        }
+                        let state = |port: u16| ports[usize::from(port)].state();
+                        Ok(local.choose(now, packet, next, state).into())
                     }
-                    let state = |port: u16| ports[usize::from(port)].state();
-                    Ok(local.choose(now, packet, next, state).into())
-                }
+                },
             };
             let (Ok(index) | Err(index)) = egress;
             let port = &mut ports[index];

@@ -1,5 +1,6 @@
 //! Settings of switches, and the form in which queues use them.
 
+use crate::topology::{PortChoice, SwitchRole};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{
     Bytes, Parameter, RandomStream, Rare, Rate, RelativeSize, Span, Value, ValueDomain,
@@ -35,6 +36,18 @@ impl PathChoice {
     /// True if a switch looks at its own state: then packets with equal headers take different ways.
     pub const fn is_local(self) -> bool {
         matches!(self, Self::Adaptive | Self::RoundRobin | Self::Flowlet)
+    }
+}
+
+impl SwitchParameters {
+    /// Rule by which a switch of this role selects next hops.
+    pub const fn path_choice(&self, role: SwitchRole) -> PathChoice {
+        match (role, self.routing) {
+            (SwitchRole::Network, routing) => routing,
+            (SwitchRole::ScaleUp, PathChoice::Destination) => PathChoice::Destination,
+            (SwitchRole::ScaleUp, _) | (SwitchRole::Nic(PortChoice::Hash), _) => PathChoice::Ecmp,
+            (SwitchRole::Nic(PortChoice::LeastQueue), _) => PathChoice::Adaptive,
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! the bounds are those of each leg by itself: of the first leg those from a switch to any other group, of the second those from any switch
 //! of another group to the receiver's.
 
-use super::Topology;
 use super::equal_cost::{Bundle, faster_than_both};
 use super::path_class::PathClass;
+use super::{GroupRouting, Topology};
 
 /// Bounds of a set of paths: one that is never slower than any, and one that is never faster for a packet of 1000 bytes.
 type Bounds = Option<(PathClass, PathClass)>;
@@ -23,6 +23,8 @@ pub(super) struct DetourBounds {
     reached: Vec<u16>,
     /// Number of groups.
     groups: u16,
+    /// Switches decide packet by packet.
+    is_weighed: bool,
     /// By switch with hosts: in this order their trees are told.
     second_legs: Vec<Bounds>,
     /// Capacity of all links from each switch with hosts to other switches, in bit/s.
@@ -35,7 +37,7 @@ pub(super) struct Detour {
     pub(super) longest: PathClass,
     /// In bit/s.
     pub(super) capacity: u64,
-    /// Packets whose third group cannot be reached go directly.
+    /// Some packets go directly: those whose third group cannot be reached, and with UGAL those for which less waits there.
     pub(super) is_optional: bool,
 }
 
@@ -67,6 +69,7 @@ impl DetourBounds {
             first_legs: vec![None; attached.len()],
             reached: vec![0; attached.len()],
             groups: groups.map_or(0, |groups| groups.count),
+            is_weighed: groups.is_some_and(|groups| groups.routing == GroupRouting::Ugal),
             second_legs: Vec::new(),
             capacities: attached.iter().map(|&switch| capacities[switch]).collect(),
             attached,
@@ -112,7 +115,7 @@ impl DetourBounds {
             },
             longest: long.then(longest),
             capacity: self.capacities[from],
-            is_optional: self.reached[from] + 1 < self.groups,
+            is_optional: self.is_weighed || self.reached[from] + 1 < self.groups,
         })
     }
 }

@@ -7,6 +7,9 @@ clearway_units::choices! {
         Minimal = "minimal",
         /// By way of a third group, which the switch of the sender draws for each packet (Valiant's algorithm).
         Valiant = "valiant",
+        /// Directly, or by way of a third group where less waits that way (UGAL-L): the switch of the sender weighs, for each packet, its own
+        /// queues towards both, each times the links of the way.
+        Ugal = "ugal",
     }
 }
 
@@ -25,7 +28,7 @@ impl SwitchGroups {
     /// Groups that a packet can carry the number of: a byte, of which one value is none.
     pub const MOST_DETOURS: u16 = 254;
 
-    /// True if packets from one group to another go by way of a third.
+    /// True if packets from one group to another go by way of a third, or may.
     pub fn has_detours(&self) -> bool {
         self.routing != GroupRouting::Minimal && self.count > 2
     }

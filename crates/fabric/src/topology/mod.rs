@@ -2,6 +2,7 @@
 
 mod bcube;
 mod build;
+mod detour_hops;
 mod detours;
 mod dragonfly;
 mod equal_cost;
@@ -17,6 +18,7 @@ mod routing;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub(crate) use detour_hops::DetourHops;
 pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
 pub use groups::{GroupRouting, SwitchGroups};
@@ -75,9 +77,19 @@ pub enum SwitchRole {
     Network,
     /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
     ScaleUp,
-    /// What joins the ports of a NIC. Its queues are as those of the network, and it chooses a port by itself, whatever the settings say of
-    /// switches.
-    Nic,
+    /// What joins the ports of a NIC. Its queues are as those of the network, and it chooses a port by this rule, whatever the settings
+    /// say of switches.
+    Nic(PortChoice),
+}
+
+clearway_units::choices! {
+    /// Rule by which a NIC of several ports selects one for a packet.
+    pub enum PortChoice {
+        /// The port at which the least waits, for each packet.
+        LeastQueue = "least-queue",
+        /// A hash of the header: packets of a flow that does not spray take one port.
+        Hash = "hash",
+    }
 }
 
 impl SwitchSpec {
@@ -179,7 +191,7 @@ impl Topology {
         let mut roles = cable.ends.iter().map(|end| self.role_of(*end));
         roles.any(|role| role == Some(SwitchRole::ScaleUp))
     }
-    /// Groups by way of which packets take detours; `None` if routes are minimal.
+    /// Groups by way of which packets take detours, or may; `None` if routes are minimal.
     pub fn detours(&self) -> Option<&SwitchGroups> {
         let groups = self.groups.as_ref();
         groups.filter(|groups| groups.has_detours())

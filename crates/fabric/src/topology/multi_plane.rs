@@ -5,7 +5,7 @@
 //! cable to the host has rate C, those to the leaves C / P. The delay of a port's cable is shared out over the two, so that a path is as
 //! long as with one plane, but for the serialisation of a packet at C / P.
 
-use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
+use super::{Cable, NodeId, PortChoice, SwitchRole, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
 
 /// A multi-plane fabric.
@@ -27,6 +27,8 @@ pub struct MultiPlane {
     pub inside: Span,
     /// Rate and delay of the links between leaves and spines.
     pub fabric: (Rate, Span),
+    /// Rule by which NICs select a port for a packet.
+    pub port_choice: PortChoice,
 }
 
 /// Builds a multi-plane fabric.
@@ -67,7 +69,7 @@ pub fn multi_plane(spec: &MultiPlane) -> Result<Topology, TopologyError> {
         hosts,
         further_nics: Vec::new(),
         groups: None,
-        switches: shape.switches(),
+        switches: shape.switches(spec.port_choice),
         cables,
     })
 }
@@ -134,9 +136,9 @@ impl Shape {
         NodeId(2 * self.hosts + leaves + plane * self.spines + number)
     }
 
-    fn switches(&self) -> Vec<SwitchSpec> {
+    fn switches(&self, port_choice: PortChoice) -> Vec<SwitchSpec> {
         let relays = (0..self.hosts).map(|host| SwitchSpec {
-            role: SwitchRole::Nic,
+            role: SwitchRole::Nic(port_choice),
             ..SwitchSpec::new(format!("nic{host}"), 0)
         });
         let of_planes = |name: &'static str, tier, count: u32| {
@@ -170,6 +172,7 @@ mod tests {
         nic: (Rate::from_gbps(400), Span::from_us(1)),
         inside: Span::from_ns(400),
         fabric: (Rate::from_gbps(100), Span::from_us(1)),
+        port_choice: PortChoice::LeastQueue,
     };
 
     #[test]

@@ -4,11 +4,12 @@
 //! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
 //! path (STrack §4.2, decision Q25: no black holes).
 
+use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
-use super::{LinkId, Topology, TopologyError};
+use super::{GroupRouting, LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -59,6 +60,11 @@ impl SwitchRoutes {
         let (first, count) = self.detours[usize::from(group)];
         &self.ports[first as usize..first as usize + usize::from(count)]
     }
+
+    /// The place of the switch among those with hosts, if it has any.
+    pub(crate) fn own_group(&self) -> Option<u16> {
+        self.own_group
+    }
 }
 
 /// The answer of [`SwitchRoutes::next_hops`].
@@ -79,6 +85,8 @@ pub struct Routes {
     pub switches: Arc<[SwitchRoutes]>,
     /// Lengths of paths between groups.
     pub paths: Arc<Paths>,
+    /// Lengths of detours, where switches weigh them.
+    pub(crate) detour_hops: Option<Arc<DetourHops>>,
 }
 
 /// [`SwitchRoutes`] while they grow.
@@ -122,15 +130,21 @@ impl Routes {
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
         let mut search = Search::new(topology, &ports, |_| true);
         let mut bounds = DetourBounds::new(topology, &attached.groups);
+        let weighed = topology.detours();
+        let weighed = weighed.filter(|groups| groups.routing == GroupRouting::Ugal);
+        let mut hops = weighed.map(|groups| DetourHops::new(groups, &attached.groups));
         let switches = search.tables(topology, &attached.groups, |root, bundles| {
             let root = match root {
                 Root::Switch(root) => root,
                 Root::Group(group) => {
                     bounds.add_first_legs(group, bundles);
+                    hops.iter_mut().for_each(|hops| hops.add_group(bundles));
                     return Ok(());
                 }
             };
             bounds.add_second_legs(root, bundles);
+            hops.iter_mut()
+                .for_each(|hops| hops.add_destination(bundles));
             for &from in &attached.groups {
                 let bundle = &bundles[from];
                 if bundle.is_empty() && topology.further_nics.is_empty() {
@@ -148,6 +162,7 @@ impl Routes {
             attachments: attached.hosts.into(),
             switches: switches.into(),
             paths: Arc::new(paths.finish()),
+            detour_hops: hops.map(Arc::new),
         })
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn in_groups(draw: &mut Draw, mut topology: Topology) -> Topology {
     let routing = draw.of(&[
         GroupRouting::Minimal,
         GroupRouting::Valiant,
-        GroupRouting::Valiant,
+        GroupRouting::Ugal,
     ]);
     if draw.chance(12) {
         let count = draw.between(2, 5) as u16;

@@ -8,7 +8,7 @@ mod mixed;
 mod sniffer;
 mod triggers;
 
-use clearway_fabric::topology::{PacketSizes, Routes, SwitchRole, Topology};
+use clearway_fabric::topology::{PacketSizes, PortChoice, Routes, SwitchRole, Topology};
 use clearway_fabric::{
     Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions,
     RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
@@ -84,7 +84,11 @@ impl Scenario {
                 !is_end || cable.ends.iter().any(|end| self.topology.is_host(*end))
             });
             if draw.chance(50) && (self.buffer.is_none() || is_apart) {
-                self.topology.switches[index].role = SwitchRole::ScaleUp;
+                self.topology.switches[index].role = draw.of(&[
+                    SwitchRole::ScaleUp,
+                    SwitchRole::Nic(PortChoice::LeastQueue),
+                    SwitchRole::Nic(PortChoice::Hash),
+                ]);
             }
         }
     }

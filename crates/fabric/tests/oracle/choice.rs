@@ -1,9 +1,9 @@
 //! The oracle's own view of adaptive routing, with everything looked at for each packet and nothing ever forgotten but what has to be.
 
-use clearway_fabric::topology::{LinkId, NodeId};
-use clearway_fabric::{PathChoice, SwitchParameters};
+use clearway_fabric::topology::{LinkId, NodeId, SwitchRole, Topology};
+use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
 use clearway_transport::Packet;
-use clearway_units::{FlowId, HostId, Purpose, RandomStream, Time, mix64};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Time, mix64};
 use std::collections::BTreeMap;
 
 /// A link as the choice sees it.
@@ -32,12 +32,16 @@ struct Memory {
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     parameters: &'a SwitchParameters,
+    /// What NICs go by.
+    exact: AdaptiveParameters,
+    roles: BTreeMap<NodeId, SwitchRole>,
     memories: BTreeMap<NodeId, Memory>,
 }
 
 impl<'a> Choices<'a> {
-    pub(crate) fn new(parameters: &'a SwitchParameters, switches: (u32, u32), seed: u64) -> Self {
-        let (first, count) = switches;
+    pub(crate) fn new(parameters: &'a SwitchParameters, topology: &Topology, seed: u64) -> Self {
+        let (first, count) = (topology.hosts, topology.switches.len() as u32);
+        let roles = topology.switches.iter().map(|switch| switch.role);
         let stream = |purpose, index: u32| RandomStream::new(seed, purpose, index.into());
         let memory = |index| Memory {
             random: stream(Purpose::LocalChoice, index),
@@ -48,6 +52,11 @@ impl<'a> Choices<'a> {
         };
         Self {
             parameters,
+            exact: AdaptiveParameters {
+                hash_below: Bytes::ZERO,
+                ..AdaptiveParameters::default()
+            },
+            roles: (first..).map(NodeId).zip(roles).collect(),
             memories: (0..count)
                 .map(|index| (NodeId(first + index), memory(index)))
                 .collect(),
@@ -62,7 +71,11 @@ impl<'a> Choices<'a> {
         ways: &[Way],
         now: Time,
     ) -> LinkId {
-        let adaptive = &self.parameters.adaptive;
+        let rule = self.parameters.path_choice(self.roles[&switch]);
+        let adaptive = match self.roles[&switch] {
+            SwitchRole::Nic(_) => &self.exact,
+            _ => &*self.parameters.adaptive,
+        };
         let memory = self.memories.get_mut(&switch).expect("a switch");
         let any = ways.iter().any(|way| way.works);
         let open: Vec<Way> = ways
@@ -74,7 +87,7 @@ impl<'a> Choices<'a> {
             let hash = mix64(memory.salt ^ u64::from(packet.header_hash)) >> 32;
             return open[(hash * open.len() as u64 / (1 << 32)) as usize].link;
         }
-        if self.parameters.routing == PathChoice::RoundRobin {
+        if rule == PathChoice::RoundRobin {
             let all: Vec<LinkId> = ways.iter().map(|way| way.link).collect();
             loop {
                 let hand = memory.hands.entry(all.clone()).or_default();
@@ -90,10 +103,10 @@ impl<'a> Choices<'a> {
         }
         let grades: Vec<(u64, LinkId)> = open
             .iter()
-            .map(|way| (memory.grade(self.parameters, way, now), way.link))
+            .map(|way| (memory.grade(adaptive, way, now), way.link))
             .collect();
-        let kept = match self.parameters.routing {
-            PathChoice::Flowlet => memory.kept(self.parameters, packet, &grades, now),
+        let kept = match rule {
+            PathChoice::Flowlet => memory.kept(adaptive, packet, &grades, now),
             _ => None,
         };
         let link = match kept {
@@ -122,15 +135,15 @@ impl ByGrade for (u64, LinkId) {
 }
 
 impl Memory {
-    fn grade(&mut self, parameters: &SwitchParameters, way: &Way, now: Time) -> u64 {
-        let refresh = parameters.adaptive.refresh;
+    fn grade(&mut self, adaptive: &AdaptiveParameters, way: &Way, now: Time) -> u64 {
+        let refresh = adaptive.refresh;
         let known = self.seen.get(&way.link).copied();
         if let Some((at, grade)) = known
             && now < at + refresh
         {
             return grade;
         }
-        let levels = &parameters.adaptive.levels;
+        let levels = &adaptive.levels;
         let reached = levels
             .iter()
             .filter(|share| way.bytes as f64 >= **share * way.limit as f64);
@@ -158,12 +171,12 @@ impl Memory {
     /// The link that the packet's flow had, and whether it may leave it now.
     fn kept(
         &mut self,
-        parameters: &SwitchParameters,
+        adaptive: &AdaptiveParameters,
         packet: &Packet,
         grades: &[(u64, LinkId)],
         now: Time,
     ) -> Option<((u64, LinkId), bool)> {
-        let gap = parameters.adaptive.flowlet_gap;
+        let gap = adaptive.flowlet_gap;
         let key = (packet.flow, packet.queue_pair, packet.dst);
         let (link, last) = *self.flows.get(&key)?;
         if now.since(last) > gap * 1000 {

@@ -2,7 +2,7 @@
 
 use crate::common::Scenario;
 use crate::network::Network;
-use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, SwitchRole, Topology};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::{ClassSet, Event, Header, Packet};
 use clearway_units::{HostId, Time};
@@ -54,8 +54,13 @@ impl Log {
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
         // Others handle arrivals port by port, and these in the order of time.
         let in_order = |node| {
-            let sees_state = scenario.buffer.is_some() || scenario.switch.routing.is_local();
-            sees_state && !network.is_scale_up(node)
+            let topology = &scenario.topology;
+            let role = topology.role_of(node).expect("a switch");
+            let detours = topology.detours().map(|groups| groups.routing);
+            let has_buffer = scenario.buffer.is_some() && role != SwitchRole::ScaleUp;
+            has_buffer
+                || scenario.switch.path_choice(role).is_local()
+                || detours == Some(GroupRouting::Ugal)
         };
         let mut sorted = Self::default();
         for (place, lane) in self.0 {

@@ -220,6 +220,27 @@ impl<'a> Network<'a> {
         distances.to_groups[usize::from(group)][index].is_some_and(|rest| rest > (0, 0))
     }
 
+    /// With all links up: the links of the direct way of a packet from `switch`, those of its detour over each switch of the third group
+    /// together, and the number of those that a way leads from.
+    pub(crate) fn weights(&self, switch: NodeId, packet: &Packet) -> (u128, u128, u128) {
+        let whole: Vec<bool> = self.topology.cables.iter().map(|cable| cable.up).collect();
+        let distances = self.distances(&whole);
+        let links = |distance: &Distance, node: NodeId| {
+            let rest = distance[(node.0 - self.topology.hosts) as usize];
+            rest.map(|(globals, locals)| u128::from(globals + locals))
+        };
+        let via = u16::from(packet.via) - 1;
+        let to_host = &distances.to_hosts[packet.dst.index()];
+        let first_leg = links(&distances.to_groups[usize::from(via)], switch).expect("a way there");
+        let all = (0..self.topology.switches.len() as u32)
+            .map(|index| NodeId(self.topology.hosts + index));
+        let members = all.filter(|node| self.group_of(*node) == via);
+        let legs: Vec<u128> = members.filter_map(|node| links(to_host, node)).collect();
+        let count = legs.len() as u128;
+        let all_legs = legs.iter().sum::<u128>() + count * first_leg;
+        (links(to_host, switch).expect("connected"), all_legs, count)
+    }
+
     /// The links that lead `packet` from `switch` on at `now`; where no way is left, those that would if all links were up.
     pub(crate) fn next_links(
         &self,

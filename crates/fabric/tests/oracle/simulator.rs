@@ -274,11 +274,7 @@ impl<'a> Oracle<'a> {
             .map(|link| network.delay(LinkId(link)));
         Self {
             scenario,
-            choices: Choices::new(
-                &scenario.switch,
-                (topology.hosts, topology.switches.len() as u32),
-                scenario.seed,
-            ),
+            choices: Choices::new(&scenario.switch, topology, scenario.seed),
             lookahead: delays.min().expect("a fabric has links"),
             heap: BinaryHeap::new(),
             serial: 0,
@@ -697,8 +693,8 @@ impl<'a> Oracle<'a> {
     fn steer(&mut self, node: NodeId, link: LinkId, packet: &mut Packet) {
         let topology = &self.scenario.topology;
         let groups = topology.groups.as_ref();
-        let valiant = groups.filter(|groups| groups.routing == GroupRouting::Valiant);
-        let Some(groups) = valiant.filter(|_| !self.network.is_host(node)) else {
+        let detouring = groups.filter(|groups| groups.routing != GroupRouting::Minimal);
+        let Some(groups) = detouring.filter(|_| !self.network.is_host(node)) else {
             return;
         };
         let (own, to) = (
@@ -711,6 +707,9 @@ impl<'a> Oracle<'a> {
                 .collect();
             let drawn = self.detours[link.0 as usize].below(third.len() as u32);
             packet.via = third[drawn as usize] as u8 + 1;
+            if groups.routing == GroupRouting::Ugal && !self.is_detour_better(node, packet) {
+                packet.via = 0;
+            }
         }
         if packet.via > 0
             && !self
@@ -719,6 +718,31 @@ impl<'a> Oracle<'a> {
         {
             packet.via = 0;
         }
+    }
+
+    /// True if less waits on the detour that a packet has drawn, each queue times the links of its way.
+    fn is_detour_better(&self, node: NodeId, packet: &Packet) -> bool {
+        let via = u16::from(packet.via) - 1;
+        if !self.network.leads_to_group(node, via, self.now) {
+            return false;
+        }
+        let mut direct = *packet;
+        direct.via = 0;
+        let weight = |packet: &Packet| {
+            let links = self.network.next_links(node, packet, self.now).ok()?;
+            let picked = match self.chooses_by_queue(node) {
+                true => links,
+                false => vec![self.network.hashed(node, packet, &links)],
+            };
+            let bytes = picked.iter().map(|link| self.bytes_at(node, *link));
+            Some(u128::from(bytes.min()?))
+        };
+        let (queue, queue_of_detour) = (weight(&direct), weight(packet));
+        let (Some(queue), Some(queue_of_detour)) = (queue, queue_of_detour) else {
+            return true;
+        };
+        let (links, links_of_detour, members) = self.network.weights(node, packet);
+        queue * links * members > queue_of_detour * links_of_detour
     }
 
     fn forward(&mut self, node: NodeId, from: LinkId, mut packet: IntPacket) {
@@ -769,25 +793,35 @@ impl<'a> Oracle<'a> {
         }
     }
 
+    /// True if the switch `node` looks at queues when it chooses among links.
+    fn chooses_by_queue(&self, node: NodeId) -> bool {
+        let role = self.scenario.topology.role_of(node).expect("a switch");
+        self.scenario.switch.path_choice(role).is_local()
+    }
+
+    /// Bytes that wait at the port of a link from the switch `node`.
+    fn bytes_at(&self, node: NodeId, link: LinkId) -> u64 {
+        match self.switches.get(&node) {
+            Some(switch) => switch.waiting_bytes(link),
+            None => self.ports[link.0 as usize].waiting_bytes(),
+        }
+    }
+
     /// The one of the links that lead on which `packet` takes from the switch `node`.
     fn choose(&mut self, node: NodeId, packet: &Packet, links: &[LinkId]) -> LinkId {
         if self.network.is_host(self.network.end_of(links[0])) {
             return links[0];
         }
-        if !self.scenario.switch.routing.is_local() || self.network.is_scale_up(node) {
+        if !self.chooses_by_queue(node) {
             return self.network.hashed(node, packet, links);
         }
         let propagation = self.scenario.profile.network.propagation_rtt;
         let way = |link: &LinkId| {
             let rate = self.scenario.topology.cables[link.0 as usize / 2].rate;
-            let bytes = match self.switches.get(&node) {
-                Some(switch) => switch.waiting_bytes(*link),
-                None => self.ports[link.0 as usize].waiting_bytes(),
-            };
             Way {
                 link: *link,
                 works: self.network.works(*link, self.now),
-                bytes,
+                bytes: self.bytes_at(node, *link),
                 limit: self
                     .scenario
                     .switch

@@ -231,7 +231,7 @@ fn ports_spread_packets_over_spines_as_the_simulated_switches_do() {
     let forwarding = Forwarding::new(
         topology,
         Routes::compute(topology).unwrap(),
-        SwitchParameters::default().routing,
+        &SwitchParameters::default(),
         7,
     );
     for spine in 0..4 {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::topology::PortChoice;
 use clearway_transport::{Class, Header};
 use clearway_units::Bytes;
 
@@ -48,6 +49,27 @@ fn headers_and_destinations_need_no_state() {
         assert!(
             LocalChoice::new(&parameters(routing, |_| {}), SwitchRole::Network, 1, 0).is_none()
         );
+    }
+}
+
+/// Whatever the settings say of switches, and also for small packets.
+#[test]
+fn nics_have_a_rule_of_their_own() {
+    let of_nic = |routing, ports| {
+        let parameters = parameters(routing, |adaptive| adaptive.levels = vec![0.9]);
+        LocalChoice::new(&parameters, SwitchRole::Nic(ports), 1, 0)
+    };
+    for routing in [
+        PathChoice::Ecmp,
+        PathChoice::Flowlet,
+        PathChoice::RoundRobin,
+    ] {
+        assert!(of_nic(routing, PortChoice::Hash).is_none());
+        let mut nic = of_nic(routing, PortChoice::LeastQueue).expect("the rule is local");
+        for flow in 0..100 {
+            let port = nic.choose(Time::ZERO, &packet(flow, 64), &[0, 1], waiting(&[10, 9]));
+            assert_eq!(port, 1);
+        }
     }
 }
 

@@ -249,11 +249,14 @@ impl<T: Telemetry> SharedSwitch<T> {
         by_header: bool,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        match &self
-            .ingress
-            .arrival(arrival_key.port(), arrival_key.index())
-            .frame
-        {
+        let place = (arrival_key.port(), arrival_key.index());
+        if !by_header && self.ingress.weighs_detours() {
+            let ports = &self.ports;
+            let bytes_at = |port: u16| ports[usize::from(port)].state().bytes;
+            let by_queue = self.local.is_some();
+            self.ingress.weigh_detour(place, by_queue, bytes_at);
+        }
+        match &self.ingress.arrival(place.0, place.1).frame {
             Frame::Packet(packet) => {
                 sinks.observer.on_arrival(now, self.ingress.node, packet);
                 let egress = match by_header {
