@@ -1,6 +1,7 @@
 //! Mailboxes between domains: one writer, one reader, two halves.
 
 use crate::Round;
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -120,10 +121,17 @@ impl<M> Outlet<M> {
     /// Adds a message; it leaves with the next [`send`](Self::send).
     #[inline]
     pub fn post(&mut self, message: M, buffers: &mut BufferPool<M>) {
+        self.post_with(buffers, || message);
+    }
+
+    /// As [`post`](Self::post), for a message that is made in its place: a large one is written once.
+    #[inline]
+    pub fn post_with(&mut self, buffers: &mut BufferPool<M>, message: impl FnOnce() -> M) {
         if self.messages.capacity() == 0 {
             self.messages = buffers.lend();
         }
-        self.messages.push(message);
+        // `push` would have to keep the message while it makes room.
+        self.messages.extend(iter::once_with(message));
     }
 
     /// The messages posted and not yet sent.

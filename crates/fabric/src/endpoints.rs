@@ -134,11 +134,17 @@ impl<T: Telemetry> Endpoints<T> {
         self.of(transport.unwrap_or(0)).on_packet(now, packet);
     }
 
+    /// Gives the next packet to `send`, if there is one.
     #[inline]
-    pub(crate) fn poll_transmit<const SEVERAL: bool>(&mut self, now: Time) -> Option<IntPacket<T>> {
-        match SEVERAL {
-            false => self.first.poll_transmit(now),
-            true => self.transmit_in_turn(now),
+    pub(crate) fn transmit_with<const SEVERAL: bool>(
+        &mut self,
+        now: Time,
+        send: impl FnOnce(&IntPacket<T>),
+    ) {
+        if !SEVERAL {
+            self.first.transmit_with(now, send);
+        } else if let Some(packet) = self.transmit_in_turn(now) {
+            send(&packet);
         }
     }
 
@@ -237,7 +243,7 @@ mod tests {
     fn sent<T: Telemetry>(endpoints: &mut Endpoints<T>, count: usize) -> Vec<u32> {
         let mut next = || {
             assert!(endpoints.are_ready::<true>());
-            let packet = endpoints.poll_transmit::<true>(Time::ZERO);
+            let packet = endpoints.transmit_in_turn(Time::ZERO);
             packet.unwrap().flow.0
         };
         (0..count).map(|_| next()).collect()
@@ -267,7 +273,7 @@ mod tests {
         }
         let mut controls = 0;
         let first_data = loop {
-            let packet = endpoints.poll_transmit::<true>(Time::ZERO).unwrap();
+            let packet = endpoints.transmit_in_turn(Time::ZERO).unwrap();
             match packet.header {
                 Header::Data { .. } => break packet,
                 _ => controls += 1,
@@ -295,7 +301,7 @@ mod tests {
         five.insert(Class::new(2).unwrap());
         endpoints.set_paused(five);
         assert!(!endpoints.are_ready::<true>());
-        assert_eq!(endpoints.poll_transmit::<true>(Time::ZERO), None);
+        assert_eq!(endpoints.transmit_in_turn(Time::ZERO), None);
     }
 
     /// A controller that uses no telemetry, and has to see none.
@@ -349,7 +355,7 @@ mod tests {
             queue: 0,
         };
         for _ in 0..20 {
-            let mut packet = endpoints.poll_transmit::<true>(Time::ZERO).unwrap();
+            let mut packet = endpoints.transmit_in_turn(Time::ZERO).unwrap();
             packet.telemetry.record(hop);
             let recorded = if packet.flow == FlowId(0) { 1 } else { 0 };
             assert_eq!(packet.telemetry.hops().len(), recorded);

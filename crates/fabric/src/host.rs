@@ -289,13 +289,13 @@ impl<T: Telemetry> Host<T> {
 
     #[inline]
     fn transmit<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
-        let Some(packet) = self.endpoints.poll_transmit::<SEVERAL>(self.now) else {
-            return;
-        };
-        self.free_at = self.now + self.link.transmission_from(self.now, packet.size);
-        context.sinks.counters.injected += 1;
-        self.link
-            .carry(self.now, self.free_at, &packet, &mut context.sinks);
+        let (now, link, free_at) = (self.now, &mut self.link, &mut self.free_at);
+        let sinks = &mut context.sinks;
+        self.endpoints.transmit_with::<SEVERAL>(now, |packet| {
+            *free_at = now + link.transmission_from(now, packet.size);
+            sinks.counters.injected += 1;
+            link.carry(now, *free_at, packet, sinks);
+        });
     }
 
     fn on_timer<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {

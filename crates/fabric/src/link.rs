@@ -315,11 +315,11 @@ impl<T: Telemetry> Link<T> {
         if self.faults.is_some() && self.loses(start, end, packet, sinks) {
             return;
         }
-        let arrival = Arrival {
-            time: end + self.delay,
+        let time = end + self.delay;
+        self.outlet.post_with(sinks.buffers, || Arrival {
+            time,
             frame: Frame::Packet(*packet),
-        };
-        self.outlet.post(arrival, sinks.buffers);
+        });
     }
 
     /// Gives the link an agent.

@@ -69,8 +69,8 @@ fn the_worst_pattern_of_a_dragonfly() {
 }
 
 /// UGAL-L sees the queues of one switch, and the link to the next group is at another, but for two hosts of eight. Where windows are open
-/// the link to that other switch fills up, and it takes 0.85 of Valiant's rate. With a window of one bandwidth-delay product all of it waits
-/// where nobody looks: 0.6 of Valiant's, twice the minimal. (Kim et al., ISCA 2008, §4.2, whose links push back.)
+/// the link to that other switch fills up, and it takes 0.85 of Valiant's rate. With a window of one bandwidth-delay product all of it
+/// waits where nobody looks: 0.6 of Valiant's, twice the minimal. (Kim et al., ISCA 2008, §4.2, whose links push back.)
 #[test]
 fn ugal_sees_what_comes_back_to_the_switch_of_the_sender() {
     let rate = |window, routing| rate_with_window("dragonfly", (72, 8), (routing, window));

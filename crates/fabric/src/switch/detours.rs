@@ -5,9 +5,9 @@
 //! Numbers come from a stream for each link from a host, so that no order among links matters. A group that no way leads to any more is
 //! forgotten where that shows.
 //!
-//! UGAL-L decides by the queues of this switch alone ("local"), with one drawn group to choose from and no bias (decision U28): a packet goes
-//! directly if `q_min H_min <= q_val H_val` (Kim et al., ISCA 2008, §4.1), q being the bytes that wait at the egress port, H the links of the
-//! way. The port is the one that ECMP picks; where switches choose ports by what waits there, the one at which least waits.
+//! UGAL-L decides by the queues of this switch alone ("local"), with one drawn group to choose from and no bias (decision U28): a packet
+//! goes directly if `q_min H_min <= q_val H_val` (Kim et al., ISCA 2008, §4.1), q being the bytes that wait at the egress port, H the links
+//! of the way. The port is the one that ECMP picks; where switches choose ports by what waits there, the one at which least waits.
 
 use crate::topology::{Attachment, DetourHops, GroupRouting, NextHops, SwitchGroups, SwitchRoutes};
 use clearway_transport::Packet;

@@ -6,6 +6,7 @@
 //! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served
 //! first. How many is a type parameter, so that the usual two cost no more than two.
 
+use super::fifo::Fifo;
 use super::local_choice::PortState;
 use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
@@ -18,19 +19,18 @@ use clearway_engine::Round;
 use clearway_transport::Class;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Purpose, RandomStream, Time};
-use std::collections::VecDeque;
 
 /// A queue with its size.
 #[derive(Debug)]
 struct Queue<T> {
-    packets: VecDeque<IntPacket<T>>,
+    packets: Fifo<IntPacket<T>>,
     bytes: u64,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
         Self {
-            packets: VecDeque::new(),
+            packets: Fifo::default(),
             bytes: 0,
         }
     }
@@ -105,7 +105,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return self.on_overflow(now, packet, class, sinks);
         }
         queue.bytes = bytes;
-        queue.packets.push_back(*packet);
+        queue.packets.push_back(packet);
         if class.is_data() {
             sinks.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
@@ -183,7 +183,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return;
         }
         queue.bytes = bytes;
-        queue.packets.push_back(*packet);
+        queue.packets.push_back(packet);
     }
 
     /// As [`enqueue`](Self::enqueue), where the port may be down.
@@ -244,9 +244,10 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         self.busy = None;
         self.at = now;
         for (class, queue) in self.queues.iter_mut().enumerate() {
-            for packet in queue.packets.drain(..) {
-                self.link.lose(now, &packet, DropCause::LinkDown, sinks);
+            for packet in queue.packets.iter() {
+                self.link.lose(now, packet, DropCause::LinkDown, sinks);
             }
+            queue.packets.clear();
             if std::mem::take(&mut queue.bytes) > 0 && class >= Class::DATA.index() {
                 sinks.observer.on_dequeue(now, self.link.id, 0);
             }

@@ -6,6 +6,7 @@
 //!   control); a round is handled in the order of time.
 
 mod detours;
+mod fifo;
 mod ingress;
 mod local_choice;
 mod lossy;

@@ -7,8 +7,8 @@ clearway_units::choices! {
         Minimal = "minimal",
         /// By way of a third group, which the switch of the sender draws for each packet (Valiant's algorithm).
         Valiant = "valiant",
-        /// Directly, or by way of a third group where less waits that way (UGAL-L): the switch of the sender weighs, for each packet, its own
-        /// queues towards both, each times the links of the way.
+        /// Directly, or by way of a third group where less waits that way (UGAL-L): the switch of the sender weighs, for each packet, its
+        /// own queues towards both, each times the links of the way.
         Ugal = "ugal",
     }
 }

