@@ -5,10 +5,11 @@
 //! total, needs no insertion order to break ties, and prefers no port in the long run.
 //!
 //! Ports of a lossy switch do not affect each other, so arrivals are lined up for each egress port by itself: a few dozen in a
-//! round. A arrival_key is one integer with the time in front, which the standard library sorts without branches; ties are put
-//! in order afterwards.
+//! round. A switch with a shared buffer sorts all of its arrivals at once. A key is one integer with the time in front; ties are put in
+//! order afterwards.
 
 use crate::topology::LinkId;
+use clearway_engine::Round;
 use clearway_units::{Time, mix64};
 
 /// An arrival's place in the order and where to find it: time since the start of the round, ingress port, index among the
@@ -60,29 +61,104 @@ pub(crate) fn tie_break(seed: u64, time: Time, link: LinkId) -> u32 {
     (link.0 ^ mixed as u32).wrapping_mul((mixed >> 32) as u32 | 1)
 }
 
-/// Sorts the arrival_keys of a round that starts at `start`; `link` gives the link behind an ingress port.
-#[inline]
-pub(crate) fn sort(
-    arrival_keys: &mut [ArrivalKey],
-    seed: u64,
-    start: Time,
-    link: impl Fn(usize) -> LinkId,
-) {
-    arrival_keys.sort_unstable();
-    let mut first = 0;
-    for i in 1..=arrival_keys.len() {
-        if i < arrival_keys.len() && arrival_keys[i].time_bits() == arrival_keys[first].time_bits()
-        {
-            continue;
+/// Memory in which keys are sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Sorter {
+    /// By slice of the round: the number of keys in it, then the place of the next one.
+    slices: Vec<u32>,
+    sorted: Vec<ArrivalKey>,
+}
+
+/// Up to so many keys the standard library is as fast: those of one port of a lossy switch.
+const FEW: usize = 64;
+/// A round has at most so many slices.
+const MOST_SLICES: usize = 1024;
+/// Insertion gives up if it has to move more keys than this for each key.
+const MOST_MOVES: usize = 8;
+
+impl Sorter {
+    /// Sorts the arrival keys of `round`; `link` gives the link behind an ingress port.
+    ///
+    /// Arrivals are spread over a round, so that a slice of it for each key brings nearly all of them into their order.
+    #[inline]
+    pub(crate) fn sort(
+        &mut self,
+        arrival_keys: &mut Vec<ArrivalKey>,
+        seed: u64,
+        round: &Round,
+        link: impl Fn(usize) -> LinkId,
+    ) {
+        if arrival_keys.len() <= FEW {
+            arrival_keys.sort_unstable();
+        } else {
+            self.sort_many(arrival_keys, round);
         }
-        if i - first > 1 {
-            let time = arrival_keys[first].time(start);
-            arrival_keys[first..i].sort_unstable_by_key(|arrival_key| {
-                tie_break(seed, time, link(arrival_key.port()))
-            });
+        let mut first = 0;
+        for i in 1..=arrival_keys.len() {
+            if i < arrival_keys.len()
+                && arrival_keys[i].time_bits() == arrival_keys[first].time_bits()
+            {
+                continue;
+            }
+            if i - first > 1 {
+                let time = arrival_keys[first].time(round.start());
+                arrival_keys[first..i]
+                    .sort_unstable_by_key(|key| tie_break(seed, time, link(key.port())));
+            }
+            first = i;
         }
-        first = i;
     }
+
+    #[inline(never)]
+    fn sort_many(&mut self, arrival_keys: &mut Vec<ArrivalKey>, round: &Round) {
+        let count = arrival_keys.len().next_power_of_two().min(MOST_SLICES);
+        let length = (round.end() - round.start()).as_ps();
+        // The first shift that brings every instant of the round into a slice.
+        let bits = u64::BITS - (length - 1).leading_zeros();
+        let shift = bits.saturating_sub(count.trailing_zeros());
+        let slice_of = |key: &ArrivalKey| (key.time_bits() >> shift) as usize & (count - 1);
+        self.slices.clear();
+        self.slices.resize(count, 0);
+        let slices = &mut self.slices[..count];
+        arrival_keys
+            .iter()
+            .for_each(|key| slices[slice_of(key)] += 1);
+        let mut place = 0;
+        for slice in slices.iter_mut() {
+            place += std::mem::replace(slice, place);
+        }
+        self.sorted.clear();
+        self.sorted.resize(arrival_keys.len(), ArrivalKey(0));
+        for key in arrival_keys.iter() {
+            let place = &mut slices[slice_of(key)];
+            self.sorted[*place as usize] = *key;
+            *place += 1;
+        }
+        std::mem::swap(arrival_keys, &mut self.sorted);
+        if !insert(arrival_keys) {
+            arrival_keys.sort_unstable();
+        }
+    }
+}
+
+/// Sorts keys that are nearly sorted. Returns false, with the keys in any order, if they are not.
+fn insert(arrival_keys: &mut [ArrivalKey]) -> bool {
+    let mut budget = arrival_keys.len() * MOST_MOVES;
+    for next in 1..arrival_keys.len() {
+        let key = arrival_keys[next];
+        let mut place = next;
+        while place > 0 && arrival_keys[place - 1] > key {
+            arrival_keys[place] = arrival_keys[place - 1];
+            place -= 1;
+        }
+        arrival_keys[place] = key;
+        let moves = next - place;
+        if moves > budget {
+            return false;
+        }
+        budget -= moves;
+    }
+    true
 }
 
 #[cfg(test)]
@@ -110,11 +186,12 @@ mod tests {
     proptest! {
         #[test]
         fn sorts_by_time_then_rank(times in prop::collection::vec(0u64..1_000_000, 0..400), narrow in 1u64..1_000_000) {
-            let start = Time::from_us(3);
+            let round = Round::new(0, Time::from_us(3), Time::from_us(4));
+            let start = round.start();
             let at = |i: usize| start + Span::from_ps(times[i] % narrow);
             let mut arrival_keys: Vec<ArrivalKey> = (0..times.len()).map(|i| ArrivalKey::new(start, at(i), i, 0)).collect();
             let link = |port: usize| LinkId(port as u32 * 3);
-            sort(&mut arrival_keys, 7, start, link);
+            Sorter::default().sort(&mut arrival_keys, 7, &round, link);
             let order: Vec<usize> = arrival_keys.iter().map(|arrival_key| arrival_key.port()).collect();
             let mut expected: Vec<usize> = (0..times.len()).collect();
             expected.sort_by_key(|&i| (at(i), tie_break(7, at(i), link(i))));

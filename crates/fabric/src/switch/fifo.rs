@@ -45,22 +45,28 @@ impl<P: Copy> Fifo<P> {
 
     #[inline]
     pub(super) fn push_back(&mut self, element: &P) {
-        if self.count == self.slots.len() {
-            self.grow(element);
-        }
-        let place = self.place(self.count);
-        self.slots[place] = *element;
-        self.count += 1;
+        *self.next_slot(|| *element) = *element;
     }
 
-    /// Doubles the slots; `element` fills those that nothing is in.
+    /// Adds an element, which is to be written: it has some old value. `unused` makes one for slots that nothing was ever in.
+    #[inline]
+    pub(super) fn next_slot(&mut self, unused: impl FnOnce() -> P) -> &mut P {
+        if self.count == self.slots.len() {
+            self.grow(unused);
+        }
+        let place = self.place(self.count);
+        self.count += 1;
+        &mut self.slots[place]
+    }
+
+    /// Doubles the slots.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, element: &P) {
+    fn grow(&mut self, unused: impl FnOnce() -> P) {
         let slots = (2 * self.slots.len()).max(Self::FEWEST_SLOTS);
         let mut grown = Vec::with_capacity(slots);
         grown.extend(self.iter().copied());
-        grown.resize(slots, *element);
+        grown.resize(slots, unused());
         self.slots = grown;
         self.first = 0;
     }

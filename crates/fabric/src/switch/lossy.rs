@@ -7,7 +7,7 @@ use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observer;
-use crate::order::{self, ArrivalKey};
+use crate::order::ArrivalKey;
 use crate::topology::NextHops;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::Packet;
@@ -112,14 +112,15 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         if !self.ingress.is_plain() {
             self.ingress.steer(round);
         }
-        let arrival_keys = &mut scratch.lines(1)[0];
+        scratch.lines(1);
+        let (arrival_keys, sorter) = (&mut scratch.lines[0], &mut scratch.sorter);
         self.ingress
             .for_each_arrival(round, |_, port, index, arrival| {
                 arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, index));
             });
         let (ingress, ports, active) = (&mut self.ingress, &mut self.ports, &mut self.active);
         let weighs_detours = ingress.weighs_detours();
-        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
             ingress.link(port)
         });
         for arrival_key in arrival_keys.drain(..) {
@@ -220,8 +221,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let (arrival_keys, ingress) = (&mut scratch.lines(0)[port], &self.ingress);
-        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+        let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
+        let ingress = &self.ingress;
+        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
             ingress.link(port)
         });
         let port = &mut self.ports[port];
@@ -274,8 +276,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let (arrival_keys, ingress) = (&mut scratch.lines(0)[port], &self.ingress);
-        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+        let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
+        let ingress = &self.ingress;
+        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
             ingress.link(port)
         });
         let port = &mut self.ports[port];

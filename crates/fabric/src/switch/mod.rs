@@ -20,7 +20,7 @@ mod trimming;
 use crate::link::{Arrival, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observer;
-use crate::order::ArrivalKey;
+use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use clearway_engine::{BufferPool, Outlook, Round};
@@ -59,6 +59,7 @@ pub(crate) enum Switch<T> {
 pub(crate) struct Scratch {
     /// Arrivals of the round: by egress port, or all in the first line.
     lines: Vec<Vec<ArrivalKey>>,
+    sorter: Sorter,
 }
 
 impl Scratch {

@@ -24,7 +24,7 @@ struct Account {
 
 #[derive(Debug)]
 struct IngressPort {
-    alpha: f64,
+    alpha: Alpha,
     /// Headroom of each lossless class.
     headroom: u64,
     /// Classes whose sender has to be stopped.
@@ -32,10 +32,28 @@ struct IngressPort {
     accounts: [Account; Class::COUNT],
 }
 
-/// The dynamic threshold: how much of the pool one class of a port may take.
-#[inline]
-fn share(free: u64, alpha: f64) -> u64 {
-    (free as i64 as f64 * alpha) as u64
+/// The factor of dynamic thresholds.
+#[derive(Debug, Clone, Copy)]
+enum Alpha {
+    /// `2^-n`, as by default: a shift instead of two conversions, 10 instructions of a packet-hop.
+    Shift(u8),
+    Factor(f64),
+}
+
+impl Alpha {
+    fn new(alpha: f64) -> Self {
+        let shifts = (0..64).find(|&n| alpha == 2f64.powi(-n));
+        shifts.map_or(Self::Factor(alpha), |n| Self::Shift(n as u8))
+    }
+
+    /// The dynamic threshold: how much of the pool one class of a port may take.
+    #[inline]
+    fn share(self, free: u64) -> u64 {
+        match self {
+            Self::Shift(n) => free >> n,
+            Self::Factor(alpha) => (free as i64 as f64 * alpha) as u64,
+        }
+    }
 }
 
 /// Admission decision about a packet of a lossless class.
@@ -63,7 +81,7 @@ pub(super) struct Buffer {
 impl Buffer {
     pub(super) fn new(rules: &BufferRules) -> Self {
         let port = |&(alpha, headroom): &(f64, u64)| IngressPort {
-            alpha,
+            alpha: Alpha::new(alpha),
             headroom,
             paused: ClassSet::EMPTY,
             accounts: Default::default(),
@@ -111,7 +129,7 @@ impl Buffer {
         let account = &mut port.accounts[class.index()];
         let shared = (account.bytes + size).saturating_sub(self.reserve);
         let from_pool = size.min(shared);
-        if shared == 0 || (shared <= share(free, port.alpha) && from_pool <= free) {
+        if shared == 0 || (shared <= port.alpha.share(free) && from_pool <= free) {
             account.bytes += size;
             self.used += from_pool;
         } else if account.headroom + size <= port.headroom {
@@ -120,7 +138,7 @@ impl Buffer {
             return Admission::Refused;
         }
         let shared = account.bytes.saturating_sub(self.reserve);
-        let beyond = account.headroom > 0 || shared >= share(self.pool - self.used, port.alpha);
+        let beyond = account.headroom > 0 || shared >= port.alpha.share(self.pool - self.used);
         if beyond && !port.paused.contains(class) {
             port.paused.insert(class);
             return Admission::Pauses;
@@ -146,7 +164,7 @@ impl Buffer {
     fn resumes(&mut self, port: usize, class: Class) -> bool {
         let free = self.pool - self.used;
         let port = &mut self.ports[port];
-        let threshold = share(free, port.alpha);
+        let threshold = port.alpha.share(free);
         let account = &port.accounts[class.index()];
         let shared = account.bytes.saturating_sub(self.reserve);
         let enough = shared.saturating_add(self.resume_offset) <= threshold;
@@ -182,6 +200,19 @@ mod tests {
             pool: 1000,
             ports: vec![(0.25, 50), (0.5, 50), (8.0, 50)],
         })
+    }
+
+    #[test]
+    fn shifts_are_the_factors_that_they_stand_for() {
+        for alpha in [1.0, 0.5, 0.125, 1.0 / 1024.0] {
+            let shift = Alpha::new(alpha);
+            assert!(matches!(shift, Alpha::Shift(_)));
+            for free in [0, 1, 7, 8, 9, 1023, 123_456_789, 1 << 40] {
+                assert_eq!(shift.share(free), Alpha::Factor(alpha).share(free));
+            }
+        }
+        assert!(matches!(Alpha::new(0.3), Alpha::Factor(_)));
+        assert_eq!(Alpha::new(8.0).share(5), 40);
     }
 
     #[test]

@@ -17,6 +17,7 @@
 mod buffer;
 mod changes;
 mod egress;
+mod ends;
 mod link_events;
 mod port;
 
@@ -27,20 +28,20 @@ use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
 use crate::observer::{DropCause, Observer};
-use crate::order::{self, ArrivalKey};
+use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use buffer::{Admission, Buffer};
 use changes::Changes;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Span, Time};
 use egress::egress_at;
+use ends::Ends;
+use port::Left;
 pub(crate) use port::SharedPort;
-use port::{Left, Queued};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct SharedSwitch<T> {
@@ -50,7 +51,7 @@ pub(crate) struct SharedSwitch<T> {
     ports: Vec<SharedPort<T>>,
     buffer: Buffer,
     /// Ends of transmissions.
-    ends: BinaryHeap<Reverse<(Time, u16)>>,
+    ends: Ends,
     /// Pause frames that have arrived and wait for the reaction time, with their ports.
     effects: VecDeque<(Time, u16, ClassSet)>,
     wakes: Wakes,
@@ -79,6 +80,60 @@ impl Wakes {
     }
 }
 
+/// Parts of a switch that take in a packet.
+struct Admitting<'a, T> {
+    ports: &'a mut [SharedPort<T>],
+    buffer: &'a mut Buffer,
+    wakes: &'a mut Wakes,
+}
+
+impl<T: Telemetry> Admitting<'_, T> {
+    /// A packet has come in by one port for another.
+    #[inline]
+    fn admit<O: Observer>(
+        &mut self,
+        now: Time,
+        (from, egress): (u16, usize),
+        packet: &IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let port = &mut self.ports[egress];
+        let mut rewritten;
+        let mut packet = packet;
+        if T::AGENTS {
+            rewritten = *packet;
+            if !port.link.admits(now, &mut rewritten, sinks) {
+                return;
+            }
+            packet = &rewritten;
+        }
+        let (class, size) = (port.class_of(packet), packet.size.into());
+        let drop = if !class.is_data() {
+            None
+        } else if !self.buffer.is_lossless(class) {
+            let admitted = port.takes_lossy(class, size) && self.buffer.admit_lossy(size);
+            (!admitted).then_some(DropCause::QueueFull)
+        } else {
+            match self.buffer.admit(from.into(), class, size) {
+                Admission::Refused => Some(DropCause::HeadroomFull),
+                Admission::Admitted => None,
+                Admission::Pauses => {
+                    self.wakes.wake(from);
+                    None
+                }
+            }
+        };
+        if let Some(cause) = drop {
+            port.link.lose(now, packet, cause, sinks);
+            return;
+        }
+        port.enqueue(now, class, (packet, from), sinks);
+        if port.is_idle() {
+            self.wakes.wake(egress as u16);
+        }
+    }
+}
+
 impl<T: Telemetry> SharedSwitch<T> {
     pub(crate) fn new(
         ingress: Ingress<T>,
@@ -95,9 +150,9 @@ impl<T: Telemetry> SharedSwitch<T> {
                 active: BitSet::new(ports.len()),
             },
             changes: Changes::of(&ports),
+            ends: Ends::new(ports.len()),
             ports,
             buffer: Buffer::new(rules),
-            ends: BinaryHeap::new(),
             effects: VecDeque::new(),
             reaction,
             frame,
@@ -131,8 +186,9 @@ impl<T: Telemetry> SharedSwitch<T> {
             self.ingress.steer(round);
         }
         let by_header = self.ingress.is_plain() && self.local.is_none();
-        let arrival_keys = &mut scratch.lines(1)[0];
-        self.collect_arrivals(round, arrival_keys);
+        scratch.lines(1);
+        let (arrival_keys, sorter) = (&mut scratch.lines[0], &mut scratch.sorter);
+        self.collect_arrivals(round, arrival_keys, sorter);
         let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());
         let mut waiting = &arrival_keys[..];
         loop {
@@ -170,13 +226,18 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Sorts the arrivals of the round.
-    fn collect_arrivals(&mut self, round: &Round, arrival_keys: &mut Vec<ArrivalKey>) {
+    fn collect_arrivals(
+        &mut self,
+        round: &Round,
+        arrival_keys: &mut Vec<ArrivalKey>,
+        sorter: &mut Sorter,
+    ) {
         self.ingress
             .for_each_arrival(round, |_, port, index, arrival| {
                 arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, index));
             });
         let ingress = &self.ingress;
-        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
             ingress.link(port)
         });
     }
@@ -184,20 +245,15 @@ impl<T: Telemetry> SharedSwitch<T> {
     /// The next end of a transmission or effect of a pause frame.
     #[inline]
     fn next_internal(&self) -> Time {
-        let end = self
-            .ends
-            .peek()
-            .map_or(Time::NEVER, |Reverse((end, _))| *end);
         let effect = self.effects.front().map_or(Time::NEVER, |effect| effect.0);
-        end.min(effect)
+        self.ends.first().min(effect)
     }
 
     #[inline]
     fn complete_transmissions<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while let Some(&Reverse((end, port))) = self.ends.peek()
-            && end <= now
-        {
-            self.ends.pop();
+        while self.ends.first() <= now {
+            let port = self.ends.first_port();
+            self.ends.set(port, Time::NEVER);
             self.wakes.starts.push(port);
             if let Some(left) = self.ports[usize::from(port)].complete(now, sinks)
                 && left.class.is_data()
@@ -272,11 +328,13 @@ impl<T: Telemetry> SharedSwitch<T> {
                         }
                     }
                 };
-                let queued = Queued {
-                    packet: *packet,
-                    from: arrival_key.port() as u16,
+                let from = arrival_key.port() as u16;
+                let mut switch = Admitting {
+                    ports: &mut self.ports,
+                    buffer: &mut self.buffer,
+                    wakes: &mut self.wakes,
                 };
-                self.admit(now, egress, queued, sinks);
+                switch.admit(now, (from, egress), packet, sinks);
             }
             &Frame::Pause(classes) => {
                 sinks.counters.pause_frames_received += 1;
@@ -290,45 +348,6 @@ impl<T: Telemetry> SharedSwitch<T> {
         }
     }
 
-    /// A packet has come in for an egress port.
-    #[inline]
-    fn admit<O: Observer>(
-        &mut self,
-        now: Time,
-        egress: usize,
-        mut queued: Queued<T>,
-        sinks: &mut Sinks<'_, O, T>,
-    ) {
-        let port = &mut self.ports[egress];
-        if T::AGENTS && !port.link.admits(now, &mut queued.packet, sinks) {
-            return;
-        }
-        let (class, size) = (port.class_of(&queued.packet), queued.packet.size.into());
-        let drop = if !class.is_data() {
-            None
-        } else if !self.buffer.is_lossless(class) {
-            let admitted = port.takes_lossy(class, size) && self.buffer.admit_lossy(size);
-            (!admitted).then_some(DropCause::QueueFull)
-        } else {
-            match self.buffer.admit(queued.from.into(), class, size) {
-                Admission::Refused => Some(DropCause::HeadroomFull),
-                Admission::Admitted => None,
-                Admission::Pauses => {
-                    self.wakes.wake(queued.from);
-                    None
-                }
-            }
-        };
-        if let Some(cause) = drop {
-            port.link.lose(now, &queued.packet, cause, sinks);
-            return;
-        }
-        port.enqueue(now, class, queued, sinks);
-        if port.is_idle() {
-            self.wakes.wake(egress as u16);
-        }
-    }
-
     /// Begins what can be sent now.
     #[inline]
     fn start_transmissions(&mut self, now: Time) {
@@ -336,7 +355,7 @@ impl<T: Telemetry> SharedSwitch<T> {
             let port = &mut self.ports[usize::from(index)];
             let tell = self.buffer.paused(usize::from(index));
             if let Some(end) = port.start(now, tell, self.frame) {
-                self.ends.push(Reverse((end, index)));
+                self.ends.set(index, end);
             }
         }
     }
@@ -354,12 +373,9 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// Each link at `now`.
     pub(super) fn links(&mut self, now: Time) -> impl Iterator<Item = LinkView<'_>> {
-        let mut ends = vec![now; self.ports.len()];
-        for &Reverse((end, port)) in &self.ends {
-            ends[usize::from(port)] = end;
-        }
-        let ports = self.ports.iter_mut().zip(ends);
-        ports.map(move |(port, end)| port.view(now, end))
+        let ends = &self.ends;
+        let ports = (0..).zip(&mut self.ports);
+        ports.map(move |(index, port)| port.view(now, ends.of(index)))
     }
 
     /// Packets in queues.

@@ -124,27 +124,26 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         class: Class,
-        mut queued: Queued<T>,
+        (packet, from): (&IntPacket<T>, u16),
         sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
             self.queues.resize_with(class.index() + 1, Queue::default);
         }
         let queue = &mut self.queues[class.index()];
-        let bytes = queue.bytes + u64::from(queued.packet.size);
+        let bytes = queue.bytes + u64::from(packet.size);
+        queue.bytes = bytes;
+        let unused = || Queued {
+            packet: *packet,
+            from,
+        };
+        let queued = queue.packets.next_slot(unused);
+        (queued.packet, queued.from) = (*packet, from);
         if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
             let chance = (&self.rules, &mut self.random);
-            mark_if_long(
-                chance,
-                &mut self.link,
-                now,
-                &mut queued.packet,
-                bytes,
-                sinks,
-            );
+            let packet = &mut queued.packet;
+            mark_if_long(chance, &mut self.link, now, packet, bytes, sinks);
         }
-        queue.bytes = bytes;
-        queue.packets.push_back(&queued);
         self.waiting.insert(class);
         if class.is_data() {
             sinks.observer.on_enqueue(now, self.link.id, bytes);
