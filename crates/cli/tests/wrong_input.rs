@@ -187,9 +187,9 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @r"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     .: this is a folder, and only regular files are read
       fix: name a file in it
     there is no group `controler`
@@ -199,7 +199,7 @@ fn unknown_names() {
     nothing is called `xyzzy`
       fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, checkpoint, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dragonfly, dragonfly-plus, dumbbell, event, fat-tree, file, flowlet, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, kv-transfer, leaf-spine, links, lossy, mixed, mltcp, moe, multi-plane, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, rail-optimised, random-sets, reno, reps, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uet, uet-no-trim, uet-rccc, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");
 }
 
