@@ -9,7 +9,7 @@ use std::process::Command;
 const UNWATCHED: &str = "observe.series.every=off";
 
 /// Cases that are measured.
-const CASES: [Case; 5] = [
+const CASES: [Case; 10] = [
     Case {
         name: "quickstart",
         scenario: "quickstart",
@@ -39,6 +39,45 @@ const CASES: [Case; 5] = [
         overrides: &[UNWATCHED, "switch.kind=shared-buffer"],
     },
     Case {
+        name: "websearch-1k",
+        scenario: "websearch-1k",
+        hops: PACKET_HOPS,
+        least: "workload[0].load=0.02",
+        overrides: &[
+            UNWATCHED,
+            "workload[0].duration=20us",
+            "workload[1].count=1",
+        ],
+    },
+    Case {
+        name: "hadoop-320",
+        scenario: "hadoop-320",
+        hops: PACKET_HOPS,
+        least: "workload.load=0.01",
+        overrides: &[UNWATCHED, "workload.duration=40us"],
+    },
+    Case {
+        name: "hadoop-320, HPCC",
+        scenario: "hadoop-320",
+        hops: PACKET_HOPS,
+        least: "workload.load=0.01",
+        overrides: &[UNWATCHED, "workload.duration=40us", "transport.kind=hpcc"],
+    },
+    Case {
+        name: "training-256",
+        scenario: "training-256",
+        hops: PACKET_HOPS,
+        least: "workload.size=1KB",
+        overrides: &[UNWATCHED, "workload.iterations=1", "workload.size=512KB"],
+    },
+    Case {
+        name: "quickstart, all-to-all",
+        scenario: "quickstart",
+        hops: PACKET_HOPS,
+        least: "workload.size=128B",
+        overrides: &[UNWATCHED, "workload.kind=all-to-all", "workload.size=2MB"],
+    },
+    Case {
         name: "nvlink-64",
         scenario: "nvlink-64",
         hops: FLIT_HOPS,
@@ -51,18 +90,18 @@ const CASES: [Case; 5] = [
 const PACKET_HOPS: &str = "packet_hops";
 const FLIT_HOPS: &str = "flit_hops";
 /// The bar that every change has to stay below.
-const BAR: u64 = 900;
+const BAR: u64 = 1500;
 /// Largest excess over the recorded figure that a change may have, in percent.
-const TOLERANCE: u64 = 5;
+const TOLERANCE: u64 = 2;
 const TABLE: &str = "benchmarks/instructions.md";
 const HEADER: &str = "\
 # Instructions per hop
 
-Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte (or one transaction),
-divided by the hops of packets, or of flits, that the larger run has more; no report is written, and nothing is watched unless the name
-says so.
+Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte (or one transaction, or
+1 or 2 % load), divided by the hops of packets, or of flits, that the larger run has more; no report is written, and nothing is watched unless
+the name says so. `websearch-1k` is cut to 20 us and one incast, `hadoop-320` to 40 us, `training-256` to one iteration of 512 KB.
 `cargo xtask bench` measures again and rewrites this table;
-`cargo xtask bench --check` fails above the bar of 900, or more than 5 % above these figures.
+`cargo xtask bench --check` fails above the bar of 1500, or more than 2 % above these figures.
 
 | scenario | instructions per hop | of | hops | instructions | of them set-up | revision |
 |---|---|---|---|---|---|---|
