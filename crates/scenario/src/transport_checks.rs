@@ -102,7 +102,7 @@ pub(crate) fn check_one_path(
             "`topology.{key}` = \"{value}\" takes another way for each packet, and control packets of `transport.controller` = \"{}\" take the path of the data",
             transport.controller.name()
         ),
-        &format!("set `topology.{key} = \"{fix}\"`, or another transport"),
+        format!("set `topology.{key} = \"{fix}\"`, or another transport"),
     ))
 }
 

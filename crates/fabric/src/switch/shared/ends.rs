@@ -1,65 +1,61 @@
 //! When the transmissions of a switch end: at most one for each port.
 //!
-//! A tournament of times: a port that begins or ends a transmission changes its own time and those above it that this decides.
+//! A queue in the order of time. What begins now ends among the last if it is long and among the first if it is short, so that few others
+//! have to move; a heap, or a tournament of all ports, moves each of them through all of its levels.
 
 use clearway_units::Time;
+use std::collections::VecDeque;
 
-/// Ends of transmissions by port.
-#[derive(Debug)]
-pub(super) struct Ends {
-    /// A binary tree from index 1 on: the earlier time of two below each, the ports' own in the second half.
-    times: Vec<Time>,
-}
+/// Ends of transmissions, each with its port, earliest first; at one instant the lowest port first.
+#[derive(Debug, Default)]
+pub(super) struct Ends(VecDeque<(Time, u16)>);
 
 impl Ends {
-    /// Of so many ports, which transmit nothing.
-    pub(super) fn new(ports: usize) -> Self {
-        let leaves = ports.next_power_of_two();
-        Self {
-            times: vec![Time::NEVER; 2 * leaves],
-        }
-    }
-
-    fn leaves(&self) -> usize {
-        self.times.len() / 2
-    }
-
-    /// The end of what `port` transmits; [`Time::NEVER`] if that is nothing.
-    pub(super) fn of(&self, port: u16) -> Time {
-        self.times[self.leaves() + usize::from(port)]
-    }
-
     /// The earliest end.
     #[inline]
     pub(super) fn first(&self) -> Time {
-        self.times[1]
+        self.0.front().map_or(Time::NEVER, |(end, _)| *end)
     }
 
-    /// The port with the earliest end; of several the lowest.
+    /// Takes the first port whose transmission ends by `now`.
     #[inline]
-    pub(super) fn first_port(&self) -> u16 {
-        let (leaves, first) = (self.leaves(), self.first());
-        let mut node = 1;
-        while node < leaves {
-            node *= 2;
-            node += usize::from(self.times[node] != first);
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<u16> {
+        let &(end, port) = self.0.front()?;
+        if end > now {
+            return None;
         }
-        (node - leaves) as u16
+        self.0.pop_front();
+        Some(port)
     }
 
-    /// What `port` transmits ends at `end`, or with [`Time::NEVER`] it transmits nothing.
+    /// What `port` has begun to transmit ends at `end`.
     #[inline]
-    pub(super) fn set(&mut self, port: u16, end: Time) {
-        let mut node = self.leaves() + usize::from(port);
-        self.times[node] = end;
-        while node > 1 {
-            let first = self.times[node].min(self.times[node ^ 1]);
-            node /= 2;
-            if self.times[node] == first {
-                return;
+    pub(super) fn push(&mut self, end: Time, port: u16) {
+        match self.0.back() {
+            Some(last) if *last > (end, port) => self.insert((end, port)),
+            _ => self.0.push_back((end, port)),
+        }
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, new: (Time, u16)) {
+        match self.0.front() {
+            Some(first) if *first < new => {
+                let place = self.0.partition_point(|known| *known < new);
+                self.0.insert(place, new);
             }
-            self.times[node] = first;
+            _ => self.0.push_front(new),
         }
+    }
+
+    /// Forgets what `port` transmits.
+    pub(super) fn remove(&mut self, port: u16) {
+        self.0.retain(|(_, other)| *other != port);
+    }
+
+    /// All ends, with their ports.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Time, u16)> {
+        self.0.iter().copied()
     }
 }
 
@@ -67,26 +63,30 @@ impl Ends {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     proptest! {
+        /// Ends of ports that transmit nothing yet, and steps of time.
         #[test]
-        fn the_first_is_the_earliest_of_the_lowest_port(
-            ports in 1u16..40,
-            changes in prop::collection::vec((0u16..40, 0u64..20), 1..200),
-        ) {
-            let mut ends = Ends::new(ports.into());
-            let mut known = vec![Time::NEVER; ports.into()];
-            for (port, at) in changes {
-                let (port, at) = (port % ports, if at < 5 { Time::NEVER } else { Time::from_ps(at) });
-                ends.set(port, at);
-                known[usize::from(port)] = at;
-                let first = *known.iter().min().unwrap();
-                prop_assert_eq!(ends.first(), first);
-                prop_assert_eq!(ends.of(port), at);
-                if !first.is_never() {
-                    let lowest = known.iter().position(|at| *at == first).unwrap();
-                    prop_assert_eq!(usize::from(ends.first_port()), lowest);
+        fn ports_come_by_time_and_number(steps in prop::collection::vec((0u16..9, 0u64..20), 1..200)) {
+            let (mut ends, mut known) = (Ends::default(), BTreeSet::new());
+            for (port, at) in steps {
+                let now = Time::from_ps(at);
+                if port == 8 {
+                    while let Some(port) = ends.pop_due(now) {
+                        let first: (Time, u16) = known.pop_first().unwrap();
+                        prop_assert!(first.1 == port && first.0 <= now);
+                    }
+                } else if known.iter().any(|(_, other)| *other == port) {
+                    ends.remove(port);
+                    known.retain(|(_, other)| *other != port);
+                } else {
+                    ends.push(now, port);
+                    known.insert((now, port));
                 }
+                let first = known.first().map_or(Time::NEVER, |(end, _)| *end);
+                prop_assert_eq!(ends.first(), first);
+                prop_assert!(ends.iter().eq(known.iter().copied()));
             }
         }
     }

@@ -23,7 +23,7 @@ impl<T: Telemetry> SharedSwitch<T> {
             transmitter.link.pass_change();
             match change {
                 PortChange::Down => {
-                    self.ends.set(port, Time::NEVER);
+                    self.ends.remove(port);
                     self.effects.retain(|effect| effect.1 != port);
                     for left in transmitter.go_down(now, sinks) {
                         if left.class.is_data() {

@@ -150,7 +150,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 active: BitSet::new(ports.len()),
             },
             changes: Changes::of(&ports),
-            ends: Ends::new(ports.len()),
+            ends: Ends::default(),
             ports,
             buffer: Buffer::new(rules),
             effects: VecDeque::new(),
@@ -251,9 +251,7 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     #[inline]
     fn complete_transmissions<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while self.ends.first() <= now {
-            let port = self.ends.first_port();
-            self.ends.set(port, Time::NEVER);
+        while let Some(port) = self.ends.pop_due(now) {
             self.wakes.starts.push(port);
             if let Some(left) = self.ports[usize::from(port)].complete(now, sinks)
                 && left.class.is_data()
@@ -355,7 +353,7 @@ impl<T: Telemetry> SharedSwitch<T> {
             let port = &mut self.ports[usize::from(index)];
             let tell = self.buffer.paused(usize::from(index));
             if let Some(end) = port.start(now, tell, self.frame) {
-                self.ends.set(index, end);
+                self.ends.push(end, index);
             }
         }
     }
@@ -373,9 +371,12 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// Each link at `now`.
     pub(super) fn links(&mut self, now: Time) -> impl Iterator<Item = LinkView<'_>> {
-        let ends = &self.ends;
-        let ports = (0..).zip(&mut self.ports);
-        ports.map(move |(index, port)| port.view(now, ends.of(index)))
+        let mut ends = vec![now; self.ports.len()];
+        for (end, port) in self.ends.iter() {
+            ends[usize::from(port)] = end;
+        }
+        let ports = self.ports.iter_mut().zip(ends);
+        ports.map(move |(port, end)| port.view(now, end))
     }
 
     /// Packets in queues.
