@@ -7,55 +7,75 @@ use clearway_units::Time;
 use std::collections::VecDeque;
 
 /// Ends of transmissions, each with its port, earliest first; at one instant the lowest port first.
-#[derive(Debug, Default)]
-pub(super) struct Ends(VecDeque<(Time, u16)>);
+#[derive(Debug)]
+pub(super) struct Ends {
+    queue: VecDeque<(Time, u16)>,
+    /// The earliest, which is asked for at each event.
+    first: Time,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            first: Time::NEVER,
+        }
+    }
+}
 
 impl Ends {
     /// The earliest end.
     #[inline]
     pub(super) fn first(&self) -> Time {
-        self.0.front().map_or(Time::NEVER, |(end, _)| *end)
+        self.first
+    }
+
+    #[inline]
+    fn note_first(&mut self) {
+        self.first = self.queue.front().map_or(Time::NEVER, |(end, _)| *end);
     }
 
     /// Takes the first port whose transmission ends by `now`.
     #[inline]
     pub(super) fn pop_due(&mut self, now: Time) -> Option<u16> {
-        let &(end, port) = self.0.front()?;
-        if end > now {
+        if self.first > now {
             return None;
         }
-        self.0.pop_front();
+        let (_, port) = self.queue.pop_front()?;
+        self.note_first();
         Some(port)
     }
 
     /// What `port` has begun to transmit ends at `end`.
     #[inline]
     pub(super) fn push(&mut self, end: Time, port: u16) {
-        match self.0.back() {
+        self.first = self.first.min(end);
+        match self.queue.back() {
             Some(last) if *last > (end, port) => self.insert((end, port)),
-            _ => self.0.push_back((end, port)),
+            _ => self.queue.push_back((end, port)),
         }
     }
 
     #[inline(never)]
     fn insert(&mut self, new: (Time, u16)) {
-        match self.0.front() {
+        match self.queue.front() {
             Some(first) if *first < new => {
-                let place = self.0.partition_point(|known| *known < new);
-                self.0.insert(place, new);
+                let place = self.queue.partition_point(|known| *known < new);
+                self.queue.insert(place, new);
             }
-            _ => self.0.push_front(new),
+            _ => self.queue.push_front(new),
         }
     }
 
     /// Forgets what `port` transmits.
     pub(super) fn remove(&mut self, port: u16) {
-        self.0.retain(|(_, other)| *other != port);
+        self.queue.retain(|(_, other)| *other != port);
+        self.note_first();
     }
 
     /// All ends, with their ports.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Time, u16)> {
-        self.0.iter().copied()
+        self.queue.iter().copied()
     }
 }
 

@@ -245,8 +245,11 @@ impl<T: Telemetry> SharedSwitch<T> {
     /// The next end of a transmission or effect of a pause frame.
     #[inline]
     fn next_internal(&self) -> Time {
-        let effect = self.effects.front().map_or(Time::NEVER, |effect| effect.0);
-        self.ends.first().min(effect)
+        let end = self.ends.first();
+        match self.effects.is_empty() {
+            true => end,
+            false => end.min(self.effects[0].0),
+        }
     }
 
     #[inline]
@@ -274,7 +277,8 @@ impl<T: Telemetry> SharedSwitch<T> {
     /// Pause frames take effect.
     #[inline]
     fn react<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while let Some(&(at, port, classes)) = self.effects.front()
+        while !self.effects.is_empty()
+            && let (at, port, classes) = self.effects[0]
             && at <= now
         {
             self.effects.pop_front();
@@ -347,9 +351,10 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Begins what can be sent now.
-    #[inline]
+    #[inline(always)]
     fn start_transmissions(&mut self, now: Time) {
-        for index in self.wakes.starts.drain(..) {
+        // In any order: ports do not look at each other.
+        while let Some(index) = self.wakes.starts.pop() {
             let port = &mut self.ports[usize::from(index)];
             let tell = self.buffer.paused(usize::from(index));
             if let Some(end) = port.start(now, tell, self.frame) {
