@@ -98,8 +98,8 @@ const HEADER: &str = "\
 # Instructions per hop
 
 Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte (or one transaction, or
-1 or 2 % load), divided by the hops of packets, or of flits, that the larger run has more; no report is written, and nothing is watched unless
-the name says so. `websearch-1k` is cut to 20 us and one incast, `hadoop-320` to 40 us, `training-256` to one iteration of 512 KB.
+1 or 2 % load), divided by the hops of packets, or of flits, that the larger run has more; no report is written, and nothing is watched
+unless the name says so. `websearch-1k` is cut to 20 us and one incast, `hadoop-320` to 40 us, `training-256` to one iteration of 512 KB.
 `cargo xtask bench` measures again and rewrites this table;
 `cargo xtask bench --check` fails above the bar of 1500, or more than 2 % above these figures.
 

@@ -8,6 +8,7 @@ use clearway_transfer::{
 };
 use clearway_udp::net::{Channel, Server, connect};
 use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
+use clearway_units::Rate;
 use std::fs;
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -43,9 +44,10 @@ fn run<F: Future>(test: F) -> F::Output {
     })
 }
 
-async fn pair(receive_memory: u64) -> (Channel, Channel, Server) {
+async fn pair(receive_memory: u64, line_rate: Rate) -> (Channel, Channel, Server) {
     let settings = Settings {
         receive_memory,
+        line_rate,
         send_memory: 1 << 20,
         ..Settings::new(Security::Key(PreSharedKey([42; 32])))
     };
@@ -62,7 +64,8 @@ async fn pair(receive_memory: u64) -> (Channel, Channel, Server) {
 
 /// Transfers all below `from`, with little memory.
 async fn transfer(folder: &Path, interrupted_at: u64) -> (Sent, Received) {
-    let (sender, receiver, _server) = pair(2 << 20).await;
+    // Users are asked ten times a second: slow enough to be asked on the way.
+    let (sender, receiver, _server) = pair(2 << 20, Rate::from_bps(200_000_000)).await;
     let sources = Sources::find(&[folder.join("from")]).expect("it is there");
     fs::create_dir_all(folder.join("to")).expect("a folder");
     let store = Store::open(&folder.join("to"), false).expect("a folder");
@@ -115,7 +118,7 @@ fn files_larger_than_all_memory_arrive_and_interrupted_ones_go_on() {
 fn ends(messages: Vec<(u64, Bytes)>) -> (String, Closed) {
     let folder = Folder::new("transfer-net-ends");
     run(async {
-        let (sender, receiver, _server) = pair(64 << 20).await;
+        let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
         let store = Store::open(&folder, false).expect("a folder");
         let receiving = tokio::spawn(async move {
             let mut user = User(u64::MAX);
@@ -163,7 +166,7 @@ fn a_receiver_that_breaks_the_protocol_or_says_nothing_is_given_up() {
     ];
     for (version, told) in cases {
         run(async {
-            let (sender, receiver, _server) = pair(64 << 20).await;
+            let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
             if let Some(version) = version {
                 let greeting = Message::Greeting {
                     version,
