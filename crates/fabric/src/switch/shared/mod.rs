@@ -1,7 +1,7 @@
 //! A switch whose ports share one buffer, with priority flow control (IEEE 802.1Qbb).
 //!
 //! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled
-//! in the order of time: arrivals from the sorted messages of the round, ends of transmissions from a heap with at most one entry
+//! in the order of time: arrivals from the sorted messages of the round, ends of transmissions from a queue with at most one entry
 //! for each port. At one instant: ends of transmissions by port, pause frames taking effect, arrivals, starts of transmissions.
 //!
 //! # Pause frames
