@@ -334,6 +334,16 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
             "use `switch.kind = \"lossy\"`",
         ));
     }
+    // What cannot be built is refused where it is assembled.
+    let built = scenario.topology.build(scenario.base_dir.as_deref());
+    let specs = built.iter().flat_map(|(topology, _)| &topology.switches);
+    let mut rules = specs.map(|spec| scenario.switch.ports.path_choice(spec.role));
+    if rules.any(|rule| rule.is_local()) {
+        return Err(Fault::new(
+            "switches or NICs of this scenario choose ports by what waits there, and those of a test bed by a hash",
+            "use `switch.routing = \"ecmp\"`, and with NICs of several ports `topology.port-choice = \"hash\"`",
+        ));
+    }
     if !scenario.events.is_empty() {
         return Err(Fault::new(
             "this scenario has events of links, which a test bed does not carry out",

@@ -2,7 +2,8 @@ use super::*;
 use crate::command::LinkNames;
 use crate::packet::{Version, is_markable};
 use crate::testing::{udp_v4, udp_v6};
-use clearway_fabric::topology::{NodeId, leaf_spine, single_switch};
+use clearway_fabric::PathChoice;
+use clearway_fabric::topology::{NodeId, PortChoice, SwitchRole, leaf_spine, single_switch};
 use clearway_units::{ParameterSet, Purpose, RandomStream, Rate, Value};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -383,6 +384,48 @@ fn hosts_with_several_nics_are_refused() {
         SoftSwitch::new(&plan).unwrap_err(),
         UnfitFabric::SeveralNics
     );
+}
+
+/// Whether the settings say so of switches, or the fabric of its NICs.
+#[test]
+fn choices_by_what_waits_are_refused() {
+    for (routing, role, fits) in [
+        (PathChoice::Ecmp, SwitchRole::Network, true),
+        (PathChoice::Adaptive, SwitchRole::Network, false),
+        (
+            PathChoice::Adaptive,
+            SwitchRole::Nic(PortChoice::Hash),
+            true,
+        ),
+        (
+            PathChoice::Ecmp,
+            SwitchRole::Nic(PortChoice::LeastQueue),
+            false,
+        ),
+    ] {
+        let mut topology = single_switch(2, RATE, DELAY).unwrap();
+        topology.switches[0].role = role;
+        let parameters = SwitchParameters {
+            routing,
+            ..SwitchParameters::default()
+        };
+        let plan = FabricPlan {
+            topology: &topology,
+            routes: Routes::compute(&topology).unwrap(),
+            switch: &parameters,
+            propagation_rtt: DELAY,
+            host_queue: Bytes::new(1_000_000),
+            longest_packet: 1500,
+            seed: 1,
+        };
+        match SoftSwitch::new(&plan) {
+            Ok(_) => assert!(fits, "{routing:?} {role:?}"),
+            Err(error) => {
+                assert!(!fits && error == UnfitFabric::LocalChoice);
+                assert!(error.fix().contains("port-choice"));
+            }
+        }
+    }
 }
 
 /// Random traffic and commands, mutated packets among it; returns all that can be seen of the outcome.

@@ -123,6 +123,11 @@ fn what_no_bed_can_be_is_refused_with_a_fix() {
             "one machine cannot carry",
         ),
         (&["switch.kind=\"shared-buffer\""], "lossless switches"),
+        (&["switch.routing=\"adaptive\""], "by what waits there"),
+        (
+            &["topology.kind=\"multi-plane\"", "topology.planes=2"],
+            "by what waits there",
+        ),
         (
             &["transport.kind=\"dctcp\""],
             "no transport of go-back-n, dctcp",

@@ -35,7 +35,7 @@ struct IngressPort {
 /// The factor of dynamic thresholds.
 #[derive(Debug, Clone, Copy)]
 enum Alpha {
-    /// `2^-n`, as by default: a shift instead of two conversions, 10 instructions of a packet-hop.
+    /// `2^-n`, as by default: a shift instead of two conversions.
     Shift(u8),
     Factor(f64),
 }
