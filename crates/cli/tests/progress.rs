@@ -48,7 +48,7 @@ const LONG: [Long; 7] = [
             "--set",
             "workload.message=1GB",
         ],
-        parts: &["run 1 of ", ": 0 of ", " flows done, at "],
+        parts: &["run 1 of ", " of 32 flows done, at "],
     },
     Long {
         name: "plan",
