@@ -15,6 +15,7 @@ mod path_class;
 mod paths;
 mod rail_optimised;
 mod routing;
+mod twins;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};

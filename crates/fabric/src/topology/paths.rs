@@ -82,6 +82,15 @@ impl PathsBuilder {
         self.paths.between.push(index);
     }
 
+    /// Appends the paths to a group, from all groups: those to its twin, the group `of`, but that these two change places.
+    pub(super) fn push_twin(&mut self, group: usize, of: usize) {
+        let first = of * self.paths.groups;
+        let between = &mut self.paths.between;
+        let own = between.len();
+        between.extend_from_within(first..first + self.paths.groups);
+        between.swap(own + group, own + of);
+    }
+
     /// Index of a set of paths; stores it if it is new.
     fn index_of(&mut self, paths: EqualCostPaths) -> u32 {
         let known = &mut self.paths.equal_cost;

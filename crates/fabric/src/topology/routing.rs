@@ -3,12 +3,16 @@
 //! Destinations are grouped by the switch that they hang on (their *attachment*). A failed link is simply absent, so a remote
 //! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
 //! path (STrack §4.2, decision Q25: no black holes).
+//!
+//! One search finds the paths to a switch from everywhere. The leaves of a pod, all with links of the same kinds to the same aggregation
+//! switches, are [twins]: what one search has found holds for each of them, but for themselves and their neighbours.
 
 use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
+use super::twins;
 use super::{GroupRouting, LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
@@ -102,12 +106,12 @@ struct Table {
 
 /// A neighbour of a switch: its port there, the neighbour, and the kind of the link that leads to it. Small, because every search
 /// looks at all of them.
-struct Hop {
-    port: u16,
+pub(super) struct Hop {
+    pub(super) port: u16,
     /// Leads to another group of switches.
     is_global: bool,
-    kind: u32,
-    neighbour: u32,
+    pub(super) kind: u32,
+    pub(super) neighbour: u32,
 }
 
 impl Hop {
@@ -123,12 +127,20 @@ impl Routes {
     /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other. Where hosts have several NICs,
     /// some of these need not reach each other: [`Paths::reaches`] says which do.
     pub fn compute(topology: &Topology) -> Result<Self, TopologyError> {
+        Self::with_search(topology, |search| search)
+    }
+
+    /// As [`compute`](Self::compute), by a search that `change` has changed.
+    fn with_search(
+        topology: &Topology,
+        change: impl FnOnce(Search) -> Search,
+    ) -> Result<Self, TopologyError> {
         check_delays(topology)?;
         let ports = topology.ports();
         check_port_counts(topology, &ports)?;
         let attached = attach(topology, &ports)?;
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
-        let mut search = Search::new(topology, &ports, |_| true);
+        let mut search = change(Search::new(topology, &ports, |_| true));
         let mut bounds = DetourBounds::new(topology, &attached.groups);
         let weighed = topology.detours();
         let weighed = weighed.filter(|groups| groups.routing == GroupRouting::Ugal);
@@ -136,6 +148,10 @@ impl Routes {
         let switches = search.tables(topology, &attached.groups, |root, bundles| {
             let root = match root {
                 Root::Switch(root) => root,
+                Root::Twin { group, of } => {
+                    paths.push_twin(group, of);
+                    return Ok(());
+                }
                 Root::Group(group) => {
                     bounds.add_first_legs(group, bundles);
                     hops.iter_mut().for_each(|hops| hops.add_group(bundles));
@@ -226,6 +242,8 @@ struct Search {
     bundles: Vec<Bundle>,
     /// Links differ in cost.
     is_weighted: bool,
+    /// One search serves all twins.
+    has_twins: bool,
 }
 
 /// Destination of a tree of shortest paths.
@@ -233,6 +251,13 @@ struct Search {
 enum Root {
     /// A switch with hosts.
     Switch(usize),
+    /// A switch with hosts, by group, whose tree is that of an earlier one but for these two and their neighbours.
+    Twin {
+        /// The group of its hosts.
+        group: usize,
+        /// The group of the other switch.
+        of: usize,
+    },
     /// The nearest switch of a group.
     Group(u16),
 }
@@ -241,8 +266,11 @@ impl Search {
     /// A search over the links that `is_used` says yes to.
     fn new(topology: &Topology, ports: &[Vec<LinkId>], is_used: impl Fn(LinkId) -> bool) -> Self {
         let (hops, kinds) = switch_neighbours(topology, ports, is_used);
+        let is_weighted = hops.iter().flatten().any(|hop| hop.is_global);
         Self {
-            is_weighted: hops.iter().flatten().any(|hop| hop.is_global),
+            is_weighted,
+            // Detours and costs are not the same for all switches of a group.
+            has_twins: !is_weighted && topology.detours().is_none(),
             hops,
             kinds,
             distance: Vec::new(),
@@ -251,7 +279,7 @@ impl Search {
     }
 
     /// The tables of all switches towards the switches `groups`, and the groups of switches by way of which packets take detours. `on_tree`
-    /// sees the paths to each of these.
+    /// sees the paths to each of these; none where there is a twin.
     fn tables(
         &mut self,
         topology: &Topology,
@@ -260,8 +288,17 @@ impl Search {
     ) -> Result<Vec<SwitchRoutes>, TopologyError> {
         let mut tables: Vec<Table> = Vec::new();
         tables.resize_with(topology.switches.len(), Table::default);
+        let twins = match self.has_twins {
+            true => twins::of_each(&self.hops, groups),
+            false => vec![None; groups.len()],
+        };
         for (group, &root) in groups.iter().enumerate() {
             tables[root].own_group = Some(group as u16);
+            if let Some(of) = twins[group] {
+                self.copy_tree(&mut tables, (of, groups[of]), root);
+                on_tree(Root::Twin { group, of }, &[])?;
+                continue;
+            }
             self.grow_tree(&[root], |at, ports| tables[at].learn(ports));
             on_tree(Root::Switch(root), &self.bundles)?;
         }
@@ -276,6 +313,34 @@ impl Search {
         let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
         set_strides(topology, &self.hops, &mut switches);
         Ok(switches)
+    }
+
+    /// Teaches all switches the way to `root`: that to its twin, which has this group and place, but for both and their neighbours.
+    fn copy_tree(&self, tables: &mut [Table], (of, twin): (usize, usize), root: usize) {
+        let ports = |from: usize, is_wanted: &dyn Fn(&&Hop) -> bool| -> Vec<u16> {
+            let hops = self.hops[from].iter().filter(is_wanted);
+            hops.map(|hop| hop.port).collect()
+        };
+        let mut others: Vec<(usize, Vec<u16>)> = vec![
+            (root, Vec::new()),
+            // All its neighbours are those of the root.
+            (twin, ports(twin, &|_| true)),
+        ];
+        let mut neighbours: Vec<usize> = self.hops[root]
+            .iter()
+            .map(|hop| hop.neighbour as usize)
+            .collect();
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        let direct = |at| (at, ports(at, &|hop| hop.neighbour as usize == root));
+        others.extend(neighbours.into_iter().map(direct));
+        for table in tables.iter_mut() {
+            table.ranges.push(table.ranges[of]);
+        }
+        for (at, ports) in others {
+            tables[at].ranges.pop();
+            tables[at].learn(&ports);
+        }
     }
 
     /// Tells `learn` for every switch its next hops towards the nearest of `roots`, which has none.
@@ -507,32 +572,4 @@ fn check_delays(topology: &Topology) -> Result<(), TopologyError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{CoreWiring, FatTree, Tier, fat_tree};
-    use super::*;
-    use clearway_units::Rate;
-
-    #[test]
-    fn destinations_change_ways_faster_the_lower_a_switch_is() {
-        let tier = |down_ports, up_ports| Tier {
-            down_ports,
-            up_ports,
-            link_rate: Rate::from_gbps(10),
-            link_delay: Span::from_us(1),
-            switch_latency: Span::ZERO,
-            bundle: 1,
-        };
-        // 4 leaves of 2 hosts with 2 uplinks, 4 aggregation switches with 3 uplinks, 3 cores.
-        let spec = FatTree {
-            hosts: 8,
-            hosts_per_pod: 4,
-            tiers: vec![tier(2, 2), tier(2, 3), tier(4, 0)],
-            cores: CoreWiring::All,
-        };
-        let routes = Routes::compute(&fat_tree(&spec).unwrap()).unwrap();
-        let strides = |switch: usize| routes.switches[switch].strides.to_vec();
-        assert_eq!(strides(0), [1; 4], "to hosts and aggregation switches");
-        assert_eq!(strides(4), [1, 1, 2, 2, 2], "to leaves and cores");
-        assert_eq!(strides(8), [1; 4], "to aggregation switches");
-    }
-}
+mod tests;
