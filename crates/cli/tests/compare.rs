@@ -317,11 +317,11 @@ fn wrong_input() {
 #[cfg(unix)]
 fn an_interrupted_comparison_keeps_the_runs_that_are_done() {
     let bench = Bench::new("compare-interrupt");
-    // The second takes minutes, if nobody interrupts it.
+    // The second takes days, if nobody interrupts it.
     let arguments = [
         "compare",
         "quickstart:workload.message=10KB",
-        "permutation-1k:workload.message=100MB",
+        "permutation-1k:workload.message=1TB",
         "--seeds",
         "2",
         "--quiet",

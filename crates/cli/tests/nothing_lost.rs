@@ -240,13 +240,13 @@ fn folders_of_killed_runs_are_cleared_away_and_those_of_others_are_not() {
             "run",
             "incast-32",
             "--set",
-            "workload.message=1GB",
+            "workload.message=1TB",
             "--quiet",
         ];
         let known = holders(&bench.path("")).len();
         let mut command = bench.command(&[&long[..], &["--out", out]].concat());
         let child = Guarded(command.spawn().unwrap());
-        for _ in 0..1000 {
+        for _ in 0..6000 {
             if holders(&bench.path("")).len() > known {
                 return child;
             }

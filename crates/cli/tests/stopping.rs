@@ -97,15 +97,28 @@ fn a_terminated_run_keeps_what_it_has() {
     end_early("-TERM");
 }
 
+/// True once a process catches SIGINT and SIGTERM. Systems without `/proc` do not tell: there time has to do.
+#[cfg(unix)]
+fn catches_signals(process: &str) -> bool {
+    // Signals 2 and 15; the lowest bit is that of signal 1.
+    const BOTH: u64 = 0x4002;
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else {
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.unwrap_or_default().trim(), 16).unwrap_or(0);
+    caught & BOTH == BOTH
+}
+
 #[cfg(unix)]
 fn end_early(signal: &str) {
     let bench = Bench::new(&format!("interrupt{signal}"));
-    // Minutes, if nobody interrupts it.
+    // Days, if nobody interrupts it.
     let run = [
         "run",
         "permutation-1k",
         "--set",
-        "workload.message=100MB",
+        "workload.message=1TB",
         "--quiet",
         "--out",
         "partial",
@@ -116,16 +129,17 @@ fn end_early(signal: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program has to have started the run; its working folder tells.
+    let id = child.id().to_string();
+    // The program has to have started the run; its working folder tells, and signals that it catches.
     let started = || {
         let names = std::fs::read_dir(bench.path("")).unwrap();
-        names.count() > 0
+        names.count() > 0 && catches_signals(&id)
     };
     while !started() {
+        assert_eq!(child.try_wait().unwrap(), None, "it has ended");
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(700));
-    let id = child.id().to_string();
     assert!(
         Command::new("kill")
             .args([signal, &id])

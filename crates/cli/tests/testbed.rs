@@ -167,7 +167,7 @@ fn running(processes: &[u64]) -> Vec<u64> {
 /// Waits until a command has recorded so many processes.
 #[cfg(target_os = "linux")]
 fn recorded(name: &str, count: usize, command: &mut Child) -> Vec<u64> {
-    for _ in 0..3000 {
+    for _ in 0..12_000 {
         let text = fs::read_to_string(record(name, "json")).unwrap_or_default();
         let record: Value = serde_json::from_str(&text).unwrap_or_default();
         let children = record["children"].as_array().cloned().unwrap_or_default();
@@ -178,7 +178,7 @@ fn recorded(name: &str, count: usize, command: &mut Child) -> Vec<u64> {
         assert_eq!(command.try_wait().unwrap(), None, "it has ended early");
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("no {count} processes within half a minute")
+    panic!("no {count} processes within two minutes")
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn nothing_outlives_a_command_that_is_killed() {
         assert_eq!(running(&processes), processes);
         command.kill().unwrap();
         command.wait().unwrap();
-        for _ in 0..200 {
+        for _ in 0..3000 {
             if running(&processes).is_empty() {
                 break;
             }
@@ -286,7 +286,7 @@ fn links_that_died_are_whole_in_the_next_run_on_a_bed_that_is_kept() {
 #[cfg(target_os = "linux")]
 const DYING: &str = r#"
 name = "dying"
-stop.at-most = "1500ms"
+stop.at-most = "3800ms"
 
 [topology]
 kind = "leaf-spine"
@@ -294,14 +294,14 @@ hosts = 4
 hosts-per-leaf = 2
 spines = 1
 link-rate = "100Mbps"
-links = ["leaf0-spine0 dead-from=700ms"]
+links = ["leaf0-spine0 dead-from=3s"]
 
 [switch]
 queue = "100KB"
 
 [[workload]]
 kind = "flows"
-flows = ["0->2 500KB at 0s", "1->3 500KB at 800ms"]
+flows = ["0->2 500KB at 0s", "1->3 500KB at 3100ms"]
 "#;
 
 #[test]

@@ -20,7 +20,7 @@ fn key(byte: u8) -> Security {
 fn joining() -> Joining {
     let mut joining = Joining::new(key(42));
     joining.settings.paths = 2;
-    joining.settings.idle = Span::from_ms(1_000);
+    joining.settings.idle = Span::from_ms(5_000);
     joining.wait = Span::from_ms(20_000);
     joining
 }
@@ -242,7 +242,7 @@ fn a_rank_that_leaves_a_group_that_has_failed_is_not_the_one_that_is_named() {
         let mut groups = ring(4).await;
         drop(groups.remove(1));
         // Until both neighbours have heard of it; the rank opposite has not.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
         let left = groups.remove(0).leave().await;
         let mut errors = each(groups, |mut group| async move {
             let mut buffer = filled(group.rank(), 1000);
@@ -270,7 +270,7 @@ fn a_rank_that_is_being_met_is_told_who_has_failed() {
         // A third rank that has connected, and not greeted yet.
         let guest = connect(addresses[0], joining().settings).await.unwrap();
         // The first two have met, and wait for the third.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
         joins[1].abort();
         let error = joins.swap_remove(0).await.unwrap().map(|_| ()).unwrap_err();
         assert_eq!(
@@ -313,7 +313,7 @@ fn news_of_a_lost_rank_go_around_a_ring() {
 fn a_rank_that_does_not_come_up_is_named() {
     run(async {
         let short = |_| Joining {
-            wait: Span::from_ms(500),
+            wait: Span::from_ms(3_000),
             ..joining()
         };
         let (mut listening, addresses) = listen(3, short);
@@ -348,7 +348,7 @@ fn a_rank_that_does_not_come_up_is_named() {
 fn another_key_another_list_and_another_task_are_told() {
     run(async {
         let quick = |mut joining: Joining| {
-            joining.wait = Span::from_ms(1_500);
+            joining.wait = Span::from_ms(5_000);
             joining
         };
         let keys = join(2, |rank| {

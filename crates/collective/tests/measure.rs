@@ -19,7 +19,7 @@ fn each<T: Send + 'static>(
 ) -> Vec<T> {
     let mut joining = Joining::new(Security::Key(PreSharedKey([7; 32])));
     joining.settings.paths = 2;
-    joining.settings.idle = Span::from_ms(2_000);
+    joining.settings.idle = Span::from_ms(4_000);
     joining.pairs = pairs(ranks);
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let bind = |rank| Listener::bind(local, rank, ranks, joining.clone()).unwrap();
@@ -86,7 +86,7 @@ fn a_rank_that_computes_stays_alive_and_one_that_waits_can_be_interrupted() {
             let mut buffers = Buffers::InPlace(&mut buffer);
             if group.rank() == 0 {
                 // Longer than connections live without a sign of life.
-                thread::sleep(Duration::from_millis(2_500));
+                thread::sleep(Duration::from_millis(5_000));
             }
             group.run(&plan, &mut buffers, &mut || true).unwrap();
             if group.rank() == 0 {

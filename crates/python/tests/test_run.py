@@ -16,7 +16,7 @@ import pytest
 
 from conftest import SMALL
 
-LONG = {"topology.hosts": 128, "workload.message": "1GB"}
+LONG = {"topology.hosts": 128, "workload.message": "1TB"}
 
 
 def test_a_scenario_is_a_name_a_path_a_text_or_a_dict(small, tmp_path):
@@ -186,7 +186,8 @@ def test_other_threads_go_on_meanwhile():
     thread = threading.Thread(target=tick)
     thread.start()
     started = time.monotonic()
-    clearway.run("quickstart")
+    # Long enough for many ticks on a fast machine, too.
+    clearway.run("quickstart", overrides={"workload.message": "64MB"})
     ended = time.monotonic()
     over.set()
     thread.join()

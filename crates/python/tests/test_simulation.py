@@ -102,7 +102,7 @@ def test_an_interrupt_ends_a_simulation_and_the_rest_is_kept(call):
     sim = clearway.Simulation({"topology": {"hosts": 128}})
     short = sim.post(0, 1, "1kB")
     for host in range(128):
-        sim.post(host, (host + 64) % 128, "1GB")
+        sim.post(host, (host + 64) % 128, "1TB")
     threading.Timer(0.7, os.kill, [os.getpid(), signal.SIGINT]).start()
     with pytest.raises(clearway.Interrupted) as caught:
         call(sim)
@@ -168,7 +168,7 @@ def test_steps_cost_the_same_however_many_messages_there_were():
 def test_a_simulation_is_for_one_thread_at_a_time():
     sim = clearway.Simulation({"topology": {"hosts": 128}})
     for host in range(128):
-        sim.post(host, (host + 64) % 128, "20MB")
+        sim.post(host, (host + 64) % 128, "100MB")
     thread = threading.Thread(target=sim.run_until, args=["5ms"])
     thread.start()
     refused = 0

@@ -167,7 +167,8 @@ def test_the_folder_of_something_else_is_refused(tmp_path, swept):
         clearway.sweep(b"spray-study")
 
 
-LONG = {**SMALL, "name": "long", "set": {"topology.hosts": 32}, "axes": {"workload.message": ["4MB", "8MB"]}, "seeds": 20}
+#: 20 short runs, and 20 that do not end.
+LONG = {**SMALL, "name": "long", "set": {"topology.hosts": 32}, "axes": {"workload.message": ["4MB", "1TB"]}, "seeds": 20}
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path):
