@@ -205,6 +205,10 @@ async fn run<P: Party, D: Disk<P>>(
         match step(channel, party, &mut jobs, &mut sending, &mut ticks).await {
             Step::Sent(result) => {
                 sending = None;
+                // That the connection has ended says less than why.
+                if result == Err(SendError::Closed) {
+                    return Err(channel.ended().await.into());
+                }
                 result?;
             }
             Step::Message(message) => {

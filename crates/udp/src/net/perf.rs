@@ -130,6 +130,18 @@ pub async fn serve(channel: &Channel, pool: &Pool) -> Closed {
 pub async fn measure(
     channel: &Channel,
     plan: &Plan,
+    on_progress: impl FnMut(Progress<'_>),
+) -> Result<Measured, PerfError> {
+    match measure_all(channel, plan, on_progress).await {
+        // That the connection has ended says less than why.
+        Err(PerfError::Send(SendError::Closed)) => Err(channel.ended().await.into()),
+        measured => measured,
+    }
+}
+
+async fn measure_all(
+    channel: &Channel,
+    plan: &Plan,
     mut on_progress: impl FnMut(Progress<'_>),
 ) -> Result<Measured, PerfError> {
     let clock = Clock::start();

@@ -289,6 +289,15 @@ impl Channel {
         self.shared.wait(&self.shared.progress, done).await
     }
 
+    /// Waits for the end of the connection and returns its reason. Messages that nobody has taken are lost.
+    pub async fn ended(&self) -> Closed {
+        loop {
+            if let Err(reason) = self.receive().await {
+                return reason;
+            }
+        }
+    }
+
     /// Messages that have arrived at the other end or were refused, since the beginning.
     pub fn arrived(&self) -> u64 {
         self.shared.lock().arrived
