@@ -7,7 +7,7 @@ use super::path_class::PathClass;
 use super::{LinkId, Topology};
 use clearway_transport::cc::{NetworkFacts, PathFacts};
 use clearway_units::{HostId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// The packet sizes for which times are computed.
@@ -221,17 +221,25 @@ impl Paths {
             }
         }
         let mut best = None;
+        // Pairs that are alike have the same round trip, and the first of them counts.
+        let mut known = FxHashSet::default();
+        let mut last = None;
+        let kinds = self.kinds_of(&of_group);
         for from in 0..self.groups {
             for to in 0..self.groups {
-                let receiver = if from == to {
-                    of_group[to].get(1)
-                } else {
-                    of_group[to].first()
-                };
-                let (Some(&sender), Some(&receiver)) = (of_group[from].first(), receiver) else {
+                let second = usize::from(from == to);
+                let (Some(&sender), Some(&receiver)) =
+                    (of_group[from].first(), of_group[to].get(second))
+                else {
                     continue;
                 };
                 if !self.joins(from, to) {
+                    continue;
+                }
+                let there = self.between[to * self.groups + from];
+                let back = self.between[from * self.groups + to];
+                let pair = (kinds[from][0], there, back, kinds[to][second]);
+                if last.replace(pair) == Some(pair) || !known.insert(pair) {
                     continue;
                 }
                 let round_trip = self.round_trip(sender, receiver, sizes);
@@ -241,6 +249,18 @@ impl Paths {
             }
         }
         best.map(|(_, pair)| pair)
+    }
+
+    /// A number for each of these hosts, the same where their links are alike.
+    fn kinds_of(&self, groups: &[Vec<HostId>]) -> Vec<Vec<u32>> {
+        let mut known = FxHashMap::default();
+        let mut kind = |host: &HostId| {
+            let (_, up, down) = self.hosts[host.index()];
+            let next = known.len() as u32;
+            *known.entry((up, down)).or_insert(next)
+        };
+        let of_hosts = |hosts: &Vec<HostId>| hosts.iter().map(&mut kind).collect();
+        groups.iter().map(of_hosts).collect()
     }
 
     /// Facts about the network that transports may know: the rate of the first host's NIC and the longest unloaded round trip. In a run the
@@ -271,7 +291,8 @@ impl Paths {
         for &(group, ..) in &self.hosts {
             population[usize::from(group)] += 1;
         }
-        let mut pairs = BTreeMap::new();
+        // By set of equal-cost paths, of which there are few.
+        let mut alike = vec![0u64; self.equal_cost.len()];
         for to in 0..self.groups {
             for from in 0..self.groups {
                 let count = if from == to {
@@ -280,10 +301,14 @@ impl Paths {
                     population[from] * population[to]
                 };
                 if count > 0 && self.joins(from, to) {
-                    *pairs
-                        .entry(self.between_groups(from, to).hops + 2)
-                        .or_default() += count;
+                    alike[self.between[to * self.groups + from] as usize] += count;
                 }
+            }
+        }
+        let mut pairs = BTreeMap::new();
+        for (paths, count) in self.equal_cost.iter().zip(alike) {
+            if count > 0 {
+                *pairs.entry(paths.longest.hops + 2).or_default() += count;
             }
         }
         pairs

@@ -215,11 +215,13 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
     let mut widest: BTreeMap<u8, u32> = BTreeMap::new();
     for (index, routes) in switches.iter().enumerate() {
         let own = topology.switches[index].tier;
-        for &(first, count) in &*routes.ranges {
-            if count > 0 && behind[index][usize::from(routes.ports[first as usize])] > own {
-                let widest = widest.entry(own).or_insert(1);
-                *widest = (*widest).max(count.into());
-            }
+        let leads_up = |&&(first, count): &&(u32, u16)| {
+            count > 0 && behind[index][usize::from(routes.ports[first as usize])] > own
+        };
+        let ways_up = routes.ranges.iter().filter(leads_up);
+        if let Some(most) = ways_up.map(|&(_, count)| u32::from(count)).max() {
+            let widest = widest.entry(own).or_insert(1);
+            *widest = (*widest).max(most);
         }
     }
     let stride = |tier: u8| {
