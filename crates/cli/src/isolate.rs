@@ -13,7 +13,7 @@ use crate::scenario_arguments::ScenarioArguments;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{
-    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped,
+    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads,
 };
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
@@ -305,7 +305,7 @@ impl Study {
     fn simulate<'a>(
         &self,
         scenario: &Scenario,
-        threads: u16,
+        threads: Threads,
         display: impl FnOnce(usize) -> Display<'a>,
         interrupt: &Interrupt,
     ) -> Result<Option<Parties>, Failure> {
@@ -313,7 +313,7 @@ impl Study {
         let mut rows: Vec<FlowRow> = Vec::with_capacity(assembly.flow_count());
         let mut display = display(assembly.flow_count());
         let options = RunOptions {
-            threads: threads.into(),
+            threads,
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.push(flow_row(id, flow, result)),
         };

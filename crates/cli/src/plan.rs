@@ -8,7 +8,7 @@ use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::DocumentAndPage;
-use clearway_lab::{Laboratory, Progress};
+use clearway_lab::{Laboratory, Progress, Threads};
 use clearway_plan::{
     Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
     UnifiedCircle, Verdict, builtin_plans,
@@ -93,7 +93,7 @@ pub struct PlanRequest<'a> {
     /// Iterations of each job in a simulation.
     pub iterations: u32,
     /// Worker threads of a simulation.
-    pub threads: u16,
+    pub threads: Threads,
     /// Command that asks for it, to be told with the results.
     pub command: &'a str,
 }
@@ -111,7 +111,7 @@ pub fn planned(
     let mut file = JobsFile::load_with(laboratory.registry(), request.jobs)?;
     let mut options = TrialOptions {
         iterations: request.iterations,
-        threads: request.threads.into(),
+        threads: request.threads,
         on_progress,
     };
     if request.profile {
@@ -134,7 +134,7 @@ pub fn planned(
 /// Runs simulations, shows how far they are, and lets the user stop them.
 struct Simulator {
     iterations: u32,
-    threads: usize,
+    threads: Threads,
     console: Console,
     interrupt: Option<Interrupt>,
 }
@@ -144,7 +144,7 @@ impl Simulator {
         let simulates = arguments.simulator.profile || arguments.simulator.simulate;
         Self {
             iterations: arguments.iterations,
-            threads: arguments.threads.into(),
+            threads: arguments.threads,
             console: Console::new(arguments.quiet),
             interrupt: simulates.then(Interrupt::install),
         }

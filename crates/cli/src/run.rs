@@ -85,7 +85,7 @@ pub(crate) fn run(
     let watching = (&interrupt, live.as_ref());
     let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, watching);
     let finished = &watch.finished;
-    let mut record = record(scenario, &assembly, finished, arguments.threads, &stopwatch);
+    let mut record = record(scenario, &assembly, finished, &stopwatch);
     outputs.flows = rows.record(&mut record);
     (record.observed, record.events) = (watch.observed, watch.events);
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
@@ -193,7 +193,7 @@ fn simulate(
             }
         },
     };
-    let watch = watch::simulate(assembly, arguments.threads.into(), watchers);
+    let watch = watch::simulate(assembly, arguments.threads, watchers);
     display.finish();
     if let Some(live) = live {
         live.on_simulated();

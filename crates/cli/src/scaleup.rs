@@ -37,7 +37,7 @@ pub(crate) fn run(
     let on_rows = &mut |rows: &[SeriesRow]| outputs.add(rows);
     let (finished, observed) = simulate(&assembly, arguments.threads, on_progress, on_rows);
     display.finish();
-    let mut record = record(&assembly, &finished, arguments.threads, &stopwatch);
+    let mut record = record(&assembly, &finished, &stopwatch);
     record.observed = observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     let shown = show(arguments, &Summary::of(&record));

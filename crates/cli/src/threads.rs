@@ -1,19 +1,23 @@
 //! Note on threads that had nothing to do.
 
 use crate::messages::say;
-use clearway_lab::{Assembly, Rounds};
+use clearway_lab::{Assembly, Rounds, Threads};
 
 /// Rounds of a run from which the note is worth reading; fewer are over in an instant.
 const MANY: u64 = 1_000;
 
-/// Tells the user if most of the work of a run on several `threads` was done by one, and why.
-pub(crate) fn tell(threads: u16, rounds: Rounds, assembly: &Assembly) {
-    if let Some(note) = note(threads, rounds, assembly) {
+/// Tells the user if most of the work of a run that was to have several `threads` was done by one, and why.
+pub(crate) fn tell(threads: Threads, rounds: Rounds, assembly: &Assembly) {
+    // Threads that nobody asked for are only there if there is something to share.
+    let Threads::Exactly(threads) = threads else {
+        return;
+    };
+    if let Some(note) = note(threads.get(), rounds, assembly) {
         say(&note);
     }
 }
 
-fn note(threads: u16, rounds: Rounds, assembly: &Assembly) -> Option<String> {
+fn note(threads: usize, rounds: Rounds, assembly: &Assembly) -> Option<String> {
     if threads == 1 || rounds.total < MANY || rounds.shared_work * 2 >= rounds.work {
         return None;
     }

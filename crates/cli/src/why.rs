@@ -9,7 +9,9 @@ use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::whole_file::WholeFile;
 use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, JobStep, JobWait, LowerBound};
-use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, PostCause, Scenario};
+use clearway_lab::{
+    Assembly, Experiment, Laboratory, LinkId, NodeId, PostCause, Scenario, Threads,
+};
 use clearway_report::quantity::count;
 use clearway_report::summary::StatusName;
 use clearway_report::why::{
@@ -35,7 +37,7 @@ pub(crate) struct Question<'a> {
     pub(crate) flows: &'a [u32],
     /// Number of the slowest flows.
     pub(crate) slowest: usize,
-    pub(crate) threads: u16,
+    pub(crate) threads: Threads,
     pub(crate) json: bool,
     pub(crate) quiet: bool,
 }
@@ -99,10 +101,9 @@ fn follow(
     let interrupt = Interrupt::install();
     let console = Console::new(question.quiet);
     let mut display = Display::new(assembly.flow_count(), &console);
-    let (watch, recorder) =
-        watch::follow(assembly, question.threads.into(), &plan, &mut |progress| {
-            display.update(&progress, &interrupt)
-        });
+    let (watch, recorder) = watch::follow(assembly, question.threads, &plan, &mut |progress| {
+        display.update(&progress, &interrupt)
+    });
     display.finish();
     if interrupt.is_raised() {
         return Ok(None);
@@ -249,14 +250,7 @@ impl Results {
         why: &WhyRecord,
         stopwatch: &Stopwatch,
     ) -> String {
-        let threads = u16::try_from(self.summary.threads).unwrap_or(1);
-        let record = record(
-            &self.scenario,
-            assembly,
-            &watch.finished,
-            threads,
-            stopwatch,
-        );
+        let record = record(&self.scenario, assembly, &watch.finished, stopwatch);
         // Of the run whose results these are.
         let about_counts = record.packets.warnings();
         let warnings = self.summary.warnings.iter();

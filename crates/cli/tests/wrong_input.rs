@@ -217,10 +217,10 @@ fn arguments() {
         bench.refuse(&["rum", "quickstart"]),
     ];
     assert_snapshot!(errors.join("\n"), @"
-    invalid value '0' for '--threads <N>': 0 is not in 1..=1024
+    invalid value '0' for '--threads <N>': not from 1 to 1024
 
     For more information, try '--help'.
-    invalid value 'many' for '--threads <N>': invalid digit found in string
+    invalid value 'many' for '--threads <N>': neither a number nor `auto`
 
     For more information, try '--help'.
     unexpected argument '-1' found
@@ -971,7 +971,7 @@ fn files_that_cannot_be_read_or_written() {
 
 #[test]
 fn quantities_without_units_or_with_unknown_ones() {
-    let bench = Bench::new("units");
+    let bench = Bench::new("quantities");
     assert_snapshot!(bench.refuse_overrides(&[
         &["workload.message=2"],
         &["workload.message=\"2\""],

@@ -24,9 +24,11 @@ mod barrier;
 mod mail;
 mod run;
 mod sharing;
+mod threads;
 
 pub use mail::{BufferPool, Inlet, MailboxBuilder, Outlet, ReadyInlets};
 pub use run::{Concluded, Conductor, Domain, Domains, Ending, Engine, Outlook, Rounds, Verdict};
+pub use threads::Threads;
 
 use clearway_units::Time;
 

@@ -2,7 +2,8 @@
 
 use crate::barrier::{Barrier, Guard};
 use crate::sharing::{Load, Sharing};
-use crate::{ReadyInlets, Round};
+use crate::threads::{Growth, free_threads};
+use crate::{ReadyInlets, Round, Threads};
 use clearway_units::{Span, Time};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,7 +61,7 @@ pub enum Ending {
 /// Rounds of a run and the work in them, counted as messages read and domains run.
 ///
 /// The leading thread ran a round by itself if there was no other, or if the rounds before it carried too little to share. Counts of
-/// shared rounds are the same for any number of threads above one.
+/// shared rounds are the same for any given number of threads above one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rounds {
     /// Number of rounds; stretches in which nothing happens have none.
@@ -93,6 +94,8 @@ pub struct Concluded<D> {
     pub domains: Vec<D>,
     /// The rounds that it took.
     pub rounds: Rounds,
+    /// Number of threads in the end.
+    pub threads: usize,
 }
 
 /// Sees what the domains report and may give commands, between rounds and on one thread.
@@ -139,7 +142,7 @@ impl<D> Domains<'_, D> {
 #[derive(Debug)]
 pub struct Engine<D> {
     lookahead: Span,
-    threads: usize,
+    threads: Threads,
     shares_all: bool,
     slots: Vec<Slot<D>>,
 }
@@ -158,8 +161,8 @@ struct Shared<'a, D: Domain> {
     round: Mutex<Round>,
     /// The next domain that nobody has looked at in this round.
     cursor: AtomicUsize,
-    /// Domains taken at a time.
-    chunk: usize,
+    /// Domains taken at a time; changes between rounds.
+    chunk: AtomicUsize,
     /// The earliest arrival among the messages of this round.
     sent: AtomicU64,
     yields: Mutex<Yield<D::Report>>,
@@ -189,7 +192,7 @@ impl<D: Domain> Engine<D> {
     /// If the lookahead is zero, or there is not one ready_inlets for each domain.
     pub fn new(
         lookahead: Span,
-        threads: usize,
+        threads: Threads,
         domains: Vec<(D, Time)>,
         mailrooms: Vec<Arc<ReadyInlets>>,
     ) -> Self {
@@ -202,7 +205,7 @@ impl<D: Domain> Engine<D> {
         let slots = domains.into_iter().zip(mailrooms);
         Self {
             lookahead,
-            threads: threads.max(1),
+            threads,
             shares_all: false,
             slots: slots
                 .map(|((domain, next), ready_inlets)| Slot {
@@ -223,8 +226,8 @@ impl<D: Domain> Engine<D> {
 
     /// Runs until nothing is left to happen or the conductor stops it.
     pub fn run(self, conductor: &mut dyn Conductor<D>) -> Concluded<D> {
-        let threads = self.threads.min(self.slots.len().max(1));
-        let threads = threads.min(Barrier::MOST_WORKERS);
+        let most = self.slots.len().clamp(1, Barrier::MOST_WORKERS);
+        let mut growth = Growth::new(self.threads, most);
         let shared = Shared {
             slots: &self.slots,
             round: Mutex::new(Round {
@@ -233,27 +236,38 @@ impl<D: Domain> Engine<D> {
                 end: Time::ZERO,
             }),
             cursor: AtomicUsize::new(0),
-            // Small enough to balance, large enough that threads seldom meet.
-            chunk: (self.slots.len() / (threads * 16)).max(1),
+            chunk: AtomicUsize::new(1),
             sent: AtomicU64::new(u64::MAX),
             yields: Mutex::default(),
-            barrier: Barrier::new(threads),
+            // Threads that are added later have processors.
+            barrier: Barrier::new(growth.threads()),
         };
-        let (ending, rounds) = std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(|| shared.work_until_over());
-            }
+        shared.divide_among(growth.threads());
+        let mut rounds = Rounds::default();
+        let ending = std::thread::scope(|scope| {
+            let add = |threads| {
+                for _ in 0..threads {
+                    scope.spawn(|| shared.work_until_over());
+                }
+            };
+            add(growth.threads() - 1);
             let _guard = Guard(&shared.barrier);
-            let mut rounds = Rounds::default();
-            let sharing = (threads > 1).then(|| Sharing::new(self.shares_all));
-            let ending = lead(&shared, self.lookahead, sharing, conductor, &mut rounds);
+            let mut leader = Leader {
+                shared: &shared,
+                lookahead: self.lookahead,
+                sharing: growth.can_share().then(|| Sharing::new(self.shares_all)),
+                growth: &mut growth,
+                add: &add,
+            };
+            let ending = leader.lead(conductor, &mut rounds);
             shared.barrier.end();
-            (ending, rounds)
+            ending
         });
         Concluded {
             ending,
             domains: self.into_domains(),
             rounds,
+            threads: growth.threads(),
         }
     }
 
@@ -265,53 +279,81 @@ impl<D: Domain> Engine<D> {
     }
 }
 
-fn lead<D: Domain>(
-    shared: &Shared<'_, D>,
+/// The thread that chooses rounds and talks to the conductor.
+struct Leader<'a, 'b, D: Domain> {
+    shared: &'a Shared<'b, D>,
     lookahead: Span,
-    mut sharing: Option<Sharing>,
-    conductor: &mut dyn Conductor<D>,
-    rounds: &mut Rounds,
-) -> Ending {
-    let mut scratch = Scratch::<D>::default();
-    let (mut reports, mut commands) = (Vec::new(), Vec::new());
-    // The end of the last round, which may have been cut short.
-    let mut past = Time::ZERO;
-    for ordinal in 0.. {
-        let horizon = conductor.plan_round(Time::from_ps(shared.earliest_event()), &mut commands);
-        shared.give(&mut commands, past);
-        let next = shared.earliest_event();
-        if next == u64::MAX {
-            return Ending::Idle;
+    /// Choice of the rounds that are worth sharing; `None` if there will never be anybody to share with.
+    sharing: Option<Sharing>,
+    growth: &'a mut Growth,
+    /// Adds so many threads.
+    add: &'a dyn Fn(usize),
+}
+
+impl<D: Domain> Leader<'_, '_, D> {
+    fn lead(&mut self, conductor: &mut dyn Conductor<D>, rounds: &mut Rounds) -> Ending {
+        let shared = self.shared;
+        let mut scratch = Scratch::<D>::default();
+        let (mut reports, mut commands) = (Vec::new(), Vec::new());
+        // The end of the last round, which may have been cut short.
+        let mut past = Time::ZERO;
+        for ordinal in 0.. {
+            let horizon =
+                conductor.plan_round(Time::from_ps(shared.earliest_event()), &mut commands);
+            shared.give(&mut commands, past);
+            let next = shared.earliest_event();
+            if next == u64::MAX {
+                return Ending::Idle;
+            }
+            assert!(horizon.as_ps() > next, "a round has its first event");
+            let domains = Domains(shared.slots);
+            if conductor.before_round(Time::from_ps(next), &domains) == Verdict::Stop {
+                return Ending::Stopped;
+            }
+            let start = next - next % self.lookahead.as_ps();
+            let round = Round {
+                ordinal,
+                start: Time::from_ps(start).max(past),
+                end: Time::from_ps(start.saturating_add(self.lookahead.as_ps())).min(horizon),
+            };
+            past = round.end;
+            let is_shared = self.is_shared();
+            if !shared.run(round, is_shared, &mut scratch) {
+                return Ending::Stopped; // A worker panicked; the scope passes its panic on.
+            }
+            let load = shared.collect(&mut reports);
+            rounds.add(is_shared, load.total());
+            self.on_round(load, rounds.work);
+            reports.sort_unstable();
+            let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
+            reports.clear();
+            shared.give(&mut commands, past);
+            if verdict == Verdict::Stop {
+                return Ending::Stopped;
+            }
         }
-        assert!(horizon.as_ps() > next, "a round has its first event");
-        if conductor.before_round(Time::from_ps(next), &Domains(shared.slots)) == Verdict::Stop {
-            return Ending::Stopped;
-        }
-        let start = next - next % lookahead.as_ps();
-        let round = Round {
-            ordinal,
-            start: Time::from_ps(start).max(past),
-            end: Time::from_ps(start.saturating_add(lookahead.as_ps())).min(horizon),
+        unreachable!("fewer than 2^64 rounds")
+    }
+
+    /// True if the next round is to be shared among the threads.
+    fn is_shared(&self) -> bool {
+        self.growth.threads() > 1 && self.sharing.as_ref().is_some_and(Sharing::is_worthwhile)
+    }
+
+    /// Takes the load of a round into account, after which all rounds carried so much `work`.
+    fn on_round(&mut self, load: Load, work: u64) {
+        let Some(sharing) = &mut self.sharing else {
+            return;
         };
-        past = round.end;
-        let is_shared = sharing.as_ref().is_some_and(Sharing::is_worthwhile);
-        if !shared.run(round, is_shared, &mut scratch) {
-            return Ending::Stopped; // A worker panicked; the scope passes its panic on.
-        }
-        let load = shared.collect(&mut reports);
-        rounds.add(is_shared, load.total());
-        if let Some(sharing) = &mut sharing {
-            sharing.on_round(load);
-        }
-        reports.sort_unstable();
-        let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
-        reports.clear();
-        shared.give(&mut commands, past);
-        if verdict == Verdict::Stop {
-            return Ending::Stopped;
+        sharing.on_round(load);
+        if sharing.is_worthwhile() {
+            let more = self.growth.on_work(work, free_threads);
+            if more > 0 {
+                (self.add)(more);
+                self.shared.divide_among(self.growth.threads());
+            }
         }
     }
-    unreachable!("fewer than 2^64 rounds")
 }
 
 /// A thread's own buffers.
@@ -334,6 +376,13 @@ impl<D: Domain> Default for Scratch<D> {
 }
 
 impl<D: Domain> Shared<'_, D> {
+    /// Leader: divides the domains of a round among so many threads.
+    fn divide_among(&self, threads: usize) {
+        // Small enough to balance, large enough that threads seldom meet.
+        let chunk = (self.slots.len() / (threads * 16)).max(1);
+        self.chunk.store(chunk, Ordering::Relaxed);
+    }
+
     fn earliest_event(&self) -> u64 {
         let nexts = self
             .slots
@@ -384,12 +433,13 @@ impl<D: Domain> Shared<'_, D> {
 
     /// Runs domains of this round until all are taken.
     fn work(&self, round: &Round, scratch: &mut Scratch<D>) {
+        let chunk = self.chunk.load(Ordering::Relaxed);
         loop {
-            let first = self.cursor.fetch_add(self.chunk, Ordering::Relaxed);
+            let first = self.cursor.fetch_add(chunk, Ordering::Relaxed);
             if first >= self.slots.len() {
                 break;
             }
-            let last = (first + self.chunk).min(self.slots.len());
+            let last = (first + chunk).min(self.slots.len());
             for slot in &self.slots[first..last] {
                 self.run_if_due(slot, round, scratch);
             }

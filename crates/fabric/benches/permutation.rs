@@ -52,7 +52,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
 
 fn run(setup: &Setup<'_>, threads: usize) -> Outcome<()> {
     Simulation::new(setup, |_| None, || ()).run(RunControl {
-        threads,
+        threads: threads.into(),
         at_most: Time::from_us(1_000_000),
         coordinator: None,
         traffic: None,

@@ -46,7 +46,7 @@ fn main() {
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
-        threads: threads as usize,
+        threads: (threads as usize).into(),
         at_most: Time::from_us(1_000_000),
         coordinator: None,
         traffic: None,

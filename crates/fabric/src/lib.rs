@@ -34,7 +34,7 @@ mod switch;
 pub mod topology;
 
 pub use agent::Agent;
-pub use clearway_engine::{Rounds, Verdict};
+pub use clearway_engine::{Rounds, Threads, Verdict};
 pub use events::{LinkChange, LinkEvent, LinkSchedule};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use forwarding::Forwarding;

@@ -55,7 +55,7 @@ fn run(
     };
     let simulation = Simulation::new(&setup, |_| None, || ());
     let outcome = simulation.sharing_all_rounds().run(RunControl {
-        threads,
+        threads: threads.into(),
         at_most: Time::from_us(100_000),
         coordinator: None,
         traffic: None,

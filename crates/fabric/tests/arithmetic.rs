@@ -57,7 +57,7 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
 
 fn run_setup(setup: &Setup<'_>) -> Outcome<()> {
     let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
-        threads: 1,
+        threads: 1.into(),
         at_most: Time::from_us(100_000),
         coordinator: None,
         traffic: None,

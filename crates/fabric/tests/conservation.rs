@@ -171,7 +171,7 @@ fn the_limit_holds_when_all_flows_are_done() {
     };
     let run = |at_most| {
         let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
-            threads: 1,
+            threads: 1.into(),
             at_most,
             coordinator: None,
             traffic: None,
@@ -317,7 +317,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         waits: Vec::new(),
     };
     let mut outcome = Simulation::new(&setup, |_| None, observer).run(RunControl {
-        threads: 1,
+        threads: 1.into(),
         at_most: Time::from_us(10_000_000),
         coordinator: None,
         traffic: None,

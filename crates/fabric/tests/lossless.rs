@@ -131,7 +131,7 @@ impl Incast {
 fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
     setup.check_buffers().unwrap();
     Simulation::new(setup, |_| None, Watch::default).run(RunControl {
-        threads,
+        threads: threads.into(),
         at_most: Time::from_us(900_000),
         coordinator: None,
         traffic: None,
@@ -321,7 +321,7 @@ fn samples_see_links_paused_as_long_as_they_are() {
     };
     let setup = incast.setup();
     let control = RunControl {
-        threads: 2,
+        threads: 2.into(),
         at_most: Time::from_us(900_000),
         coordinator: None,
         traffic: None,

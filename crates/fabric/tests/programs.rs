@@ -137,7 +137,7 @@ fn play(
     };
     let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
     let outcome = simulation.run(RunControl {
-        threads,
+        threads: threads.into(),
         at_most: Time::NEVER,
         coordinator: None,
         traffic: None,
@@ -270,7 +270,7 @@ fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outc
     let outcome = Simulation::new(&setup, |_| None, || ())
         .with_programs(program)
         .run(RunControl {
-            threads: 1,
+            threads: 1.into(),
             at_most,
             coordinator: None,
             traffic: None,
@@ -348,7 +348,7 @@ fn a_program_that_stops_half_way_leaves_a_run_stuck() {
     };
     let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
     let outcome = simulation.run(RunControl {
-        threads: 1,
+        threads: 1.into(),
         at_most: Time::NEVER,
         coordinator: None,
         traffic: None,

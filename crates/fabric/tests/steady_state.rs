@@ -168,7 +168,7 @@ fn incast_with_seed(
     let link = topology.link_to_host(HostId(0)).unwrap();
     let observer = || LastHop::new(link, from, to);
     let outcome = Simulation::new(&setup, |_| None, observer).run(RunControl {
-        threads: 1,
+        threads: 1.into(),
         at_most: to,
         coordinator: None,
         traffic: None,

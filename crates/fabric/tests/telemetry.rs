@@ -90,7 +90,7 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
     };
     Simulation::new(&setup, |_| None, || ())
         .run(RunControl {
-            threads: 1,
+            threads: 1.into(),
             at_most: Time::from_us(1000),
             coordinator: None,
             traffic: None,

@@ -425,7 +425,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
-        threads: 1,
+        threads: 1.into(),
         at_most: Time::from_us(1_000),
         coordinator: None,
         traffic: None,

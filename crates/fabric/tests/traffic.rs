@@ -72,7 +72,7 @@ fn run(
         on_done: traffic.on_done,
     });
     let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
-        threads,
+        threads: threads.into(),
         at_most,
         coordinator: None,
         traffic,

@@ -107,7 +107,7 @@ mod tests {
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let options = RunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

@@ -183,7 +183,7 @@ impl Laboratory {
         observer: impl FnMut() -> O,
     ) -> Result<Finished<O>, ScenarioError> {
         let options = RunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

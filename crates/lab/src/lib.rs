@@ -58,7 +58,7 @@ pub use clearway_scenario::{
 // What users of the library need to add their own and to drive a run.
 pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{
-    LinkChange, LinkEvent, LinkPauses, Observer, Progress, Rounds, Stopped, Verdict,
+    LinkChange, LinkEvent, LinkPauses, Observer, Progress, Rounds, Stopped, Threads, Verdict,
 };
 pub use clearway_transport::{Registry, Scope, cc, feedback, spray};
 pub use clearway_units as units;

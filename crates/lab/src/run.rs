@@ -5,7 +5,7 @@ use crate::jobs::JobResult;
 use crate::posts::JobPost;
 use clearway_fabric::{
     FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Program, Progress, Reactions,
-    Rounds, RunControl, Sampler, Simulation, Stopped, Traffic, Verdict,
+    Rounds, RunControl, Sampler, Simulation, Stopped, Threads, Traffic, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -14,7 +14,7 @@ use clearway_workload::FlowSpec;
 /// Options of a run.
 pub struct RunOptions<'a> {
     /// Worker threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// Called after each round of the engine; may stop the run.
     pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
     /// Called for each flow, by number when the run is over; where flows come [one by one](Assembly::streaming), when the flow is
@@ -70,6 +70,8 @@ pub struct Finished<O = ()> {
     pub stopped: Option<Stopped>,
     /// Rounds of the engine.
     pub rounds: Rounds,
+    /// Number of threads in the end.
+    pub threads: usize,
     /// Links and queues.
     pub links: LinkCounters,
     /// The links that flow control has paused, in the order of links.
@@ -96,6 +98,7 @@ impl<O> Finished<O> {
             simulated: self.simulated,
             stopped: self.stopped,
             rounds: self.rounds,
+            threads: self.threads,
             links: self.links,
             pauses: self.pauses,
             meters: self.meters,
@@ -156,7 +159,7 @@ impl Assembly {
     /// Runs the flows that are listed, and further `traffic`.
     pub(crate) fn simulate<'a, O: Observer>(
         &self,
-        (threads, on_progress): (usize, &'a mut dyn FnMut(Progress) -> Verdict),
+        (threads, on_progress): (Threads, &'a mut dyn FnMut(Progress) -> Verdict),
         observer: impl FnMut() -> O,
         sampler: Option<&mut dyn Sampler>,
         traffic: Option<Traffic<'a>>,
@@ -195,6 +198,7 @@ impl Assembly {
             simulated: outcome.finished,
             stopped: outcome.stopped,
             rounds: outcome.rounds,
+            threads: outcome.threads,
             links: outcome.links,
             pauses: outcome.pauses,
             meters: outcome.meters,

@@ -15,7 +15,8 @@ use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use crate::scenario::{Sampling, Scenario, check_flows, slowest_link};
 use clearway_fabric::{
-    Advance, Arrivals, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, Traffic, Verdict,
+    Advance, Arrivals, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, Threads, Traffic,
+    Verdict,
 };
 use clearway_scenario::ScenarioError;
 use clearway_units::{Bytes, FlowId, HostId, Time};
@@ -134,7 +135,7 @@ impl SteppedRun {
     /// captures, hosts with several NICs.
     pub fn new(
         mut scenario: Scenario,
-        threads: usize,
+        threads: Threads,
         own_traffic: bool,
     ) -> Result<Self, ScenarioError> {
         if !own_traffic {
@@ -414,7 +415,7 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
 /// Runs on the thread of the simulation.
 fn simulate(
     assembly: &Assembly,
-    threads: usize,
+    threads: Threads,
     mut driver: Relay,
     interrupt: &AtomicBool,
     first: u32,

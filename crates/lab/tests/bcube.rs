@@ -21,7 +21,7 @@ fn scenario(settings: &[&str]) -> Scenario {
 fn run(assembly: &Assembly, threads: usize) -> Finished {
     let finished = assembly.run(
         RunOptions {
-            threads,
+            threads: threads.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         },

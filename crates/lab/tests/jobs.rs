@@ -266,9 +266,9 @@ fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
         "switch.queue=5bdp",
     ];
     let assembly = Assembly::new(&scenario(&settings)).unwrap();
-    let with = |threads| {
+    let with = |threads: usize| {
         let options = RunOptions {
-            threads,
+            threads: threads.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
@@ -326,9 +326,9 @@ fn a_job_is_done_when_its_last_computation_is() {
         ];
         scenario(&[&job[..], more].concat())
     };
-    let run = |scenario: &Scenario, threads| {
+    let run = |scenario: &Scenario, threads: usize| {
         let options = RunOptions {
-            threads,
+            threads: threads.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

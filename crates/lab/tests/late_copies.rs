@@ -27,7 +27,7 @@ fn run(text: &str, settings: &[&str]) -> Finished<Deliveries> {
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let assembly = Assembly::new(&scenario).unwrap();
     let options = RunOptions {
-        threads: 1,
+        threads: 1.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

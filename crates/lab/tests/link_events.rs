@@ -33,7 +33,7 @@ fn read(text: &str, overrides: &[&str]) -> Result<Assembly, ScenarioError> {
 
 fn run_on(threads: usize, text: &str, overrides: &[&str]) -> Finished {
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

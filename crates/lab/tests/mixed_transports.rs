@@ -15,7 +15,7 @@ fn scenario(text: &str, overrides: &[&str]) -> Scenario {
 
 fn run_assembly(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

@@ -56,7 +56,7 @@ fn scenario(test: &str, graph: &str, traffic: &str, overrides: &[&str]) -> Scena
 
 fn run(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

@@ -42,7 +42,7 @@ fn completions(test: &str, overrides: &[&str], threads: usize) -> Vec<f64> {
         .read("s.toml", SCENARIO, Some(&folder), &overrides)
         .unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

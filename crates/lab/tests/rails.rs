@@ -32,7 +32,7 @@ impl Observer for Meters {
 
 fn run(assembly: &Assembly) -> Finished {
     let options = RunOptions {
-        threads: 2,
+        threads: 2.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

@@ -102,7 +102,7 @@ fn a_name_changes_no_result() {
     let digest = |scenario: &Scenario| {
         let assembly = Assembly::new(scenario).unwrap();
         let options = clearway_lab::RunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut |_| clearway_lab::Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

@@ -68,7 +68,7 @@ fn steps_of_any_length_are_the_run_of_a_list() {
     ] {
         let expected = listed(more);
         for (threads, step) in [(1, 1), (2, 3), (1, 1_000)] {
-            let mut run = SteppedRun::new(scenario(more), threads, false).unwrap();
+            let mut run = SteppedRun::new(scenario(more), threads.into(), false).unwrap();
             let mut received = Vec::new();
             for (us, message) in SCHEDULE {
                 let due = Time::from_us(us);
@@ -98,7 +98,7 @@ fn steps_of_any_length_are_the_run_of_a_list() {
 
 #[test]
 fn a_message_can_answer_another() {
-    let mut run = SteppedRun::new(scenario(""), 1, false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
     let mut sent = vec![run.post(message(0, 5, 100_000, 0)).unwrap()];
     let far = Time::from_us(100_000);
     while sent.len() < 6 {
@@ -128,7 +128,7 @@ fn a_message_can_answer_another() {
 #[test]
 fn the_scenario_s_own_traffic_runs_beside() {
     let own = "[[workload]]\nkind = \"permutation\"\nmessage = \"200kB\"\n";
-    let mut run = SteppedRun::new(scenario(own), 1, true).unwrap();
+    let mut run = SteppedRun::new(scenario(own), 1.into(), true).unwrap();
     assert_eq!(run.post(message(0, 1, 5000, 9)), Ok(FlowId(8)));
     let events = run.run_until(Time::from_us(1000), &mut patient()).unwrap();
     assert_eq!(events.len(), 2 * 9);
@@ -145,7 +145,7 @@ fn the_scenario_s_own_traffic_runs_beside() {
 
 #[test]
 fn a_run_ends_where_it_is_left() {
-    let mut run = SteppedRun::new(scenario(""), 1, false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
     run.post(message(0, 5, 10_000_000, 0)).unwrap();
     run.run_until(Time::from_us(20), &mut patient()).unwrap();
     run.post(message(1, 4, 100, 1)).unwrap();
@@ -158,12 +158,12 @@ fn a_run_ends_where_it_is_left() {
     assert_eq!(finished, [false, false]);
     assert_eq!(end.finished.stopped.unwrap().to_string(), "interrupted");
     // One that is dropped ends, too.
-    drop(SteppedRun::new(scenario(""), 1, false).unwrap());
+    drop(SteppedRun::new(scenario(""), 1.into(), false).unwrap());
 }
 
 #[test]
 fn an_interrupt_ends_a_step() {
-    let mut run = SteppedRun::new(scenario(""), 1, false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
     for round in 0..400 {
         run.post(message(round % 8, (round + 3) % 8, 50_000_000, 0))
             .unwrap();
@@ -176,7 +176,7 @@ fn an_interrupt_ends_a_step() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    let mut run = SteppedRun::new(scenario(""), 1, false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
     run.run_until(Time::from_us(3), &mut patient()).unwrap();
     let mut refused: Vec<String> = [
         message(0, 8, 1, 0),
@@ -193,11 +193,11 @@ fn what_cannot_be_meant_is_refused() {
         "[observe]\nseries.every = \"1us\"\n",
         "[observe]\ntrace = { pcap = [\"host:0\"] }\n",
     ] {
-        let error = SteppedRun::new(scenario(more), 1, false).unwrap_err();
+        let error = SteppedRun::new(scenario(more), 1.into(), false).unwrap_err();
         refused.push(error.to_string());
     }
     let short = scenario("[stop]\nat-most = \"5us\"\n");
-    let mut short = SteppedRun::new(short, 1, false).unwrap();
+    let mut short = SteppedRun::new(short, 1.into(), false).unwrap();
     short.post(message(0, 5, 1_000_000, 0)).unwrap();
     assert_eq!(
         short.run_until(Time::from_us(9), &mut patient()),

@@ -39,7 +39,7 @@ fn run(assembly: &Assembly, threads: usize) -> Seen {
     let mut flows = Vec::new();
     let mut last_progress = None;
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |progress| {
             last_progress = Some(progress);
             Verdict::Continue

@@ -60,7 +60,7 @@ impl Explained {
 
 fn options(threads: usize) -> RunOptions<'static> {
     RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: Box::leak(Box::new(|_| Verdict::Continue)),
         on_flow: Box::leak(Box::new(|_, _, _| ())),
     }

@@ -200,7 +200,7 @@ fn options(
 ) -> TrialOptions<'_> {
     TrialOptions {
         iterations,
-        threads: 1,
+        threads: 1.into(),
         on_progress,
     }
 }

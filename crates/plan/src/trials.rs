@@ -3,7 +3,7 @@
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
 use clearway_fabric::Observer;
-use clearway_lab::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Verdict};
+use clearway_lab::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Threads, Verdict};
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
 use clearway_planner::compatibility::{Kind, Phase, Profile};
 use clearway_scenario::LONGEST;
@@ -75,7 +75,7 @@ pub struct TrialOptions<'a> {
     /// Number of iterations of each job, above 2.
     pub iterations: u32,
     /// Worker threads of each run.
-    pub threads: usize,
+    pub threads: Threads,
     /// Called after each round of a run with what is run; may stop everything.
     pub on_progress: &'a mut dyn FnMut(&str, Progress) -> Verdict,
 }

@@ -14,7 +14,7 @@ pub(crate) fn plan(
     profile: bool,
     simulate: bool,
     iterations: u32,
-    threads: u16,
+    threads: Option<usize>,
     command: &str,
 ) -> PyResult<(String, String, String)> {
     let mut stopped = None;
@@ -23,7 +23,7 @@ pub(crate) fn plan(
         profile,
         simulate,
         iterations,
-        threads,
+        threads: threads.into(),
         command,
     };
     let mut on_progress = |_: &str, _| match Python::attach(|py| py.check_signals()) {

@@ -152,7 +152,7 @@ pub(crate) fn run(
     py: Python<'_>,
     source: Source,
     overrides: Vec<String>,
-    threads: u16,
+    threads: Option<usize>,
     folder: Option<PathBuf>,
     report: bool,
     progress: Option<Py<PyAny>>,
@@ -170,7 +170,7 @@ pub(crate) fn run(
         exception: None,
     };
     let request = Request {
-        threads,
+        threads: threads.into(),
         folder: folder.as_deref(),
         report,
         flow_rows: true,

@@ -22,7 +22,6 @@ pub(crate) struct NativeSimulation {
     controllers: Arc<RunControllers>,
     /// Process whose threads simulate.
     process: u32,
-    threads: u16,
     stopwatch: Stopwatch,
     command: String,
 }
@@ -34,7 +33,7 @@ impl NativeSimulation {
         py: Python<'_>,
         source: Source,
         overrides: Vec<String>,
-        threads: u16,
+        threads: Option<usize>,
         own_traffic: bool,
         command: String,
         controller: Option<NamedClass>,
@@ -53,7 +52,6 @@ impl NativeSimulation {
             run: Mutex::new(Some(made.map_err(wrong)?)),
             controllers,
             process: std::process::id(),
-            threads,
             stopwatch,
             command,
         };
@@ -128,7 +126,7 @@ impl NativeSimulation {
                 true => run.run_to_end(&mut || look(&self.controllers, &mut exception)),
                 false => run.finish(),
             };
-            (stepped_record(&end, self.threads, &self.stopwatch), end)
+            (stepped_record(&end, &self.stopwatch), end)
         })?;
         self.controllers.raise()?;
         record.command.clone_from(&self.command);

@@ -361,7 +361,7 @@ impl Job {
         let mut on_progress = |progress: Progress| on_progress(&progress);
         let mut table = FlowTable::new(assembly.flow_count());
         let options = RunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut on_progress,
             on_flow: &mut |id, flow, result| table.add(assembly, id, flow, result),
         };

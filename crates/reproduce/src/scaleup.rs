@@ -90,7 +90,7 @@ impl ScaleupData {
         let assembly = ScaleupAssembly::new(scenario)?;
         let groups = scenario.traffic()?.groups;
         let options = ScaleupRunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut |progress| on_progress(&progress),
         };
         let finished = assembly.run(options, None);

@@ -25,7 +25,6 @@ pub fn record(
     scenario: &Scenario,
     assembly: &Assembly,
     finished: &Finished,
-    threads: u16,
     stopwatch: &Stopwatch,
 ) -> RunRecord {
     let links = &finished.links;
@@ -43,12 +42,16 @@ pub fn record(
         packet_hops: links.hops,
         digest: finished.digest.to_string(),
         jobs: finished.jobs.iter().map(job).collect(),
-        ..blank(identity(scenario), threads, stopwatch)
+        ..blank(identity(scenario), finished.threads, stopwatch)
     }
 }
 
 /// Record of a run of which nothing is known but who ran it, and at what cost.
-pub(crate) fn blank(scenario: ScenarioIdentity, threads: u16, stopwatch: &Stopwatch) -> RunRecord {
+pub(crate) fn blank(
+    scenario: ScenarioIdentity,
+    threads: usize,
+    stopwatch: &Stopwatch,
+) -> RunRecord {
     RunRecord {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
@@ -67,7 +70,7 @@ pub(crate) fn blank(scenario: ScenarioIdentity, threads: u16, stopwatch: &Stopwa
         data_packet_hops: 0,
         packet_hops: 0,
         digest: String::new(),
-        threads: threads.into(),
+        threads: threads as u32,
         cpu_seconds: stopwatch.cpu_seconds(),
         wall_seconds: stopwatch.wall_seconds(),
         peak_rss_bytes: peak_rss_bytes(),

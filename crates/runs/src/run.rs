@@ -7,7 +7,7 @@ use crate::record::record;
 use crate::scaleup::{self, ScaleupOutputs};
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::{
-    Assembly, Experiment, Progress, ScaleupScenario, Scenario, ScenarioError, Verdict,
+    Assembly, Experiment, Progress, ScaleupScenario, Scenario, ScenarioError, Threads, Verdict,
 };
 use clearway_report::{FolderError, ResultFolder, RunRecord, SeriesRow, Status};
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Worker threads.
-    pub threads: u16,
+    pub threads: Threads,
     /// Folder of the results, if they are to be kept.
     pub folder: Option<&'a Path>,
     /// A report goes with the results.
@@ -126,15 +126,9 @@ fn run_packets(
             watcher.borrow_mut().rows(rows);
         },
     };
-    let mut watch = watch::simulate(&assembly, request.threads.into(), watchers);
+    let mut watch = watch::simulate(&assembly, request.threads, watchers);
     watcher.borrow_mut().end();
-    let mut record = record(
-        scenario,
-        &assembly,
-        &watch.finished,
-        request.threads,
-        &stopwatch,
-    );
+    let mut record = record(scenario, &assembly, &watch.finished, &stopwatch);
     name_command(&mut record, request);
     let flows = rows.record(&mut record);
     record.observed = watch.observed.take();
@@ -215,7 +209,7 @@ fn run_scaleup(
         },
     );
     watcher.borrow_mut().end();
-    let mut record = scaleup::record(&assembly, &finished, request.threads, &stopwatch);
+    let mut record = scaleup::record(&assembly, &finished, &stopwatch);
     name_command(&mut record, request);
     record.observed = observed;
     let is_kept = watcher.borrow().is_valid() && is_kept(&record, request);

@@ -12,7 +12,7 @@ use clearway_lab::scaleup_fabric::{
 };
 use clearway_lab::{
     FLIT_BYTES, Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario,
-    ScenarioError, Stopped, Verdict,
+    ScenarioError, Stopped, Threads, Verdict,
 };
 use clearway_report::{
     FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
@@ -114,14 +114,14 @@ fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
 /// If the scenario names links to observe that do not exist: [`assemble`] refuses those.
 pub fn simulate(
     assembly: &ScaleupAssembly<'_>,
-    threads: u16,
+    threads: Threads,
     on_progress: &mut dyn FnMut(Progress) -> Verdict,
     on_rows: &mut dyn FnMut(&[SeriesRow]),
 ) -> (ScaleupFinished, Option<Observed>) {
     let telemetry = ScaleupTelemetry::new(assembly, Some(Box::new(on_rows)));
     let mut telemetry = telemetry.expect("the names of links were checked before");
     let options = ScaleupRunOptions {
-        threads: threads.into(),
+        threads,
         on_progress,
     };
     let finished = assembly.run(options, telemetry.as_mut());
@@ -176,7 +176,6 @@ fn observed(
 pub fn record(
     assembly: &ScaleupAssembly<'_>,
     finished: &ScaleupFinished,
-    threads: u16,
     stopwatch: &Stopwatch,
 ) -> RunRecord {
     let (scenario, posted) = (assembly.scenario(), assembly.operations);
@@ -190,7 +189,7 @@ pub fn record(
         digest: fabric.digest.to_string(),
         jobs: finished.jobs.iter().map(job).collect(),
         operations: Some(results(scenario, posted, fabric)),
-        ..blank(identity(scenario), threads, stopwatch)
+        ..blank(identity(scenario), fabric.threads, stopwatch)
     }
 }
 

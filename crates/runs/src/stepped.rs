@@ -6,8 +6,8 @@ use crate::record::record;
 use clearway_lab::SteppedEnd;
 use clearway_report::{FlowRow, RunRecord};
 
-/// Creates the record of a run that was driven in steps on so many `threads`: that of the scenario which lists what was posted.
-pub fn stepped_record(end: &SteppedEnd, threads: u16, stopwatch: &Stopwatch) -> RunRecord {
+/// Creates the record of a run that was driven in steps: that of the scenario which lists what was posted.
+pub fn stepped_record(end: &SteppedEnd, stopwatch: &Stopwatch) -> RunRecord {
     let listed = end
         .assembly
         .workload
@@ -19,12 +19,6 @@ pub fn stepped_record(end: &SteppedEnd, threads: u16, stopwatch: &Stopwatch) -> 
     let flows: Vec<FlowRow> = listed.chain(posted).collect();
     RunRecord {
         flows,
-        ..record(
-            &end.scenario,
-            &end.assembly,
-            &end.finished,
-            threads,
-            stopwatch,
-        )
+        ..record(&end.scenario, &end.assembly, &end.finished, stopwatch)
     }
 }

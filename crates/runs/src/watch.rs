@@ -6,7 +6,7 @@ use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
-    Verdict,
+    Threads, Verdict,
 };
 use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span};
@@ -37,7 +37,7 @@ pub struct Watchers<'a> {
 }
 
 /// Runs what was put together.
-pub fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'_>) -> Watch {
+pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -> Watch {
     let Watchers {
         on_progress,
         on_flow,
@@ -74,7 +74,7 @@ fn with_observers(
 /// Runs what was put together and follows flows; samples are taken as the scenario says.
 pub fn follow(
     assembly: &Assembly,
-    threads: usize,
+    threads: Threads,
     plan: &Arc<FollowPlan>,
     on_progress: &mut dyn FnMut(Progress) -> Verdict,
 ) -> (Watch, FollowRecorder) {

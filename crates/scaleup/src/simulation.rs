@@ -12,7 +12,7 @@ use crate::tree::Groups;
 use crate::wiring::Message;
 use crate::{Configuration, Cycle, GroupId, Target, Tree};
 use clearway_engine::{
-    Conductor, Domains, Ending, Engine, Inlet, MailboxBuilder, Outlet, Round, Verdict,
+    Conductor, Domains, Ending, Engine, Inlet, MailboxBuilder, Outlet, Round, Threads, Verdict,
 };
 use clearway_units::{Digest, HostId, Span, Time};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Setup<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct RunLimits {
     /// Threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// Cycle before which the run ends, whatever is left to do: nothing happens in it or later.
     pub at_most: Option<Cycle>,
 }
@@ -163,6 +163,8 @@ pub struct Finished {
     pub peak_responses: usize,
     /// Hash over completed operations.
     pub digest: Digest,
+    /// Number of threads in the end.
+    pub threads: usize,
     /// Fault in the accounts of the run, if there is one.
     pub fault: Option<String>,
 }
@@ -261,7 +263,10 @@ impl Simulation {
         };
         let concluded = engine.run(&mut leader);
         let stopped_at = (concluded.ending == Ending::Stopped).then_some(leader.now.min(end));
-        account(&self.plan, concluded.domains, stopped_at)
+        Finished {
+            threads: concluded.threads,
+            ..account(&self.plan, concluded.domains, stopped_at)
+        }
     }
 }
 
@@ -379,6 +384,7 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, stopped_at: Option<Cycle>) -
         links: Vec::new(),
         peak_responses: 0,
         digest: Digest::default(),
+        threads: 1,
         fault,
     };
     let (mut first, mut entries, mut of_gpus) = (Cycle::MAX, 0, Vec::new());

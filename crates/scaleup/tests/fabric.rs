@@ -73,7 +73,7 @@ fn run(
     };
     let simulation = Simulation::new(setup).expect("a sound set-up");
     let limits = RunLimits {
-        threads: 1,
+        threads: 1.into(),
         at_most: None,
     };
     let finished = simulation.run(limits, None);
@@ -226,7 +226,7 @@ fn packets_and_credits_are_conserved_wherever_a_run_stops() {
         };
         let simulation = Simulation::new(setup).expect("a sound set-up");
         let limits = RunLimits {
-            threads: 2,
+            threads: 2.into(),
             at_most: Some(cycle),
         };
         let finished = simulation.run(limits, None);
@@ -249,7 +249,7 @@ fn nothing_happens_at_the_end_of_a_run_or_later() {
             programs: programs.collect(),
         };
         let limits = RunLimits {
-            threads: 1,
+            threads: 1.into(),
             at_most,
         };
         Simulation::new(setup)

@@ -52,7 +52,7 @@ pub(crate) fn simulate(
         instants: Vec::new(),
     };
     let options = RunOptions {
-        threads: 1,
+        threads: 1.into(),
         on_progress: &mut |_| match interrupted() {
             true => Verdict::Stop,
             false => Verdict::Continue,

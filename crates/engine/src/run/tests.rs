@@ -191,7 +191,12 @@ fn play(
                 next,
             )
         });
-    let mut engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
+    let mut engine = Engine::new(
+        delay,
+        threads.into(),
+        domains.collect(),
+        post.into_mailrooms(),
+    );
     if limit == 0 {
         // Such a game is too small to be shared; the games with commands are, if they are worth it.
         engine = engine.sharing_all_rounds();
@@ -303,6 +308,11 @@ impl Conductor<Clerk> for Auditor {
 
 /// Rounds of a run of four domains that each take `messages(ordinal)` messages in a round.
 fn clerks(threads: usize, rounds: u64, messages: fn(u64) -> u64) -> Rounds {
+    clerks_of(threads.into(), rounds, messages).0
+}
+
+/// The same, and the number of threads in the end.
+fn clerks_of(threads: Threads, rounds: u64, messages: fn(u64) -> u64) -> (Rounds, usize) {
     let mut post = MailboxBuilder::new(&[1; 4]);
     let ends: Vec<_> = (0..4).map(|domain| post.mailbox(domain)).collect();
     let clerk = |(outlet, inlet)| Clerk {
@@ -319,7 +329,8 @@ fn clerks(threads: usize, rounds: u64, messages: fn(u64) -> u64) -> Rounds {
         post.into_mailrooms(),
     );
     let mut auditor = Auditor::default();
-    let counts = engine.run(&mut auditor).rounds;
+    let concluded = engine.run(&mut auditor);
+    let counts = concluded.rounds;
     let expected: u64 = 4 * (1..rounds).map(messages).sum::<u64>();
     assert_eq!(auditor.0, expected, "no message is lost");
     assert_eq!(
@@ -327,7 +338,7 @@ fn clerks(threads: usize, rounds: u64, messages: fn(u64) -> u64) -> Rounds {
         expected + 4 * rounds,
         "and one for each domain"
     );
-    counts
+    (counts, concluded.threads)
 }
 
 #[test]
@@ -339,6 +350,19 @@ fn rounds_that_carry_too_little_are_not_shared() {
     assert_eq!((rich.total, rich.shared), (500, 500));
     assert_eq!(rich.shared_work, rich.work);
     assert_eq!(clerks(1, 500, |_| 200).shared, 0, "with whom?");
+}
+
+#[test]
+fn long_runs_take_what_is_free() {
+    let (short, threads) = clerks_of(Threads::Automatic, 500, |_| 200);
+    assert_eq!((short.shared, threads), (0, 1));
+    // 1.6 million messages; how many processors are free when the first million is through is not for a test to say.
+    let (long, threads) = clerks_of(Threads::Automatic, 2_000, |_| 200);
+    let processors = std::thread::available_parallelism().unwrap().get();
+    assert!((1..=processors.min(4)).contains(&threads), "{threads}");
+    assert_eq!(long.shared > 0, threads > 1);
+    let (poor, threads) = clerks_of(Threads::Automatic, 200_000, |_| 2);
+    assert!(poor.work > 1 << 21 && threads == 1, "{poor:?}");
 }
 
 #[test]
@@ -397,7 +421,7 @@ fn a_panic_in_a_domain_ends_the_run() {
             (Faulty(true), Time::from_us(5)),
         ];
         let mailrooms = MailboxBuilder::new(&[0, 0]).into_mailrooms();
-        let engine = Engine::new(Span::from_us(1), threads, domains, mailrooms);
+        let engine = Engine::new(Span::from_us(1), Threads::from(threads), domains, mailrooms);
         let run = std::panic::AssertUnwindSafe(|| engine.run(&mut Endless));
         assert!(std::panic::catch_unwind(run).is_err(), "{threads} threads");
     }

@@ -31,8 +31,11 @@ pub struct Outcome<O> {
     /// Time at which the time limit ended the run although something was still to happen. If all flows and programs were done by then, the
     /// run is complete all the same: what was left, such as packets sent twice or a timer, belonged to none of them.
     pub cut_off: Option<Time>,
-    /// Rounds of the engine. How many of them were shared depends on whether there was more than one thread, and nothing else does.
+    /// Rounds of the engine. How many of them were shared depends on whether and from when on there was more than one thread; nothing else
+    /// but `threads` does.
     pub rounds: Rounds,
+    /// Number of threads in the end.
+    pub threads: usize,
     /// Links and queues.
     pub links: LinkCounters,
     /// Endpoints.
@@ -190,6 +193,7 @@ impl<'a, 's> Accounting<'a, 's> {
             ending,
             mut domains,
             rounds,
+            threads,
         } = concluded;
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
@@ -243,6 +247,7 @@ impl<'a, 's> Accounting<'a, 's> {
             stopped,
             cut_off: self.cut_off,
             rounds,
+            threads,
             digest,
             in_network,
             flows: self.flows,

@@ -2,7 +2,7 @@
 
 use super::traffic::Traffic;
 use crate::flow::Reactions;
-use clearway_engine::Verdict;
+use clearway_engine::{Threads, Verdict};
 use clearway_units::{Span, Time};
 
 /// Reason why a run ended before all flows and [programs](crate::Program) were done.
@@ -45,7 +45,7 @@ pub struct Progress {
 /// Control of a run: threads, time limit, coordinator, traffic and progress callback.
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
-    pub threads: usize,
+    pub threads: Threads,
     /// Stop when the next event is at or after this time, whether or not all is done; a round that has begun is finished.
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.

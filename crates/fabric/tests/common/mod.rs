@@ -229,7 +229,7 @@ impl Scenario {
         let simulation = Simulation::new(&setup, |host| self.reactions_of(host), observer);
         // Most of these fabrics are so small that one thread would run nearly all rounds by itself.
         simulation.sharing_all_rounds().run(RunControl {
-            threads,
+            threads: threads.into(),
             at_most: self.at_most,
             coordinator: self.coordinator(),
             traffic: None,

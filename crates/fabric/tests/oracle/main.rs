@@ -332,6 +332,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
             shared_work: 0,
             ..outcome.rounds
         },
+        threads: 1,
         links: outcome.links,
         endpoints: outcome.endpoints,
         transports: outcome.transports,

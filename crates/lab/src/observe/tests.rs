@@ -100,7 +100,7 @@ fn watch(
     let sink: Sink<'_> = Box::new(|sample| rows.extend_from_slice(sample));
     let mut telemetry = Telemetry::new(assembly, Some(sink)).unwrap();
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
@@ -195,7 +195,7 @@ fn samples_change_nothing_and_do_not_depend_on_threads() {
         let assembly = assembly("incast-32", &overrides);
         let (one, rows, watched, _) = watch(&assembly, 1);
         let options = RunOptions {
-            threads: 1,
+            threads: 1.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

@@ -111,7 +111,7 @@ fn record(overrides: &[&str]) -> (All, Time) {
         },
     };
     let options = RunOptions {
-        threads: 1,
+        threads: 1.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
@@ -267,7 +267,7 @@ fn latencies_are_the_largest_of_each_flow() {
         .unwrap();
     let assembly = Assembly::new(&scenario).unwrap();
     let options = RunOptions {
-        threads: 1,
+        threads: 1.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

@@ -325,7 +325,7 @@ mod tests {
         let scenario = Laboratory::new().read("test", "", None, &overrides);
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
         let options = RunOptions {
-            threads,
+            threads: threads.into(),
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };

@@ -3,7 +3,7 @@
 use super::assembly::ScaleupAssembly;
 use crate::jobs::{IterationTimes, JobResult};
 use crate::observe::ScaleupTelemetry;
-use clearway_fabric::{Progress, Stopped, Verdict};
+use clearway_fabric::{Progress, Stopped, Threads, Verdict};
 use clearway_scaleup::injection::InjectionFacts;
 use clearway_scaleup::{
     Finished, IterationLog, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
@@ -14,7 +14,7 @@ use clearway_units::{Span, Time};
 /// Options of a run.
 pub struct ScaleupRunOptions<'a> {
     /// Worker threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// Called between rounds of the engine, with operations instead of flows and flit-hops instead of packet-hops; may stop the run.
     pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
 }

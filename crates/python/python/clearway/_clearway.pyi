@@ -85,7 +85,7 @@ class NativeSimulation:
         cls,
         source: _Source,
         overrides: Sequence[str],
-        threads: int,
+        threads: int | None,
         own_traffic: bool,
         command: str,
         controller: tuple[str, Any] | None,
@@ -159,7 +159,7 @@ def length(text: str) -> int: ...
 def run(
     source: _Source,
     overrides: Sequence[str],
-    threads: int,
+    threads: int | None,
     folder: str | PathLike[str] | None,
     report: bool,
     progress: Callable[[int, int, float], object] | None,
@@ -172,7 +172,7 @@ def compare(
     variants: Sequence[tuple[str, Sequence[Run]]], command: str, complete: bool
 ) -> tuple[str, str, str]: ...
 def plan(
-    jobs: str, profile: bool, simulate: bool, iterations: int, threads: int, command: str
+    jobs: str, profile: bool, simulate: bool, iterations: int, threads: int | None, command: str
 ) -> tuple[str, str, str]: ...
 def sweep(
     source: _Source,

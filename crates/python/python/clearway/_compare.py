@@ -48,7 +48,7 @@ def compare(
     variants: Mapping[str, Variant],
     *,
     seeds: int | Iterable[int] | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     overrides: Overrides = None,
 ) -> Comparison:
     """Compares scenarios and results; the first is what ratios refer to.
@@ -56,7 +56,7 @@ def compare(
     :param variants: by label, scenarios that are run, scenarios with a controller of your own as in ``(scenario, Controller)``, or
         results that are there.
     :param seeds: so many seeds from 1 on, or these; without it each scenario has its own. They are of scenarios alone.
-    :param threads: worker threads of each run.
+    :param threads: worker threads of each run, as those of :func:`clearway.run`.
     :param overrides: of all scenarios.
     :raises ScenarioError: if something cannot be meant; nothing has been run then.
     :raises Interrupted: at Ctrl-C; its ``result`` is the comparison of the seeds that were done, or ``None``.

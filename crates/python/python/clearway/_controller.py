@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from . import _clearway
 from ._errors import ScenarioError
-from ._scenario import toml_value
+from ._scenario import threads_of, toml_value
 
 
 class Controller(Protocol):
@@ -41,19 +41,21 @@ class Controller(Protocol):
 _GIVEN: dict[str, weakref.WeakSet[type]] = {}
 
 
-def controller_of(controller: Any, threads: int) -> tuple[list[str], tuple[str, Any] | None]:
-    """``KEY=VALUE`` by which a scenario names this class as its controller, and the class with its name; nothing without one."""
+def controller_of(
+    controller: Any, threads: int | None
+) -> tuple[list[str], int | None, tuple[str, Any] | None]:
+    """``KEY=VALUE`` by which a scenario names this class as its controller, worker threads, and the class with its name, if there is one."""
     if controller is None:
-        return [], None
+        return [], threads_of(threads), None
     if not isinstance(controller, type) or not callable(getattr(controller, "on_ack", None)):
         raise ScenarioError(
             f"controller={controller!r}: no class with a method `on_ack`\n  fix: give a class; see clearway.Controller"
         )
-    if threads != 1:
+    if threads not in (None, 1):
         raise ScenarioError(f"threads={threads}: a controller in Python runs on one thread\n  fix: leave `threads` out")
     name = f"{controller.__module__}.{controller.__qualname__}"
     _GIVEN.setdefault(name, weakref.WeakSet()).add(controller)
-    return ['transport.controller="python"', f"transport.python-class={toml_value(name)}"], (name, controller)
+    return ['transport.controller="python"', f"transport.python-class={toml_value(name)}"], 1, (name, controller)
 
 
 def class_named(name: str) -> Any:

@@ -37,7 +37,7 @@ def plan(
     profile: bool = False,
     simulate: bool = False,
     iterations: int = 15,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> Plan:
     """Plans training jobs that share links.
 
@@ -45,7 +45,7 @@ def plan(
     :param profile: measure the phases of the jobs in the simulator first.
     :param simulate: try the plan in the simulator.
     :param iterations: iterations of each job in a simulation, at least 3.
-    :param threads: worker threads of a simulation; results do not depend on them.
+    :param threads: worker threads of a simulation, as those of :func:`clearway.run`.
     :raises ScenarioError: if the file cannot be meant.
     :raises Interrupted: at Ctrl-C; its ``result`` is ``None``.
     """

@@ -10,14 +10,14 @@ from . import _clearway
 from ._controller import controller_of
 from ._errors import Interrupted, ResultError
 from ._result import Result
-from ._scenario import Overrides, Scenario, call_of, overrides_of, source_of, threads_of
+from ._scenario import Overrides, Scenario, call_of, overrides_of, source_of
 
 
 def run(
     scenario: Scenario,
     *,
     seed: int | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     overrides: Overrides = None,
     out: str | os.PathLike[str] | None = None,
     report: bool = False,
@@ -28,7 +28,8 @@ def run(
 
     :param scenario: a built-in name (``clearway.list("scenarios")``), a path, a TOML text or a dictionary.
     :param seed: seed of all random streams.
-    :param threads: worker threads; results do not depend on them.
+    :param threads: worker threads, on which results do not depend; without it one, and as many as there are free processors when the
+        run turns out to be long.
     :param overrides: keys with values, such as ``{"transport.spray": "oblivious"}``, or texts ``KEY=VALUE``.
     :param out: folder for the results; without it they stay in memory.
     :param report: ``report.html`` goes into the folder, too.
@@ -44,12 +45,12 @@ def run(
     Other Python threads go on meanwhile: the interpreter's lock is released.
     """
     source = source_of(scenario)
-    keys, named = controller_of(controller, threads)
+    keys, threads, named = controller_of(controller, threads)
     given = overrides_of(overrides, seed) + keys
     command = call_of("run", source, *([f"overrides={given!r}"] if given else []))
     folder = None if out is None else os.path.abspath(os.fspath(out))
     native, stopped, unkept = _clearway.run(
-        source, given, threads_of(threads), folder, report, progress, command, named
+        source, given, threads, folder, report, progress, command, named
     )
     result = Result(native, None if unkept else folder)
     if isinstance(stopped, KeyboardInterrupt):

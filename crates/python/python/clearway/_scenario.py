@@ -42,10 +42,10 @@ def call_of(function: str, source: str | tuple[str, str], *arguments: str) -> st
     return f"clearway.{function}({', '.join([named, *arguments])})"
 
 
-def threads_of(threads: int) -> int:
-    """A number of worker threads."""
-    if not 1 <= threads <= 1024:
-        raise ScenarioError(f"threads={threads}: not from 1 to 1024\n  fix: leave it out for one thread")
+def threads_of(threads: int | None) -> int | None:
+    """A number of worker threads; ``None`` for as many as pay."""
+    if threads is not None and not 1 <= threads <= 1024:
+        raise ScenarioError(f"threads={threads}: not from 1 to 1024\n  fix: leave it out for as many as are free")
     return threads
 
 

@@ -12,7 +12,7 @@ from . import _clearway
 from ._controller import controller_of
 from ._errors import Interrupted, ScenarioError
 from ._result import Result
-from ._scenario import Overrides, Scenario, overrides_of, source_of, threads_of
+from ._scenario import Overrides, Scenario, overrides_of, source_of
 
 Time = Union[str, int]
 """A text such as ``"5us"``, or a number of picoseconds."""
@@ -66,7 +66,7 @@ class Simulation:
         scenario: Scenario,
         *,
         seed: int | None = None,
-        threads: int = 1,
+        threads: int | None = None,
         overrides: Overrides = None,
         own_traffic: bool = False,
         completion: Completion = "received",
@@ -76,9 +76,9 @@ class Simulation:
             raise ScenarioError(
                 f'completion={completion!r}: a message is complete when it is "received" or "acknowledged"\n  fix: give one of these'
             )
-        keys, named = controller_of(controller, threads)
+        keys, threads, named = controller_of(controller, threads)
         given = overrides_of(overrides, seed) + keys
-        source, threads = source_of(scenario), threads_of(threads)
+        source = source_of(scenario)
         self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, "clearway.Simulation", named)
         self._at_acknowledgement = completion == "acknowledged"
         self._messages: dict[int, Message] = {}

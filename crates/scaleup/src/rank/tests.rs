@@ -214,7 +214,7 @@ fn run(threads: usize, jobs: Vec<RankJob>) -> (Finished, Vec<IterationCycles>) {
         programs: programs.collect(),
     };
     let limits = RunLimits {
-        threads,
+        threads: threads.into(),
         at_most: None,
     };
     let finished = Simulation::new(setup).unwrap().run(limits, None);

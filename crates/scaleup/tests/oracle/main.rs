@@ -40,10 +40,14 @@ fn simulate(scenario: &Scenario, threads: usize) -> Finished {
     };
     let simulation = Simulation::new(setup).expect("a sound set-up");
     let limits = RunLimits {
-        threads,
+        threads: threads.into(),
         at_most: None,
     };
-    simulation.run(limits, None)
+    Finished {
+        // Nothing else may depend on it.
+        threads: 1,
+        ..simulation.run(limits, None)
+    }
 }
 
 /// The groups of a GPU, as its injection control is told of them.

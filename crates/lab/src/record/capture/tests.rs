@@ -19,7 +19,7 @@ fn assembly(overrides: &[&str]) -> Result<Assembly, ScenarioError> {
 fn run(assembly: &Assembly, threads: usize) -> (Finished, Capture) {
     let plan = assembly.capture.as_ref().unwrap();
     let options = RunOptions {
-        threads,
+        threads: threads.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };

@@ -85,7 +85,7 @@ fn run(scenario: &ScaleupScenario, threads: usize) -> (Finished, Vec<Vec<Iterati
         programs,
     };
     let limits = RunLimits {
-        threads,
+        threads: threads.into(),
         at_most: None,
     };
     let finished = Simulation::new(setup).unwrap().run(limits, None);
