@@ -35,14 +35,16 @@ impl Barrier {
 
     /// Barrier for `threads` in all. There is no spinning if the machine has fewer processors: it would hold up those who work.
     pub(crate) fn new(threads: usize) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // The system reads several files to tell, and who is alone need not know.
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        let has_processors = threads == 1 || threads <= processors();
         Self {
             state: AtomicU64::new(0),
             over: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             workers: Waiters::default(),
             leader: Waiters::default(),
-            spins: if threads <= processors { SPINS } else { 0 },
+            spins: if has_processors { SPINS } else { 0 },
         }
     }
 

@@ -1,11 +1,12 @@
 //! The entry for programs: built-in parts plus one's own.
 
 use crate::scenario::builtin_scenario;
-use crate::scenario::{General, ScenarioError, Setting};
+use crate::scenario::{General, ScenarioError};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
+use clearway_scenario::Places;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
 use clearway_transport::feedback::FeedbackDefinition;
@@ -141,7 +142,7 @@ impl Laboratory {
     pub fn load(&self, scenario: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let text = text_of(scenario)?;
         let mut loaded = self.read(text.called, &text.text, text.folder.as_deref(), overrides)?;
-        if !is_named(&loaded.settings()) {
+        if !is_named(loaded.places()) {
             text.name(&mut loaded.general);
         }
         Ok(loaded)
@@ -159,7 +160,7 @@ impl Laboratory {
         let text = text_of(scenario)?;
         let mut loaded =
             self.read_any(text.called, &text.text, text.folder.as_deref(), overrides)?;
-        if !is_named(&loaded.settings()) {
+        if !is_named(loaded.places()) {
             text.name(loaded.general_mut());
         }
         Ok(loaded)
@@ -211,9 +212,8 @@ impl ScenarioText<'_> {
 }
 
 /// True if the scenario says its name: "unnamed" is one, too, once it stands in a resolved scenario.
-fn is_named(settings: &[Setting]) -> bool {
-    let is_name = |setting: &&Setting| setting.section.is_empty() && setting.key == "name";
-    settings.iter().find(is_name).is_some_and(|name| name.given)
+fn is_named(places: &Places) -> bool {
+    places.is_given("", 0, "name")
 }
 
 /// The text of a built-in scenario, of a file or of standard input.

@@ -11,6 +11,7 @@ use std::fmt::{self, Display};
 use std::fs::{self, DirEntry, Metadata};
 use std::path::Path;
 use std::process;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Age at which a temporary file is taken for abandoned whose owner cannot be looked up: longer than any run.
@@ -28,7 +29,17 @@ pub struct Owner {
 impl Owner {
     /// The present process.
     pub fn this() -> Self {
+        // Looked up once for each process; a process that is forked is another one.
+        static KNOWN: Mutex<Option<Owner>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process::id();
+        match *known {
+            Some(owner) if owner.process == process => owner,
+            _ => *known.insert(Self::of_this(process)),
+        }
+    }
+
+    fn of_this(process: u32) -> Self {
         let start = start_of(process);
         Self {
             machine: start.and_then(|_| machine()).unwrap_or(0),

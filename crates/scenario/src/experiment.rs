@@ -95,6 +95,14 @@ impl Experiment {
         }
     }
 
+    /// Places of its keys in files and overrides.
+    pub fn places(&self) -> &Places {
+        match self {
+            Self::Packets(scenario) => scenario.places(),
+            Self::Scaleup(scenario) => scenario.places(),
+        }
+    }
+
     /// Every key with its value.
     pub fn settings(&self) -> Vec<Setting> {
         match self {
