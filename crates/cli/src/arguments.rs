@@ -74,6 +74,9 @@ pub(crate) enum Command {
     Recv(RecvArguments),
     /// Carry out collectives between processes over UDP, on this host or on many, check their results and measure them as nccl-tests does
     Collective(CollectiveArguments),
+    /// Carry out runs of a sweep whose names come on standard input
+    #[command(hide = true, name = clearway_sweep::WORKER_COMMAND)]
+    CarryOut { folder: PathBuf },
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },
@@ -190,9 +193,6 @@ pub(crate) struct RunArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// End at once, without results, when standard input ends: for programs that start runs and may be killed
-    #[arg(long, hide = true)]
-    pub(crate) end_with_input: bool,
 }
 
 #[derive(Debug, Args)]

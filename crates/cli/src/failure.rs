@@ -32,11 +32,15 @@ impl Failure {
         first.unwrap_or_default()
     }
 
+    /// What is wrong, as it is said.
+    pub(crate) fn errors(&self) -> String {
+        let lines = self.0.iter().map(|message| format!("error: {message}"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
     /// Says what is wrong.
     pub(crate) fn report(self) -> ExitCode {
-        self.0
-            .iter()
-            .for_each(|message| say(&format!("error: {message}")));
+        say(&self.errors());
         ExitCode::from(2)
     }
 }

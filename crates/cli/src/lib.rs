@@ -30,7 +30,6 @@ mod arguments;
 mod collective;
 mod compare;
 mod completions;
-mod end_with_input;
 mod explain;
 mod failure;
 mod hosts;
@@ -61,6 +60,7 @@ mod transfer;
 mod tune;
 mod whole_file;
 mod why;
+mod worker;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -141,15 +141,10 @@ fn survive_limits() {
 
 fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run(arguments) => {
-            if arguments.end_with_input {
-                end_with_input::watch();
-            }
-            match run::load_any(laboratory, &arguments.scenario)? {
-                Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
-                Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
-            }
-        }
+        Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
+            Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
+            Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
+        },
         Command::List { group } => explain::list(laboratory, group.as_deref()),
         Command::Show(arguments) => show::show(laboratory, &arguments),
         Command::Init(arguments) => init::init(laboratory, &arguments),
@@ -168,6 +163,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Recv(arguments) => transfer::recv(&arguments),
         Command::Collective(arguments) => collective::collective(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
+        Command::CarryOut { folder } => worker::work(laboratory, &folder),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),
     }

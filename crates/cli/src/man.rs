@@ -16,7 +16,8 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let own = command();
-    for command in own.get_subcommands().chain([&own]) {
+    let shown = |command: &&Command| !command.is_hide_set();
+    for command in own.get_subcommands().filter(shown).chain([&own]) {
         let man = Man::new(command.clone());
         let path = folder.join(man.get_filename());
         let file = WholeFile::create(&path, "name a folder in which you may write")?;

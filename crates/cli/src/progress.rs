@@ -11,15 +11,20 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Set by the first Ctrl-C or SIGTERM; the second ends the process at once. SIGHUP stays what `nohup` has made of it.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches both signals from now on.
+    /// Catches both signals from now on. All that are installed are one.
     pub(crate) fn install() -> Self {
+        static INSTALLED: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
+        INSTALLED.clone()
+    }
+
+    fn new() -> Self {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order: the first signal finds the flag down.

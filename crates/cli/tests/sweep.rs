@@ -27,10 +27,10 @@ seeds = 2
 "workload.message" = ["64KB", "256KB"]
 "#;
 
-/// As [`PLAN`] with runs that take longer, so that one can be killed in it.
+/// As [`PLAN`] with runs that take longer, so that one can be killed in it: some tenths of a second, less on a fast machine.
 fn longer() -> String {
     PLAN.replace("\"topology.hosts\" = 16", "\"topology.hosts\" = 32")
-        .replace("[\"64KB\", \"256KB\"]", "[\"4MB\", \"8MB\"]")
+        .replace("[\"64KB\", \"256KB\"]", "[\"32MB\", \"128MB\"]")
 }
 
 /// `sweep.json` without the command, which differs.
@@ -179,7 +179,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     // Its children end by themselves.
     let work = bench.path("killed/partial").to_string_lossy().into_owned();
     let begun = Instant::now();
-    while children_in(&work) > 0 {
+    while !common::processes_with(&work).is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(60), "orphans go on");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -199,20 +199,11 @@ fn a_killed_sweep_goes_on_where_it_was() {
     assert_eq!(table(&bench, "killed"), table(&bench, "whole"));
 }
 
-/// Processes that have `text` in their command line.
-#[cfg(target_os = "linux")]
-fn children_in(text: &str) -> usize {
-    let processes = fs::read_dir("/proc").unwrap();
-    let lines = processes.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
-    lines
-        .filter(|line| String::from_utf8_lossy(line).contains(text))
-        .count()
-}
-
 #[test]
 fn two_processes_share_a_plan_and_no_run_is_done_twice() {
     let bench = Bench::new("sweep-two");
-    bench.write("plan.toml", PLAN);
+    // Longer than it may take until both have begun.
+    bench.write("plan.toml", &longer());
     let start = || {
         let mut command = bench.command(&["sweep", "plan.toml", "--jobs", "1", "--out", "shared"]);
         command
@@ -530,22 +521,6 @@ fn a_scale_up_fabric_is_swept_as_packets_are() {
     }
 }
 
-/// Children that carry out runs into `partial`: process and scenario, as of one look at the system.
-#[cfg(target_os = "linux")]
-fn children_of(partial: &str) -> Vec<(u32, String)> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let child = processes.filter_map(|entry| {
-        let process = entry.file_name().to_str()?.parse().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let scenario = line.split('\0').find(|word| word.ends_with(".toml"))?;
-        scenario
-            .contains(partial)
-            .then(|| (process, scenario.to_owned()))
-    });
-    child.collect()
-}
-
 /// Systems without memory kill a process, and most likely for want of room beside another one.
 #[test]
 #[cfg(target_os = "linux")]
@@ -562,38 +537,49 @@ fn a_run_that_is_killed_is_tried_once_more_by_itself() {
         let status = command.args(["-9", &process.to_string()]).status();
         status.is_ok_and(|status| status.success())
     };
-    let is_done = |scenario: &str| {
-        let key = std::path::Path::new(scenario).file_stem().unwrap();
-        bench.path("s/runs").join(key).exists()
-    };
+    let is_done = |name: &String| bench.path("s/runs").join(name).exists();
     let begun = Instant::now();
-    let mut killed: Option<(u32, String)> = None;
+    // Runs that were under way when a process was killed, and the one that it was at.
+    let (mut suspects, mut victim) = (BTreeSet::new(), None);
     let mut tried_again = false;
     let status = loop {
         assert!(begun.elapsed() < Duration::from_secs(300), "it hangs");
         if let Some(status) = sweep.try_wait().unwrap() {
             break status;
         }
-        let children = children_of(&partial);
-        match &killed {
+        let now = common::under_way(&bench, "s");
+        match &victim {
             // In the middle of the sweep, while another run goes on beside it.
-            None if runs(&bench, "s").len() >= 2 && children.len() == 2 => {
-                killed = kill(children[0].0).then(|| children[0].clone());
+            None if suspects.is_empty() && runs(&bench, "s").len() >= 2 && now.len() == 2 => {
+                let children = common::processes_with(&partial);
+                if children.first().is_some_and(|process| kill(*process)) {
+                    suspects = now;
+                }
             }
-            // It had ended by then.
-            Some((_, scenario)) if !tried_again && is_done(scenario) => killed = None,
-            Some((process, scenario)) => {
-                let again = children
+            None => {
+                victim = suspects
                     .iter()
-                    .any(|(other, own)| own == scenario && other != process);
-                assert!(!again || children.len() == 1, "{children:?}");
-                tried_again |= again;
+                    .find(|name| !now.contains(*name) && !is_done(name))
+                    .cloned();
+                // Nobody was at anything.
+                if suspects.iter().all(is_done) {
+                    suspects.clear();
+                }
             }
-            None => {}
+            // It was on its way to where results are.
+            Some(name) if !tried_again && is_done(name) => {
+                victim = None;
+                suspects.clear();
+            }
+            Some(name) if now.contains(name) => {
+                tried_again = true;
+                assert_eq!(now.len(), 1, "{now:?}");
+            }
+            Some(_) => {}
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    assert!(killed.is_some() && tried_again);
+    assert!(victim.is_some() && tried_again);
     assert_eq!(status.code(), Some(0));
     assert_eq!(runs(&bench, "s").len(), 8);
 }
@@ -606,13 +592,12 @@ fn the_first_run_of_a_large_fabric_has_no_company() {
     let large = PLAN
         .replace("\"topology.hosts\" = 16", "\"topology.hosts\" = 2048")
         .replace("leaf\" = 4", "leaf\" = 32")
-        .replace("[\"64KB\", \"256KB\"]", "[\"4KB\"]");
+        .replace("[\"64KB\", \"256KB\"]", "[\"1MB\"]");
     bench.write("plan.toml", &large);
     let mut sweep = bench
         .command(&["sweep", "plan.toml", "--jobs", "2", "--out", "s", "--quiet"])
         .spawn()
         .unwrap();
-    let partial = bench.path("s/partial").to_string_lossy().into_owned();
     let begun = Instant::now();
     let (mut alone, mut together) = (false, false);
     let status = loop {
@@ -620,13 +605,13 @@ fn the_first_run_of_a_large_fabric_has_no_company() {
         if let Some(status) = sweep.try_wait().unwrap() {
             break status;
         }
-        let children = children_of(&partial).len();
+        let now = common::under_way(&bench, "s").len();
         if runs(&bench, "s").is_empty() {
-            alone |= children == 1;
-            // One may have ended, and another one begun, since the look at the children.
-            assert!(children < 2 || !runs(&bench, "s").is_empty());
+            alone |= now == 1;
+            // One may have ended, and another one begun, since the look at what is under way.
+            assert!(now < 2 || !runs(&bench, "s").is_empty());
         } else {
-            together |= children == 2;
+            together |= now == 2;
         }
         std::thread::sleep(Duration::from_millis(1));
     };

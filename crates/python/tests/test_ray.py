@@ -25,10 +25,11 @@ SMALL = {
     "name": "on-ray",
     "scenario": "quickstart",
     "set": {"topology.hosts": 16},
-    "axes": {"transport.spray": ["single", "adaptive"], "workload.message": ["64KB", "256KB"]},
+    "axes": {"transport.spray": ["single", "adaptive"], "workload.message": ["64MB", "256MB"]},
     "seeds": 10,
 }
-LONG = {**SMALL, "name": "long", "axes": {"workload.message": ["16MB"]}, "seeds": 4}
+#: Runs of a second, a part of that on a fast machine: long enough to be found and killed.
+LONG = {**SMALL, "name": "long", "axes": {"workload.message": ["512MB"]}, "seeds": 4}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def children():
             status = (process / "status").read_text()
         except OSError:
             continue
-        if b"--end-with-input" in words and any(b"clearway-" in word for word in words):
+        if b"carry-out" in words and any(b"clearway-" in word for word in words):
             parent = next(line for line in status.splitlines() if line.startswith("PPid:"))
             found[int(process.name)] = int(parent.split()[1])
     return found
@@ -92,7 +93,9 @@ def test_a_killed_node_costs_nothing_but_time(cluster, second, tmp_path):
     def progress(done, total, failed, left):
         claims = len(list((tmp_path / "ray" / "claims").iterdir()))
         parts.append((done, claims, len(children())))
-        if done >= 8 and second in cluster.worker_nodes:
+        # A node that was added begins to work after a while.
+        both = max(running for _, _, running in parts) == 2
+        if done >= 8 and both and second in cluster.worker_nodes:
             cluster.remove_node(second, allow_graceful=False)
 
     swept = clearway.ray.sweep(SMALL, out=tmp_path / "ray", in_flight=5, progress=progress)
@@ -101,7 +104,7 @@ def test_a_killed_node_costs_nothing_but_time(cluster, second, tmp_path):
     assert parts[-1][:2] == (40, 0)
     # Never more than are allowed; both nodes had work before one was killed.
     assert max(claims for _, claims, _ in parts) == 5
-    assert max(running for done, _, running in parts if done < 8) == 2
+    assert max(running for _, _, running in parts) == 2
     assert [done for done, _, _ in parts] == sorted(done for done, _, _ in parts)
     assert list((tmp_path / "ray" / "partial").iterdir()) == []
     local = clearway.sweep(SMALL, out=tmp_path / "local")

@@ -27,7 +27,7 @@ pub mod watch;
 
 pub use capture_file::warning as capture_warning;
 pub use flow_rows::{FlowRows, FlowsFile, row as flow_row};
-pub use measure::{Stopwatch, peak_rss_bytes};
+pub use measure::{Stopwatch, forget_peak_rss, peak_rss_bytes};
 pub use outputs::{Outputs, Results, TextFile};
 pub use record::{REVISION, command_line, identity, record, set_arguments};
 pub use report_page::html as report_html;

@@ -44,6 +44,12 @@ fn cpu_seconds() -> f64 {
     ticks().unwrap_or(0.0) / 100.0
 }
 
+/// Lets the most memory that this process held so far be what it holds now, where the system allows it.
+pub fn forget_peak_rss() {
+    // Described with `clear_refs` in the manual page proc(5).
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
 /// The most memory that this process held so far; zero where the system does not tell.
 pub fn peak_rss_bytes() -> u64 {
     let peak = || {

@@ -29,7 +29,8 @@ mod tune;
 pub use axes::Axis;
 pub use dataset::{Published, not_complete, publish, record};
 pub use execute::{
-    Dispatched, Dispatcher, ExecuteOptions, Execution, RunEnd, SweepProgress, carry_out, execute,
+    Dispatched, Dispatcher, ExecuteOptions, Execution, RunAnswer, RunEnd, SweepProgress,
+    WORKER_COMMAND, carry_out, execute,
 };
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{MOST_RUNS, PlannedRun, Program, RunKey, Sweep};

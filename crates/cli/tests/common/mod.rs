@@ -6,6 +6,7 @@
 )]
 
 use clearway_report::Summary;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -147,4 +148,30 @@ pub(crate) fn matrix_scenario(file: &str) -> String {
     format!(
         "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\n\n[[workload]]\nfile = \"{file}\"\n"
     )
+}
+
+/// Names of the runs that a sweep into `out` is at, as of one look at its folder: their scenarios are there for as long.
+#[cfg(target_os = "linux")]
+pub(crate) fn under_way(bench: &Bench, out: &str) -> BTreeSet<String> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    let works = entries(bench.path(&format!("{out}/partial")));
+    let files = works.flat_map(|work| entries(work.path()));
+    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    names
+        .filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()))
+        .collect()
+}
+
+/// Processes that have `text` in their command line.
+#[cfg(target_os = "linux")]
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let found = processes.filter_map(|entry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&line)
+            .contains(text)
+            .then_some(process)
+    });
+    found.collect()
 }

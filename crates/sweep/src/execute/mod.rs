@@ -1,32 +1,34 @@
-//! Execution: each run by a child process of its own, as many at once as there are cores and memory for.
+//! Execution: each run by a child process, as many at once as there are cores and memory for.
 //!
-//! A child writes into the folder of what its parent is making; its results become those of the run by one rename. It ends when its
-//! parent does, because its standard input ends then. A run that exceeds the memory, panics or is killed costs that run.
+//! A child writes into the folder of what its parent is making; its results become those of the run by one rename. It carries out one
+//! small run after the other, and a large one is its last. It ends when its parent does, because its standard input ends then. A run that
+//! exceeds the memory, panics or is killed costs that run.
 //!
 //! [`Dispatcher`] hands the same runs out to be carried out elsewhere, where [`carry_out`] does one as it is done here.
 
-mod child;
 mod control_groups;
 mod dispatch;
 mod estimate;
 mod memory;
 mod progress;
 mod queue;
+mod worker;
 
-pub use child::{RunEnd, carry_out};
 pub use dispatch::{Dispatched, Dispatcher};
 pub use progress::{Execution, SweepProgress};
+pub use worker::{RunAnswer, RunEnd, WORKER_COMMAND, carry_out};
 
 use crate::points::Sweep;
 use crate::store::{Store, StoreError};
-use child::Child;
 use clearway_lab::Laboratory;
 use estimate::Spent;
 use memory::Memory;
 use queue::{ClaimedRun, HeldClaim, Queue, Setting};
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
+use worker::{Event, RunFiles, Worker};
 
 /// Longest wait for something to happen.
 const TICK: Duration = Duration::from_millis(100);
@@ -37,7 +39,7 @@ const KILLED: &str =
 
 /// How runs are carried out.
 pub struct ExecuteOptions<'a> {
-    /// The program and its first arguments, to which those of `clearway run` are added.
+    /// The program and its first arguments, to which [`WORKER_COMMAND`] and a folder are added.
     pub command: Vec<OsString>,
     /// Most runs at once.
     pub jobs: usize,
@@ -69,6 +71,8 @@ pub fn execute<'a>(
         },
         options,
         running: Vec::new(),
+        idle: Vec::new(),
+        started: 0,
         memory: Memory::new(),
         events: channel(),
     };
@@ -81,7 +85,8 @@ pub fn execute<'a>(
 /// A run that a child of this process is at.
 struct Running {
     place: usize,
-    child: Child,
+    worker: Worker,
+    files: RunFiles,
     claim: HeldClaim,
     /// Memory that it may come to take.
     expected: u64,
@@ -94,8 +99,12 @@ struct Executor<'a> {
     setting: Setting<'a>,
     options: ExecuteOptions<'a>,
     running: Vec<Running>,
+    /// Children that wait for another run.
+    idle: Vec<Worker>,
+    /// Number of children that were started.
+    started: usize,
     memory: Memory,
-    events: (Sender<usize>, Receiver<usize>),
+    events: (Sender<Event>, Receiver<Event>),
 }
 
 impl Executor<'_> {
@@ -111,7 +120,7 @@ impl Executor<'_> {
                 return Ok(());
             }
             match self.events.1.recv_timeout(TICK) {
-                Ok(place) => self.end(place)?,
+                Ok((number, answer)) => self.end(number, answer)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.running.iter_mut().for_each(|run| run.claim.beat());
@@ -136,7 +145,7 @@ impl Executor<'_> {
             let children = self
                 .running
                 .iter()
-                .map(|run| (run.child.process(), run.expected));
+                .map(|run| (run.worker.process(), run.expected));
             if has_company && !self.memory.has_room(expected, children) {
                 return Ok(());
             }
@@ -164,11 +173,11 @@ impl Executor<'_> {
         } = run;
         let work = self.setting.store.work()?;
         let name = self.setting.sweep.runs[place].key.to_string();
-        let told = (place, self.events.0.clone());
-        match Child::spawn(&self.options.command, &work, &name, &text, told) {
-            Ok(child) => self.running.push(Running {
+        match self.begin(&work, &name, &text) {
+            Ok((worker, files)) => self.running.push(Running {
                 place,
-                child,
+                worker,
+                files,
                 claim,
                 expected: memory,
                 alone,
@@ -178,21 +187,38 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// A child has ended.
-    fn end(&mut self, place: usize) -> Result<(), StoreError> {
-        let Some(at) = self.running.iter().position(|run| run.place == place) else {
+    /// Lets a child that waits begin a run, or a new one.
+    fn begin(&mut self, work: &Path, name: &str, text: &str) -> Result<(Worker, RunFiles), String> {
+        while let Some(mut worker) = self.idle.pop() {
+            match worker.begin(name, text) {
+                Ok(files) => return Ok((worker, files)),
+                // It has ended while it waited.
+                Err(_) => worker.dismiss(),
+            }
+        }
+        self.started += 1;
+        let told = (self.started, self.events.0.clone());
+        Worker::start_with(&self.options.command, work, told, (name, text))
+    }
+
+    /// A run is over, or a child has ended.
+    fn end(&mut self, number: usize, answer: Option<RunAnswer>) -> Result<(), StoreError> {
+        let mut running = self.running.iter();
+        let Some(at) = running.position(|run| run.worker.number() == number) else {
             return Ok(());
         };
         let run = self.running.swap_remove(at);
+        let (place, folder) = (run.place, &run.files.results);
         let wall_seconds = run.claim.seconds();
-        let folder = run.child.folder();
-        match run.child.wait() {
+        let (end, worker) = run.worker.finish(&run.files, answer);
+        self.idle.extend(worker);
+        match end {
             RunEnd::Results(summary) => {
                 let spent = Spent {
                     wall_seconds,
                     ..Spent::of(&summary)
                 };
-                self.queue.publish(self.setting, (place, &folder), spent)
+                self.queue.publish(self.setting, (place, folder), spent)
             }
             RunEnd::Killed if !run.alone && !self.queue.is_tried_again(place) => {
                 self.queue.try_again(place);
@@ -218,12 +244,12 @@ impl Executor<'_> {
     /// Ends all children, and leaves nothing of what they were making.
     fn stop(&mut self) {
         for run in &mut self.running {
-            run.child.kill();
+            run.worker.kill();
         }
         for run in self.running.drain(..) {
-            let folder = run.child.folder();
-            run.child.wait();
-            let _ = std::fs::remove_dir_all(folder);
+            run.worker.finish(&run.files, None);
+            let _ = std::fs::remove_dir_all(&run.files.results);
         }
+        self.idle.drain(..).for_each(Worker::dismiss);
     }
 }

@@ -1,0 +1,327 @@
+//! Processes that carry out runs, one after the other.
+//!
+//! A process gets the names of runs, a line each, on its standard input: `NAME` is the scenario `NAME.toml` in its folder, and the results
+//! are to be in the folder `NAME` beside it. It answers with a line on its standard output when a run is over. Starting a process takes
+//! longer than a small run does.
+
+use clearway_report::{StatusName, Summary};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{self, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Most that is kept of what a process says.
+const MOST_TEXT: usize = 8 << 10;
+
+/// Command of the program that carries out runs; the folder follows.
+pub const WORKER_COMMAND: &str = "carry-out";
+
+/// Most seconds that a run takes after which its process carries out another one. Starting a process is little beside longer ones.
+const MOST_SECONDS: f64 = 1.0;
+/// Most bytes that it took: what memory a process has held it keeps in part, and the next run is not to blame for it.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// Answer of a process when a run is over, as JSON on one line of its standard output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAnswer {
+    /// Exit code that `clearway run` would have had.
+    pub code: u8,
+    /// What it would have said on standard error.
+    pub errors: String,
+}
+
+/// What came of a run that a process carried out.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// Results, which are in the folder.
+    Results(Box<Summary>),
+    /// No results: the process was killed by the signal with which systems without memory end processes.
+    Killed,
+    /// No results: the process could not read the scenario or a file that it names, or could not write; with the reason.
+    Refused(String),
+    /// No results, with the reason.
+    Failed(String),
+}
+
+/// Number of a process, and its answer; none when it has ended.
+pub(super) type Event = (usize, Option<RunAnswer>);
+
+/// A process that carries out runs, or waits for one.
+pub(super) struct Worker {
+    number: usize,
+    process: process::Child,
+    /// It ends when this is closed.
+    input: Option<ChildStdin>,
+    folder: PathBuf,
+    errors: JoinHandle<String>,
+}
+
+/// Files of a run that a process carries out.
+pub(super) struct RunFiles {
+    /// The folder of its results.
+    pub(super) results: PathBuf,
+    scenario: PathBuf,
+}
+
+impl Worker {
+    /// Starts `command carry-out FOLDER`. Whoever listens is told the `number` with each answer.
+    fn start(
+        command: &[OsString],
+        folder: &Path,
+        (number, listener): (usize, Sender<Event>),
+    ) -> Result<Self, String> {
+        let (program, first) = command.split_first().ok_or("there is no program to run")?;
+        let mut child = Command::new(program);
+        child
+            .args(first)
+            .arg(WORKER_COMMAND)
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // The terminal's Ctrl-C is for the sweep, which ends its children.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut child, 0);
+        let spawned = child.spawn();
+        let mut process = spawned
+            .map_err(|error| format!("cannot start {}: {error}", Path::new(program).display()))?;
+        let (input, output, errors) = (
+            process.stdin.take(),
+            process.stdout.take().ok_or("no standard output")?,
+            process.stderr.take().ok_or("no standard error")?,
+        );
+        let errors = std::thread::spawn(move || read_end(errors));
+        std::thread::spawn(move || {
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            let answers = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            // Nobody listens if the sweep is over.
+            answers.for_each(|answer| drop(listener.send((number, Some(answer)))));
+            let _ = listener.send((number, None));
+        });
+        Ok(Self {
+            number,
+            process,
+            input,
+            folder: folder.to_owned(),
+            errors,
+        })
+    }
+
+    /// Starts a process that carries out the scenario `text` under this name.
+    pub(super) fn start_with(
+        command: &[OsString],
+        folder: &Path,
+        told: (usize, Sender<Event>),
+        (name, text): (&str, &str),
+    ) -> Result<(Self, RunFiles), String> {
+        let mut worker = Self::start(command, folder, told)?;
+        match worker.begin(name, text) {
+            Ok(files) => Ok((worker, files)),
+            Err(reason) => {
+                worker.dismiss();
+                Err(reason)
+            }
+        }
+    }
+
+    /// Lets it carry out the scenario `text` under this name.
+    ///
+    /// # Errors
+    /// If the scenario cannot be written, or the process has ended.
+    pub(super) fn begin(&mut self, name: &str, text: &str) -> Result<RunFiles, String> {
+        let files = RunFiles {
+            results: self.folder.join(name),
+            scenario: self.folder.join(format!("{name}.toml")),
+        };
+        let _ = fs::remove_dir_all(&files.results);
+        let path = &files.scenario;
+        fs::write(path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let input = self.input.as_mut().ok_or("no standard input")?;
+        writeln!(input, "{name}")
+            .map_err(|error| format!("cannot tell a process what to run: {error}"))?;
+        Ok(files)
+    }
+
+    /// Number by which answers tell of it.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Number of the process.
+    pub(super) fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends it in whatever it does.
+    pub(super) fn kill(&mut self) {
+        // One that has ended needs no more.
+        let _ = self.process.kill();
+    }
+
+    /// Ends it when it has nothing more to do.
+    pub(super) fn dismiss(self) {
+        self.wait();
+    }
+
+    /// What came of its run, with its answer if it gave one; and the process itself, if it is fit for another run. A folder without
+    /// results is deleted.
+    pub(super) fn finish(
+        self,
+        files: &RunFiles,
+        answer: Option<RunAnswer>,
+    ) -> (RunEnd, Option<Self>) {
+        let (ended, worker) = match answer {
+            Some(RunAnswer { code, errors }) => (of_code(code.into(), errors), Some(self)),
+            None => (self.wait(), None),
+        };
+        let _ = fs::remove_file(&files.scenario);
+        match (ended, Summary::read(&files.results)) {
+            (Ended::Code(0 | 1), Ok(summary)) if summary.status != StatusName::Interrupted => {
+                let is_small =
+                    summary.wall_seconds <= MOST_SECONDS && summary.peak_rss_bytes <= MOST_BYTES;
+                let worker = worker.and_then(|worker| match is_small {
+                    true => Some(worker),
+                    false => {
+                        worker.dismiss();
+                        None
+                    }
+                });
+                (RunEnd::Results(Box::new(summary)), worker)
+            }
+            (ended, _) => {
+                let _ = fs::remove_dir_all(&files.results);
+                worker.into_iter().for_each(Self::dismiss);
+                (ended.without_results(&files.scenario), None)
+            }
+        }
+    }
+
+    fn wait(mut self) -> Ended {
+        drop(self.input.take());
+        let status = self.process.wait();
+        let text = self.errors.join().unwrap_or_default();
+        match status {
+            Ok(status) => ended(status, text),
+            Err(error) => Ended::Said(-1, format!("cannot be waited for: {error}")),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+enum Ended {
+    /// With this exit code and without a word.
+    Code(i32),
+    /// With an exit code and what was said.
+    Said(i32, String),
+    /// With its process, by the signal with which systems without memory end processes.
+    Killed,
+    /// With its process, by another signal.
+    Signal(i32, String),
+}
+
+#[cfg(unix)]
+fn ended(status: ExitStatus, text: String) -> Ended {
+    use std::os::unix::process::ExitStatusExt as _;
+    const SIGKILL: i32 = 9;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => of_code(code, text),
+        (None, Some(SIGKILL)) => Ended::Killed,
+        (None, signal) => Ended::Signal(signal.unwrap_or(0), text),
+    }
+}
+
+#[cfg(not(unix))]
+fn ended(status: ExitStatus, text: String) -> Ended {
+    of_code(status.code().unwrap_or(-1), text)
+}
+
+fn of_code(code: i32, text: String) -> Ended {
+    match code {
+        // A run that a limit ended says so, and has results.
+        0 | 1 => Ended::Code(code),
+        _ => Ended::Said(code, text),
+    }
+}
+
+impl Ended {
+    /// What it means that there are no results.
+    fn without_results(self, scenario: &Path) -> RunEnd {
+        // The file is gone when somebody reads this, and its path would be another one each time.
+        let named = |text: String| {
+            let text = text.replace(&*scenario.to_string_lossy(), "the scenario");
+            text.trim().to_owned()
+        };
+        match self {
+            Self::Code(code) => RunEnd::Failed(format!(
+                "the run ended with exit code {code} and left no results"
+            )),
+            Self::Said(2, text) => RunEnd::Refused(format!("exit code 2: {}", named(text))),
+            Self::Said(code, text) => RunEnd::Failed(format!("exit code {code}: {}", named(text))),
+            Self::Killed => RunEnd::Killed,
+            Self::Signal(signal, text) => RunEnd::Failed(
+                format!("ended by signal {signal} {}", named(text))
+                    .trim_end()
+                    .into(),
+            ),
+        }
+    }
+}
+
+/// Time between two looks at what whoever waits for a run wants.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Carries out the scenario `text` in a process of its own, as runs of a sweep are, with results in `folder/name`. `None` if it is
+/// `interrupted` before it ends; the process is ended then.
+///
+/// # Errors
+/// If the process cannot be started.
+pub fn carry_out(
+    command: &[OsString],
+    (folder, name): (&Path, &str),
+    text: &str,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Option<RunEnd>, String> {
+    let (sender, events) = channel();
+    let (mut worker, files) = Worker::start_with(command, folder, (0, sender), (name, text))?;
+    let answer = loop {
+        match events.recv_timeout(TICK) {
+            Ok((_, answer)) => break answer,
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) if interrupted() => {
+                worker.kill();
+                worker.finish(&files, None);
+                return Ok(None);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    };
+    let (end, worker) = worker.finish(&files, answer);
+    worker.into_iter().for_each(Worker::dismiss);
+    Ok(Some(end))
+}
+
+/// The end of what is read, which is read to its end.
+fn read_end(mut from: impl Read) -> String {
+    let mut kept: Vec<u8> = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        match from.by_ref().read(&mut part) {
+            Ok(0) => break,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+            Ok(length) => {
+                kept.extend_from_slice(&part[..length]);
+                let excess = kept.len().saturating_sub(MOST_TEXT);
+                kept.drain(..excess);
+            }
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
