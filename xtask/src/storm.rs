@@ -13,7 +13,8 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
 }
 
 fn storm(root: &Path, options: &[&str]) -> Result<(), String> {
-    build(root, &["--package", "clearway-storm"])?;
+    // With the features that tests of the workspace have: what it needs is there then.
+    build(root, &["--workspace", "--bin", "clearway-storm"])?;
     build(root, &["--release", "--package", "clearway"])?;
     let target = target(root)?;
     let program = |path: &str| target.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));

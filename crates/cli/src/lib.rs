@@ -163,7 +163,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Recv(arguments) => transfer::recv(&arguments),
         Command::Collective(arguments) => collective::collective(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
-        Command::CarryOut { folder } => worker::work(laboratory, &folder),
+        Command::CarryOut { folder } => worker::work(laboratory, &folder, dispatch),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),
     }

@@ -1,7 +1,6 @@
 //! `clearway carry-out`: a process that carries out runs of a sweep, one after the other.
 
-use crate::arguments::Arguments;
-use crate::dispatch;
+use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 use crate::output::print;
 use clap::Parser as _;
@@ -15,8 +14,12 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 
 /// Carries out each run whose name comes on standard input, as [`clearway_sweep::WORKER_COMMAND`] wants it. Ends when that ends, even in
-/// the middle of a run: whoever wanted the results is gone.
-pub(crate) fn work(laboratory: &Laboratory, folder: &Path) -> Result<ExitCode, Failure> {
+/// the middle of a run: whoever wanted the results is gone. `dispatch` runs a command.
+pub(crate) fn work(
+    laboratory: &Laboratory,
+    folder: &Path,
+    dispatch: fn(&Laboratory, Command) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
     for name in names() {
         forget_peak_rss();
         let arguments = arguments(folder, &name);

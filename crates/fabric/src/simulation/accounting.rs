@@ -215,13 +215,7 @@ impl<'a, 's> Accounting<'a, 's> {
         let gone = links.pause_frames_received + links.pause_frames_lost;
         let in_network = messages - (links.pause_frames - gone);
         let programs = programs_over(&domains).filter(|_| self.sent == self.known());
-        let stopped = match ending {
-            Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
-            Ending::Idle => programs.is_none().then_some(Stopped::Stuck),
-            Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),
-            Ending::Stopped if self.abandoned => programs.is_none().then_some(Stopped::Interrupted),
-            Ending::Stopped => programs.is_none().then_some(Stopped::AtMost),
-        };
+        let stopped = self.stopped(ending, in_network, programs.is_some());
         let finished = match (stopped, programs) {
             (None, Some(programs)) => self.last_sent.max(programs),
             _ => self.now,
@@ -232,14 +226,7 @@ impl<'a, 's> Accounting<'a, 's> {
             };
             sampler.on_sample(finished, &mut Snapshot::new(finished, &mut each));
         }
-        let mut digest = links.losses;
-        digest.merge(self.streamed);
-        for (id, (outcome, flow)) in self.flows.iter().zip(&*self.flow_sources).enumerate() {
-            add_flow(&mut digest, FlowId(id as u32), flow, outcome);
-        }
-        if let Some(stream) = self.stream.take() {
-            stream.close(|id, flow, outcome| add_flow(&mut digest, id, flow, outcome));
-        }
+        let digest = self.digest(links.losses);
         Outcome {
             finished,
             pauses: pauses(&domains, self.cut_off.unwrap_or(finished)),
@@ -256,6 +243,30 @@ impl<'a, 's> Accounting<'a, 's> {
             transports,
             observers: domains.into_iter().map(|domain| domain.observer).collect(),
         }
+    }
+
+    /// Reason why a run ended early, with so many packets in the network; none if all flows and programs `are_over`.
+    fn stopped(&self, ending: Ending, in_network: u64, are_over: bool) -> Option<Stopped> {
+        match ending {
+            Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
+            Ending::Idle => (!are_over).then_some(Stopped::Stuck),
+            Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),
+            Ending::Stopped if self.abandoned => (!are_over).then_some(Stopped::Interrupted),
+            Ending::Stopped => (!are_over).then_some(Stopped::AtMost),
+        }
+    }
+
+    /// Digest of all flows, and of the losses of links.
+    fn digest(&mut self, losses: Digest) -> Digest {
+        let mut digest = losses;
+        digest.merge(self.streamed);
+        for (id, (outcome, flow)) in self.flows.iter().zip(&*self.flow_sources).enumerate() {
+            add_flow(&mut digest, FlowId(id as u32), flow, outcome);
+        }
+        if let Some(stream) = self.stream.take() {
+            stream.close(|id, flow, outcome| add_flow(&mut digest, id, flow, outcome));
+        }
+        digest
     }
 
     /// Lets the sampler look before the round whose first event is at `start`.

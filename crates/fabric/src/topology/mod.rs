@@ -10,6 +10,7 @@ mod error;
 mod groups;
 mod ideal;
 mod multi_plane;
+mod neighbours;
 mod nics;
 mod path_class;
 mod paths;

@@ -10,6 +10,7 @@
 use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
+use super::neighbours::{Hop, switch_neighbours};
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
 use super::twins;
@@ -28,9 +29,6 @@ pub struct Attachment {
     /// The port of that switch which leads to the host.
     pub port: u16,
 }
-
-/// Cost of a link between groups of switches, in links within a group: minimal routes take as few of the former as possible.
-const GLOBAL_COST: u32 = 1 << 12;
 
 /// Next hops at one switch. Clones share their tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,22 +100,6 @@ struct Table {
     ports: Vec<u16>,
     /// The sets of ports that `ports` already has.
     known: FxHashMap<Vec<u16>, (u32, u16)>,
-}
-
-/// A neighbour of a switch: its port there, the neighbour, and the kind of the link that leads to it. Small, because every search
-/// looks at all of them.
-pub(super) struct Hop {
-    pub(super) port: u16,
-    /// Leads to another group of switches.
-    is_global: bool,
-    pub(super) kind: u32,
-    pub(super) neighbour: u32,
-}
-
-impl Hop {
-    fn cost(&self) -> u32 {
-        if self.is_global { GLOBAL_COST } else { 1 }
-    }
 }
 
 impl Routes {
@@ -501,44 +483,6 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
         });
     }
     Ok(attached)
-}
-
-/// The neighbours of each switch over the links that `is_used` says yes to, and the lengths of these links, each once.
-fn switch_neighbours(
-    topology: &Topology,
-    ports: &[Vec<LinkId>],
-    is_used: impl Fn(LinkId) -> bool,
-) -> (Vec<Vec<Hop>>, Vec<PathClass>) {
-    let mut kinds = Vec::new();
-    let mut known: FxHashMap<PathClass, u32> = FxHashMap::default();
-    let mut kind_of = |link| {
-        let class = PathClass::of_link(topology, link);
-        *known.entry(class).or_insert_with(|| {
-            kinds.push(class);
-            kinds.len() as u32 - 1
-        })
-    };
-    let mut of_switch = |index: usize| {
-        let links = ports[topology.switch_node(index).0 as usize]
-            .iter()
-            .enumerate();
-        links
-            .filter(|(_, link)| is_used(**link))
-            .filter_map(|(port, &link)| {
-                let neighbour = topology.switch_index(topology.link_ends(link).1)?;
-                Some(Hop {
-                    port: port as u16,
-                    is_global: topology.groups.as_ref().is_some_and(|groups| {
-                        groups.of_switch[index] != groups.of_switch[neighbour]
-                    }),
-                    kind: kind_of(link),
-                    neighbour: neighbour as u32,
-                })
-            })
-            .collect()
-    };
-    let hops = (0..topology.switches.len()).map(&mut of_switch).collect();
-    (hops, kinds)
 }
 
 /// Port numbers have 16 bits.

@@ -4,7 +4,7 @@
 //! shortest path to one of them never leads by way of the other: it would have to come back to a neighbour that it had left. So each other
 //! switch has the same next hops to both and paths of the same lengths, but for the neighbours, which have a port to each.
 
-use super::routing::Hop;
+use super::neighbours::Hop;
 use rustc_hash::FxHashMap;
 
 /// Kinds of the links of a switch: out of it, in the order of its ports, and into it, in the order of the neighbours and their ports. Each

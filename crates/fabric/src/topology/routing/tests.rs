@@ -116,7 +116,7 @@ fn leaves_of_a_pod_are_twins() {
         let search = Search::new(topology, &ports, |_| true);
         twins::of_each(&search.hops, &attached.groups)
     };
-    let first = |leaf: usize| (leaf % 4 > 0).then_some(leaf / 4 * 4);
+    let first = |leaf: usize| (!leaf.is_multiple_of(4)).then_some(leaf / 4 * 4);
     let of_pods: Vec<_> = (0..16).map(first).collect();
     assert_eq!(twins(&topology), of_pods);
     // A slower link makes its leaf another one.
