@@ -95,6 +95,10 @@ Where shells look for it:
   elvish      at the end of ~/.config/elvish/rc.elv
   powershell  at the end of the file $PROFILE";
 
+/// Help of `--threads`.
+const THREADS: &str = "Worker threads of a simulation, or `auto`: one, and as many as there are free processors from a tenth of a \
+    second on; results do not depend on them";
+
 /// Scale of a reproduction.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ScaleArgument {
@@ -171,8 +175,7 @@ pub(crate) struct RunArguments {
     /// Run a second time to say why the slowest flows were slow, as `clearway why` does
     #[arg(long)]
     pub(crate) why: bool,
-    /// Worker threads, or `auto`: one, and as many as there are free processors from a tenth of a second on; results do not depend on them
-    #[arg(long, value_name = "N", default_value = "auto", value_parser = read_threads)]
+    #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Show the run while it goes on, on a page of this machine whose address is printed; it can pause and stop the run
     #[arg(long)]
@@ -215,8 +218,7 @@ pub(crate) struct CompareArguments {
     /// Run each scenario with N seeds, from its own on; 1 if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: Option<u64>,
-    /// Worker threads, or `auto`: one, and as many as there are free processors from a tenth of a second on; results do not depend on them
-    #[arg(long, value_name = "N", default_value = "auto", value_parser = read_threads)]
+    #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// A folder for everything, results of all runs included, or a file: `.html`, `.json`; `out/compare-HASH` if left out
     #[arg(long, value_name = "FILE|FOLDER")]
@@ -246,9 +248,7 @@ pub(crate) struct PlanArguments {
     /// Iterations that each job runs together with others
     #[arg(long, value_name = "N", default_value_t = 15, requires = "simulate", value_parser = clap::value_parser!(u32).range(3..=100_000))]
     pub(crate) iterations: u32,
-    /// Worker threads of a simulation, or `auto`: one, and as many as there are free processors from a tenth of a second on; results do
-    /// not depend on them
-    #[arg(long, value_name = "N", default_value = "auto", requires = "simulator", value_parser = read_threads)]
+    #[arg(long, help = THREADS, value_name = "N", default_value = "auto", requires = "simulator", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Folder for `plan.json` and `report.html`; `out/plan-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
@@ -291,8 +291,7 @@ pub(crate) struct IsolateArguments {
     /// Run each with N seeds, from the scenario's own on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
-    /// Worker threads, or `auto`: one, and as many as there are free processors from a tenth of a second on; results do not depend on them
-    #[arg(long, value_name = "N", default_value = "auto", value_parser = read_threads)]
+    #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Folder for `isolation.json` and `isolation.html`; `out/isolate-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
@@ -398,7 +397,6 @@ fn read_stay(text: &str) -> Result<Stay, String> {
     time.map(|time| Stay::For(Duration::from_nanos(time.as_ps() / 1000)))
 }
 
-/// An enforcement scope.
 /// A number of worker threads, or `auto`.
 fn read_threads(text: &str) -> Result<Threads, String> {
     match text {
@@ -411,6 +409,7 @@ fn read_threads(text: &str) -> Result<Threads, String> {
     }
 }
 
+/// An enforcement scope.
 fn read_scope(text: &str) -> Result<Scope, String> {
     let found = Scope::ALL.iter().find(|scope| scope.name() == text);
     found.copied().ok_or_else(|| {
@@ -507,8 +506,7 @@ pub(crate) struct WhyArguments {
     /// Explain the K slowest flows, by slowdown
     #[arg(long, value_name = "K", default_value_t = SLOWEST, conflicts_with = "flows", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) slowest: u16,
-    /// Worker threads, or `auto`: one, and as many as there are free processors from a tenth of a second on; results do not depend on them
-    #[arg(long, value_name = "N", default_value = "auto", value_parser = read_threads)]
+    #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Print why.json instead of the table
     #[arg(long)]

@@ -42,7 +42,8 @@ pub(crate) fn work(
 
 fn answer(code: u8, errors: String) -> String {
     let answer = serde_json::to_string(&RunAnswer { code, errors });
-    answer.expect("a number and a text") + "\n"
+    // A plug-in may have left a line without its end.
+    format!("\n{}\n", answer.expect("a number and a text"))
 }
 
 /// Arguments of the run with this name.

@@ -32,6 +32,7 @@ fn one_process_carries_out_one_run_after_the_other() {
     let mut answers = BufReader::new(worker.stdout.take().unwrap()).lines();
     let mut carry_out = |name: &str| -> RunAnswer {
         writeln!(input, "{name}").unwrap();
+        assert_eq!(answers.next().unwrap().unwrap(), "", "a line of its own");
         serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap()
     };
     let well = RunAnswer {

@@ -1,8 +1,8 @@
 //! Processes that carry out runs, one after the other.
 //!
 //! A process gets the names of runs, a line each, on its standard input: `NAME` is the scenario `NAME.toml` in its folder, and the results
-//! are to be in the folder `NAME` beside it. It answers with a line on its standard output when a run is over. Starting a process takes
-//! longer than a small run does.
+//! are to be in the folder `NAME` beside it. It answers with a line on its standard output when a run is over, after the end of whatever
+//! line a plug-in has begun there. Starting a process takes longer than a small run does.
 
 use clearway_report::{StatusName, Summary};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ use std::time::Duration;
 
 /// Most that is kept of what a process says.
 const MOST_TEXT: usize = 8 << 10;
+
+/// Longest line that may be an answer, in bytes.
+const MOST_LINE: u64 = 1 << 20;
 
 /// Command of the program that carries out runs; the folder follows.
 pub const WORKER_COMMAND: &str = "carry-out";
@@ -97,10 +100,8 @@ impl Worker {
         );
         let errors = std::thread::spawn(move || read_end(errors));
         std::thread::spawn(move || {
-            let lines = BufReader::new(output).lines().map_while(Result::ok);
-            let answers = lines.filter_map(|line| serde_json::from_str(&line).ok());
             // Nobody listens if the sweep is over.
-            answers.for_each(|answer| drop(listener.send((number, Some(answer)))));
+            for_each_answer(output, |answer| drop(listener.send((number, Some(answer)))));
             let _ = listener.send((number, None));
         });
         Ok(Self {
@@ -307,6 +308,19 @@ pub fn carry_out(
     Ok(Some(end))
 }
 
+/// Reads the answers of a process. What else there is, such as the output of a plug-in, is passed over.
+fn for_each_answer(output: impl Read, mut take: impl FnMut(RunAnswer)) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    // An error is an end, too. A line that is longer than any answer comes in parts.
+    while let Ok(1..) = output.by_ref().take(MOST_LINE).read_until(b'\n', &mut line) {
+        if let Ok(answer) = serde_json::from_slice(&line) {
+            take(answer);
+        }
+        line.clear();
+    }
+}
+
 /// The end of what is read, which is read to its end.
 fn read_end(mut from: impl Read) -> String {
     let mut kept: Vec<u8> = Vec::new();
@@ -324,4 +338,41 @@ fn read_end(mut from: impl Read) -> String {
         }
     }
     String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use clearway_testing::Folder;
+
+    /// The process that `sh` makes of this.
+    fn run(script: &str) -> RunEnd {
+        let folder = Folder::new("worker");
+        let command = ["sh", "-c", script].map(OsString::from);
+        let end = carry_out(&command, (folder.path(), "run"), "", &|| false);
+        end.unwrap().expect("nobody interrupts it")
+    }
+
+    #[test]
+    fn answers_are_found_in_whatever_a_plug_in_prints() {
+        let answer = r#"{\"code\":2,\"errors\":\"error: no\"}"#;
+        let script = format!(
+            "read name; printf 'half \\377 of a line'; head -c 3000000 /dev/zero; printf '\\n%s\\n' \"{answer}\""
+        );
+        let end = run(&script);
+        assert!(
+            matches!(&end, RunEnd::Refused(reason) if reason == "exit code 2: error: no"),
+            "{end:?}"
+        );
+    }
+
+    #[test]
+    fn a_process_that_ends_without_an_answer_costs_its_run() {
+        let end = run("read name; echo nonsense; echo broken >&2; exit 3");
+        assert!(
+            matches!(&end, RunEnd::Failed(reason) if reason == "exit code 3: broken"),
+            "{end:?}"
+        );
+        assert!(matches!(run("read name; kill -9 $$"), RunEnd::Killed));
+    }
 }
