@@ -252,6 +252,19 @@ impl<T> Ingress<T> {
         self.pending = pending;
     }
 
+    /// Calls `visit` with port and unread messages of each port by which anything may arrive within the round.
+    #[inline]
+    pub(super) fn for_each_port_with_arrivals(
+        &mut self,
+        mut visit: impl FnMut(usize, &[Arrival<T>]),
+    ) {
+        let inlets = &self.inlets;
+        self.pending.retain(|port| {
+            visit(port, inlets[port].1.unread());
+            true
+        });
+    }
+
     /// Moves the inlets past what has arrived within the round; returns the earliest arrival that is left.
     pub(super) fn discard_read(
         &mut self,

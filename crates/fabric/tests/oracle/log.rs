@@ -2,7 +2,7 @@
 
 use crate::common::Scenario;
 use crate::network::Network;
-use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, SwitchRole, Topology};
+use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::{ClassSet, Event, Header, Packet};
 use clearway_units::{HostId, Time};
@@ -52,15 +52,12 @@ impl Log {
 
     /// Distributes the arrivals at lossy switches over their egress links.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        // Others handle arrivals port by port, and these in the order of time.
+        // Others handle arrivals port by port, those with a shared buffer in some rounds, and these always in the order of time.
         let in_order = |node| {
             let topology = &scenario.topology;
             let role = topology.role_of(node).expect("a switch");
             let detours = topology.detours().map(|groups| groups.routing);
-            let has_buffer = scenario.buffer.is_some() && role != SwitchRole::ScaleUp;
-            has_buffer
-                || scenario.switch.path_choice(role).is_local()
-                || detours == Some(GroupRouting::Ugal)
+            scenario.switch.path_choice(role).is_local() || detours == Some(GroupRouting::Ugal)
         };
         let mut sorted = Self::default();
         for (place, lane) in self.0 {

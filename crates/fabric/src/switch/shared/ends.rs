@@ -73,8 +73,16 @@ impl Ends {
         self.note_first();
     }
 
+    /// Forgets all.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+        self.first = Time::NEVER;
+    }
+
     /// All ends, with their ports.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Time, u16)> {
+    #[cfg(test)]
+    fn iter(&self) -> impl Iterator<Item = (Time, u16)> {
         self.queue.iter().copied()
     }
 }

@@ -3,6 +3,7 @@
 //! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled
 //! in the order of time: arrivals from the sorted messages of the round, ends of transmissions from a queue with at most one entry
 //! for each port. At one instant: ends of transmissions by port, pause frames taking effect, arrivals, starts of transmissions.
+//! A round in which nobody's pauses can change is handled [port by port](port_by_port) instead, with the same outcome.
 //!
 //! # Pause frames
 //! The buffer says which classes of which ingress port should be held back. The port tells the other end of its cable with a
@@ -20,6 +21,7 @@ mod egress;
 mod ends;
 mod link_events;
 mod port;
+mod port_by_port;
 
 use super::Scratch;
 use super::ingress::{BitSet, Ingress};
@@ -31,7 +33,7 @@ use crate::observer::{DropCause, Observer};
 use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
-use buffer::{Admission, Buffer};
+use buffer::{Admission, Buffer, Incoming};
 use changes::Changes;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
@@ -50,8 +52,12 @@ pub(crate) struct SharedSwitch<T> {
     local: Option<Box<LocalChoice>>,
     ports: Vec<SharedPort<T>>,
     buffer: Buffer,
-    /// Ends of transmissions.
+    /// Ends of transmissions; empty after a round that was handled port by port.
     ends: Ends,
+    /// That round was the last one.
+    was_port_by_port: bool,
+    /// What arrives in a round.
+    incoming: Vec<Incoming>,
     /// Pause frames that have arrived and wait for the reaction time, with their ports.
     effects: VecDeque<(Time, u16, ClassSet)>,
     wakes: Wakes,
@@ -151,6 +157,8 @@ impl<T: Telemetry> SharedSwitch<T> {
             },
             changes: Changes::of(&ports),
             ends: Ends::default(),
+            was_port_by_port: false,
+            incoming: Vec::new(),
             ports,
             buffer: Buffer::new(rules),
             effects: VecDeque::new(),
@@ -180,6 +188,10 @@ impl<T: Telemetry> SharedSwitch<T> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
+        if self.pauses_nobody(round) {
+            return self.run_port_by_port(round, scratch, sinks);
+        }
+        self.queue_ends();
         // A test at each event, instead of a second copy of everything for runs with events of links: then nothing is in line any more.
         let events = self.ingress.has_events();
         if !self.ingress.is_plain() {
@@ -376,12 +388,7 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// Each link at `now`.
     pub(super) fn links(&mut self, now: Time) -> impl Iterator<Item = LinkView<'_>> {
-        let mut ends = vec![now; self.ports.len()];
-        for (end, port) in self.ends.iter() {
-            ends[usize::from(port)] = end;
-        }
-        let ports = self.ports.iter_mut().zip(ends);
-        ports.map(move |(port, end)| port.view(now, end))
+        self.ports.iter_mut().map(move |port| port.view(now))
     }
 
     /// Packets in queues.

@@ -7,6 +7,7 @@ use super::super::fifo::Fifo;
 use super::super::local_choice::PortState;
 use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
+use super::buffer::Buffer;
 use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::{DropCause, Observer};
@@ -60,6 +61,8 @@ pub(super) struct Left {
 #[derive(Debug)]
 pub(crate) struct SharedPort<T> {
     wire: Option<Transmission>,
+    /// Time at which the last bit of that leaves; without it, a time before which nothing waited that may be sent.
+    at: Time,
     /// By class, as far as there has been any packet.
     queues: Vec<Queue<T>>,
     /// Classes with packets.
@@ -79,6 +82,7 @@ impl<T: Telemetry> SharedPort<T> {
     pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
         Self {
             wire: None,
+            at: Time::ZERO,
             queues: Vec::new(),
             waiting: ClassSet::EMPTY,
             turn: Class::DATA,
@@ -169,7 +173,49 @@ impl<T: Telemetry> SharedPort<T> {
             self.wire = Some(Transmission::Packet(class));
             self.begin(now, class)
         };
-        Some(now + self.link.clock.span_of(size))
+        self.at = now + self.link.clock.span_of(size);
+        Some(self.at)
+    }
+
+    /// Carries out the ends of transmissions up to and with `until` and the starts before `start`, in a round in which nobody is paused
+    /// or let go on.
+    #[inline(always)]
+    pub(super) fn advance<O: Observer>(
+        &mut self,
+        (until, start): (Time, Time),
+        frame: u32,
+        buffer: &mut Buffer,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        loop {
+            if self.wire.is_some() {
+                if self.at > until {
+                    return;
+                }
+                if let Some(Left { class, from, size }) = self.complete(self.at, sinks)
+                    && class.is_data()
+                {
+                    buffer.release_without_pause(from.into(), class, size);
+                }
+            } else {
+                if self.at >= start {
+                    return;
+                }
+                if self.start(self.at, ClassSet::EMPTY, frame).is_none() {
+                    self.at = start;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Time at which the last bit of what is on the wire leaves.
+    #[inline]
+    pub(super) fn end(&self) -> Time {
+        match self.wire {
+            Some(Transmission::Packet(_) | Transmission::Pause(_)) => self.at,
+            Some(Transmission::Down) | None => Time::NEVER,
+        }
     }
 
     /// The first packet of `class` is dequeued; returns its size.
@@ -288,15 +334,15 @@ impl<T: Telemetry> SharedPort<T> {
         is_idle && self.waiting.is_empty() && pauses.iter().all(|classes| classes.is_empty())
     }
 
-    /// The link at `now`, with the bytes in front of it that are data. What is on the wire has left at `end`.
-    pub(super) fn view(&mut self, now: Time, end: Time) -> LinkView<'_> {
+    /// The link at `now`, with the bytes in front of it that are data.
+    pub(super) fn view(&mut self, now: Time) -> LinkView<'_> {
         let data = self.queues.iter().skip(Class::DATA.index());
         let bytes = data.map(|queue| queue.bytes).sum();
         let first = match self.wire {
             Some(Transmission::Packet(class)) => self.queues[class.index()].packets.front(),
             Some(Transmission::Pause(_) | Transmission::Down) | None => None,
         };
-        let on_wire = first.map(|queued| (queued.packet.size, end));
+        let on_wire = first.map(|queued| (queued.packet.size, self.at));
         self.link.view(now, bytes, on_wire)
     }
 

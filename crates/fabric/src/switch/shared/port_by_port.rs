@@ -1,0 +1,157 @@
+//! Rounds of a switch with a shared buffer in which nobody's pauses change.
+//!
+//! What makes ports depend on each other is the buffer: whether a packet is admitted, and whether a sender is paused or may go on. Where
+//! nobody is paused, no pause frame takes effect, and all that arrives would fit below every threshold even if nothing left, the order of
+//! what comes and goes decides nothing, and accounts are sums. Then each port handles its whole round by itself, as those of lossy switches
+//! do. After it ports are as they would be had the switch handled the round in the order of time.
+
+use super::super::Scratch;
+use super::SharedSwitch;
+use super::buffer::{Buffer, Incoming};
+use super::port::SharedPort;
+use crate::link::{Frame, Sinks};
+use crate::observer::{DropCause, Observer};
+use crate::order::ArrivalKey;
+use clearway_engine::{Outlook, Round};
+use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::{Class, ClassSet};
+use clearway_units::Time;
+
+impl<T: Telemetry> SharedSwitch<T> {
+    /// True if nobody's pauses change within the round, and headers alone choose ports.
+    #[inline]
+    pub(super) fn pauses_nobody(&mut self, round: &Round) -> bool {
+        if !self.ingress.is_plain() || self.local.is_some() {
+            return false;
+        }
+        let reacts = self.effects.front();
+        if reacts.is_some_and(|(at, ..)| *at < round.end()) {
+            return false;
+        }
+        let (all, mut has_pauses) = (&mut self.incoming, false);
+        all.clear();
+        self.ingress.for_each_port_with_arrivals(|port, arrivals| {
+            let mut incoming = Incoming {
+                port: port as u16,
+                classes: ClassSet::EMPTY,
+                bytes: 0,
+            };
+            for arrival in arrivals {
+                if arrival.time >= round.end() {
+                    break;
+                }
+                match &arrival.frame {
+                    Frame::Pause(_) => has_pauses = true,
+                    Frame::Packet(packet) => {
+                        // Control without priority is in this class.
+                        incoming.classes.insert(packet.class.max(Class::DATA));
+                        incoming.bytes += u64::from(packet.size);
+                    }
+                }
+            }
+            all.push(incoming);
+        });
+        !has_pauses && self.buffer.takes_without_pause(all)
+    }
+
+    /// Runs a round that [pauses nobody](Self::pauses_nobody).
+    pub(super) fn run_port_by_port<O: Observer>(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Outlook {
+        self.ends.clear();
+        self.was_port_by_port = true;
+        scratch.lines(self.ports.len());
+        let (lines, sorter) = (&mut scratch.lines, &mut scratch.sorter);
+        let active = &mut self.wakes.active;
+        self.ingress
+            .for_each_arrival(round, |ingress, from, index, arrival| {
+                if let Frame::Packet(packet) = &arrival.frame {
+                    let port = ingress.route(packet);
+                    let arrival_keys = &mut lines[port];
+                    if arrival_keys.is_empty() {
+                        active.insert(port);
+                    }
+                    arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, index));
+                }
+            });
+        let (ingress, ports, buffer) = (&self.ingress, &mut self.ports, &mut self.buffer);
+        let (frame, last) = (self.frame, Time::from_ps(round.end().as_ps() - 1));
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        active.retain(|index| {
+            let (port, arrival_keys) = (&mut ports[index], &mut lines[index]);
+            sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
+                ingress.link(port)
+            });
+            for arrival_key in arrival_keys.drain(..) {
+                let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
+                if let Frame::Packet(packet) = &arrival.frame {
+                    let now = arrival.time;
+                    sinks.observer.on_arrival(now, ingress.node, packet);
+                    port.advance((now, now), frame, buffer, sinks);
+                    port.take_in(now, (packet, arrival_key.port() as u16), buffer, sinks);
+                }
+            }
+            port.advance((last, round.end()), frame, buffer, sinks);
+            sent = sent.min(port.link.flush(round, sinks.counters));
+            next = next.min(port.end());
+            !port.is_idle()
+        });
+        let effect = self.effects.front().map_or(Time::NEVER, |(at, ..)| *at);
+        let left = self.ingress.discard_read(round, sinks.buffers);
+        self.next = next.min(effect).min(left);
+        Outlook {
+            next: self.next,
+            sent,
+        }
+    }
+
+    /// Puts the ends of transmissions in order after a round that was handled port by port.
+    #[inline]
+    pub(super) fn queue_ends(&mut self) {
+        if !std::mem::take(&mut self.was_port_by_port) {
+            return;
+        }
+        let (ports, ends) = (&self.ports, &mut self.ends);
+        self.wakes.active.retain(|port| {
+            let end = ports[port].end();
+            if !end.is_never() {
+                ends.push(end, port as u16);
+            }
+            true
+        });
+    }
+}
+
+impl<T: Telemetry> SharedPort<T> {
+    /// A packet that pauses nobody has come in `from` a port.
+    #[inline(always)]
+    fn take_in<O: Observer>(
+        &mut self,
+        now: Time,
+        (packet, from): (&IntPacket<T>, u16),
+        buffer: &mut Buffer,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let mut rewritten;
+        let mut packet = packet;
+        if T::AGENTS {
+            rewritten = *packet;
+            if !self.link.admits(now, &mut rewritten, sinks) {
+                return;
+            }
+            packet = &rewritten;
+        }
+        let (class, size) = (self.class_of(packet), packet.size.into());
+        if class.is_data() {
+            if buffer.is_lossless(class) {
+                buffer.admit_without_pause(from.into(), class, size);
+            } else if !self.takes_lossy(class, size) || !buffer.admit_lossy(size) {
+                return self.link.lose(now, packet, DropCause::QueueFull, sinks);
+            }
+        }
+        self.enqueue(now, class, (packet, from), sinks);
+    }
+}
