@@ -65,6 +65,8 @@ pub(crate) struct SharedPort<T> {
     at: Time,
     /// By class, as far as there has been any packet.
     queues: Vec<Queue<T>>,
+    /// Bytes in all of them.
+    bytes: u64,
     /// Classes with packets.
     waiting: ClassSet,
     /// The data class that was served last.
@@ -84,6 +86,7 @@ impl<T: Telemetry> SharedPort<T> {
             wire: None,
             at: Time::ZERO,
             queues: Vec::new(),
+            bytes: 0,
             waiting: ClassSet::EMPTY,
             turn: Class::DATA,
             pause: PauseState::default(),
@@ -107,7 +110,7 @@ impl<T: Telemetry> SharedPort<T> {
     /// The port as a choice among several sees it.
     pub(super) fn state(&self) -> PortState {
         PortState {
-            bytes: self.queues.iter().map(|queue| queue.bytes).sum(),
+            bytes: self.bytes,
             limit: self.rules.limit,
             is_down: self.link.is_down(),
         }
@@ -137,6 +140,7 @@ impl<T: Telemetry> SharedPort<T> {
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         queue.bytes = bytes;
+        self.bytes += u64::from(packet.size);
         let unused = || Queued {
             packet: *packet,
             from,
@@ -221,15 +225,11 @@ impl<T: Telemetry> SharedPort<T> {
     /// The first packet of `class` is dequeued; returns its size.
     #[inline]
     fn begin(&mut self, now: Time, class: Class) -> u32 {
-        let waiting: u64 = match T::PRESENT {
-            true => self.queues.iter().map(|queue| queue.bytes).sum(),
-            false => 0,
-        };
         let Some(Queued { packet, .. }) = self.queues[class.index()].packets.front_mut() else {
             return 0;
         };
         if T::PRESENT {
-            let behind = waiting - u64::from(packet.size);
+            let behind = self.bytes - u64::from(packet.size);
             self.link.record(now, packet, behind);
         }
         packet.size.into()
@@ -275,6 +275,7 @@ impl<T: Telemetry> SharedPort<T> {
         let Queued { packet, from } = queue.packets.front_mut()?;
         let (from, size) = (*from, u64::from(packet.size));
         queue.bytes -= size;
+        self.bytes -= size;
         if class.is_data() {
             sinks.observer.on_dequeue(now, self.link.id, queue.bytes);
             if queue.bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
@@ -314,6 +315,7 @@ impl<T: Telemetry> SharedPort<T> {
                 dropped.push(Left { class, from, size });
             }
             queue.packets.clear();
+            self.bytes -= queue.bytes;
             if std::mem::take(&mut queue.bytes) > 0 && class.is_data() {
                 sinks.observer.on_dequeue(now, self.link.id, 0);
             }
