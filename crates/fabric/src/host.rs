@@ -115,6 +115,10 @@ impl<T: Telemetry> Host<T> {
 
     /// A flow from here is to start.
     pub(crate) fn schedule(&mut self, order: StartFlow) {
+        if self.starts.capacity() == 0 {
+            // Most hosts start one flow, and a heap takes room for four.
+            self.starts.reserve_exact(1);
+        }
         self.starts.push(Reverse(order));
     }
 

@@ -33,6 +33,7 @@ mod registry;
 mod report;
 mod scope;
 pub mod selective_repeat;
+mod sole;
 pub mod spray;
 pub mod telemetry;
 pub mod testing;

@@ -1,6 +1,7 @@
 //! The controllers of an endpoint.
 
 use crate::cc::Controller;
+use crate::sole;
 
 /// Number of a controller in its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +24,7 @@ impl Controllers {
                 ControllerId(number)
             }
             None => {
-                self.table.push(controller);
+                sole::push(&mut self.table, controller);
                 ControllerId(self.table.len() as u32 - 1)
             }
         }

@@ -6,6 +6,7 @@ use crate::feedback::{EndpointFeedback, Feedback};
 use crate::flow::FinalAck;
 use crate::packet::Packet;
 use crate::profile::Profile;
+use crate::sole;
 use clearway_units::Time;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -169,7 +170,7 @@ impl Receivers {
                 index
             }
             None => {
-                self.slots.push(kept);
+                sole::push(&mut self.slots, kept);
                 self.slots.len() as u32 - 1
             }
         };

@@ -7,6 +7,7 @@ use super::{Endpoint, Slot};
 use crate::flow::Ends;
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
+use crate::sole;
 use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 
@@ -54,7 +55,7 @@ impl<T: Telemetry> Endpoint<T> {
     fn free_slot(&mut self, class: Class) -> u32 {
         let queue = self.outbox.queue_of(class);
         self.outbox.queue(queue).free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
+            let slot = Slot {
                 sender: None,
                 controller: ControllerId::default(),
                 group: 0,
@@ -66,7 +67,8 @@ impl<T: Telemetry> Endpoint<T> {
                 queue,
                 sendable: false,
                 queued: false,
-            });
+            };
+            sole::push(&mut self.slots, slot);
             self.slots.len() as u32 - 1
         })
     }

@@ -131,6 +131,10 @@ impl Messages {
 
     fn begin(&mut self, part: Part, first: u64, payload: u64, closing: bool) {
         let packets = part.bytes.div_ceil(payload).max(1);
+        if self.open.capacity() == 0 {
+            // Most flows have one message, and a queue takes room for four.
+            self.open.reserve_exact(1);
+        }
         self.open.push_back(Open {
             part,
             first,

@@ -1,6 +1,7 @@
 //! Output queues of an endpoint: control packets, and for each data class in use a queue of control packets and a round robin of flows.
 
 use crate::packet::{Class, ClassSet};
+use crate::sole;
 use crate::telemetry::IntPacket;
 use std::collections::VecDeque;
 
@@ -81,13 +82,14 @@ impl<T> Outbox<T> {
     pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
         let known = self.queues.iter().position(|queue| queue.class == class);
         let index = known.unwrap_or_else(|| {
-            self.queues.push(ClassQueue {
+            let queue = ClassQueue {
                 class,
                 control: VecDeque::new(),
                 round_robin: VecDeque::new(),
                 sendable: 0,
                 free: Vec::new(),
-            });
+            };
+            sole::push(&mut self.queues, queue);
             self.queues.len() - 1
         });
         index as u8

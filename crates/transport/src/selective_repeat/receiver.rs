@@ -7,6 +7,7 @@ use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
 use crate::packet::{DataFlags, Header, Packet};
 use crate::report::Event;
+use crate::sole;
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
 
@@ -309,11 +310,12 @@ impl Receiver {
         let index = match self.incoming.iter().rposition(|m| m.message == message) {
             Some(index) => index,
             None => {
-                self.incoming.push(Incoming {
+                let incoming = Incoming {
                     message,
                     received: 0,
                     total: None,
-                });
+                };
+                sole::push(&mut self.incoming, incoming);
                 self.incoming.len() - 1
             }
         };
