@@ -4,9 +4,9 @@
 //! For a given instant that is a bijection on links, and one link delivers at most one packet at one instant: the order is
 //! total, needs no insertion order to break ties, and prefers no port in the long run.
 //!
-//! Ports of a lossy switch do not affect each other, so arrivals are lined up for each egress port by itself: a few dozen in a
-//! round. A switch with a shared buffer sorts all of its arrivals at once. A key is one integer with the time in front; ties are put in
-//! order afterwards.
+//! Ports of a lossy switch do not affect each other, so arrivals are lined up for each egress port by itself: a few dozen in a round. A
+//! switch with a shared buffer sorts all of its arrivals at once where pauses may change. A key is one integer with the time in front; ties
+//! are put in order afterwards.
 
 use crate::topology::LinkId;
 use clearway_engine::Round;
@@ -69,7 +69,7 @@ pub(crate) struct Sorter {
     sorted: Vec<ArrivalKey>,
 }
 
-/// Up to so many keys the standard library is as fast: those of one port of a lossy switch.
+/// Up to so many keys the standard library is as fast: those of one egress port.
 const FEW: usize = 64;
 /// A round has at most so many slices.
 const MOST_SLICES: usize = 1024;

@@ -252,7 +252,7 @@ impl<T> Ingress<T> {
         self.pending = pending;
     }
 
-    /// Calls `visit` with port and unread messages of each port by which anything may arrive within the round.
+    /// Calls `visit` with number and unread messages of each port that has any, those of later rounds included.
     #[inline]
     pub(super) fn for_each_port_with_arrivals(
         &mut self,

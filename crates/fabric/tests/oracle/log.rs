@@ -23,7 +23,7 @@ pub(crate) enum Entry {
 
 /// Place of an entry. For one place, all logs must have the same order.
 ///
-/// A simulator may handle the queues of one lossy switch one after the other, so arrivals there are told apart by the link that
+/// A simulator may handle the queues of one switch one after the other, so arrivals there are told apart by the link that
 /// they will take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -50,9 +50,9 @@ impl Log {
         self.0.entry(place).or_default().push((time, entry));
     }
 
-    /// Distributes the arrivals at lossy switches over their egress links.
+    /// Distributes the arrivals at switches over their egress links, where queues are handled one after the other.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        // Others handle arrivals port by port, those with a shared buffer in some rounds, and these always in the order of time.
+        // Where ports are chosen by what waits there, all arrivals are handled in the order of time.
         let in_order = |node| {
             let topology = &scenario.topology;
             let role = topology.role_of(node).expect("a switch");

@@ -100,20 +100,24 @@ impl Buffer {
             lossless: rules.lossless,
             reserve: rules.reserve,
             resume_offset: rules.resume_offset,
-            pool: rules.pool,
+            // Thresholds are worked out with signed numbers.
+            pool: rules.pool.min(i64::MAX as u64),
             used: 0,
             ports: rules.ports.iter().map(port).collect(),
             pauses: 0,
         }
     }
 
-    /// True if all of this is admitted without a pause, in whatever order it comes and packets leave: nobody is paused, and were nothing to
-    /// leave, no account would reach its threshold. Then no admission and no release decides anything.
+    /// True if any sender has to be stopped.
+    #[inline]
+    pub(super) fn pauses_any(&self) -> bool {
+        self.pauses > 0
+    }
+
+    /// True if all of this is admitted without a pause, in whatever order it comes and packets leave, while no sender is stopped: were
+    /// nothing to leave, no account would reach its threshold. Then no admission and no release decides anything.
     #[inline]
     pub(super) fn takes_without_pause(&self, all: &[Incoming]) -> bool {
-        if self.pauses > 0 {
-            return false;
-        }
         let bytes: u64 = all.iter().map(|incoming| incoming.bytes).sum();
         let Some(free) = self.pool.checked_sub(self.used + bytes) else {
             return false;
@@ -133,6 +137,7 @@ impl Buffer {
     #[inline]
     pub(super) fn admit_without_pause(&mut self, port: usize, class: Class, size: u64) {
         let account = &mut self.ports[port].accounts[class.index()];
+        debug_assert_eq!(account.headroom, 0, "its sender would be stopped");
         account.bytes += size;
         self.used += size.min(account.bytes.saturating_sub(self.reserve));
     }
@@ -203,7 +208,7 @@ impl Buffer {
         port.paused.contains(class) && self.resumes(index, class)
     }
 
-    /// A data packet has left while nobody is paused.
+    /// A data packet has left while no sender is stopped.
     #[inline]
     pub(super) fn release_without_pause(&mut self, port: usize, class: Class, size: u64) {
         if self.is_lossless(class) {
@@ -351,44 +356,79 @@ mod tests {
         assert!(!buffer.paused(0).contains(Class::DATA));
     }
 
-    /// A packet that is to come, its port and size, and which one leaves when it has come.
-    fn comes() -> impl Strategy<Value = (u16, u64, prop::sample::Index)> {
-        (0u16..3, 1u64..60, any::<prop::sample::Index>())
+    /// What happens to the buffer through one egress port.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Comes(usize, Class, u64),
+        Leaves(usize, Class, u64),
+    }
+
+    /// A packet that is to come by one of three ports for one of two, its size, and whether it is lossless; and which one of those for the
+    /// same port leaves then.
+    fn comes() -> impl Strategy<Value = (usize, usize, u64, bool, prop::sample::Index)> {
+        let ports = (0usize..3, 0usize..2);
+        (ports, 1u64..60, any::<bool>(), any::<prop::sample::Index>()).prop_map(
+            |((from, egress), size, lossless, leaves)| (from, egress, size, lossless, leaves),
+        )
     }
 
     proptest! {
-        /// What is said to pause nobody pauses nobody, in any order and whatever leaves, and accounts are the same without asking.
+        /// What is said to pause nobody pauses nobody, whatever leaves, and accounts are the same egress port after egress port.
         #[test]
         fn what_is_taken_without_pause_pauses_nobody(
-            before in prop::collection::vec((0u16..3, 1u64..60), 0..20),
+            alpha in prop::sample::select(vec![0.25, 0.3, 1.0]),
+            before in prop::collection::vec((0usize..3, 1u64..60), 0..12),
             coming in prop::collection::vec(comes(), 0..20),
         ) {
-            let (mut buffer, mut unasked) = (buffer(), buffer());
-            let mut inside = Vec::new();
-            for (port, size) in before {
-                if buffer.admit(port.into(), Class::DATA, size) != Admission::Refused {
-                    inside.push((port, size));
+            const LOSSY: Class = match Class::new(2) {
+                Some(class) => class,
+                None => Class::DATA,
+            };
+            let mut buffer = buffer();
+            buffer.ports[0].alpha = Alpha::new(alpha);
+            let mut inside = [const { Vec::new() }; 2];
+            for (at, (from, size)) in before.into_iter().enumerate() {
+                if buffer.admit(from, Class::DATA, size) != Admission::Refused {
+                    inside[at % 2].push((from, Class::DATA, size));
                 }
             }
-            let mut classes = ClassSet::EMPTY;
-            classes.insert(Class::DATA);
+            let class = |lossless: bool| if lossless { Class::DATA } else { LOSSY };
             let all: Vec<Incoming> = (0..3).map(|port| {
-                let of_port = coming.iter().filter(|packet| packet.0 == port);
-                Incoming { port, classes, bytes: of_port.map(|packet| packet.1).sum() }
+                let of_port = || coming.iter().filter(|packet| packet.0 == port);
+                let mut classes = ClassSet::EMPTY;
+                of_port().for_each(|packet| classes.insert(class(packet.3)));
+                Incoming { port: port as u16, classes, bytes: of_port().map(|packet| packet.2).sum() }
             }).collect();
-            if buffer.takes_without_pause(&all) {
-                for &(port, size) in &inside {
-                    unasked.admit_without_pause(port.into(), Class::DATA, size);
+            prop_assume!(!buffer.pauses_any() && buffer.takes_without_pause(&all));
+            let mut accounts = Buffer { ports: Vec::new(), ..buffer };
+            accounts.ports.extend(buffer.ports.iter().map(|port| IngressPort { ..*port }));
+            let mut steps = [const { Vec::new() }; 2];
+            for (from, egress, size, lossless, leaves) in coming {
+                let class = class(lossless);
+                match lossless {
+                    true => prop_assert_eq!(buffer.admit(from, class, size), Admission::Admitted),
+                    false => prop_assert!(buffer.admit_lossy(size)),
                 }
-                for (port, size, leaves) in coming {
-                    prop_assert_eq!(buffer.admit(port.into(), Class::DATA, size), Admission::Admitted);
-                    unasked.admit_without_pause(port.into(), Class::DATA, size);
-                    inside.push((port, size));
-                    let (port, size) = inside.swap_remove(leaves.index(inside.len()));
-                    prop_assert!(!buffer.release(port.into(), Class::DATA, size));
-                    unasked.release_without_pause(port.into(), Class::DATA, size);
-                    prop_assert_eq!(buffer.held(), unasked.held());
+                steps[egress].push(Step::Comes(from, class, size));
+                inside[egress].push((from, class, size));
+                let place = leaves.index(inside[egress].len());
+                let (from, class, size) = inside[egress].swap_remove(place);
+                match class == Class::DATA {
+                    true => prop_assert!(!buffer.release(from, class, size)),
+                    false => buffer.release_lossy(size),
                 }
+                steps[egress].push(Step::Leaves(from, class, size));
+            }
+            for step in steps.into_iter().flatten() {
+                match step {
+                    Step::Comes(from, Class::DATA, size) => accounts.admit_without_pause(from, Class::DATA, size),
+                    Step::Comes(_, _, size) => prop_assert!(accounts.admit_lossy(size)),
+                    Step::Leaves(from, class, size) => accounts.release_without_pause(from, class, size),
+                }
+            }
+            prop_assert_eq!(accounts.used, buffer.used);
+            for (one, other) in accounts.ports.iter().zip(&buffer.ports) {
+                prop_assert_eq!(one.accounts, other.accounts);
             }
         }
 

@@ -1,9 +1,9 @@
 //! A switch whose ports share one buffer, with priority flow control (IEEE 802.1Qbb).
 //!
-//! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled
-//! in the order of time: arrivals from the sorted messages of the round, ends of transmissions from a queue with at most one entry
-//! for each port. At one instant: ends of transmissions by port, pause frames taking effect, arrivals, starts of transmissions.
-//! A round in which nobody's pauses can change is handled [port by port](port_by_port) instead, with the same outcome.
+//! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled in the
+//! order of time, except in rounds [in which nobody's pauses can change](port_by_port): arrivals from the sorted messages of the round,
+//! ends of transmissions from a queue with at most one entry for each port. At one instant: ends of transmissions by port, pause frames
+//! taking effect, arrivals, starts of transmissions.
 //!
 //! # Pause frames
 //! The buffer says which classes of which ingress port should be held back. The port tells the other end of its cable with a
@@ -54,7 +54,7 @@ pub(crate) struct SharedSwitch<T> {
     buffer: Buffer,
     /// Ends of transmissions; empty after a round that was handled port by port.
     ends: Ends,
-    /// That round was the last one.
+    /// The last round was handled port by port.
     was_port_by_port: bool,
     /// What arrives in a round.
     incoming: Vec<Incoming>,

@@ -61,7 +61,8 @@ pub(super) struct Left {
 #[derive(Debug)]
 pub(crate) struct SharedPort<T> {
     wire: Option<Transmission>,
-    /// Time at which the last bit of that leaves; without it, a time before which nothing waited that may be sent.
+    /// Time at which the last bit of that leaves; without it, and where no link has events, a time before which nothing waited that may be
+    /// sent.
     at: Time,
     /// By class, as far as there has been any packet.
     queues: Vec<Queue<T>>,
@@ -181,8 +182,8 @@ impl<T: Telemetry> SharedPort<T> {
         Some(self.at)
     }
 
-    /// Carries out the ends of transmissions up to and with `until` and the starts before `start`, in a round in which nobody is paused
-    /// or let go on.
+    /// Carries out the ends of transmissions up to and with `until` and the starts before `start`, in a round in which nobody's
+    /// pauses change and the switch pauses no sender.
     #[inline(always)]
     pub(super) fn advance<O: Observer>(
         &mut self,

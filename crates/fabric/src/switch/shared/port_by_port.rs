@@ -1,9 +1,10 @@
 //! Rounds of a switch with a shared buffer in which nobody's pauses change.
 //!
 //! What makes ports depend on each other is the buffer: whether a packet is admitted, and whether a sender is paused or may go on. Where
-//! nobody is paused, no pause frame takes effect, and all that arrives would fit below every threshold even if nothing left, the order of
-//! what comes and goes decides nothing, and accounts are sums. Then each port handles its whole round by itself, as those of lossy switches
-//! do. After it ports are as they would be had the switch handled the round in the order of time.
+//! the switch pauses no sender, no pause frame for its own transmitters arrives or takes effect, and all that arrives would fit below every
+//! threshold even if nothing left, the order of what comes and goes decides nothing, and accounts are sums. Then each port handles its
+//! whole round by itself, as those of lossy switches do. After it ports are as they would be had the switch handled the round in the order
+//! of time.
 
 use super::super::Scratch;
 use super::SharedSwitch;
@@ -21,7 +22,8 @@ impl<T: Telemetry> SharedSwitch<T> {
     /// True if nobody's pauses change within the round, and headers alone choose ports.
     #[inline]
     pub(super) fn pauses_nobody(&mut self, round: &Round) -> bool {
-        if !self.ingress.is_plain() || self.local.is_some() {
+        let by_header = self.ingress.is_plain() && self.local.is_none();
+        if !by_header || self.buffer.pauses_any() {
             return false;
         }
         let reacts = self.effects.front();
@@ -37,6 +39,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 bytes: 0,
             };
             for arrival in arrivals {
+                // Those of later rounds are among them.
                 if arrival.time >= round.end() {
                     break;
                 }
