@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_file_is_itself_by_any_name() {
-        let folder = std::env::temp_dir().join(format!("clearway-same-{}", std::process::id()));
+        let folder = clearway_testing::Folder::new("same");
         fs::create_dir_all(folder.join("inner")).unwrap();
         let path = |name: &str| folder.join(name);
         fs::write(path("x"), "").unwrap();
@@ -121,12 +121,11 @@ mod tests {
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(path("x"), path("link")).unwrap();
-            std::os::unix::fs::symlink(&folder, path("loop")).unwrap();
+            std::os::unix::fs::symlink(folder.path(), path("loop")).unwrap();
             fs::hard_link(path("x"), path("hard")).unwrap();
             for (one, other) in [("x", "link"), ("hard", "link"), ("loop/new", "new")] {
                 assert!(is_same(&path(one), &path(other)), "{one} {other}");
             }
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn files_are_replaced_whole_or_left_alone() {
-        let folder = std::env::temp_dir().join(format!("clearway-whole-{}", std::process::id()));
+        let folder = clearway_testing::Folder::new("whole");
         let path = folder.join("x.jsonl");
         let create = || WholeFile::create(&path, "mend it").unwrap();
         create().publish("old").unwrap();
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         create().publish("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert!(WholeFile::create(&folder, "mend it").is_err());
         // What another process has left behind goes, if that has ended.
         let this = Owner::this().to_string();
@@ -167,6 +167,5 @@ mod tests {
             null.publish("x").unwrap();
             assert!(!Path::new("/dev/null").is_file());
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

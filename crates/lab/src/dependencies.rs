@@ -91,8 +91,7 @@ mod tests {
 
     #[test]
     fn arrows_go_from_what_happened_to_what_it_started() {
-        let folder = std::env::temp_dir().join(format!("clearway-arrows-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = clearway_testing::Folder::new("arrows");
         let file = folder.join("flows.cm");
         std::fs::write(&file, FLOWS).unwrap();
         let overrides: Vec<String> = [
@@ -105,7 +104,6 @@ mod tests {
         .into();
         let scenario = Laboratory::new().read("test", "", None, &overrides);
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
         let options = RunOptions {
             threads: 1.into(),
             on_progress: &mut |_| Verdict::Continue,

@@ -5,6 +5,7 @@ use clearway_lab::why::{
     BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, LowerBound, Part,
 };
 use clearway_lab::{Assembly, Finished, Laboratory, LinkId, PostCause, RunOptions, Verdict};
+use clearway_testing::Folder;
 use clearway_units::{FlowId, Span, Time};
 
 /// A run, and the parts of all of its flows.
@@ -327,8 +328,7 @@ fn other_flows_of_a_host_queue_at_its_nic() {
 
 #[test]
 fn flows_that_start_each_other_are_a_chain() {
-    let folder = std::env::temp_dir().join(format!("clearway-why-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("why");
     let file = folder.join("chain.cm");
     let flows = "Nodes 8\nConnections 3\nTriggers 2\n\
         0->4 id 1 start 0 size 40860 send_done_trigger 1\n\
@@ -338,7 +338,6 @@ fn flows_that_start_each_other_are_a_chain() {
     std::fs::write(&file, flows).unwrap();
     let named = format!("workload.file={}", file.display());
     let run = Explained::new(LEAVES, &[&named]);
-    std::fs::remove_dir_all(&folder).unwrap();
     let ids = [FlowId(0), FlowId(1), FlowId(2)];
     assert_eq!(run.bound.cause, BoundCause::Chain(ids.to_vec()));
     let ideals = ids.map(|id| run.assembly.ideal_completion(id));
@@ -352,8 +351,7 @@ fn flows_that_start_each_other_are_a_chain() {
 
 /// A run of a GOAL schedule, rank n on host n, alone on the network.
 fn scheduled(name: &str, ranks: &[&str], iterations: u32) -> Explained {
-    let folder = std::env::temp_dir().join(format!("clearway-why-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new(&format!("why-{name}"));
     let file = folder.join("chain.goal");
     let mut schedule = format!("num_ranks {}\n", ranks.len());
     for (rank, operations) in ranks.iter().enumerate() {
@@ -362,9 +360,7 @@ fn scheduled(name: &str, ranks: &[&str], iterations: u32) -> Explained {
     std::fs::write(&file, schedule).unwrap();
     let named = format!("workload.file={}", file.display());
     let iterations = format!("workload.iterations={iterations}");
-    let run = Explained::new(LEAVES, &["workload.kind=trace", &named, &iterations]);
-    std::fs::remove_dir_all(&folder).unwrap();
-    run
+    Explained::new(LEAVES, &["workload.kind=trace", &named, &iterations])
 }
 
 /// Time that so many packets take from one host of a leaf to another, until the last one arrives, and until it is acknowledged.

@@ -151,8 +151,7 @@ mod tests {
 
     #[test]
     fn all_files_of_a_bed_go_and_no_others() {
-        let folder = env::temp_dir().join(format!("clearway-state-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = clearway_testing::Folder::new("state");
         let files = ["b.json", "b.toml", "b.log", "b.77.tmp", "b2.json", "bb.log"];
         for file in files {
             fs::write(folder.join(format!("testbed-{file}")), "").unwrap();
@@ -160,7 +159,6 @@ mod tests {
         forget_in(&folder, &BedName::new("b").unwrap());
         let left = |file: &&str| folder.join(format!("testbed-{file}")).exists();
         let left: Vec<&str> = files.into_iter().filter(left).collect();
-        fs::remove_dir_all(&folder).unwrap();
         assert_eq!(left, ["b2.json", "bb.log"]);
     }
 

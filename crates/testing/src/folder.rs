@@ -2,8 +2,9 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An empty folder for one test of one process, removed with the value.
+/// An empty folder for one test, removed with the value. No two have the same path, whatever their names.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -13,7 +14,10 @@ impl Folder {
     /// # Panics
     /// If it cannot be created.
     pub fn new(name: &str) -> Self {
-        let name = format!("clearway-{name}-{}", std::process::id());
+        // Tests of one process run at the same time, and may share the function that makes their folder.
+        static CREATED: AtomicUsize = AtomicUsize::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("clearway-{name}-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         // One that is left over from a process that was killed.
         let _ = std::fs::remove_dir_all(&folder);
@@ -39,5 +43,17 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What is left over is in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_one_name_are_two() {
+        let (one, other) = (Folder::new("twins"), Folder::new("twins"));
+        drop(other);
+        assert!(one.is_dir());
     }
 }

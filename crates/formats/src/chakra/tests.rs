@@ -672,8 +672,7 @@ fn faults_of_comm_groups_have_a_place() {
 
 #[test]
 fn traces_are_found_by_their_prefix() {
-    let folder = std::env::temp_dir().join(format!("clearway-chakra-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = clearway_testing::Folder::new("chakra");
     let prefix = folder.join("job");
     let missing = read_chakra(&prefix, None).unwrap_err().to_string();
     assert!(
@@ -696,7 +695,6 @@ fn traces_are_found_by_their_prefix() {
         unknown.contains("job.0.et: node 0 of rank 0 calls on group `3`"),
         "{unknown}"
     );
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Rounds in which all ranks compute, exchange messages along a ring or call a collective on one of the groups.

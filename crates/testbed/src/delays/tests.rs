@@ -90,8 +90,7 @@ fn flows_under_one_leaf_have_the_round_trip_of_two_links_each_way() {
 
 #[test]
 fn fabrics_from_files_have_the_delays_of_their_files() {
-    let folder = std::env::temp_dir().join(format!("clearway-delays-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = clearway_testing::Folder::new("delays");
     let tier = |number: u32, up: &str| {
         format!(
             "\nTier {number}\nDownlink_speed_Gbps 1\nRadix_Down 2\n{up}Downlink_Latency_ns 40000\nSwitch_Latency_ns 5000\n"
@@ -126,5 +125,4 @@ fn fabrics_from_files_have_the_delays_of_their_files() {
         Switches::of(&laboratory, "quickstart", &keys).unwrap(),
         Switches::Soft
     );
-    std::fs::remove_dir_all(&folder).unwrap();
 }
