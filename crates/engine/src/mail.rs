@@ -203,6 +203,30 @@ impl<M> Inlet<M> {
         &self.messages[self.read..]
     }
 
+    /// The number of the first message not yet read, if there is one.
+    #[inline]
+    pub fn first_unread(&self) -> usize {
+        self.read
+    }
+
+    /// A message by its number. Numbers hold until messages are collected, or the buffer given back.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    #[inline]
+    pub fn message(&self, number: usize) -> &M {
+        &self.messages[number]
+    }
+
+    /// As [`message`](Self::message), for a reader that notes things on it.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    #[inline]
+    pub fn message_mut(&mut self, number: usize) -> &mut M {
+        &mut self.messages[number]
+    }
+
     /// As [`unread`](Self::unread), for a reader that notes things on them.
     #[inline]
     pub fn unread_mut(&mut self) -> &mut [M] {

@@ -12,35 +12,35 @@ use crate::topology::LinkId;
 use clearway_engine::Round;
 use clearway_units::{Time, mix64};
 
-/// An arrival's place in the order and where to find it: time since the start of the round, ingress port, index among the
-/// unread messages of the port's inlet.
+/// An arrival's place in the order and where to find it: time since the start of the round, ingress port, number of the message
+/// in the port's inlet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArrivalKey(u64);
 
 impl ArrivalKey {
     /// Rounds are shorter than this.
     pub(crate) const LONGEST_ROUND_PS: u64 = 1 << 32;
-    /// An inlet has fewer unread messages than this.
+    /// An inlet has fewer messages than this.
     pub(crate) const MOST_LETTERS: u64 = 1 << 16;
     /// A switch has at most so many ports.
     pub(crate) const MOST_PORTS: usize = 1 << 16;
 
     #[inline]
-    pub(crate) fn new(start: Time, time: Time, port: usize, index: usize) -> Self {
+    pub(crate) fn new(start: Time, time: Time, port: usize, number: usize) -> Self {
         let since = (time - start).as_ps();
         debug_assert!(
             since < Self::LONGEST_ROUND_PS
-                && (index as u64) < Self::MOST_LETTERS
+                && (number as u64) < Self::MOST_LETTERS
                 && port < Self::MOST_PORTS
         );
-        Self(since << 32 | (port as u64) << 16 | index as u64)
+        Self(since << 32 | (port as u64) << 16 | number as u64)
     }
     #[inline]
     pub(crate) fn port(self) -> usize {
         (self.0 >> 16) as u16 as usize
     }
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    pub(crate) fn number(self) -> usize {
         self.0 as u16 as usize
     }
     /// Time of the arrival, in a round that begins at `start`.
@@ -93,19 +93,12 @@ impl Sorter {
         } else {
             self.sort_many(arrival_keys, round);
         }
-        let mut first = 0;
-        for i in 1..=arrival_keys.len() {
-            if i < arrival_keys.len()
-                && arrival_keys[i].time_bits() == arrival_keys[first].time_bits()
-            {
-                continue;
-            }
-            if i - first > 1 {
-                let time = arrival_keys[first].time(round.start());
-                arrival_keys[first..i]
-                    .sort_unstable_by_key(|key| tie_break(seed, time, link(key.port())));
-            }
-            first = i;
+        // Counted to the end, which the compiler does for several keys at once.
+        let ties = arrival_keys.windows(2).fold(0, |ties, pair| {
+            ties + u32::from(pair[0].time_bits() == pair[1].time_bits())
+        });
+        if ties > 0 {
+            break_ties(arrival_keys, seed, round, link);
         }
     }
 
@@ -138,6 +131,29 @@ impl Sorter {
         if !insert(arrival_keys) {
             arrival_keys.sort_unstable();
         }
+    }
+}
+
+/// Puts arrivals of the same instants, which are next to each other, in order.
+#[inline(never)]
+fn break_ties(
+    arrival_keys: &mut [ArrivalKey],
+    seed: u64,
+    round: &Round,
+    link: impl Fn(usize) -> LinkId,
+) {
+    let mut first = 0;
+    while let Some(key) = arrival_keys.get(first) {
+        let time_bits = key.time_bits();
+        let later = arrival_keys[first + 1..].iter();
+        let ties = later.take_while(|key| key.time_bits() == time_bits).count();
+        let end = first + 1 + ties;
+        if ties > 0 {
+            let time = key.time(round.start());
+            arrival_keys[first..end]
+                .sort_unstable_by_key(|key| tie_break(seed, time, link(key.port())));
+        }
+        first = end;
     }
 }
 

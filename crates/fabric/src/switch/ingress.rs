@@ -188,14 +188,14 @@ impl<T> Ingress<T> {
     #[inline(never)]
     pub(super) fn weigh_detour(
         &mut self,
-        (port, index): (usize, usize),
+        (port, number): (usize, usize),
         by_queue: bool,
         mut bytes_at: impl FnMut(u16) -> u64,
     ) {
         let Some(detours) = &mut self.detours else {
             return;
         };
-        let arrival = &mut self.inlets[port].1.unread_mut()[index];
+        let arrival = self.inlets[port].1.message_mut(number);
         let Frame::Packet(packet) = &mut arrival.frame else {
             return;
         };
@@ -232,7 +232,7 @@ impl<T> Ingress<T> {
         first.map_or(Time::NEVER, |arrival| arrival.time)
     }
 
-    /// Calls `visit` with port, index and message for everything that arrives within the round, port by port.
+    /// Calls `visit` with port, number and message for everything that arrives within the round, port by port.
     #[inline]
     pub(super) fn for_each_arrival(
         &mut self,
@@ -241,11 +241,12 @@ impl<T> Ingress<T> {
     ) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.retain(|port| {
-            for (index, arrival) in self.inlets[port].1.unread().iter().enumerate() {
+            let inlet = &self.inlets[port].1;
+            for (number, arrival) in (inlet.first_unread()..).zip(inlet.unread()) {
                 if arrival.time >= round.end() {
                     break;
                 }
-                visit(self, port, index, arrival);
+                visit(self, port, number, arrival);
             }
             true
         });
@@ -291,10 +292,10 @@ impl<T> Ingress<T> {
         next
     }
 
-    /// An unread message.
+    /// A message by its number.
     #[inline]
-    pub(super) fn arrival(&self, port: usize, index: usize) -> &Arrival<T> {
-        &self.inlets[port].1.unread()[index]
+    pub(super) fn arrival(&self, port: usize, number: usize) -> &Arrival<T> {
+        self.inlets[port].1.message(number)
     }
 
     /// The link behind a port, towards this switch.

@@ -263,47 +263,57 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     /// before arrivals and a start after them. Returns true if nothing waits then, and nothing is on the wire.
     #[inline(always)]
     fn advance<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) -> bool {
-        loop {
-            let is_on_wire = self.busy.is_some();
-            let Some(class) = self.busy.or_else(|| self.waiting_class()) else {
-                return true;
-            };
-            if self.at > until || (self.at == until && !is_on_wire) {
+        if let Some(class) = self.busy {
+            if self.at > until {
+                return false;
+            }
+            self.busy = None;
+            self.end_transmission(class, sinks);
+        }
+        while let Some(class) = self.waiting_class() {
+            if self.at >= until {
                 return false;
             }
             let waiting: u64 = match T::PRESENT {
                 true => self.queues.iter().map(|queue| queue.bytes).sum(),
                 false => 0,
             };
-            let queue = &mut self.queues[class.index()];
-            let Some(packet) = queue.packets.front_mut() else {
+            let Some(packet) = self.queues[class.index()].packets.front_mut() else {
                 return true;
             };
-            if !is_on_wire {
-                // Dequeued: all that arrived until now is in the queues, and nothing later.
-                if T::PRESENT {
-                    let behind = waiting - u64::from(packet.size);
-                    self.link.record(self.at, packet, behind);
-                }
-                self.at += self.link.clock.span_of(packet.size.into());
-                if self.at > until {
-                    self.busy = Some(class);
-                    return false;
-                }
+            // Dequeued: all that arrived until now is in the queues, and nothing later.
+            if T::PRESENT {
+                let behind = waiting - u64::from(packet.size);
+                self.link.record(self.at, packet, behind);
             }
-            self.busy = None;
-            queue.bytes -= u64::from(packet.size);
-            if class.is_data() {
-                let bytes = queue.bytes;
-                sinks.observer.on_dequeue(self.at, self.link.id, bytes);
-                if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
-                    let chance = (&self.rules, &mut self.random);
-                    mark_if_long(chance, &mut self.link, self.at, packet, bytes, sinks);
-                }
+            self.at += self.link.clock.span_of(packet.size.into());
+            if self.at > until {
+                self.busy = Some(class);
+                return false;
             }
-            self.link.carry(self.at, self.at, packet, sinks);
-            queue.packets.pop_front();
+            self.end_transmission(class, sinks);
         }
+        true
+    }
+
+    /// The last bit of the first packet of a class leaves now.
+    #[inline(always)]
+    fn end_transmission<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
+        let queue = &mut self.queues[class.index()];
+        let Some(packet) = queue.packets.front_mut() else {
+            return;
+        };
+        queue.bytes -= u64::from(packet.size);
+        if class.is_data() {
+            let bytes = queue.bytes;
+            sinks.observer.on_dequeue(self.at, self.link.id, bytes);
+            if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
+                let chance = (&self.rules, &mut self.random);
+                mark_if_long(chance, &mut self.link, self.at, packet, bytes, sinks);
+            }
+        }
+        self.link.carry(self.at, self.at, packet, sinks);
+        queue.packets.pop_front();
     }
 
     /// The class that is served next, or is being served.
