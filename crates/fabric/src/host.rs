@@ -42,6 +42,9 @@ pub(crate) struct Host<T> {
     control_among_data: bool,
     /// Pause frames that have arrived and wait for that, and the end of the last pause if the cable goes down.
     effects: VecDeque<(Time, ClassSet)>,
+    /// Bound of the times of what is rare: no flow starts, no pause takes effect and the program here has no deadline before it. Zero if
+    /// one of these has changed.
+    no_rare_before: Time,
 }
 
 /// Parts of the domain that a host uses while it runs.
@@ -99,11 +102,13 @@ impl<T: Telemetry> Host<T> {
             reaction,
             control_among_data,
             effects: VecDeque::new(),
+            no_rare_before: Time::ZERO,
         }
     }
 
     /// Runs `program` here; returns when it begins.
     pub(crate) fn run_program(&mut self, program: Box<dyn Program>) -> Time {
+        self.no_rare_before = Time::ZERO;
         self.program = ProgramAtHost::new(program);
         self.program.deadline
     }
@@ -119,11 +124,13 @@ impl<T: Telemetry> Host<T> {
             // Most hosts start one flow, and a heap takes room for four.
             self.starts.reserve_exact(1);
         }
+        self.no_rare_before = Time::ZERO;
         self.starts.push(Reverse(order));
     }
 
     /// The program of another NIC of this machine has sent something, which comes at `at`.
     pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
+        self.no_rare_before = Time::ZERO;
         self.program.deliver(at, nic_message);
     }
 
@@ -190,7 +197,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline(always)] // Its callers are two, for one endpoint and for several.
-    fn next_event<const SEVERAL: bool>(&self) -> (Time, Next) {
+    fn next_event<const SEVERAL: bool>(&mut self) -> (Time, Next) {
         let mut next = (self.arrival(), Next::Arrival);
         if self.endpoints.are_ready::<SEVERAL>() {
             let start = self.free_at.max(self.now);
@@ -198,24 +205,29 @@ impl<T: Telemetry> Host<T> {
                 next = (start, Next::Transmission);
             }
         }
-        let start = self
-            .starts
-            .peek()
-            .map_or(Time::NEVER, |Reverse(order)| order.at);
-        if let Some(&(time, _)) = self.effects.front()
-            && time <= next.0
-        {
-            next = (time, Next::Pause);
+        let mut timer = self.endpoints.deadline::<SEVERAL>();
+        if self.no_rare_before <= next.0 {
+            (next, timer) = self.before_rare(next, timer);
         }
-        let timer = self
-            .endpoints
-            .deadline::<SEVERAL>()
-            .min(start)
-            .min(self.program.deadline);
         if timer < next.0 {
             next = (timer.max(self.now), Next::Timer);
         }
         next
+    }
+
+    /// The first one of `next` and pauses, and the first one of `timer` and other times at which to look.
+    #[cold]
+    #[inline(never)]
+    fn before_rare(&mut self, next: (Time, Next), timer: Time) -> ((Time, Next), Time) {
+        let start = self.starts.peek().map(|Reverse(order)| order.at);
+        let start = start.unwrap_or(Time::NEVER).min(self.program.deadline);
+        let effect = self.effects.front().map_or(Time::NEVER, |(at, _)| *at);
+        self.no_rare_before = start.min(effect);
+        let next = match effect <= next.0 && !effect.is_never() {
+            true => (effect, Next::Pause),
+            false => next,
+        };
+        (next, timer.min(start))
     }
 
     #[inline]
@@ -249,6 +261,7 @@ impl<T: Telemetry> Host<T> {
 
     /// A pause frame has arrived. What it says holds until the next one, or until the cable goes down.
     fn hold_back(&mut self, classes: ClassSet) {
+        self.no_rare_before = Time::ZERO;
         let (at, outage) = (self.now + self.reaction, self.link.next_outage(self.now));
         if at >= outage {
             return;
@@ -264,6 +277,7 @@ impl<T: Telemetry> Host<T> {
 
     /// A pause frame takes effect.
     fn react<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
+        self.no_rare_before = Time::ZERO;
         if let Some((_, classes)) = self.effects.pop_front() {
             self.pause.obey(self.now, classes);
             let mut held = classes;
@@ -303,6 +317,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     fn on_timer<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+        self.no_rare_before = Time::ZERO;
         if self.endpoints.deadline::<SEVERAL>() <= self.now {
             self.endpoints.on_deadline::<SEVERAL>(self.now);
             self.handle_events::<O, SEVERAL>(context);
@@ -357,6 +372,7 @@ impl<T: Telemetry> Host<T> {
         tell: impl FnOnce(&mut dyn Program, Time),
     ) {
         let now = self.now;
+        self.no_rare_before = Time::ZERO;
         self.program.tell(|program| tell(program, now));
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
