@@ -14,6 +14,16 @@ pub enum Threads {
     Exactly(NonZeroUsize),
 }
 
+impl Threads {
+    /// Number of threads that there may be at this moment, the caller's included.
+    pub fn now(self) -> usize {
+        match self {
+            Self::Automatic => free_threads(1),
+            Self::Exactly(threads) => threads.get(),
+        }
+    }
+}
+
 impl From<usize> for Threads {
     /// So many; one for none.
     fn from(threads: usize) -> Self {

@@ -176,7 +176,8 @@ impl Assembly {
             let own = programs.remove(&host)?;
             Some(Box::new(own) as Box<dyn Program>)
         };
-        let simulation = Simulation::new(&self.setup(), reactions, observer).with_programs(program);
+        let simulation = Simulation::by_threads(threads, &self.setup(), reactions, observer)
+            .with_programs(program);
         let control = RunControl {
             threads,
             at_most: self.at_most,

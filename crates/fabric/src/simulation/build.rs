@@ -20,13 +20,15 @@ use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, WireClock, mix64};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::vec;
 
-/// The ends of all links while a fabric is put together.
+/// The ends of the links of a domain while it is put together: those of its hosts, then those of its switch by port.
 pub(super) struct Ends<T> {
-    outlets: Vec<Option<Outlet<Arrival<T>>>>,
-    inlets: Vec<Option<Inlet<Arrival<T>>>>,
+    /// With the links that lead away.
+    outlets: vec::IntoIter<(LinkId, Outlet<Arrival<T>>)>,
+    /// With the links that lead here.
+    inlets: vec::IntoIter<(LinkId, Inlet<Arrival<T>>)>,
 }
 
 /// The highest rate that a link has during the run.
@@ -70,43 +72,59 @@ pub(super) fn partition(
     (domain_of_host.collect(), hosts_of_switch)
 }
 
-/// A mailbox for every link. The inlets of a domain are those of its hosts, then those of its switch by port.
+/// A mailbox for every link: its ends, by domain, and the rooms of the domains. The inlets of a domain are those of its hosts, then those
+/// of its switch by port.
 pub(super) fn connect<T>(
     topology: &Topology,
     node_ports: &[Vec<LinkId>],
     hosts_of_switch: &[Vec<HostId>],
-) -> (Ends<T>, Vec<Arc<ReadyInlets>>) {
-    let switch_ports = |index: usize| &node_ports[topology.switch_node(index).0 as usize];
-    let counts: Vec<usize> = (0..topology.switches.len())
-        .map(|index| hosts_of_switch[index].len() + switch_ports(index).len())
+) -> (Vec<Ends<T>>, Vec<Arc<ReadyInlets>>) {
+    // The links out of a domain; each has another one back.
+    let links_of = |index: usize| {
+        let hosts = hosts_of_switch[index].iter();
+        let of_hosts = hosts.map(|host| node_ports[host.index()][0]);
+        let of_switch = &node_ports[topology.switch_node(index).0 as usize];
+        of_hosts.chain(of_switch.iter().copied())
+    };
+    let domains = 0..hosts_of_switch.len();
+    let counts: Vec<usize> = domains
+        .clone()
+        .map(|index| links_of(index).count())
         .collect();
     let mut post = MailboxBuilder::new(&counts);
-    let links = topology.cables.len() * 2;
-    let mut ends = Ends {
-        outlets: (0..links).map(|_| None).collect(),
-        inlets: (0..links).map(|_| None).collect(),
-    };
-    for (index, hosts) in hosts_of_switch.iter().enumerate() {
-        let towards_hosts = hosts
-            .iter()
-            .map(|host| LinkId(node_ports[host.index()][0].0 ^ 1));
-        let towards_switch = switch_ports(index).iter().map(|link| LinkId(link.0 ^ 1));
-        for link in towards_hosts.chain(towards_switch) {
+    let mut outlets: Vec<Option<Outlet<Arrival<T>>>> = Vec::new();
+    outlets.resize_with(topology.cables.len() * 2, || None);
+    let mut receive = |index| {
+        let back = links_of(index).map(|link| LinkId(link.0 ^ 1));
+        let inlets = back.map(|link| {
             let (outlet, inlet) = post.mailbox(index);
-            ends.outlets[link.0 as usize] = Some(outlet);
-            ends.inlets[link.0 as usize] = Some(inlet);
-        }
-    }
-    (ends, post.into_mailrooms())
+            outlets[link.0 as usize] = Some(outlet);
+            (link, inlet)
+        });
+        inlets.collect::<Vec<_>>()
+    };
+    let inlets: Vec<_> = domains.map(&mut receive).collect();
+    let mut send = |link: LinkId| {
+        let outlet = outlets[link.0 as usize].take();
+        (link, outlet.expect("each link has one sender"))
+    };
+    let ends = inlets.into_iter().enumerate().map(|(index, inlets)| Ends {
+        outlets: links_of(index)
+            .map(&mut send)
+            .collect::<Vec<_>>()
+            .into_iter(),
+        inlets: inlets.into_iter(),
+    });
+    (ends.collect(), post.into_mailrooms())
 }
 
 impl<T: Telemetry> Ends<T> {
-    pub(super) fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link<T> {
+    /// The next link out of the domain, which is this one.
+    fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link<T> {
         let cable = &setup.topology.cables[id.cable()];
         let delay = setup.topology.link_delay(id);
-        let outlet = self.outlets[id.0 as usize]
-            .take()
-            .expect("each link has one sender");
+        let (link, outlet) = self.outlets.next().expect("each link has one sender");
+        assert_eq!(link, id, "links are taken in their order");
         let timeline = setup.link_events.timeline(id.cable());
         let losses = timeline.map_or(&[][..], LinkTimeline::losses);
         let errors = LinkErrors::with_changes(cable, losses, setup.seed, id);
@@ -120,10 +138,9 @@ impl<T: Telemetry> Ends<T> {
         )
     }
 
-    fn inlet(&mut self, id: LinkId) -> Inlet<Arrival<T>> {
-        self.inlets[id.0 as usize]
-            .take()
-            .expect("each link has one receiver")
+    /// The next link into the domain.
+    fn inlet(&mut self) -> (LinkId, Inlet<Arrival<T>>) {
+        self.inlets.next().expect("each link has one receiver")
     }
 }
 
@@ -136,7 +153,7 @@ pub(super) fn build_host<T: Telemetry>(
     tracing: bool,
 ) -> Host<T> {
     let link = ends.link(setup, up);
-    let inlet = ends.inlet(LinkId(up.0 ^ 1));
+    let (_, inlet) = ends.inlet();
     let rate = setup.topology.cables[up.cable()].rate;
     let endpoints = setup.profiles().map(|profile| {
         let mut endpoint = Endpoint::with_telemetry(host, at_rate(profile, rate), setup.seed);
@@ -173,11 +190,7 @@ pub(super) fn build_switch<T: Telemetry>(
     attachments: Arc<[Attachment]>,
     reroutes: Option<Arc<Reroutes>>,
 ) -> Switch<T> {
-    let inlets = links
-        .iter()
-        .map(|id| LinkId(id.0 ^ 1))
-        .map(|id| (id, ends.inlet(id)))
-        .collect();
+    let inlets = links.iter().map(|_| ends.inlet()).collect();
     let routes = setup.routes.switches[index].clone();
     let pick = pick(setup, index);
     let ingress = Ingress::new(
@@ -316,20 +329,16 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
     setup: &Setup<'_>,
     domain_of_host: &[u32],
 ) {
-    let mut position = BTreeMap::new();
+    let mut position = vec![0; domain_of_host.len()];
     for domain in domains.iter() {
-        position.extend(
-            domain
-                .hosts
-                .iter()
-                .enumerate()
-                .map(|(index, host)| (host.id(), index)),
-        );
+        for (index, host) in domain.hosts.iter().enumerate() {
+            position[host.id().index()] = index;
+        }
     }
     for (index, flow) in setup.flows.iter().enumerate() {
         let Some(start) = flow.start else { continue };
         let domain = &mut domains[domain_of_host[flow.src.index()] as usize];
-        let host = position[&flow.src];
+        let host = position[flow.src.index()];
         domain.hosts[host].schedule(StartFlow {
             at: start,
             id: FlowId(index as u32),

@@ -3,6 +3,7 @@
 mod accounting;
 mod build;
 mod control;
+mod in_threads;
 mod setup;
 mod snapshot;
 mod traced_routes;
@@ -18,7 +19,7 @@ use crate::program::Program;
 use crate::switch::Reroutes;
 use accounting::Accounting;
 pub use accounting::Outcome;
-use clearway_engine::{Domain, Engine, ReadyInlets};
+use clearway_engine::{Domain, Engine, ReadyInlets, Threads};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_units::{HostId, Span, Time};
@@ -63,16 +64,36 @@ impl<O: Observer> Simulation<O> {
         reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
         observer: impl FnMut() -> O,
     ) -> Self {
+        Self::by_threads(1.into(), setup, reactions, observer)
+    }
+
+    /// As [`new`](Self::new), by several threads if the fabric is large. It is the same fabric.
+    ///
+    /// # Panics
+    /// As `new`.
+    pub fn by_threads(
+        threads: Threads,
+        setup: &Setup<'_>,
+        reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
+        observer: impl FnMut() -> O,
+    ) -> Self {
+        let hosts = setup.topology.hosts as usize;
+        let worth = 1 + hosts / HOSTS_WORTH_A_THREAD;
+        let threads = if worth > 1 {
+            threads.now().min(worth)
+        } else {
+            1
+        };
         assert!(
             !setup.uses_agents() || setup.further_transports.profiles.is_empty(),
             "links that allocate rates know one transport"
         );
         Self(if setup.uses_telemetry() {
-            Kind::WithTelemetry(Fabric::new(setup, reactions, observer))
+            Kind::WithTelemetry(Fabric::new(threads, setup, reactions, observer))
         } else if setup.uses_agents() {
-            Kind::WithAgents(Fabric::new(setup, reactions, observer))
+            Kind::WithAgents(Fabric::new(threads, setup, reactions, observer))
         } else {
-            Kind::Plain(Fabric::new(setup, reactions, observer))
+            Kind::Plain(Fabric::new(threads, setup, reactions, observer))
         })
     }
 
@@ -108,6 +129,12 @@ impl<O: Observer> Simulation<O> {
     }
 }
 
+/// A host of a domain, with what starts further flows there.
+type Member = (HostId, Option<Box<dyn Reactions>>);
+
+/// A further thread puts together so many hosts with their switches in about 10 ms.
+const HOSTS_WORTH_A_THREAD: usize = 2048;
+
 /// A fabric whose packets carry telemetry `T`.
 struct Fabric<O, T> {
     domains: Vec<(FabricDomain<O, T>, Time)>,
@@ -125,6 +152,7 @@ struct Fabric<O, T> {
 
 impl<O: Observer, T: Telemetry> Fabric<O, T> {
     fn new(
+        threads: usize,
         setup: &Setup<'_>,
         mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
         mut observer: impl FnMut() -> O,
@@ -132,7 +160,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let topology = setup.topology;
         let node_ports = topology.ports();
         let (domain_of_host, hosts_of_switch) = build::partition(topology, &node_ports);
-        let (mut ends, mailrooms) = build::connect::<T>(topology, &node_ports, &hosts_of_switch);
+        let (ends, mailrooms) = build::connect::<T>(topology, &node_ports, &hosts_of_switch);
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
@@ -140,43 +168,44 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let path_table = Arc::new(setup.path_table());
         let has_events = !setup.link_events.is_empty();
         let reroutes = has_events.then(|| Reroutes::new(topology, &setup.link_events));
-        let mut domains = Vec::new();
-        for (index, members) in hosts_of_switch.iter().enumerate() {
-            let host = |&host: &HostId| {
-                let up = node_ports[host.index()][0];
-                build::build_host(
+        let parts = hosts_of_switch
+            .into_iter()
+            .zip(ends)
+            .map(|(members, ends)| {
+                let members = members.into_iter().map(|host| (host, reactions(host)));
+                (members.collect(), ends, observer())
+            });
+        let parts: Vec<(Vec<Member>, build::Ends<T>, O)> = parts.collect();
+        let mut domains =
+            in_threads::map(parts, threads, |index, (members, mut ends, observer)| {
+                let host = |(host, reactions): Member| {
+                    let up = node_ports[host.index()][0];
+                    build::build_host(setup, &mut ends, host, up, reactions, O::TRACES_TRANSPORT)
+                };
+                let hosts: Vec<Host<T>> = members.into_iter().map(host).collect();
+                let node = topology.switch_node(index);
+                let links = &node_ports[node.0 as usize];
+                let switch = build::build_switch(
                     setup,
                     &mut ends,
-                    host,
-                    up,
-                    reactions(host),
-                    O::TRACES_TRANSPORT,
-                )
-            };
-            let hosts: Vec<Host<T>> = members.iter().map(host).collect();
-            let node = topology.switch_node(index);
-            let links = &node_ports[node.0 as usize];
-            let switch = build::build_switch(
-                setup,
-                &mut ends,
-                index,
-                links,
-                used,
-                Arc::clone(&attachments),
-                reroutes.clone(),
-            );
-            domains.push(FabricDomain {
-                flows: Arc::clone(&setup.flows),
-                transports: Arc::clone(&transports),
-                path_table: Arc::clone(&path_table),
-                host_next: vec![Time::NEVER; hosts.len()],
-                hosts,
-                switch,
-                counters: LinkCounters::default(),
-                observer: observer(),
-                hops: Arc::clone(&hops),
+                    index,
+                    links,
+                    used,
+                    Arc::clone(&attachments),
+                    reroutes.clone(),
+                );
+                FabricDomain {
+                    flows: Arc::clone(&setup.flows),
+                    transports: Arc::clone(&transports),
+                    path_table: Arc::clone(&path_table),
+                    host_next: vec![Time::NEVER; hosts.len()],
+                    hosts,
+                    switch,
+                    counters: LinkCounters::default(),
+                    observer,
+                    hops: Arc::clone(&hops),
+                }
             });
-        }
         build::schedule_starts(&mut domains, setup, &domain_of_host);
         Self {
             domains: domains
