@@ -130,8 +130,8 @@ impl Routes {
         let switches = search.tables(topology, &attached.groups, |root, bundles| {
             let root = match root {
                 Root::Switch(root) => root,
-                Root::Twin { group, of } => {
-                    paths.push_twin(group, of);
+                Root::Twin(twin) => {
+                    paths.push_twin(twin.group, twin.of);
                     return Ok(());
                 }
                 Root::Group(group) => {
@@ -235,15 +235,19 @@ struct Search {
 enum Root {
     /// A switch with hosts.
     Switch(usize),
-    /// A switch with hosts, by group, whose tree is that of an earlier one but for these two and their neighbours.
-    Twin {
-        /// The group of its hosts.
-        group: usize,
-        /// The group of the other switch.
-        of: usize,
-    },
+    /// A switch whose tree was not searched for.
+    Twin(Twin),
     /// The nearest switch of a group.
     Group(u16),
+}
+
+/// A switch with hosts whose tree is that of an earlier one but for these two and their neighbours.
+#[derive(Debug, Clone, Copy)]
+struct Twin {
+    /// The group of its hosts.
+    group: usize,
+    /// The group of the other switch.
+    of: usize,
 }
 
 impl Search {
@@ -271,20 +275,30 @@ impl Search {
         mut on_tree: impl FnMut(Root, &[Bundle]) -> Result<(), TopologyError>,
     ) -> Result<Vec<SwitchRoutes>, TopologyError> {
         let mut tables: Vec<Table> = Vec::new();
-        tables.resize_with(topology.switches.len(), Table::default);
+        tables.resize_with(topology.switches.len(), || Table::towards(groups.len()));
         let twins = match self.has_twins {
             true => twins::of_each(&self.hops, groups),
             false => vec![None; groups.len()],
         };
-        for (group, &root) in groups.iter().enumerate() {
-            tables[root].own_group = Some(group as u16);
-            if let Some(of) = twins[group] {
-                self.copy_tree(&mut tables, (of, groups[of]), root);
-                on_tree(Root::Twin { group, of }, &[])?;
-                continue;
-            }
+        let mut group = 0;
+        while let Some(&root) = groups.get(group) {
             self.grow_tree(&[root], |at, ports| tables[at].learn(ports));
             on_tree(Root::Switch(root), &self.bundles)?;
+            group += 1;
+            // The first one has no twin before it.
+            let copies = twins[group..].iter().map_while(|of| *of);
+            let copies: Vec<Twin> = (group..)
+                .zip(copies)
+                .map(|(group, of)| Twin { group, of })
+                .collect();
+            self.copy_trees(&mut tables, &copies, groups);
+            for &twin in &copies {
+                on_tree(Root::Twin(twin), &[])?;
+            }
+            group += copies.len();
+        }
+        for (group, &root) in groups.iter().enumerate() {
+            tables[root].own_group = Some(group as u16);
         }
         if let Some(detours) = topology.detours() {
             for group in 0..detours.count {
@@ -299,8 +313,34 @@ impl Search {
         Ok(switches)
     }
 
-    /// Teaches all switches the way to `root`: that to its twin, which has this group and place, but for both and their neighbours.
-    fn copy_tree(&self, tables: &mut [Table], (of, twin): (usize, usize), root: usize) {
+    /// Teaches all switches the ways to the `copies`, which are the next groups: those to their twins, but for both and their neighbours.
+    fn copy_trees(&self, tables: &mut [Table], copies: &[Twin], groups: &[usize]) {
+        // Where a switch has another way, by switch: the place of the copy, and the ports.
+        let mut others: FxHashMap<usize, Vec<(usize, Vec<u16>)>> = FxHashMap::default();
+        for (place, twin) in copies.iter().enumerate() {
+            for (at, ports) in self.ways_of_its_own(groups[twin.group], groups[twin.of]) {
+                others.entry(at).or_default().push((place, ports));
+            }
+        }
+        // Table by table, of which no cache holds all.
+        for (at, table) in tables.iter_mut().enumerate() {
+            let mut from = 0;
+            let mut copy = |table: &mut Table, to: usize| {
+                for twin in &copies[from..to] {
+                    table.ranges.push(table.ranges[twin.of]);
+                }
+                from = to + 1;
+            };
+            for (place, ports) in others.get(&at).into_iter().flatten() {
+                copy(table, *place);
+                table.learn(ports);
+            }
+            copy(table, copies.len());
+        }
+    }
+
+    /// Switches that have another way to `root` than to its `twin`, with its ports.
+    fn ways_of_its_own(&self, root: usize, twin: usize) -> Vec<(usize, Vec<u16>)> {
         let ports = |from: usize, is_wanted: &dyn Fn(&&Hop) -> bool| -> Vec<u16> {
             let hops = self.hops[from].iter().filter(is_wanted);
             hops.map(|hop| hop.port).collect()
@@ -318,13 +358,7 @@ impl Search {
         neighbours.dedup();
         let direct = |at| (at, ports(at, &|hop| hop.neighbour as usize == root));
         others.extend(neighbours.into_iter().map(direct));
-        for table in tables.iter_mut() {
-            table.ranges.push(table.ranges[of]);
-        }
-        for (at, ports) in others {
-            tables[at].ranges.pop();
-            tables[at].learn(&ports);
-        }
+        others
     }
 
     /// Tells `learn` for every switch its next hops towards the nearest of `roots`, which has none.
@@ -342,8 +376,9 @@ impl Search {
             false => self.breadth_first(roots),
             true => self.by_cost(roots),
         };
+        let mut towards = Vec::new();
         for at in order {
-            let towards = self.next_hops(at);
+            self.next_hops(at, &mut towards);
             learn(at, &towards);
         }
         for at in (0..count).filter(|at| self.distance[*at] == u32::MAX) {
@@ -389,9 +424,9 @@ impl Search {
         order
     }
 
-    /// The ports of `at` that lead one step nearer to the root; notes the paths of `at` on the way.
-    fn next_hops(&mut self, at: usize) -> Vec<u16> {
-        let mut ports = Vec::new();
+    /// Puts the ports of `at` that lead one step nearer to the root into `ports`; notes the paths of `at` on the way.
+    fn next_hops(&mut self, at: usize, ports: &mut Vec<u16>) {
+        ports.clear();
         let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
             // No overflow: the neighbour of a switch that is reached is reached.
@@ -405,11 +440,18 @@ impl Search {
             }
         }
         self.bundles[at] = own;
-        ports
     }
 }
 
 impl Table {
+    /// An empty table with room for the ways to so many groups.
+    fn towards(groups: usize) -> Self {
+        Self {
+            ranges: Vec::with_capacity(groups),
+            ..Self::default()
+        }
+    }
+
     /// Appends the next hops to the next group, sharing equal sets.
     fn learn(&mut self, ports: &[u16]) {
         let range = self.range_of(ports);
