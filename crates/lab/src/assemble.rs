@@ -14,6 +14,7 @@ use crate::scenario::{
     Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
 };
 use crate::sections::{append, merge, split_posted};
+use crate::shared_routes::routes_of;
 use crate::spreading::Spreading;
 use crate::transports::{RunTransports, network_of_section};
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
@@ -159,7 +160,7 @@ impl Assembly {
         let (topology, all_sizes, mut warnings) =
             (prepared.topology, prepared.sizes, prepared.warnings);
         let sizes = all_sizes[0];
-        let routes = Routes::compute(&topology)
+        let routes = routes_of(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let link_events = Arc::new(scenario.link_schedule(&topology)?);
@@ -517,7 +518,7 @@ fn attack(
         return Ok(());
     }
     let topology = &prepared.topology;
-    let routes = Routes::compute(topology)
+    let routes = routes_of(topology)
         .map_err(|error| routing_error(topology, &error).or_in(scenario.places(), "topology", 0))?;
     for (index, (section, part)) in scenario.workloads.iter().zip(parts).enumerate() {
         if section.attack.is_on() {

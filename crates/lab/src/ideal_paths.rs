@@ -1,5 +1,6 @@
 //! The fabric of ideal completion times.
 
+use crate::shared_routes::routes_of;
 use clearway_fabric::topology::{Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{LinkChange, LinkSchedule};
 use std::sync::Arc;
@@ -21,5 +22,5 @@ pub(crate) fn ideal_paths(
     for (index, cable) in fastest.cables.iter_mut().enumerate() {
         cable.rate = events.fastest(index, cable.rate);
     }
-    Ok(Routes::compute(&fastest)?.paths)
+    Ok(routes_of(&fastest)?.paths)
 }

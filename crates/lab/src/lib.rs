@@ -31,6 +31,7 @@ pub mod record;
 mod run;
 mod scaleup;
 mod sections;
+mod shared_routes;
 mod spreading;
 mod stepped;
 mod streamed;
