@@ -203,28 +203,13 @@ impl<M> Inlet<M> {
         &self.messages[self.read..]
     }
 
-    /// The number of the first message not yet read, if there is one.
-    #[inline]
-    pub fn first_unread(&self) -> usize {
-        self.read
-    }
-
-    /// A message by its number. Numbers hold until messages are collected, or the buffer given back.
+    /// A message by its place among those [not yet read](Self::unread).
     ///
     /// # Panics
-    /// If there is no such message.
+    /// If there are not so many.
     #[inline]
-    pub fn message(&self, number: usize) -> &M {
-        &self.messages[number]
-    }
-
-    /// As [`message`](Self::message), for a reader that notes things on it.
-    ///
-    /// # Panics
-    /// If there is no such message.
-    #[inline]
-    pub fn message_mut(&mut self, number: usize) -> &mut M {
-        &mut self.messages[number]
+    pub fn unread_at(&self, place: usize) -> &M {
+        &self.messages[self.read + place]
     }
 
     /// As [`unread`](Self::unread), for a reader that notes things on them.
@@ -347,6 +332,20 @@ mod tests {
         ends[3].1.collect(&round(1), &mut buffers);
         assert_eq!(ends[3].1.unread(), [1, 2]);
         assert!(!room.has_mail(&round(3)), "taken once");
+    }
+
+    #[test]
+    fn places_count_from_the_first_unread_message() {
+        let mut buffers = BufferPool::default();
+        let (mut outlet, mut inlet) = MailboxBuilder::new(&[1]).mailbox::<u32>(0);
+        (0..5).for_each(|number| outlet.post(number, &mut buffers));
+        outlet.send(&round(0));
+        inlet.collect(&round(1), &mut buffers);
+        for read in 0..5 {
+            assert_eq!(*inlet.unread_at(0), read);
+            assert_eq!(*inlet.unread_at(4 - read as usize), 4);
+            inlet.advance(1);
+        }
     }
 
     #[test]

@@ -12,35 +12,35 @@ use crate::topology::LinkId;
 use clearway_engine::Round;
 use clearway_units::{Time, mix64};
 
-/// An arrival's place in the order and where to find it: time since the start of the round, ingress port, number of the message
-/// in the port's inlet.
+/// An arrival's position in the order and where to find it: time since the start of the round, ingress port, place among the
+/// unread messages of the port's inlet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArrivalKey(u64);
 
 impl ArrivalKey {
     /// Rounds are shorter than this.
     pub(crate) const LONGEST_ROUND_PS: u64 = 1 << 32;
-    /// An inlet has fewer messages than this.
-    pub(crate) const MOST_LETTERS: u64 = 1 << 16;
+    /// Fewer messages than this arrive at an inlet within a round. Those that are on a long cable, and so unread, may be more.
+    pub(crate) const MOST_MESSAGES: u64 = 1 << 16;
     /// A switch has at most so many ports.
     pub(crate) const MOST_PORTS: usize = 1 << 16;
 
     #[inline]
-    pub(crate) fn new(start: Time, time: Time, port: usize, number: usize) -> Self {
+    pub(crate) fn new(start: Time, time: Time, port: usize, place: usize) -> Self {
         let since = (time - start).as_ps();
         debug_assert!(
             since < Self::LONGEST_ROUND_PS
-                && (number as u64) < Self::MOST_LETTERS
+                && (place as u64) < Self::MOST_MESSAGES
                 && port < Self::MOST_PORTS
         );
-        Self(since << 32 | (port as u64) << 16 | number as u64)
+        Self(since << 32 | (port as u64) << 16 | place as u64)
     }
     #[inline]
     pub(crate) fn port(self) -> usize {
         (self.0 >> 16) as u16 as usize
     }
     #[inline]
-    pub(crate) fn number(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         self.0 as u16 as usize
     }
     /// Time of the arrival, in a round that begins at `start`.

@@ -47,7 +47,7 @@ pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
         .map(|link| fastest_rate(setup, link))
         .max();
     let countable = fastest.map_or(Span::MAX, |rate| {
-        rate.span_of(smallest).max(Span::from_ps(1)) * (ArrivalKey::MOST_LETTERS / 2)
+        rate.span_of(smallest).max(Span::from_ps(1)) * (ArrivalKey::MOST_MESSAGES / 2)
     });
     topology
         .shortest_delay()

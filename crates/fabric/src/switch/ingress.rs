@@ -188,14 +188,14 @@ impl<T> Ingress<T> {
     #[inline(never)]
     pub(super) fn weigh_detour(
         &mut self,
-        (port, number): (usize, usize),
+        (port, place): (usize, usize),
         by_queue: bool,
         mut bytes_at: impl FnMut(u16) -> u64,
     ) {
         let Some(detours) = &mut self.detours else {
             return;
         };
-        let arrival = self.inlets[port].1.message_mut(number);
+        let arrival = &mut self.inlets[port].1.unread_mut()[place];
         let Frame::Packet(packet) = &mut arrival.frame else {
             return;
         };
@@ -232,7 +232,7 @@ impl<T> Ingress<T> {
         first.map_or(Time::NEVER, |arrival| arrival.time)
     }
 
-    /// Calls `visit` with port, number and message for everything that arrives within the round, port by port.
+    /// Calls `visit` with port, place among the unread messages and message for everything that arrives within the round, port by port.
     #[inline]
     pub(super) fn for_each_arrival(
         &mut self,
@@ -241,12 +241,11 @@ impl<T> Ingress<T> {
     ) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.retain(|port| {
-            let inlet = &self.inlets[port].1;
-            for (number, arrival) in (inlet.first_unread()..).zip(inlet.unread()) {
+            for (place, arrival) in self.inlets[port].1.unread().iter().enumerate() {
                 if arrival.time >= round.end() {
                     break;
                 }
-                visit(self, port, number, arrival);
+                visit(self, port, place, arrival);
             }
             true
         });
@@ -292,10 +291,10 @@ impl<T> Ingress<T> {
         next
     }
 
-    /// A message by its number.
+    /// An unread message by its place.
     #[inline]
-    pub(super) fn arrival(&self, port: usize, number: usize) -> &Arrival<T> {
-        self.inlets[port].1.message(number)
+    pub(super) fn arrival(&self, port: usize, place: usize) -> &Arrival<T> {
+        self.inlets[port].1.unread_at(place)
     }
 
     /// The link behind a port, towards this switch.

@@ -115,8 +115,8 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch.lines(1);
         let (arrival_keys, sorter) = (&mut scratch.lines[0], &mut scratch.sorter);
         self.ingress
-            .for_each_arrival(round, |_, port, number, arrival| {
-                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, number));
+            .for_each_arrival(round, |_, port, place, arrival| {
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, place));
             });
         let (ingress, ports, active) = (&mut self.ingress, &mut self.ports, &mut self.active);
         let weighs_detours = ingress.weighs_detours();
@@ -124,7 +124,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             ingress.link(port)
         });
         for arrival_key in arrival_keys.drain(..) {
-            let place = (arrival_key.port(), arrival_key.number());
+            let place = (arrival_key.port(), arrival_key.place());
             if weighs_detours {
                 let now = arrival_key.time(round.start());
                 ingress.weigh_detour(place, local.is_some(), |port| {
@@ -228,7 +228,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         });
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
-            let arrival = ingress.arrival(arrival_key.port(), arrival_key.number());
+            let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
             if let Frame::Packet(packet) = &arrival.frame {
                 let now = arrival.time;
                 sinks.observer.on_arrival(now, ingress.node, packet);
@@ -253,7 +253,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         let lines = scratch.lines(self.ports.len());
         let active = &mut self.active;
         self.ingress
-            .for_each_arrival(round, |ingress, from, number, arrival| {
+            .for_each_arrival(round, |ingress, from, place, arrival| {
                 // Nothing that this switch is connected to sends pause frames.
                 let Frame::Packet(packet) = &arrival.frame else {
                     return;
@@ -263,7 +263,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
                 if arrival_keys.is_empty() {
                     active.insert(port);
                 }
-                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, number));
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, place));
             });
     }
 
@@ -283,7 +283,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         });
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
-            let arrival = ingress.arrival(arrival_key.port(), arrival_key.number());
+            let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
             if let Frame::Packet(packet) = &arrival.frame {
                 sinks
                     .observer

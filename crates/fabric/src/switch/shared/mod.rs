@@ -245,8 +245,8 @@ impl<T: Telemetry> SharedSwitch<T> {
         sorter: &mut Sorter,
     ) {
         self.ingress
-            .for_each_arrival(round, |_, port, number, arrival| {
-                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, number));
+            .for_each_arrival(round, |_, port, place, arrival| {
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, place));
             });
         let ingress = &self.ingress;
         sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
@@ -319,7 +319,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         by_header: bool,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let place = (arrival_key.port(), arrival_key.number());
+        let place = (arrival_key.port(), arrival_key.place());
         if !by_header && self.ingress.weighs_detours() {
             let ports = &self.ports;
             let bytes_at = |port: u16| ports[usize::from(port)].state().bytes;

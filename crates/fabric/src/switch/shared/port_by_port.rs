@@ -70,14 +70,14 @@ impl<T: Telemetry> SharedSwitch<T> {
         let (lines, sorter) = (&mut scratch.lines, &mut scratch.sorter);
         let active = &mut self.wakes.active;
         self.ingress
-            .for_each_arrival(round, |ingress, from, number, arrival| {
+            .for_each_arrival(round, |ingress, from, place, arrival| {
                 if let Frame::Packet(packet) = &arrival.frame {
                     let port = ingress.route(packet);
                     let arrival_keys = &mut lines[port];
                     if arrival_keys.is_empty() {
                         active.insert(port);
                     }
-                    arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, number));
+                    arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, place));
                 }
             });
         let (ingress, ports, buffer) = (&self.ingress, &mut self.ports, &mut self.buffer);
@@ -89,7 +89,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 ingress.link(port)
             });
             for arrival_key in arrival_keys.drain(..) {
-                let arrival = ingress.arrival(arrival_key.port(), arrival_key.number());
+                let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
                 if let Frame::Packet(packet) = &arrival.frame {
                     let now = arrival.time;
                     sinks.observer.on_arrival(now, ingress.node, packet);
