@@ -42,9 +42,8 @@ pub(crate) struct Host<T> {
     control_among_data: bool,
     /// Pause frames that have arrived and wait for that, and the end of the last pause if the cable goes down.
     effects: VecDeque<(Time, ClassSet)>,
-    /// Bound of the times of what is rare: no flow starts, no pause takes effect and the program here has no deadline before it. Zero if
-    /// one of these has changed.
-    no_rare_before: Time,
+    /// Lower bound of the next start of a flow, effect of a pause and deadline of the program; zero if it is to be computed anew.
+    rare_event_bound: Time,
 }
 
 /// Parts of the domain that a host uses while it runs.
@@ -102,13 +101,13 @@ impl<T: Telemetry> Host<T> {
             reaction,
             control_among_data,
             effects: VecDeque::new(),
-            no_rare_before: Time::ZERO,
+            rare_event_bound: Time::ZERO,
         }
     }
 
     /// Runs `program` here; returns when it begins.
     pub(crate) fn run_program(&mut self, program: Box<dyn Program>) -> Time {
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         self.program = ProgramAtHost::new(program);
         self.program.deadline
     }
@@ -124,13 +123,13 @@ impl<T: Telemetry> Host<T> {
             // Most hosts start one flow, and a heap takes room for four.
             self.starts.reserve_exact(1);
         }
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         self.starts.push(Reverse(order));
     }
 
     /// The program of another NIC of this machine has sent something, which comes at `at`.
     pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         self.program.deliver(at, nic_message);
     }
 
@@ -206,8 +205,13 @@ impl<T: Telemetry> Host<T> {
             }
         }
         let mut timer = self.endpoints.deadline::<SEVERAL>();
-        if self.no_rare_before <= next.0 {
-            (next, timer) = self.before_rare(next, timer);
+        debug_assert!(self.rare_event_bound <= self.next_start().min(self.next_effect()));
+        if self.rare_event_bound <= next.0 {
+            let (start, effect) = self.rare_events();
+            timer = timer.min(start);
+            if effect <= next.0 && !effect.is_never() {
+                next = (effect, Next::Pause);
+            }
         }
         if timer < next.0 {
             next = (timer.max(self.now), Next::Timer);
@@ -215,19 +219,24 @@ impl<T: Telemetry> Host<T> {
         next
     }
 
-    /// The first one of `next` and pauses, and the first one of `timer` and other times at which to look.
+    /// The next start of a flow or deadline of the program, and the next effect of a pause.
     #[cold]
     #[inline(never)]
-    fn before_rare(&mut self, next: (Time, Next), timer: Time) -> ((Time, Next), Time) {
+    fn rare_events(&mut self) -> (Time, Time) {
+        let (start, effect) = (self.next_start(), self.next_effect());
+        self.rare_event_bound = start.min(effect);
+        (start, effect)
+    }
+
+    /// The next start of a flow or deadline of the program.
+    fn next_start(&self) -> Time {
         let start = self.starts.peek().map(|Reverse(order)| order.at);
-        let start = start.unwrap_or(Time::NEVER).min(self.program.deadline);
-        let effect = self.effects.front().map_or(Time::NEVER, |(at, _)| *at);
-        self.no_rare_before = start.min(effect);
-        let next = match effect <= next.0 && !effect.is_never() {
-            true => (effect, Next::Pause),
-            false => next,
-        };
-        (next, timer.min(start))
+        start.unwrap_or(Time::NEVER).min(self.program.deadline)
+    }
+
+    /// The next effect of a pause.
+    fn next_effect(&self) -> Time {
+        self.effects.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
     #[inline]
@@ -261,7 +270,7 @@ impl<T: Telemetry> Host<T> {
 
     /// A pause frame has arrived. What it says holds until the next one, or until the cable goes down.
     fn hold_back(&mut self, classes: ClassSet) {
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         let (at, outage) = (self.now + self.reaction, self.link.next_outage(self.now));
         if at >= outage {
             return;
@@ -277,7 +286,7 @@ impl<T: Telemetry> Host<T> {
 
     /// A pause frame takes effect.
     fn react<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         if let Some((_, classes)) = self.effects.pop_front() {
             self.pause.obey(self.now, classes);
             let mut held = classes;
@@ -317,7 +326,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     fn on_timer<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         if self.endpoints.deadline::<SEVERAL>() <= self.now {
             self.endpoints.on_deadline::<SEVERAL>(self.now);
             self.handle_events::<O, SEVERAL>(context);
@@ -372,7 +381,7 @@ impl<T: Telemetry> Host<T> {
         tell: impl FnOnce(&mut dyn Program, Time),
     ) {
         let now = self.now;
-        self.no_rare_before = Time::ZERO;
+        self.rare_event_bound = Time::ZERO;
         self.program.tell(|program| tell(program, now));
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
