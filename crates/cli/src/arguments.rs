@@ -97,7 +97,7 @@ Where shells look for it:
 
 /// Help of `--threads`.
 const THREADS: &str = "Worker threads of a simulation, or `auto`: one, and as many as there are free processors from a tenth of a \
-    second on; results do not depend on them";
+    second on, or at once to set up 2048 hosts and more; results do not depend on them";
 
 /// Scale of a reproduction.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 /// Number of threads that carry out a run. Results do not depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// One, and more when the run turns out to be long: as many as there are processors that nobody uses.
+    /// One, and more when the run turns out to be long or the fabric is large: as many as there are processors that nobody uses.
     #[default]
     Automatic,
     /// So many, from the beginning.
@@ -15,8 +15,8 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// Number of threads that there may be at this moment, the caller's included.
-    pub fn now(self) -> usize {
+    /// Number of threads that may share a piece of work at this moment, the caller's included.
+    pub fn count_now(self) -> usize {
         match self {
             Self::Automatic => free_threads(1),
             Self::Exactly(threads) => threads.get(),

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// Results of `make` for all parts, in their order, by so many threads. It is given the number of the part, too.
+/// Results of `make` for all parts, in their order, by so many threads. `make` is given the number of a part and the part.
 pub(super) fn map<P: Send, R: Send>(
     parts: Vec<P>,
     threads: usize,
@@ -47,14 +47,15 @@ pub(super) fn map<P: Send, R: Send>(
             );
         }
     });
-    let made = made.into_iter().flatten().collect::<Vec<_>>();
-    debug_assert_eq!(made.len(), count);
-    made
+    let made = made.into_iter();
+    made.map(|result| result.expect("each part is made"))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
 
     #[test]
     fn results_come_in_the_order_of_parts() {
@@ -67,11 +68,24 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "part 70 is impossible")]
+    fn threads_work_at_the_same_time() {
+        // None gets further before each has a part.
+        let together = Barrier::new(3);
+        let ids = map(vec![(); 3], 3, |_, ()| {
+            together.wait();
+            thread::current().id()
+        });
+        assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[2] != ids[0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a part is impossible")]
     fn a_panic_in_a_helper_is_one_of_the_caller() {
-        map((0..100).collect(), 2, |_, part: u32| {
-            assert!(part != 70, "part {part} is impossible");
-            thread::yield_now();
+        let together = Barrier::new(2);
+        let caller = thread::current().id();
+        map(vec![(); 2], 2, |_, ()| {
+            together.wait();
+            assert!(thread::current().id() == caller, "a part is impossible");
         });
     }
 }

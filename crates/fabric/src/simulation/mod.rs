@@ -80,7 +80,7 @@ impl<O: Observer> Simulation<O> {
         let hosts = setup.topology.hosts as usize;
         let worth = 1 + hosts / HOSTS_WORTH_A_THREAD;
         let threads = if worth > 1 {
-            threads.now().min(worth)
+            threads.count_now().min(worth)
         } else {
             1
         };
