@@ -1,15 +1,16 @@
 //! Routes that runs of one process share.
 //!
 //! Runs that follow each other are mostly of the same fabric: those of a sweep, trials of the planner, simulations of a notebook. To see
-//! that a fabric is the same takes far less than the search for its routes; where it came from does not matter.
+//! that a fabric is the same takes far less than the search for its routes. Nothing but the process outlives such runs, whose scenarios
+//! are read one by one, so the process remembers the routes.
 
 use clearway_fabric::topology::{Routes, Topology, TopologyError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-/// So many fabrics are remembered: a sweep over fabrics takes turns.
-const MOST_FABRICS: usize = 4;
-/// Most cables of a fabric that is remembered, with tables of 10 MB. Runs of larger ones take far longer than the search.
-const MOST_CABLES: usize = 100_000;
+/// So many fabrics are remembered.
+const MOST_FABRICS: usize = 8;
+/// Most entries in the tables of all of them together, of 8 to 12 bytes each. Runs of larger fabrics take far longer than the search.
+const MOST_ENTRIES: usize = 2_000_000;
 
 /// Routes of a fabric, which share their tables with those of an equal one in an earlier run of this process.
 ///
@@ -20,7 +21,8 @@ pub(crate) fn routes_of(topology: &Topology) -> Result<Routes, TopologyError> {
     SHARED.of(topology)
 }
 
-/// The last fabrics asked for with their routes.
+/// The last fabrics asked for with their routes, the last one in front. Nobody waits for the lock: a process may have been forked while
+/// another thread had it.
 struct SharedRoutes(Mutex<Vec<(Topology, Routes)>>);
 
 impl SharedRoutes {
@@ -29,39 +31,68 @@ impl SharedRoutes {
     }
 
     fn of(&self, topology: &Topology) -> Result<Routes, TopologyError> {
-        if topology.cables.len() > MOST_CABLES {
-            return Routes::compute(topology);
-        }
         if let Some(routes) = self.remembered(topology) {
             return Ok(routes);
         }
-        // Others need not wait for the search. Two that search for the same at one time find the same.
         let routes = Routes::compute(topology)?;
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.truncate(MOST_FABRICS - 1);
-        last.insert(0, (topology.clone(), routes.clone()));
+        self.remember(topology, &routes);
         Ok(routes)
     }
 
     /// Routes of an equal fabric, which becomes the last one asked for.
     fn remembered(&self, topology: &Topology) -> Option<Routes> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.try_lock().ok()?;
         let place = last.iter().position(|(known, _)| known == topology)?;
         last[..=place].rotate_right(1);
         Some(last[0].1.clone())
     }
+
+    fn remember(&self, topology: &Topology, routes: &Routes) {
+        if entries(routes) > MOST_ENTRIES {
+            return;
+        }
+        let new = (topology.clone(), routes.clone());
+        let Ok(mut last) = self.0.try_lock() else {
+            return;
+        };
+        // Another thread may have searched at the same time.
+        if last.iter().any(|(known, _)| known == topology) {
+            return;
+        }
+        last.insert(0, new);
+        let mut all = 0;
+        let kept = last.iter().take(MOST_FABRICS).take_while(|(_, routes)| {
+            all += entries(routes);
+            all <= MOST_ENTRIES
+        });
+        let kept = kept.count();
+        let forgotten = last.split_off(kept);
+        // Large tables are freed without the lock.
+        drop(last);
+        drop(forgotten);
+    }
+}
+
+/// Entries in the tables of all switches.
+fn entries(routes: &Routes) -> usize {
+    let groups = routes
+        .attachments
+        .iter()
+        .map(|at| usize::from(at.group) + 1);
+    routes.switches.len() * groups.max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clearway_fabric::topology::dumbbell;
+    use clearway_fabric::topology::{dumbbell, leaf_spine};
     use clearway_units::{Rate, Span};
     use std::sync::Arc;
 
+    const LINK: (Rate, Span) = (Rate::from_gbps(100), Span::from_us(1));
+
     fn fabric(left: u32) -> Topology {
-        let link = (Rate::from_gbps(100), Span::from_us(1));
-        dumbbell(left, 3, link, link).unwrap()
+        dumbbell(left, 3, LINK, LINK).unwrap()
     }
 
     fn is_shared(one: &Routes, other: &Routes) -> bool {
@@ -94,6 +125,31 @@ mod tests {
         assert!(is_shared(&kept[0], &of(1)));
         assert!(!is_shared(&kept[1], &of(2)));
         assert_eq!(shared.0.lock().unwrap().len(), MOST_FABRICS);
+    }
+
+    #[test]
+    fn large_tables_are_forgotten_first_or_not_remembered() {
+        let shared = SharedRoutes::new();
+        let leaves = |leaves: u32| leaf_spine(leaves, 1, 1, 1, LINK, LINK).unwrap();
+        let small = shared.of(&fabric(2)).unwrap();
+        let tables = [1000, 1001].map(|count| shared.of(&leaves(count)).unwrap());
+        assert!(tables.iter().map(entries).sum::<usize>() > MOST_ENTRIES);
+        assert_eq!(shared.0.lock().unwrap().len(), 1, "the last one");
+        assert!(!is_shared(&small, &shared.of(&fabric(2)).unwrap()));
+        let too_large = shared.of(&leaves(1500)).unwrap();
+        assert!(entries(&too_large) > MOST_ENTRIES);
+        assert!(!is_shared(&too_large, &shared.of(&leaves(1500)).unwrap()));
+        assert!(is_shared(&tables[1], &shared.of(&leaves(1001)).unwrap()));
+    }
+
+    #[test]
+    fn nobody_waits_for_the_lock() {
+        let shared = SharedRoutes::new();
+        let first = shared.of(&fabric(2)).unwrap();
+        let held = shared.0.lock().unwrap();
+        assert!(!is_shared(&first, &shared.of(&fabric(2)).unwrap()));
+        drop(held);
+        assert!(is_shared(&first, &shared.of(&fabric(2)).unwrap()));
     }
 
     #[test]
