@@ -39,6 +39,8 @@ pub struct SwitchSettings {
     pub ports: SwitchParameters,
     /// The shared buffer, if there is one.
     pub buffer: Option<SharedBufferParameters>,
+    /// Keys that have other defaults with the transport of the scenario.
+    designed: Vec<&'static str>,
 }
 
 impl SwitchSettings {
@@ -47,6 +49,7 @@ impl SwitchSettings {
         Self {
             ports: SwitchParameters::default(),
             buffer: (kind == SwitchKind::SharedBuffer).then(SharedBufferParameters::default),
+            designed: Vec::new(),
         }
     }
 
@@ -56,6 +59,7 @@ impl SwitchSettings {
             if self.buffer.is_none() || *key != "trimming" {
                 let result = self.set(key, value);
                 debug_assert!(result.is_ok(), "`{key}`: {result:?}");
+                self.designed.push(key);
             }
         }
     }
@@ -80,6 +84,8 @@ impl SwitchSettings {
         // Of no account unless links have agents.
         let trims = self.ports.trimming;
         let usual = |(key, value): &(&str, Value)| match *key {
+            // What is usual elsewhere would be read as the default of the transport.
+            "ecn.last-hop" if self.designed.contains(key) => false,
             "pfc.agent-drops" | "ecn.last-hop" => *value == Value::Boolean(true),
             // `trimming` itself is always written: its default depends on the transport.
             key => !trims && ["trim-size", "trim-victim"].contains(&key),

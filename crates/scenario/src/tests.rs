@@ -20,6 +20,29 @@ fn read(text: &str) -> Scenario {
 }
 
 #[test]
+fn usual_switches_beside_any_transport_survive_being_written_and_read() {
+    let mut read_back = 0;
+    for (transport, _) in TransportSettings::presets() {
+        for (switch, _) in SwitchKind::KINDS {
+            let kind = SwitchKind::named(switch).unwrap();
+            for parameter in SwitchSettings::of_kind(kind).describe() {
+                let (key, value) = (parameter.key, parameter.default);
+                let text = format!(
+                    "[transport]\nkind = \"{transport}\"\n[switch]\nkind = \"{switch}\"\n{key} = {value}\n"
+                );
+                // Some transports need lossless switches, or such as trim.
+                let Ok(scenario) = read_with(&text, &[]) else {
+                    continue;
+                };
+                assert_eq!(read(&scenario.resolved()).switch, scenario.switch, "{text}");
+                read_back += 1;
+            }
+        }
+    }
+    assert!(read_back > 200, "{read_back}");
+}
+
+#[test]
 fn every_builtin_scenario_survives_being_written_and_read() {
     let registries = (&Registry::builtin(), &InjectionRegistry::builtin());
     let read = |text: &str| {
