@@ -213,16 +213,16 @@ impl Execution {
                 return Err(Unexpected::Twice(message));
             }
             self.early.insert(message, data);
+            self.expected[from as usize] -= 1;
             return Ok(None);
         }
-        self.note_arrival(from, message)?;
+        self.note_application(message)?;
+        self.expected[from as usize] -= 1;
         self.apply(message, &data, buffers);
         let mut free = self.turns.on_added(message);
         while let Some(next) = free.pop() {
-            if let Some(data) = self.early.remove(&next)
-                && let Some((src, _)) = self.plan.ends(next)
-            {
-                self.note_arrival(src.0, next)?;
+            if let Some(data) = self.early.remove(&next) {
+                self.note_application(next)?;
                 self.apply(next, &data, buffers);
                 free.extend(self.turns.on_added(next));
             }
@@ -230,13 +230,12 @@ impl Execution {
         Ok(Some(data))
     }
 
-    fn note_arrival(&mut self, from: u32, message: u32) -> Result<(), Unexpected> {
+    fn note_application(&mut self, message: u32) -> Result<(), Unexpected> {
         let run = self.run.as_mut().ok_or(Unexpected::Number(message))?;
-        if !run.on_received(Time::ZERO, MessageNumber(message)) {
-            return Err(Unexpected::Twice(message));
+        match run.on_received(Time::ZERO, MessageNumber(message)) {
+            true => Ok(()),
+            false => Err(Unexpected::Twice(message)),
         }
-        self.expected[from as usize] -= 1;
-        Ok(())
     }
 
     fn apply(&self, message: u32, data: &[u8], buffers: &mut Buffers<'_>) {

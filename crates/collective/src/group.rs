@@ -245,7 +245,8 @@ impl Group {
         }
         self.current = self.current.next();
         for (&rank, peer) in &mut self.peers {
-            if peer.has_left {
+            // One that has gone through this collective before it left is not missed.
+            if peer.has_left && peer.next.is_none() {
                 let address = peer.address;
                 return Err(GroupError::Left { rank, address });
             }
@@ -263,6 +264,7 @@ impl Group {
         let ranks: Vec<u32> = self.peers.keys().copied().collect();
         for rank in ranks {
             self.apply_held(rank, &mut active)?;
+            self.check_left(rank, &active)?;
         }
         loop {
             self.send_ready(&mut active);
@@ -394,6 +396,17 @@ impl Group {
             .try_for_each(|(_, message, data)| self.apply(rank, message, data, active))
     }
 
+    /// Checks that a rank that has left has sent all that is needed of it.
+    fn check_left(&self, rank: u32, active: &Active<'_, '_>) -> Result<(), GroupError> {
+        match self.peers.get(&rank) {
+            Some(peer) if peer.has_left && active.execution.expects(rank) => {
+                let address = peer.address;
+                Err(GroupError::Left { rank, address })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn apply(
         &self,
         rank: u32,
@@ -490,12 +503,9 @@ impl Group {
             }
         }
         let mut ends = JoinSet::new();
-        for (&rank, peer) in &self.peers {
-            let (channel, address) = (Arc::clone(&peer.channel), peer.address);
-            ends.spawn(async move {
-                let closed = channel.shut_down(Ending::Done.code()).await;
-                (rank, address, closed)
-            });
+        for (&rank, peer) in &mut self.peers {
+            let (end, address) = (peer.shut_down(Ending::Done), peer.address);
+            ends.spawn(async move { (rank, address, end.await) });
         }
         let mut told = std::mem::replace(&mut self.told, events().1);
         let mut result = Ok(());

@@ -6,9 +6,11 @@ use bytes::Bytes;
 use clearway_udp::net::{Channel, Message};
 use clearway_udp::{Acceptor, Closed, SendError};
 use std::collections::VecDeque;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Events that wait for the group; behind them readers wait, and then connections.
 const EVENTS: usize = 64;
@@ -102,7 +104,10 @@ pub(crate) fn events() -> (Tell, mpsc::Receiver<Event>) {
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) channel: Arc<Channel>,
-    outbox: mpsc::UnboundedSender<(Tag, Bytes)>,
+    /// None when this rank leaves.
+    outbox: Option<mpsc::UnboundedSender<(Tag, Bytes)>>,
+    /// Task that gives the connection what is in the outbox; taken when this rank leaves.
+    writer: Option<JoinHandle<()>>,
     /// Messages that the writer may be given.
     room: usize,
     /// Messages of the graph that may be sent.
@@ -125,11 +130,12 @@ impl Peer {
         let channel = Arc::new(channel);
         let (outbox, letters) = mpsc::unbounded_channel();
         tokio::spawn(read(rank, Arc::clone(&channel), tell.clone()));
-        tokio::spawn(write(rank, Arc::clone(&channel), letters, tell.clone()));
+        let writer = tokio::spawn(write(rank, Arc::clone(&channel), letters, tell.clone()));
         Self {
             address,
             channel,
-            outbox,
+            outbox: Some(outbox),
+            writer: Some(writer),
             room: ROOM,
             ready: VecDeque::new(),
             has_begun: true,
@@ -149,7 +155,22 @@ impl Peer {
 
     /// Gives the writer a message. If the connection is over its reader tells.
     pub(crate) fn send(&self, tag: Tag, data: Bytes) {
-        let _ = self.outbox.send((tag, data));
+        if let Some(outbox) = &self.outbox {
+            let _ = outbox.send((tag, data));
+        }
+    }
+
+    /// Ends the connection when the other end has all that this rank has sent. Events have to be taken meanwhile.
+    pub(crate) fn shut_down(&mut self, ending: Ending) -> impl Future<Output = Closed> + use<> {
+        // Without an outbox the writer ends when the connection has all that was in it.
+        self.outbox = None;
+        let (writer, channel) = (self.writer.take(), Arc::clone(&self.channel));
+        async move {
+            if let Some(writer) = writer {
+                let _ = writer.await;
+            }
+            channel.shut_down(ending.code()).await
+        }
     }
 
     /// The writer can be given one message more.

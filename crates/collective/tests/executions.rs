@@ -275,6 +275,42 @@ fn neighbours_are_those_of_the_graph() {
     );
 }
 
+/// What ranks send without having received anything: from, to, number and content of each message.
+fn sent(plan: &Arc<Plan>, all: &mut [Buffers<'_>]) -> Vec<(u32, u32, u32, Vec<u8>)> {
+    let mut sent = Vec::new();
+    for (rank, buffers) in (0..).zip(all) {
+        let mut execution = Execution::new(plan, rank, buffers).unwrap();
+        while let Some(Outgoing { to, message }) = execution.poll_message() {
+            let data = execution.content(message, buffers).to_vec();
+            sent.push((rank, to, message, data));
+        }
+    }
+    sent
+}
+
+#[test]
+fn a_message_that_waits_for_its_turn_is_not_expected_any_more() {
+    let direct = Algorithm::named(Operation::ReduceScatter, "direct").unwrap();
+    let plan = plan(direct, 4, 1, None);
+    let mut buffers = [[1.0f32], [2.0], [3.0], [4.0]];
+    let mut all: Vec<_> = (buffers.iter_mut().map(|one| Buffers::InPlace(one))).collect();
+    let mut sent = sent(&plan, &mut all);
+    let mut first = Execution::new(&plan, 0, &mut all[0]).unwrap();
+    // The last come first, and wait for the first.
+    sent.sort_by_key(|(_, _, message, _)| std::cmp::Reverse(*message));
+    let [_, _, (_, _, lowest, _)] = sent[..] else {
+        panic!("three ranks send")
+    };
+    for (from, to, message, data) in sent {
+        assert!(to == 0 && first.expects(from) && !first.is_over());
+        let result = first.on_message(from, message, data, &mut all[0]);
+        assert_eq!(result.unwrap().is_some(), message == lowest);
+        assert!(!first.expects(from));
+    }
+    assert!(first.is_over());
+    assert_eq!(buffers[0], [10.0]);
+}
+
 #[test]
 fn messages_that_nobody_waits_for_change_nothing() {
     let direct = Algorithm::named(Operation::ReduceScatter, "direct").unwrap();
@@ -282,14 +318,7 @@ fn messages_that_nobody_waits_for_change_nothing() {
     let mut buffers = [[1.0f32; 6], [2.0; 6], [3.0; 6]];
     let [first, second, third] = &mut buffers;
     let mut all = [first, second, third].map(|buffer| Buffers::InPlace(&mut buffer[..]));
-    let mut sent = Vec::new();
-    for rank in 0..3 {
-        let mut execution = Execution::new(&plan, rank, &mut all[rank as usize]).unwrap();
-        while let Some(Outgoing { to, message }) = execution.poll_message() {
-            let data = execution.content(message, &all[rank as usize]).to_vec();
-            sent.push((rank, to, message, data));
-        }
-    }
+    let sent = sent(&plan, &mut all);
     let mut execution = Execution::new(&plan, 0, &mut all[0]).unwrap();
     let here: Vec<_> = sent.iter().filter(|(_, to, ..)| *to == 0).collect();
     let [(from, _, message, data), (other, _, second, more)] = here[..] else {

@@ -258,6 +258,36 @@ fn a_rank_that_leaves_a_group_that_has_failed_is_not_the_one_that_is_named() {
 }
 
 #[test]
+fn a_rank_that_leaves_is_not_missed_in_what_it_went_through() {
+    // Collectives of one element and of none: in the second nothing follows the word that it has begun.
+    for second in [1, 0] {
+        run(async move {
+            // The element of rank 0 goes around the ring up to rank 4. Rank 0 needs nobody.
+            let gathers = move |mut group: Group| async move {
+                for count in [1, second] {
+                    let own = if group.rank() == 0 { 3.0 } else { 0.0 };
+                    let mut buffer = vec![own; count];
+                    group.all_gather(&mut buffer).await?;
+                    assert_eq!(buffer, vec![3.0; count]);
+                }
+                group.leave().await
+            };
+            let mut groups = ring(5).await;
+            let last = tokio::spawn(gathers(groups.remove(4)));
+            let late = groups.remove(3);
+            let first = groups.remove(0);
+            let others = tokio::spawn(each(groups, gathers));
+            // Rank 0 leaves while rank 4 waits for rank 3 in the first collective, and cannot have begun the second.
+            assert_eq!(gathers(first).await, Ok(()), "{second}");
+            assert!(!last.is_finished());
+            assert_eq!(gathers(late).await, Ok(()), "{second}");
+            assert_eq!(last.await.unwrap(), Ok(()), "{second}");
+            assert_eq!(others.await.unwrap(), vec![Ok(()); 2]);
+        });
+    }
+}
+
+#[test]
 fn a_rank_that_is_being_met_is_told_who_has_failed() {
     run(async {
         let (mut listening, addresses) = listen(3, |_| joining());
