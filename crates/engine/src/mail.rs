@@ -121,17 +121,23 @@ impl<M> Outlet<M> {
     /// Adds a message; it leaves with the next [`send`](Self::send).
     #[inline]
     pub fn post(&mut self, message: M, buffers: &mut BufferPool<M>) {
-        self.post_with(buffers, || message);
+        self.make_room(buffers);
+        self.messages.push(message);
     }
 
-    /// As [`post`](Self::post), for a message that is made in its place: a large one is written once.
+    /// As [`post`](Self::post), for a message that is made in its place, by one call: a large one is written once.
     #[inline]
-    pub fn post_with(&mut self, buffers: &mut BufferPool<M>, message: impl FnOnce() -> M) {
+    pub fn post_with(&mut self, buffers: &mut BufferPool<M>, message: impl Fn() -> M) {
+        self.make_room(buffers);
+        // `push` would have to keep the message while it makes room, and `once_with` has an option of it, whose tag is read.
+        self.messages.extend(iter::once(()).map(|()| message()));
+    }
+
+    #[inline]
+    fn make_room(&mut self, buffers: &mut BufferPool<M>) {
         if self.messages.capacity() == 0 {
             self.messages = buffers.lend();
         }
-        // `push` would have to keep the message while it makes room.
-        self.messages.extend(iter::once_with(message));
     }
 
     /// The messages posted and not yet sent.
@@ -201,6 +207,12 @@ impl<M> Inlet<M> {
     #[inline]
     pub fn unread(&self) -> &[M] {
         &self.messages[self.read..]
+    }
+
+    /// The first message not yet read.
+    #[inline]
+    pub fn first_unread(&self) -> Option<&M> {
+        self.messages.get(self.read)
     }
 
     /// A message by its place among those [not yet read](Self::unread).

@@ -241,15 +241,13 @@ impl<T: Telemetry> Host<T> {
 
     #[inline]
     fn arrival(&self) -> Time {
-        self.inlet
-            .unread()
-            .first()
-            .map_or(Time::NEVER, |arrival| arrival.time)
+        let first = self.inlet.first_unread();
+        first.map_or(Time::NEVER, |arrival| arrival.time)
     }
 
     #[inline]
     fn receive<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
-        match &self.inlet.unread()[0].frame {
+        match &self.inlet.unread_at(0).frame {
             Frame::Packet(packet) => {
                 let node: NodeId = Topology::host_node(self.endpoints.host());
                 let observer = &mut context.sinks.observer;

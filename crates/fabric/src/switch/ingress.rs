@@ -68,9 +68,12 @@ impl NextHopSelector {
         (dst, to): (HostId, Attachment),
         header_hash: u32,
     ) -> usize {
-        match routes.next_hops(to) {
-            NextHops::Host(port) => port.into(),
-            NextHops::Ports(ports) => self.among(ports, routes, dst, header_hash),
+        match self {
+            Self::Hash { salt } => routes.next_hop(to, |count| ecmp(header_hash, salt, count)),
+            Self::Destination => match routes.next_hops(to) {
+                NextHops::Host(port) => port.into(),
+                NextHops::Ports(ports) => port_by_number(routes, dst, ports),
+            },
         }
     }
 

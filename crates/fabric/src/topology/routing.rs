@@ -56,6 +56,18 @@ impl SwitchRoutes {
         NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
     }
 
+    /// The port that leads to `to` on a shortest path: of several ports the one in the place that `choose` gives for their number. There
+    /// has to be a way.
+    #[inline(always)]
+    pub(crate) fn next_hop(&self, to: Attachment, choose: impl FnOnce(usize) -> usize) -> usize {
+        if Some(to.group) == self.own_group {
+            return to.port.into();
+        }
+        let (first, count) = self.ranges[usize::from(to.group)];
+        debug_assert!(count > 0, "a way to each group");
+        usize::from(self.ports[first as usize + choose(count.into())])
+    }
+
     /// The ports that lead to the nearest switch of a [group](super::SwitchGroups) by way of which packets take detours: none in the group
     /// itself, or if no way leads there.
     pub(crate) fn towards_group(&self, group: u16) -> &[u16] {
