@@ -88,6 +88,9 @@ impl Sorter {
         round: &Round,
         link: impl Fn(usize) -> LinkId,
     ) {
+        if arrival_keys.len() < 2 {
+            return;
+        }
         if arrival_keys.len() <= FEW {
             arrival_keys.sort_unstable();
         } else {

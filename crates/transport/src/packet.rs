@@ -45,6 +45,12 @@ impl ClassSet {
     /// No class.
     pub const EMPTY: Self = Self(0);
 
+    /// The set of one class.
+    #[inline]
+    pub const fn of(class: Class) -> Self {
+        Self(1 << class.0)
+    }
+
     /// Adds a class.
     #[inline]
     pub const fn insert(&mut self, class: Class) {

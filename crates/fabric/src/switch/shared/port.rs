@@ -164,7 +164,7 @@ impl<T: Telemetry> SharedPort<T> {
 
     /// Begins what comes next, if the wire is free and something may be sent; returns when its last bit leaves. `tell` is what
     /// the other end of the cable should hold back.
-    #[inline]
+    #[inline(always)] // As a call it costs a hop 20 instructions.
     pub(super) fn start(&mut self, now: Time, tell: ClassSet, frame: u32) -> Option<Time> {
         if self.wire.is_some() {
             return None;
@@ -239,7 +239,13 @@ impl<T: Telemetry> SharedPort<T> {
     /// Control first, then the data classes in turn or by priority; none that is paused.
     #[inline]
     fn next_class(&mut self) -> Option<Class> {
+        const DATA: ClassSet = ClassSet::of(Class::DATA);
         let eligible = self.waiting.without(self.pause.classes());
+        // The usual case, told by one comparison.
+        if eligible == DATA {
+            self.turn = Class::DATA;
+            return Some(Class::DATA);
+        }
         if eligible.contains(Class::CONTROL) {
             return Some(Class::CONTROL);
         }
