@@ -526,7 +526,7 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
         };
         let group = *group_of_switch[switch].get_or_insert_with(|| {
             attached.groups.push(switch);
-            attached.groups.len() as u16 - 1
+            (attached.groups.len() - 1) as u16
         });
         let back = LinkId(links[0].0 ^ 1);
         let (up, down) = Paths::of_host(topology, links[0]);
@@ -536,7 +536,20 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
             port: port_of_link[back.0 as usize],
         });
     }
+    check_group_count(attached.groups.len())?;
     Ok(attached)
+}
+
+/// Numbers of switches with hosts have 16 bits.
+fn check_group_count(groups: usize) -> Result<(), TopologyError> {
+    const MOST: usize = 1 << u16::BITS;
+    match groups > MOST {
+        false => Ok(()),
+        true => Err(TopologyError::Impossible {
+            what: format!("{groups} switches have hosts"),
+            fix: format!("connect the hosts to at most {MOST} switches"),
+        }),
+    }
 }
 
 /// Port numbers have 16 bits.

@@ -131,3 +131,12 @@ fn leaves_of_a_pod_are_twins() {
     assert_eq!(changed[5], None);
     assert_eq!(changed[6], Some(4), "{changed:?}");
 }
+
+#[test]
+fn more_switches_with_hosts_than_there_are_numbers_are_refused() {
+    check_group_count(65_536).unwrap();
+    assert_eq!(
+        check_group_count(65_537).unwrap_err().to_string(),
+        "65537 switches have hosts; connect the hosts to at most 65536 switches"
+    );
+}
