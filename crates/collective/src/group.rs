@@ -322,6 +322,18 @@ impl Group {
                 Ok(())
             }
             Event::Received { rank, message } => self.on_message(rank, message, active),
+            Event::Refused { rank } => {
+                let Some(peer) = self.peers.get_mut(&rank) else {
+                    return Ok(());
+                };
+                // Else its end says why.
+                peer.refuses = true;
+                let address = peer.address;
+                match peer.has_left {
+                    true => Err(GroupError::Left { rank, address }),
+                    false => Ok(()),
+                }
+            }
             Event::Over { rank, closed } => self.on_over(rank, closed, active),
             // Ranks that have come too late, or twice.
             Event::Met { .. } | Event::Unmet(_) => Ok(()),
@@ -443,8 +455,8 @@ impl Group {
         }
         peer.has_left = true;
         let needed = active.is_some_and(|active| active.execution.expects(rank));
-        // One that has not begun will not.
-        match needed || !peer.has_begun {
+        // One that has not begun will not, and one that refuses messages lacks them.
+        match needed || !peer.has_begun || peer.refuses {
             true => Err(GroupError::Left { rank, address }),
             false => Ok(()),
         }

@@ -37,6 +37,10 @@ pub(crate) enum Event {
         rank: u32,
         tag: Tag,
     },
+    /// A connection has refused a message of the graph, since it is ending.
+    Refused {
+        rank: u32,
+    },
     /// A connection is over.
     Over {
         rank: u32,
@@ -120,6 +124,8 @@ pub(crate) struct Peer {
     pub(crate) held: Vec<(Sequence, u32, Vec<u8>)>,
     /// True if the rank is through with all collectives.
     pub(crate) has_left: bool,
+    /// The rank does not take a message of the graph any more.
+    pub(crate) refuses: bool,
     /// The connection is over.
     pub(crate) is_over: bool,
 }
@@ -142,6 +148,7 @@ impl Peer {
             next: None,
             held: Vec::new(),
             has_left: false,
+            refuses: false,
             is_over: false,
         }
     }
@@ -208,6 +215,7 @@ async fn write(
                 let closed = Closed::Violation("it takes shorter messages only");
                 Event::Over { rank, closed }
             }
+            Err(_) if matches!(tag, Tag::Message(..)) => Event::Refused { rank },
             Err(_) => return,
         };
         if tell.send(event).await.is_err() {

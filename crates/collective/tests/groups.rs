@@ -257,34 +257,50 @@ fn a_rank_that_leaves_a_group_that_has_failed_is_not_the_one_that_is_named() {
     });
 }
 
+/// All-gathers of so many elements, after which a rank leaves. Of one element, that of rank 0 goes around the ring: it needs nobody.
+async fn gather_and_leave(mut group: Group, counts: &[usize]) -> Result<(), GroupError> {
+    for &count in counts {
+        let own = if group.rank() == 0 { 3.0 } else { 0.0 };
+        let mut buffer = vec![own; count];
+        group.all_gather(&mut buffer).await?;
+        assert_eq!(buffer, vec![3.0; count]);
+    }
+    group.leave().await
+}
+
 #[test]
 fn a_rank_that_leaves_is_not_missed_in_what_it_went_through() {
-    // Collectives of one element and of none: in the second nothing follows the word that it has begun.
-    for second in [1, 0] {
+    // In a collective of no elements nothing follows the word that it has begun. Rank 4 waits for the element that rank 3 is to pass on,
+    // and rank 1 for the word of rank 2, before they begin the second collective.
+    for (second, late) in [(1, 3), (0, 3), (1, 2), (0, 2)] {
         run(async move {
-            // The element of rank 0 goes around the ring up to rank 4. Rank 0 needs nobody.
-            let gathers = move |mut group: Group| async move {
-                for count in [1, second] {
-                    let own = if group.rank() == 0 { 3.0 } else { 0.0 };
-                    let mut buffer = vec![own; count];
-                    group.all_gather(&mut buffer).await?;
-                    assert_eq!(buffer, vec![3.0; count]);
-                }
-                group.leave().await
-            };
+            let gathers = move |group| async move { gather_and_leave(group, &[1, second]).await };
             let mut groups = ring(5).await;
-            let last = tokio::spawn(gathers(groups.remove(4)));
-            let late = groups.remove(3);
+            let late = groups.remove(late);
             let first = groups.remove(0);
             let others = tokio::spawn(each(groups, gathers));
-            // Rank 0 leaves while rank 4 waits for rank 3 in the first collective, and cannot have begun the second.
+            // Rank 0 leaves while the others cannot have begun the second collective.
             assert_eq!(gathers(first).await, Ok(()), "{second}");
-            assert!(!last.is_finished());
+            assert!(!others.is_finished());
             assert_eq!(gathers(late).await, Ok(()), "{second}");
-            assert_eq!(last.await.unwrap(), Ok(()), "{second}");
-            assert_eq!(others.await.unwrap(), vec![Ok(()); 2]);
+            assert_eq!(others.await.unwrap(), vec![Ok(()); 3], "{second}");
         });
     }
+}
+
+#[test]
+fn a_rank_that_has_left_is_missed_in_the_next_collective() {
+    run(async {
+        let mut groups = ring(5).await;
+        let last = tokio::spawn(gather_and_leave(groups.remove(4), &[1, 0]));
+        let late = groups.remove(3);
+        assert_eq!(gather_and_leave(groups.remove(0), &[1]).await, Ok(()));
+        // It has heard of that while it was at the first one.
+        groups.push(late);
+        each(groups, |group| gather_and_leave(group, &[1, 0])).await;
+        let error = last.await.unwrap().unwrap_err();
+        assert!(matches!(error, GroupError::Left { rank: 0, .. }), "{error}");
+    });
 }
 
 #[test]
