@@ -164,7 +164,7 @@ impl<T: Telemetry> SharedPort<T> {
 
     /// Begins what comes next, if the wire is free and something may be sent; returns when its last bit leaves. `tell` is what
     /// the other end of the cable should hold back.
-    #[inline(always)] // As a call it costs a hop 20 instructions.
+    #[inline(always)] // Out of line, a hop with telemetry takes some 30 instructions more.
     pub(super) fn start(&mut self, now: Time, tell: ClassSet, frame: u32) -> Option<Time> {
         if self.wire.is_some() {
             return None;
