@@ -13,7 +13,7 @@ use crate::scenario_arguments::ScenarioArguments;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{
-    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads,
+    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads, Watch,
 };
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
@@ -317,7 +317,7 @@ impl Study {
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.push(flow_row(id, flow, result)),
         };
-        let finished = assembly.run(options, || ());
+        let finished = assembly.run(options, Watch::Off);
         display.finish();
         if finished.stopped == Some(Stopped::Interrupted) {
             return Ok(None);

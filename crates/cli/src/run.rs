@@ -17,7 +17,7 @@ use clearway_lab::{
     Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
 };
 use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
-use clearway_runs::watch::{self, Watch, Watchers};
+use clearway_runs::watch::{self, ObservedRun, Watchers};
 use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -173,7 +173,7 @@ fn simulate(
     outputs: &mut Outputs<'_>,
     mut flow_rows: FlowRows,
     (interrupt, live): (&Interrupt, Option<&Live<'_>>),
-) -> (Watch, FlowRows) {
+) -> (ObservedRun, FlowRows) {
     let console = Console::new(arguments.quiet);
     let mut display = Display::new(assembly.flow_count(), &console);
     if let Some(live) = live {

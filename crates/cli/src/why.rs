@@ -19,7 +19,7 @@ use clearway_report::why::{
     WhyRecord, costly_links,
 };
 use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
-use clearway_runs::watch::{self, Watch};
+use clearway_runs::watch::{self, ObservedRun};
 use clearway_runs::{Stopwatch, record, report_html};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn follow(
     question: &Question<'_>,
     assembly: &Assembly,
     flows: &[FlowId],
-) -> Result<Option<(Watch, Vec<FlowDelays>)>, Failure> {
+) -> Result<Option<(ObservedRun, Vec<FlowDelays>)>, Failure> {
     let plan = FollowPlan::new(assembly, flows);
     let interrupt = Interrupt::install();
     let console = Console::new(question.quiet);
@@ -203,7 +203,7 @@ impl Results {
     }
 
     /// Fails if the run came to something else this time.
-    fn check_digest(&self, folder: &Path, watch: &Watch) -> Result<(), Failure> {
+    fn check_digest(&self, folder: &Path, watch: &ObservedRun) -> Result<(), Failure> {
         let digest = watch.finished.digest.to_string();
         if digest == self.summary.digest {
             return Ok(());
@@ -217,7 +217,7 @@ impl Results {
         )))
     }
 
-    fn why(&self, assembly: &Assembly, watch: &Watch, delays: &[FlowDelays]) -> WhyRecord {
+    fn why(&self, assembly: &Assembly, watch: &ObservedRun, delays: &[FlowDelays]) -> WhyRecord {
         let row = |flow: FlowId| self.rows.iter().find(|row| row.flow == flow.0);
         let flows = delays
             .iter()
@@ -246,7 +246,7 @@ impl Results {
         &self,
         folder: &Path,
         assembly: &Assembly,
-        watch: Watch,
+        watch: ObservedRun,
         why: &WhyRecord,
         stopwatch: &Stopwatch,
     ) -> String {

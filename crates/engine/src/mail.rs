@@ -47,6 +47,7 @@ impl ReadyInlets {
     }
 
     /// True if any message waits for `round`.
+    #[inline]
     pub(crate) fn has_mail(&self, round: &Round) -> bool {
         self.halves[round.reading_half()]
             .messages
@@ -55,6 +56,7 @@ impl ReadyInlets {
     }
 
     /// Lists the inlets that have messages for `round`, in ascending order, and forgets them. Returns how many messages these are.
+    #[inline]
     pub(crate) fn take(&self, round: &Round, inlets: &mut Vec<u32>) -> u64 {
         inlets.clear();
         let half = &self.halves[round.reading_half()];

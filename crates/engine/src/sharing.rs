@@ -21,6 +21,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Adds what one domain had to do.
+    #[inline]
     pub(crate) fn add_domain(&mut self, messages: u64) {
         self.add(Self {
             total: messages + 1,

@@ -5,7 +5,9 @@
 #![allow(missing_docs, reason = "criterion's macros declare functions")]
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
-use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_fabric::{
+    Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch,
+};
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -50,8 +52,8 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
     }
 }
 
-fn run(setup: &Setup<'_>, threads: usize) -> Outcome<()> {
-    Simulation::new(setup, |_| None, || ()).run(RunControl {
+fn run(setup: &Setup<'_>, threads: usize) -> Outcome {
+    Simulation::new(setup, |_| None, Watch::Off).run(RunControl {
         threads: threads.into(),
         at_most: Time::from_us(1_000_000),
         coordinator: None,

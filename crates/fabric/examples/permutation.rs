@@ -1,6 +1,6 @@
 //! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
 use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
-use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch};
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn main() {
         link_events: Arc::default(),
         seed: 1,
     };
-    let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+    let outcome = Simulation::new(&setup, |_| None, Watch::Off).run(RunControl {
         threads: (threads as usize).into(),
         at_most: Time::from_us(1_000_000),
         coordinator: None,

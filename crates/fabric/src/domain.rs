@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::host::{Context, Host, PathTable};
 use crate::link::{Arrival, LinkCounters, Sinks};
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::switch::{Scratch, Switch};
 use clearway_engine::{BufferPool, Domain, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
@@ -46,7 +46,7 @@ impl<T> Default for Workbench<T> {
     }
 }
 
-impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
+impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
     fn collect(&mut self, round: &Round, incoming: &[u32], buffers: &mut BufferPool<Arrival<T>>) {
         let hosts = self.hosts.len();
         for &inlet in incoming {
@@ -86,7 +86,7 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
     }
 }
 
-impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
+impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
     type Command = Command;
     type Workbench = Workbench<T>;

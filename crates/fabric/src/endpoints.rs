@@ -5,7 +5,8 @@
 //! events are seen, in the order of the transports.
 //!
 //! What the packet loop calls is compiled for one endpoint and for `SEVERAL`; a host decides once a round. So runs with one transport
-//! have no branch about it. Calls to several endpoints are not inlined, because few runs have any.
+//! have no branch about it. What is right for several is right for one. Calls to several endpoints are not inlined, because few runs
+//! have any.
 
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Endpoint, Event};
@@ -151,7 +152,10 @@ impl<T: Telemetry> Endpoints<T> {
     /// The most urgent packet; of several that are, that of the next endpoint whose turn it is.
     #[inline(never)]
     fn transmit_in_turn(&mut self, now: Time) -> Option<IntPacket<T>> {
-        let turn = self.further.as_ref()?.turn;
+        let Some(further) = &self.further else {
+            return self.first.poll_transmit(now);
+        };
+        let turn = further.turn;
         let urgencies = self.iter().map(Endpoint::urgency).enumerate();
         let waiting = urgencies.filter_map(|(place, urgency)| Some((place, urgency?)));
         // Places before the one whose turn it is come after the last one.

@@ -9,7 +9,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
 use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::pause::{LinkPauses, PauseState};
 use crate::program::{NicMessage, Post, Program};
 use crate::program::{ProgramAtHost, is_connection};
@@ -154,18 +154,28 @@ impl<T: Telemetry> Host<T> {
     }
 
     /// Runs all events of the round.
-    pub(crate) fn run<O: Observer>(
+    pub(crate) fn run<O: Observation>(
         &mut self,
         round: &Round,
         context: &mut Context<'_, O, T>,
     ) -> Outlook {
-        match self.endpoints.are_several() {
-            false => self.run_events::<O, false>(round, context),
-            true => self.run_events::<O, true>(round, context),
+        let sinks = &mut context.sinks;
+        if self.endpoints.are_several() || sinks.observer.interests().are_frequent() {
+            return self.run_events::<O, true>(round, context);
         }
+        sinks.quietly(|sinks| {
+            let mut context = Context {
+                flows: context.flows,
+                transports: context.transports,
+                path_table: context.path_table,
+                sinks,
+                reports: context.reports,
+            };
+            self.run_events::<_, false>(round, &mut context)
+        })
     }
 
-    fn run_events<O: Observer, const SEVERAL: bool>(
+    fn run_events<O: Observation, const SEVERAL: bool>(
         &mut self,
         round: &Round,
         context: &mut Context<'_, O, T>,
@@ -182,8 +192,8 @@ impl<T: Telemetry> Host<T> {
                 Next::Transmission => self.transmit::<O, SEVERAL>(context),
                 Next::Timer => self.on_timer::<O, SEVERAL>(context),
             }
-            if O::FOLLOWS_SENDERS {
-                let observer = &mut context.sinks.observer;
+            let observer = &mut context.sinks.observer;
+            if observer.interests().senders {
                 let endpoints = self.endpoints.iter();
                 endpoints.for_each(|endpoint| observer.on_endpoint(time, endpoint));
             }
@@ -246,7 +256,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline]
-    fn receive<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+    fn receive<O: Observation, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
         match &self.inlet.unread_at(0).frame {
             Frame::Packet(packet) => {
                 let node: NodeId = Topology::host_node(self.endpoints.host());
@@ -283,7 +293,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     /// A pause frame takes effect.
-    fn react<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
+    fn react<O: Observation>(&mut self, context: &mut Context<'_, O, T>) {
         self.rare_event_bound = Time::ZERO;
         if let Some((_, classes)) = self.effects.pop_front() {
             self.pause.obey(self.now, classes);
@@ -293,7 +303,8 @@ impl<T: Telemetry> Host<T> {
             }
             self.endpoints.set_paused(held);
             let observer = &mut context.sinks.observer;
-            observer.on_pause(self.now, self.link.id, classes);
+            let (now, link) = (self.now, self.link.id);
+            observer.tell(|observer| observer.on_pause(now, link, classes));
         }
     }
 
@@ -313,7 +324,7 @@ impl<T: Telemetry> Host<T> {
     }
 
     #[inline]
-    fn transmit<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+    fn transmit<O: Observation, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
         let (now, link, free_at) = (self.now, &mut self.link, &mut self.free_at);
         let sinks = &mut context.sinks;
         self.endpoints.transmit_with::<SEVERAL>(now, |packet| {
@@ -323,7 +334,7 @@ impl<T: Telemetry> Host<T> {
         });
     }
 
-    fn on_timer<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+    fn on_timer<O: Observation, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
         self.rare_event_bound = Time::ZERO;
         if self.endpoints.deadline::<SEVERAL>() <= self.now {
             self.endpoints.on_deadline::<SEVERAL>(self.now);
@@ -419,23 +430,30 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    #[inline]
-    fn handle_events<O: Observer, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
+    #[inline(always)] // Most often there is none, and a call for that takes five instructions of each hop.
+    fn handle_events<O: Observation, const SEVERAL: bool>(
+        &mut self,
+        context: &mut Context<'_, O, T>,
+    ) {
         while let Some(event) = self.endpoints.poll_event::<SEVERAL>() {
-            context
-                .sinks
-                .observer
-                .on_transport(self.now, self.endpoints.host(), &event);
-            match event {
-                Event::Sent {
-                    flow,
-                    message,
-                    statistics,
-                    ..
-                } => self.on_sent(flow, message, statistics, context),
-                Event::Received { flow, message, .. } => self.on_received(flow, message, context),
-                Event::Ack { .. } | Event::Loss { .. } => {}
-            }
+            self.handle_event(event, context);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_event<O: Observation>(&mut self, event: Event, context: &mut Context<'_, O, T>) {
+        let (now, host) = (self.now, self.endpoints.host());
+        let observer = &mut context.sinks.observer;
+        observer.tell(|observer| observer.on_transport(now, host, &event));
+        match event {
+            Event::Sent {
+                flow,
+                message,
+                statistics,
+                ..
+            } => self.on_sent(flow, message, statistics, context),
+            Event::Received { flow, message, .. } => self.on_received(flow, message, context),
+            Event::Ack { .. } | Event::Loss { .. } => {}
         }
     }
 

@@ -40,7 +40,7 @@ pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use forwarding::Forwarding;
 pub use link::{LinkCounters, LinkErrors};
 pub use meter::{LinkInterval, LinkTotals, LinkView};
-pub use observer::{DropCause, Observer};
+pub use observer::{DropCause, Interests, Observer, Senders, Watch};
 pub use pause::LinkPauses;
 pub use program::{NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{

@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::events::{LinkTimeline, PortChange};
 use crate::meter::{LinkMeter, LinkView, bytes_left};
-use crate::observer::{DropCause, Observer};
+use crate::observer::{DropCause, Observation, Quiet};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{BufferPool, Outlet, Round};
 use clearway_transport::telemetry::{Hop, IntPacket, Telemetry};
@@ -138,6 +138,18 @@ pub(crate) struct Sinks<'a, O, T> {
     pub(crate) observer: &'a mut O,
 }
 
+impl<O: Observation, T> Sinks<'_, O, T> {
+    /// Calls `run` with the same sinks, of which the observer is not told of frequent events.
+    #[inline(always)]
+    pub(crate) fn quietly<R>(&mut self, run: impl FnOnce(Sinks<'_, Quiet<'_, O>, T>) -> R) -> R {
+        run(Sinks {
+            counters: self.counters,
+            buffers: self.buffers,
+            observer: &mut Quiet(self.observer),
+        })
+    }
+}
+
 /// The wire behind a port or NIC.
 #[derive(Debug)]
 pub(crate) struct Link<T> {
@@ -148,7 +160,7 @@ pub(crate) struct Link<T> {
     outlet: Outlet<Arrival<T>>,
     /// Of the messages posted, those that are no packets.
     pause_frames: u64,
-    /// Only where observers ask for it.
+    /// Only in runs that somebody watches.
     pub(crate) meter: LinkMeter,
     /// Bytes that have left, modulo 2^32. Counted only for telemetry.
     sent: u32,
@@ -297,7 +309,7 @@ impl<T: Telemetry> Link<T> {
 
     /// Sends a packet whose last bit leaves at `end`. The cable has been up until `start`, or that does not matter.
     #[inline(always)]
-    pub(crate) fn carry<O: Observer>(
+    pub(crate) fn carry<O: Observation>(
         &mut self,
         start: Time,
         end: Time,
@@ -332,7 +344,7 @@ impl<T: Telemetry> Link<T> {
 
     /// Shows a packet that arrives for this link to its agent, if it has one. Returns false if that drops the packet.
     #[inline]
-    pub(crate) fn admits<O: Observer>(
+    pub(crate) fn admits<O: Observation>(
         &mut self,
         now: Time,
         packet: &mut IntPacket<T>,
@@ -394,7 +406,7 @@ impl<T: Telemetry> Link<T> {
     }
 
     /// Sends a pause frame whose last bit leaves at `end`.
-    pub(crate) fn carry_pause<O: Observer>(
+    pub(crate) fn carry_pause<O: Observation>(
         &mut self,
         end: Time,
         classes: ClassSet,
@@ -417,7 +429,7 @@ impl<T: Telemetry> Link<T> {
 
     /// A packet for this link has vanished.
     #[cold]
-    pub(crate) fn lose<O: Observer>(
+    pub(crate) fn lose<O: Observation>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -426,11 +438,14 @@ impl<T: Telemetry> Link<T> {
     ) {
         self.meter.on_drop();
         sinks.counters.note_loss(now, self.id, packet, cause);
-        sinks.observer.on_drop(now, self.id, packet, cause);
+        let link = self.id;
+        sinks
+            .observer
+            .tell(|observer| observer.on_drop(now, link, packet, cause));
     }
 
     /// The queue in front of this link is about to trim a data packet.
-    pub(crate) fn note_trim<O: Observer>(
+    pub(crate) fn note_trim<O: Observation>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -438,11 +453,14 @@ impl<T: Telemetry> Link<T> {
     ) {
         self.meter.on_trim();
         sinks.counters.note_trim(now, self.id, packet);
-        sinks.observer.on_trim(now, self.id, packet);
+        let link = self.id;
+        sinks
+            .observer
+            .tell(|observer| observer.on_trim(now, link, packet));
     }
 
     /// The queue in front of this link marks a packet, unless it is marked already.
-    pub(crate) fn mark<O: Observer>(
+    pub(crate) fn mark<O: Observation>(
         &mut self,
         now: Time,
         packet: &mut Packet,
@@ -452,12 +470,15 @@ impl<T: Telemetry> Link<T> {
             packet.ecn = true;
             self.meter.on_mark();
             sinks.counters.marked += 1;
-            sinks.observer.on_mark(now, self.id, packet);
+            let link = self.id;
+            sinks
+                .observer
+                .tell(|observer| observer.on_mark(now, link, packet));
         }
     }
 
     #[cold]
-    fn loses<O: Observer>(
+    fn loses<O: Observation>(
         &mut self,
         start: Time,
         end: Time,

@@ -1,4 +1,4 @@
-//! Totals of what each link has carried, counted where observers ask for it.
+//! Totals of what each link has carried, counted in runs that [somebody watches](crate::Watch).
 //!
 //! A packet counts as a whole, when its transmission ends at a switch and when it begins at a host. Whoever looks at a link between two
 //! rounds sees what of a packet is on the wire at that instant, so that the bytes of an interval are those that crossed the
@@ -52,7 +52,7 @@ pub struct LinkView<'a> {
 }
 
 impl LinkView<'_> {
-    /// Traffic since the last call. It stands still unless the observer [asks for it](crate::Observer::METERS_LINKS).
+    /// Traffic since the last call. It stands still in a run that [nobody watches](crate::Watch::Off).
     #[inline]
     pub fn take(&mut self) -> LinkInterval {
         self.meter.take(self.ahead)
@@ -92,7 +92,9 @@ impl LinkMeter {
 
     #[inline(always)]
     pub(crate) fn on_enqueue(&mut self, bytes: u64) {
-        self.peak = self.peak.max(bytes);
+        if bytes > self.peak {
+            self.peak = bytes;
+        }
     }
 
     pub(crate) fn on_mark(&mut self) {

@@ -77,7 +77,7 @@ const MOST_SLICES: usize = 1024;
 const MOST_MOVES: usize = 8;
 
 impl Sorter {
-    /// Sorts the arrival keys of `round`; `link` gives the link behind an ingress port.
+    /// Sorts the arrival keys of `round`; `links` are those behind the ingress ports.
     ///
     /// Arrivals are spread over a round, so that a slice of it for each key brings nearly all of them into their order.
     #[inline]
@@ -86,7 +86,7 @@ impl Sorter {
         arrival_keys: &mut Vec<ArrivalKey>,
         seed: u64,
         round: &Round,
-        link: impl Fn(usize) -> LinkId,
+        links: &[LinkId],
     ) {
         if arrival_keys.len() < 2 {
             return;
@@ -101,7 +101,7 @@ impl Sorter {
             ties + u32::from(pair[0].time_bits() == pair[1].time_bits())
         });
         if ties > 0 {
-            break_ties(arrival_keys, seed, round, link);
+            break_ties(arrival_keys, seed, round, links);
         }
     }
 
@@ -139,12 +139,7 @@ impl Sorter {
 
 /// Puts arrivals of the same instants, which are next to each other, in order.
 #[inline(never)]
-fn break_ties(
-    arrival_keys: &mut [ArrivalKey],
-    seed: u64,
-    round: &Round,
-    link: impl Fn(usize) -> LinkId,
-) {
+fn break_ties(arrival_keys: &mut [ArrivalKey], seed: u64, round: &Round, links: &[LinkId]) {
     let mut first = 0;
     while let Some(key) = arrival_keys.get(first) {
         let time_bits = key.time_bits();
@@ -154,7 +149,7 @@ fn break_ties(
         if ties > 0 {
             let time = key.time(round.start());
             arrival_keys[first..end]
-                .sort_unstable_by_key(|key| tie_break(seed, time, link(key.port())));
+                .sort_unstable_by_key(|key| tie_break(seed, time, links[key.port()]));
         }
         first = end;
     }
@@ -209,11 +204,11 @@ mod tests {
             let start = round.start();
             let at = |i: usize| start + Span::from_ps(times[i] % narrow);
             let mut arrival_keys: Vec<ArrivalKey> = (0..times.len()).map(|i| ArrivalKey::new(start, at(i), i, 0)).collect();
-            let link = |port: usize| LinkId(port as u32 * 3);
-            Sorter::default().sort(&mut arrival_keys, 7, &round, link);
+            let links: Vec<LinkId> = (0..times.len() as u32).map(|port| LinkId(port * 3)).collect();
+            Sorter::default().sort(&mut arrival_keys, 7, &round, &links);
             let order: Vec<usize> = arrival_keys.iter().map(|arrival_key| arrival_key.port()).collect();
             let mut expected: Vec<usize> = (0..times.len()).collect();
-            expected.sort_by_key(|&i| (at(i), tie_break(7, at(i), link(i))));
+            expected.sort_by_key(|&i| (at(i), tie_break(7, at(i), links[i])));
             prop_assert_eq!(order, expected);
         }
     }

@@ -4,7 +4,8 @@ use clearway_fabric::topology::{
     PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
+    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
+    Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::spray::SelectorSettings;
@@ -30,7 +31,7 @@ fn run(
     controller: &ControllerSettings,
     flows: &[Flow],
     (seed, threads): (u64, usize),
-) -> Outcome<()> {
+) -> Outcome {
     let routes = Routes::compute(topology).unwrap();
     let sizes = PacketSizes {
         payload: PAYLOAD,
@@ -53,7 +54,7 @@ fn run(
         link_events: Arc::default(),
         seed,
     };
-    let simulation = Simulation::new(&setup, |_| None, || ());
+    let simulation = Simulation::new(&setup, |_| None, Watch::Off);
     let outcome = simulation.sharing_all_rounds().run(RunControl {
         threads: threads.into(),
         at_most: Time::from_us(100_000),
@@ -76,7 +77,7 @@ fn flow(src: u32, dst: u32, bytes: u64, us: u64) -> Flow {
 }
 
 /// Goodputs of flows in Gb/s.
-fn goodputs(outcome: &Outcome<()>, flows: &[Flow]) -> Vec<f64> {
+fn goodputs(outcome: &Outcome, flows: &[Flow]) -> Vec<f64> {
     let rate = |(result, flow): (&clearway_fabric::FlowOutcome, &Flow)| {
         let lasted = result.sent.unwrap().since(result.started.unwrap());
         flow.bytes.as_f64() * 8e-9 / lasted.as_secs()

@@ -5,7 +5,8 @@ use clearway_fabric::topology::{
     leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
+    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
+    Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::feedback::FeedbackSettings;
@@ -30,11 +31,11 @@ fn ideal(routes: &Routes, to: u32, bytes: u64, paths: u32, sizes: PacketSizes) -
     paths.ideal_completion(HostId(0), HostId(to), message, sizes)
 }
 
-fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
+fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome {
     run_with(topology, flows, "adaptive")
 }
 
-fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> Outcome<()> {
+fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> Outcome {
     let routes = Routes::compute(topology).unwrap();
     let mut profile = Profile::strack(routes.paths.network_facts(SIZES));
     profile.selector = SelectorSettings::named(selector).unwrap();
@@ -55,8 +56,8 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
     run_setup(&setup)
 }
 
-fn run_setup(setup: &Setup<'_>) -> Outcome<()> {
-    let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
+fn run_setup(setup: &Setup<'_>) -> Outcome {
+    let outcome = Simulation::new(setup, |_| None, Watch::Off).run(RunControl {
         threads: 1.into(),
         at_most: Time::from_us(100_000),
         coordinator: None,

@@ -5,7 +5,7 @@ mod common;
 use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Routes, single_switch};
 use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, Stopped, SwitchParameters,
-    Verdict,
+    Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
@@ -47,11 +47,14 @@ impl Observer for Counts {
 }
 
 /// Invariants after any run.
-fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCaseError> {
+fn balanced(
+    scenario: &Scenario,
+    (outcome, observers): &(Outcome, Vec<Counts>),
+) -> Result<(), TestCaseError> {
     if let Err(text) = outcome.check_conservation() {
         return Err(TestCaseError::fail(text));
     }
-    let sum = |what: fn(&Counts) -> u64| outcome.observers.iter().map(what).sum::<u64>();
+    let sum = |what: fn(&Counts) -> u64| observers.iter().map(what).sum::<u64>();
     prop_assert_eq!(outcome.links.dropped, sum(|counts| counts.dropped));
     prop_assert_eq!(outcome.links.corrupted, sum(|counts| counts.corrupted));
     prop_assert_eq!(outcome.links.marked, sum(|counts| counts.marked));
@@ -91,8 +94,9 @@ proptest! {
             cable.bit_error_rate = [0.0, 1e-6, 1e-4][errors as usize];
         }
         scenario.at_most = Time::from_ps(limit);
-        let outcome = scenario.run(1, Counts::default);
-        balanced(&scenario, &outcome)?;
+        let run = scenario.run(1, Counts::default);
+        balanced(&scenario, &run)?;
+        let (outcome, _) = run;
         if packets == 0 {
             prop_assert_eq!(outcome.links.delivered, 0, "a queue of no bytes holds nothing");
         }
@@ -114,8 +118,9 @@ proptest! {
         reliability.timeout = facts.base_rtt * 4 + Span::from_us(100);
         scenario.profile = Arc::new(profile);
         scenario.at_most = Time::from_us(1_000_000);
-        let outcome = scenario.run(1, Counts::default);
-        balanced(&scenario, &outcome)?;
+        let run = scenario.run(1, Counts::default);
+        balanced(&scenario, &run)?;
+        let (outcome, _) = run;
         prop_assert!(matches!(outcome.stopped, None | Some(Stopped::Stuck)), "{:?}", outcome.stopped);
         for flow in &outcome.flows {
             prop_assert_eq!(flow.started.is_some(), flow.sent.is_some());
@@ -131,7 +136,7 @@ fn runs_that_are_cut_short_leave_packets_in_the_network() {
     for seed in 0..50 {
         let mut scenario = Scenario::random(seed);
         scenario.at_most = Time::from_us(5);
-        let outcome = scenario.run(1, || ());
+        let outcome = scenario.run_unwatched(1);
         outcome.check_conservation().unwrap();
         under_way += u32::from(outcome.stopped == Some(Stopped::AtMost) && outcome.in_network > 0);
     }
@@ -170,7 +175,7 @@ fn the_limit_holds_when_all_flows_are_done() {
         seed: 1,
     };
     let run = |at_most| {
-        let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+        let outcome = Simulation::new(&setup, |_| None, Watch::Off).run(RunControl {
             threads: 1.into(),
             at_most,
             coordinator: None,
@@ -224,7 +229,7 @@ fn a_link_loses_the_share_of_packets_that_it_should() {
         )]);
         (scenario.local, scenario.coordinated) = Default::default();
         scenario.at_most = Time::from_us(10_000_000);
-        let outcome = scenario.run(1, || ());
+        let outcome = scenario.run_unwatched(1);
         outcome.check_conservation().unwrap();
         assert_eq!(outcome.stopped, None, "{:?}", outcome.endpoints);
         let crossed = outcome.endpoints.data_sent + outcome.endpoints.sacks_sent;
@@ -311,12 +316,13 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         link_events: Arc::default(),
         seed: 1,
     };
-    let observer = || Waits {
+    let mut observers = setup.per_domain(|| Waits {
         switch: topology.switch_node(0),
         arrived: vec![Time::ZERO; packets as usize],
         waits: Vec::new(),
-    };
-    let mut outcome = Simulation::new(&setup, |_| None, observer).run(RunControl {
+    });
+    let watch = Watch::by(&mut observers);
+    let outcome = Simulation::new(&setup, |_| None, watch).run(RunControl {
         threads: 1.into(),
         at_most: Time::from_us(10_000_000),
         coordinator: None,
@@ -327,7 +333,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
     outcome.check_conservation().unwrap();
     assert_eq!(outcome.endpoints.data_sent, u64::from(packets));
     assert_eq!(outcome.endpoints.retransmitted, 0);
-    outcome.observers.remove(0).waits
+    observers.remove(0).waits
 }
 
 /// M/D/1: the mean wait is rho / (2 (1 - rho)) service times (Pollaczek and Khinchine), and the share of packets that do not wait

@@ -138,7 +138,7 @@ fn times(scenario: &Scenario) -> Vec<(Span, Span)> {
         true => PathUse::One,
         false => PathUse::PerQueuePair(profile.selector.most_paths()),
     };
-    let outcome = scenario.run(1, || ());
+    let outcome = scenario.run_unwatched(1);
     let flows = scenario.flows.iter().zip(&outcome.flows);
     let times = flows.filter_map(|(flow, outcome)| {
         let parts = profile.parts(flow.bytes);

@@ -6,7 +6,7 @@ use clearway_fabric::topology::{
 };
 use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, Sampler, Setup, SharedBufferParameters,
-    Simulation, Snapshot, SwitchParameters, Verdict,
+    Simulation, Snapshot, SwitchParameters, Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
@@ -24,7 +24,7 @@ const RATE: Rate = Rate::from_gbps(400);
 
 /// Data that comes in at the receiver, and drops, marks and pauses anywhere.
 #[derive(Default)]
-struct Watch {
+struct Seen {
     first: Option<Time>,
     last: Option<Time>,
     /// Bytes after the first packet.
@@ -35,7 +35,7 @@ struct Watch {
     resumes: u64,
 }
 
-impl Observer for Watch {
+impl Observer for Seen {
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         let Header::Data { .. } = packet.header else {
             return;
@@ -111,7 +111,7 @@ impl Incast {
         }
     }
 
-    fn run(&self, threads: usize) -> Outcome<Watch> {
+    fn run(&self, threads: usize) -> (Outcome, Vec<Seen>) {
         run(&self.setup(), threads)
     }
 
@@ -128,16 +128,18 @@ impl Incast {
     }
 }
 
-fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
+fn run(setup: &Setup<'_>, threads: usize) -> (Outcome, Vec<Seen>) {
     setup.check_buffers().unwrap();
-    Simulation::new(setup, |_| None, Watch::default).run(RunControl {
+    let mut seen = setup.per_domain(Seen::default);
+    let outcome = Simulation::new(setup, |_| None, Watch::by(&mut seen)).run(RunControl {
         threads: threads.into(),
         at_most: Time::from_us(900_000),
         coordinator: None,
         traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-    })
+    });
+    (outcome, seen)
 }
 
 fn without_marks() -> SwitchParameters {
@@ -225,7 +227,7 @@ proptest! {
             bytes: Bytes::new(kilobytes * 1000),
             seed,
         };
-        let outcome = incast.run(1);
+        let (outcome, seen) = incast.run(1);
         prop_assert_eq!(outcome.check_conservation(), Ok(()));
         prop_assert_eq!(outcome.stopped, None);
         prop_assert_eq!((outcome.links.dropped, outcome.in_network), (0, 0));
@@ -233,7 +235,7 @@ proptest! {
         prop_assert_eq!(outcome.links.pause_frames, outcome.links.pause_frames_received);
         prop_assert!(outcome.pauses.iter().all(|pauses| !pauses.at_the_end));
         // Host 0 is in the first domain.
-        let watch = &outcome.observers[0];
+        let watch = &seen[0];
         let (Some(first), Some(last)) = (watch.first, watch.last) else {
             return Err(TestCaseError::fail("nothing has arrived"));
         };
@@ -268,8 +270,8 @@ fn crowded(headroom: Option<u64>) -> Incast {
 
 #[test]
 fn pauses_are_counted_on_the_links_that_were_paused() {
-    let outcome = crowded(None).run(1);
-    let seen: (u64, u64) = outcome.observers.iter().fold((0, 0), |sum, watch| {
+    let (outcome, seen) = crowded(None).run(1);
+    let seen: (u64, u64) = seen.iter().fold((0, 0), |sum, watch| {
         (sum.0 + watch.pauses, sum.1 + watch.resumes)
     });
     let counted: u64 = outcome.pauses.iter().map(|link| link.pauses).sum();
@@ -328,7 +330,7 @@ fn samples_see_links_paused_as_long_as_they_are() {
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     };
-    let simulation = Simulation::new(&setup, |_| None, Watch::default);
+    let simulation = Simulation::new(&setup, |_| None, Watch::Links);
     let outcome = simulation.run_sampled(control, Some(&mut paused));
     let of_switches = |link: LinkId| link.0 >= 2 * 16;
     assert!(outcome.pauses.iter().any(|pauses| of_switches(pauses.link)));
@@ -353,11 +355,11 @@ fn samples_see_links_paused_as_long_as_they_are() {
 
 #[test]
 fn too_little_headroom_drops_and_says_so() {
-    let outcome = crowded(Some(20_000)).run(1);
+    let (outcome, seen) = crowded(Some(20_000)).run(1);
     outcome.check_conservation().unwrap();
     assert!(outcome.links.headroom_drops > 0);
     assert_eq!(outcome.links.headroom_drops, outcome.links.dropped);
-    let drops = drops(&outcome);
+    let drops = drops(&seen);
     assert_eq!(drops.len() as u64, outcome.links.dropped);
     assert!(drops.iter().all(|drop| drop.1 == DropCause::HeadroomFull));
 }
@@ -366,8 +368,8 @@ fn too_little_headroom_drops_and_says_so() {
 fn the_headroom_that_is_derived_is_needed() {
     // Two delays at 400 Gb/s are 100 KB; 3 packets and 2 frames come on top. Half of that is too little.
     let derived = 100_000 + 3 * 4096 + 128;
-    assert_eq!(crowded(Some(derived)).run(1).links.dropped, 0);
-    assert!(crowded(Some(derived / 2)).run(1).links.dropped > 0);
+    assert_eq!(crowded(Some(derived)).run(1).0.links.dropped, 0);
+    assert!(crowded(Some(derived / 2)).run(1).0.links.dropped > 0);
 }
 
 #[test]
@@ -385,10 +387,10 @@ fn results_do_not_depend_on_threads() {
         bytes: Bytes::new(700_000),
         seed: 7,
     };
-    let one = incast.run(1);
+    let (one, _) = incast.run(1);
     assert!(one.pauses.iter().any(|pauses| pauses.pauses > 1));
     for threads in [2, 4] {
-        let other = incast.run(threads);
+        let (other, _) = incast.run(threads);
         assert_eq!((one.digest, &one.pauses), (other.digest, &other.pauses));
         assert_eq!(one.flows, other.flows);
     }
@@ -401,9 +403,9 @@ fn lossless_and_lossy_classes_live_on_one_switch() {
     incast.odd = lossy;
     let only_one = Value::List(vec![Value::Integer(1)]);
     incast.buffer.set("pfc.classes", &only_one).unwrap();
-    let outcome = incast.run(1);
+    let (outcome, seen) = incast.run(1);
     outcome.check_conservation().unwrap();
-    let drops = drops(&outcome);
+    let drops = drops(&seen);
     assert!(!drops.is_empty());
     assert!(
         drops
@@ -449,8 +451,8 @@ fn control_packets_are_never_marked() {
         },
     };
     setup.flows = setup.flows.iter().map(others_to_host_1).collect();
-    let outcome = run(&setup, 1);
-    let watches = outcome.observers.iter();
+    let (_, seen) = run(&setup, 1);
+    let watches = seen.iter();
     let marks: Vec<Class> = watches.flat_map(|watch| watch.marks.clone()).collect();
     assert!(marks.len() > 1000, "{}", marks.len());
     assert!(marks.iter().all(|class| class.is_data()));
@@ -472,8 +474,8 @@ fn room_is_set_aside_for_control_packets_among_data() {
     assert_eq!(needed(&incast), for_classes(1), "class 1 for both");
 }
 
-fn drops(outcome: &Outcome<Watch>) -> Vec<(Class, DropCause)> {
-    let watches = outcome.observers.iter();
+fn drops(seen: &[Seen]) -> Vec<(Class, DropCause)> {
+    let watches = seen.iter();
     watches
         .flat_map(|watch| watch.drops.iter().copied())
         .collect()

@@ -2,7 +2,8 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Flow, Outcome, Post, Program, RunControl, Setup, Simulation, Stopped, SwitchParameters, Verdict,
+    Flow, Outcome, Post, Program, RunControl, Setup, Simulation, Stopped, SwitchParameters,
+    Verdict, Watch,
 };
 use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
@@ -83,13 +84,7 @@ fn fabric() -> Topology {
 }
 
 /// Hosts 0 and `other` throw a ball of so many bytes so many times each.
-fn play(
-    other: u32,
-    bytes: u64,
-    throws: u32,
-    pause: Span,
-    threads: usize,
-) -> (Outcome<()>, Vec<Entry>) {
+fn play(other: u32, bytes: u64, throws: u32, pause: Span, threads: usize) -> (Outcome, Vec<Entry>) {
     let topology = fabric();
     let routes = Routes::compute(&topology).unwrap();
     let network = routes.paths.network_facts(SIZES);
@@ -135,7 +130,7 @@ fn play(
             log: Arc::clone(&log),
         }) as Box<dyn Program>)
     };
-    let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
+    let simulation = Simulation::new(&setup, |_| None, Watch::Off).with_programs(program);
     let outcome = simulation.run(RunControl {
         threads: threads.into(),
         at_most: Time::NEVER,
@@ -236,7 +231,7 @@ impl Program for Computer {
 }
 
 /// A message from host 0 to host 1, and a computation of 500 us at host 2.
-fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outcome<()> {
+fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outcome {
     let topology = fabric();
     let routes = Routes::compute(&topology).unwrap();
     let network = routes.paths.network_facts(SIZES);
@@ -267,7 +262,7 @@ fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outc
             }) as Box<dyn Program>
         })
     };
-    let outcome = Simulation::new(&setup, |_| None, || ())
+    let outcome = Simulation::new(&setup, |_| None, Watch::Off)
         .with_programs(program)
         .run(RunControl {
             threads: 1.into(),
@@ -287,7 +282,7 @@ fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outc
 
 #[test]
 fn a_run_is_over_when_its_programs_are() {
-    let end = |outcome: &Outcome<()>| (outcome.stopped, outcome.finished);
+    let end = |outcome: &Outcome| (outcome.stopped, outcome.finished);
     let limit = Time::from_us(100);
     let whole = compute_beside_a_flow(Time::NEVER, false, false);
     assert_eq!(end(&whole), (None, Time::from_us(500)));
@@ -346,7 +341,7 @@ fn a_program_that_stops_half_way_leaves_a_run_stuck() {
             }) as Box<dyn Program>
         })
     };
-    let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
+    let simulation = Simulation::new(&setup, |_| None, Watch::Off).with_programs(program);
     let outcome = simulation.run(RunControl {
         threads: 1.into(),
         at_most: Time::NEVER,

@@ -1,12 +1,13 @@
 //! Fabrics that several threads put together.
 
-use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
+use clearway_fabric::topology::{NodeId, PacketSizes, Routes, leaf_spine};
 use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, Observer, Outcome, Reactions, RunControl, Setup, Simulation,
-    SwitchParameters, Verdict,
+    SwitchParameters, Verdict, Watch,
 };
-use clearway_transport::{ClassSet, Profile};
+use clearway_transport::{ClassSet, Packet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const HOSTS: u32 = 8192;
@@ -24,23 +25,27 @@ impl Reactions for SendMore {
     }
 }
 
-/// Observer that knows of which domain it is.
-#[derive(Debug, PartialEq)]
-struct Numbered(u32);
+/// The switches at which packets have arrived.
+#[derive(Debug, Default, PartialEq)]
+struct Switches(BTreeSet<NodeId>);
 
-impl Observer for Numbered {}
+impl Observer for Switches {
+    fn on_arrival(&mut self, _: Time, node: NodeId, _: &Packet) {
+        if node.0 >= HOSTS {
+            self.0.insert(node);
+        }
+    }
+}
 
-fn run(setup: &Setup<'_>, threads: usize) -> (Outcome<Numbered>, Vec<u32>) {
-    let (mut asked, mut observers) = (Vec::new(), 0);
+fn run(setup: &Setup<'_>, threads: usize) -> (Outcome, Vec<Switches>, Vec<u32>) {
+    let mut asked = Vec::new();
     let reactions = |host: HostId| {
         asked.push(host.0);
         (host == REACTING).then(|| Box::new(SendMore) as Box<dyn Reactions>)
     };
-    let observer = || {
-        observers += 1;
-        Numbered(observers)
-    };
-    let simulation = Simulation::by_threads(threads.into(), setup, reactions, observer);
+    let mut observers = setup.per_domain(Switches::default);
+    let watch = Watch::by(&mut observers);
+    let simulation = Simulation::by_threads(threads.into(), setup, reactions, watch);
     let outcome = simulation.run(RunControl {
         threads: 1.into(),
         at_most: Time::from_us(1_000),
@@ -49,7 +54,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> (Outcome<Numbered>, Vec<u32>) {
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });
-    (outcome, asked)
+    (outcome, observers, asked)
 }
 
 #[test]
@@ -82,14 +87,18 @@ fn a_large_fabric_is_the_same_by_any_number_of_threads() {
         link_events: Arc::default(),
         seed: 3,
     };
-    let (alone, asked) = run(&setup, 1);
+    let (alone, seen, asked) = run(&setup, 1);
+    for (switch, seen) in seen.iter().enumerate() {
+        let own = BTreeSet::from([topology.switch_node(switch)]);
+        assert_eq!(seen.0, own, "each observer is that of its domain");
+    }
     assert_eq!(asked, (0..HOSTS).collect::<Vec<_>>());
     assert!(alone.flows.iter().all(|flow| flow.received.is_some()));
     for threads in [2, 3] {
-        let (shared, same_asked) = run(&setup, threads);
+        let (shared, same_seen, same_asked) = run(&setup, threads);
         assert_eq!(shared.digest, alone.digest, "{threads} threads");
         assert_eq!(shared.finished, alone.finished);
-        assert_eq!(shared.observers, alone.observers);
+        assert_eq!(same_seen, seen);
         assert_eq!(same_asked, asked);
     }
 }

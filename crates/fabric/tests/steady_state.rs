@@ -17,7 +17,8 @@
 
 use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict,
+    DropCause, Flow, Interests, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters,
+    Verdict, Watch,
 };
 use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
 use clearway_transport::{ClassSet, Event, Header, Packet, Profile};
@@ -75,7 +76,12 @@ impl LastHop {
 }
 
 impl Observer for LastHop {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::PACKETS
+        }
+    }
 
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         if link != self.link {
@@ -166,8 +172,9 @@ fn incast_with_seed(
         seed,
     };
     let link = topology.link_to_host(HostId(0)).unwrap();
-    let observer = || LastHop::new(link, from, to);
-    let outcome = Simulation::new(&setup, |_| None, observer).run(RunControl {
+    let mut observers = setup.per_domain(|| LastHop::new(link, from, to));
+    let watch = Watch::by(&mut observers);
+    let outcome = Simulation::new(&setup, |_| None, watch).run(RunControl {
         threads: 1.into(),
         at_most: to,
         coordinator: None,
@@ -176,13 +183,13 @@ fn incast_with_seed(
         on_progress: &mut |_| Verdict::Continue,
     });
     outcome.check_conservation().unwrap();
-    settled(senders, &outcome, to - from)
+    settled(senders, &outcome, &observers, to - from)
 }
 
-fn settled(senders: u32, outcome: &Outcome<LastHop>, span: Span) -> Settled {
-    let sum = |what: fn(&LastHop) -> f64| outcome.observers.iter().map(what).sum::<f64>();
+fn settled(senders: u32, outcome: &Outcome, observers: &[LastHop], span: Span) -> Settled {
+    let sum = |what: fn(&LastHop) -> f64| observers.iter().map(what).sum::<f64>();
     let round_trip = sum(|hop| hop.round_trips) / sum(|hop| hop.acks);
-    let drops = outcome.observers.iter().flat_map(|hop| &hop.drops);
+    let drops = observers.iter().flat_map(|hop| &hop.drops);
     Settled {
         queue: sum(|hop| hop.area) / span.as_ps() as f64 / BYTES_PER_US,
         seen: round_trip - 8.0,

@@ -2,7 +2,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, single_switch};
 use clearway_fabric::{
-    Flow, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
+    Flow, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict, Watch,
 };
 use clearway_transport::cc::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, ControllerSettings, NetworkFacts,
@@ -88,7 +88,7 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
         link_events: Default::default(),
         seed: 1,
     };
-    Simulation::new(&setup, |_| None, || ())
+    Simulation::new(&setup, |_| None, Watch::Off)
         .run(RunControl {
             threads: 1.into(),
             at_most: Time::from_us(1000),

@@ -4,7 +4,7 @@ use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, NextHops, NodeId, PacketSizes, Routes, SwitchSpec, Tier, Topology,
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
-use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch};
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use proptest::prelude::*;
@@ -424,7 +424,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         link_events: Arc::default(),
         seed: 1,
     };
-    let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+    let outcome = Simulation::new(&setup, |_| None, Watch::Off).run(RunControl {
         threads: 1.into(),
         at_most: Time::from_us(1_000),
         coordinator: None,

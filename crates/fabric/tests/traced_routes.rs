@@ -41,12 +41,12 @@ proptest! {
             let single = SelectorSettings::named("single").expect("built in");
             Arc::make_mut(&mut scenario.profile).selector = single;
         }
-        let outcome = scenario.run(1, Crossed::default);
+        let (_, observers) = scenario.run(1, Crossed::default);
         let setup = scenario.setup();
         let trails = TracedRoutes::new(&setup);
         let mut of_flows: BTreeMap<FlowId, BTreeSet<LinkId>> = BTreeMap::new();
         let mut crossed: BTreeMap<_, BTreeSet<LinkId>> = BTreeMap::new();
-        for observer in outcome.observers {
+        for observer in observers {
             for (key, links) in observer.0 {
                 crossed.entry(key).or_default().extend(links);
             }

@@ -3,7 +3,7 @@
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
     Advance, Arrivals, Driver, Flow, FlowEvent, FlowOutcome, Outcome, RunControl, Setup,
-    Simulation, Stopped, SwitchParameters, Traffic, Verdict,
+    Simulation, Stopped, SwitchParameters, Traffic, Verdict, Watch,
 };
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, Time};
@@ -57,12 +57,7 @@ fn setup(topology: &Topology, flows: Vec<Flow>) -> Setup<'_> {
     }
 }
 
-fn run(
-    setup: &Setup<'_>,
-    threads: usize,
-    at_most: Time,
-    traffic: Option<Traffic<'_>>,
-) -> Outcome<()> {
+fn run(setup: &Setup<'_>, threads: usize, at_most: Time, traffic: Option<Traffic<'_>>) -> Outcome {
     let mut on_progress = |_| Verdict::Continue;
     let traffic = traffic.map(|traffic| Traffic {
         arrivals: match traffic.arrivals {
@@ -71,7 +66,7 @@ fn run(
         },
         on_done: traffic.on_done,
     });
-    let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
+    let outcome = Simulation::new(setup, |_| None, Watch::Off).run(RunControl {
         threads: threads.into(),
         at_most,
         coordinator: None,
@@ -94,7 +89,7 @@ fn stream(
     threads: usize,
     at_most: Time,
     flows: &[Flow],
-) -> (Outcome<()>, Vec<(FlowId, Flow, FlowOutcome)>, usize) {
+) -> (Outcome, Vec<(FlowId, Flow, FlowOutcome)>, usize) {
     let (under_way, most) = (Cell::new(0), Cell::new(0));
     let mut arrivals = flows.iter().copied().inspect(|_| {
         under_way.set(under_way.get() + 1);
@@ -239,7 +234,7 @@ fn drive(
     threads: usize,
     flows: &[Flow],
     (longest, end): (Span, Time),
-) -> (Outcome<()>, Vec<(Time, FlowEvent)>) {
+) -> (Outcome, Vec<(Time, FlowEvent)>) {
     let mut stepper = Stepper {
         left: flows,
         now: Time::ZERO,

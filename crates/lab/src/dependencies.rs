@@ -27,7 +27,7 @@ impl Assembly {
     /// The first `limit` dependencies that came true: a barrier with many flows before and behind it has the product of both.
     ///
     /// Activations of a multishot trigger at one instant are taken in the order of their flows.
-    pub fn dependencies<O>(&self, finished: &Finished<O>, limit: usize) -> Dependencies {
+    pub fn dependencies(&self, finished: &Finished, limit: usize) -> Dependencies {
         let mut all = vec![Around::default(); self.workload.triggers.len()];
         for ((id, flow), result) in self.workload.numbered().zip(&finished.flows) {
             for (trigger, time) in activations(flow, result) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Laboratory;
     use crate::RunOptions;
-    use clearway_fabric::Verdict;
+    use clearway_fabric::{Verdict, Watch};
 
     const FLOWS: &str = "Nodes 8\nConnections 8\nTriggers 3\n\
         0->1 id 1 start 0 size 40960 send_done_trigger 1\n\
@@ -109,7 +109,7 @@ mod tests {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        let finished = assembly.run(options, || ());
+        let finished = assembly.run(options, Watch::Off);
         let pairs = |limit| {
             let found = assembly.dependencies(&finished, limit);
             let pairs: Vec<(u32, u32)> = found.pairs.iter().map(|(a, b)| (a.0, b.0)).collect();

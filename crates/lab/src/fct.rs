@@ -39,7 +39,7 @@ impl Assembly {
     /// are over the links of a shortest path, with the sizes of payload and header of the flow's transport, in whole nanoseconds: each
     /// quotient is rounded down, as there. It counts no headers in the sum, no acknowledgement's size and every first packet as a full
     /// one, so that it differs a little from the [ideal completion time](Self::ideal_completion).
-    pub fn fct_records<O>(&self, finished: &Finished<O>) -> Vec<FctRecord> {
+    pub fn fct_records(&self, finished: &Finished) -> Vec<FctRecord> {
         let mut completed: Vec<(Time, FlowId)> = Vec::new();
         for (id, flow) in finished.flows.iter().enumerate() {
             completed.extend(flow.finished.map(|time| (time, FlowId(id as u32))));
@@ -72,7 +72,7 @@ impl Assembly {
     }
 
     /// The source port of each flow that has started.
-    fn source_ports<O>(&self, finished: &Finished<O>) -> Vec<u16> {
+    fn source_ports(&self, finished: &Finished) -> Vec<u16> {
         let mut started: Vec<(Time, usize)> = Vec::new();
         for (id, flow) in finished.flows.iter().enumerate() {
             started.extend(flow.started.map(|time| (time, id)));

@@ -3,7 +3,7 @@
 use crate::scenario::builtin_scenario;
 use crate::scenario::{General, ScenarioError};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
-use clearway_fabric::{Observer, Verdict};
+use clearway_fabric::{Observer, Verdict, Watch};
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_scenario::Places;
@@ -171,10 +171,10 @@ impl Laboratory {
     /// # Errors
     /// If its parts do not fit together.
     pub fn run(&self, scenario: &Scenario) -> Result<Finished, ScenarioError> {
-        self.run_observed(scenario, || ())
+        Ok(run_alone(&Assembly::new(scenario)?, Watch::Off))
     }
 
-    /// As [`run`](Self::run), watched by one observer for each domain.
+    /// As [`run`](Self::run), watched by one observer for each domain, which are returned with the outcome.
     ///
     /// # Errors
     /// If its parts do not fit together.
@@ -182,14 +182,22 @@ impl Laboratory {
         &self,
         scenario: &Scenario,
         observer: impl FnMut() -> O,
-    ) -> Result<Finished<O>, ScenarioError> {
-        let options = RunOptions {
-            threads: 1.into(),
-            on_progress: &mut |_| Verdict::Continue,
-            on_flow: &mut |_, _, _| (),
-        };
-        Ok(Assembly::new(scenario)?.run(options, observer))
+    ) -> Result<(Finished, Vec<O>), ScenarioError> {
+        let assembly = Assembly::new(scenario)?;
+        let mut observers = assembly.per_domain(observer);
+        let finished = run_alone(&assembly, Watch::by(&mut observers));
+        Ok((finished, observers))
     }
+}
+
+/// Runs an assembly on one thread.
+fn run_alone(assembly: &Assembly, watch: Watch<'_>) -> Finished {
+    let options = RunOptions {
+        threads: 1.into(),
+        on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
+    };
+    assembly.run(options, watch)
 }
 
 /// Text of a scenario, and where it comes from.

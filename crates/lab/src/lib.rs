@@ -59,7 +59,8 @@ pub use clearway_scenario::{
 // What users of the library need to add their own and to drive a run.
 pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{
-    LinkChange, LinkEvent, LinkPauses, Observer, Progress, Rounds, Stopped, Threads, Verdict,
+    DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Progress, Rounds, Senders,
+    Stopped, Threads, Verdict, Watch,
 };
 pub use clearway_transport::{Registry, Scope, cc, feedback, spray};
 pub use clearway_units as units;

@@ -4,8 +4,8 @@ use crate::assemble::Assembly;
 use crate::jobs::JobResult;
 use crate::posts::JobPost;
 use clearway_fabric::{
-    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Program, Progress, Reactions,
-    Rounds, RunControl, Sampler, Simulation, Stopped, Threads, Traffic, Verdict,
+    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Program, Progress, Reactions, Rounds,
+    RunControl, Sampler, Simulation, Stopped, Threads, Traffic, Verdict, Watch,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -57,7 +57,7 @@ impl FlowResult {
 
 /// A finished run.
 #[derive(Debug)]
-pub struct Finished<O = ()> {
+pub struct Finished {
     /// By [`FlowId`]; empty where flows came [one by one](Assembly::streaming).
     pub flows: Vec<FlowResult>,
     /// In the order of the scenario.
@@ -76,7 +76,7 @@ pub struct Finished<O = ()> {
     pub links: LinkCounters,
     /// The links that flow control has paused, in the order of links.
     pub pauses: Vec<LinkPauses>,
-    /// Totals of what each link has carried, by link; empty unless observers ask for them.
+    /// Totals of what each link has carried, by link; empty in a run that [nobody watches](Watch::Off).
     pub meters: Vec<LinkTotals>,
     /// Endpoints.
     pub endpoints: EndpointCounters,
@@ -84,32 +84,9 @@ pub struct Finished<O = ()> {
     pub transports: Vec<EndpointCounters>,
     /// Digest of the outcome.
     pub digest: Digest,
-    /// One for each domain.
-    pub observers: Vec<O>,
 }
 
-impl<O> Finished<O> {
-    /// The run without its observers, and these.
-    pub fn split(self) -> (Finished, Vec<O>) {
-        let finished = Finished {
-            flows: self.flows,
-            jobs: self.jobs,
-            posts: self.posts,
-            simulated: self.simulated,
-            stopped: self.stopped,
-            rounds: self.rounds,
-            threads: self.threads,
-            links: self.links,
-            pauses: self.pauses,
-            meters: self.meters,
-            endpoints: self.endpoints,
-            transports: self.transports,
-            digest: self.digest,
-            observers: Vec::new(),
-        };
-        (finished, self.observers)
-    }
-
+impl Finished {
     /// The longest completion time; `None` if a flow is not done.
     pub fn longest_completion(&self) -> Option<Span> {
         let completions: Option<Vec<Span>> =
@@ -119,37 +96,39 @@ impl<O> Finished<O> {
 }
 
 impl Assembly {
-    /// Runs it, watched by one observer per domain.
+    /// Something for each domain of the fabric, such as an observer: a domain is a switch with its hosts.
+    pub fn per_domain<T>(&self, make: impl FnMut() -> T) -> Vec<T> {
+        self.setup().per_domain(make)
+    }
+
+    /// Runs it under watch.
     ///
     /// # Panics
-    /// If packets are not conserved: our defect, never the user's.
-    pub fn run<O: Observer>(
-        &self,
-        options: RunOptions<'_>,
-        observer: impl FnMut() -> O,
-    ) -> Finished<O> {
-        self.run_sampled(options, observer, None)
+    /// If packets are not conserved: our defect, never the user's. If observers watch and there is not one [for each
+    /// domain](Self::per_domain).
+    pub fn run(&self, options: RunOptions<'_>, watch: Watch<'_>) -> Finished {
+        self.run_sampled(options, watch, None)
     }
 
     /// As [`run`](Self::run), with a sampler that looks at the whole fabric between rounds.
     ///
     /// # Panics
-    /// If packets are not conserved: our defect, never the user's.
-    pub fn run_sampled<O: Observer>(
+    /// As `run`.
+    pub fn run_sampled(
         &self,
         options: RunOptions<'_>,
-        observer: impl FnMut() -> O,
+        watch: Watch<'_>,
         sampler: Option<&mut dyn Sampler>,
-    ) -> Finished<O> {
+    ) -> Finished {
         if let Some(arrivals) = &self.arrivals {
-            return self.run_streamed(arrivals, options, observer, sampler);
+            return self.run_streamed(arrivals, options, watch, sampler);
         }
         let RunOptions {
             threads,
             on_progress,
             on_flow,
         } = options;
-        let finished = self.simulate((threads, on_progress), observer, sampler, None);
+        let finished = self.simulate((threads, on_progress), watch, sampler, None);
         for ((id, flow), result) in self.workload.numbered().zip(&finished.flows) {
             on_flow(id, flow, result);
         }
@@ -157,27 +136,28 @@ impl Assembly {
     }
 
     /// Runs the flows that are listed, and further `traffic`.
-    pub(crate) fn simulate<'a, O: Observer>(
+    pub(crate) fn simulate<'a>(
         &self,
         (threads, on_progress): (Threads, &'a mut dyn FnMut(Progress) -> Verdict),
-        observer: impl FnMut() -> O,
+        watch: Watch<'_>,
         sampler: Option<&mut dyn Sampler>,
         traffic: Option<Traffic<'a>>,
-    ) -> Finished<O> {
+    ) -> Finished {
         let (mut local, global) = self.reactions();
         let reactions = |host| {
             let own = local.remove(&host)?;
             Some(Box::new(own) as Box<dyn Reactions>)
         };
+        let follows_senders = watch.interests().senders;
         let (mut programs, notes) =
             self.jobs
-                .programs(self.seed, self.nic_traffic(), O::FOLLOWS_SENDERS);
+                .programs(self.seed, self.nic_traffic(), follows_senders);
         let program = |host| {
             let own = programs.remove(&host)?;
             Some(Box::new(own) as Box<dyn Program>)
         };
-        let simulation = Simulation::by_threads(threads, &self.setup(), reactions, observer)
-            .with_programs(program);
+        let simulation =
+            Simulation::by_threads(threads, &self.setup(), reactions, watch).with_programs(program);
         let control = RunControl {
             threads,
             at_most: self.at_most,
@@ -206,7 +186,6 @@ impl Assembly {
             endpoints: outcome.endpoints,
             transports: outcome.transports,
             digest: outcome.digest,
-            observers: outcome.observers,
         }
     }
 }

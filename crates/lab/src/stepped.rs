@@ -16,7 +16,7 @@ use crate::run::{Finished, FlowResult};
 use crate::scenario::{Sampling, Scenario, check_flows, slowest_link};
 use clearway_fabric::{
     Advance, Arrivals, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, Threads, Traffic,
-    Verdict,
+    Verdict, Watch,
 };
 use clearway_scenario::ScenarioError;
 use clearway_units::{Bytes, FlowId, HostId, Time};
@@ -429,7 +429,7 @@ fn simulate(
         true => Verdict::Stop,
         false => Verdict::Continue,
     };
-    let finished = assembly.simulate((threads, on_progress), || (), None, Some(traffic));
+    let finished = assembly.simulate((threads, on_progress), Watch::Off, None, Some(traffic));
     driver.answer(finished.simulated, true);
     done.sort_unstable_by_key(|(id, ..)| *id);
     debug_assert!(

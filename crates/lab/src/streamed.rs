@@ -6,7 +6,7 @@
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult, RunOptions};
-use clearway_fabric::{Arrivals, Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
+use clearway_fabric::{Arrivals, Flow, FlowOutcome, Progress, Sampler, Traffic, Watch};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{FlowSpec, MergedArrivals};
 use rustc_hash::FxHashMap;
@@ -14,13 +14,13 @@ use std::cell::RefCell;
 
 impl Assembly {
     /// Runs it with flows that come one by one.
-    pub(crate) fn run_streamed<O: Observer>(
+    pub(crate) fn run_streamed(
         &self,
         arrivals: &MergedArrivals,
         options: RunOptions<'_>,
-        observer: impl FnMut() -> O,
+        watch: Watch<'_>,
         sampler: Option<&mut dyn Sampler>,
-    ) -> Finished<O> {
+    ) -> Finished {
         let RunOptions {
             threads,
             on_progress,
@@ -51,6 +51,6 @@ impl Assembly {
         // The fabric does not know how many flows will come.
         let flows = self.flow_count();
         let on_progress = &mut |progress| on_progress(Progress { flows, ..progress });
-        self.simulate((threads, on_progress), observer, sampler, Some(traffic))
+        self.simulate((threads, on_progress), watch, sampler, Some(traffic))
     }
 }

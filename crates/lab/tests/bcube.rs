@@ -1,6 +1,6 @@
 //! Jobs on hosts with several NICs: BCube's relaying servers, and servers with an NVSwitch beside the network.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped, Verdict};
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped, Verdict, Watch};
 use clearway_units::{FlowId, HostId, Span};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn run(assembly: &Assembly, threads: usize) -> Finished {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         },
-        || (),
+        Watch::Off,
     );
     assert_eq!(finished.stopped, None);
     finished

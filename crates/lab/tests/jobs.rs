@@ -3,7 +3,8 @@
 mod fluid;
 
 use clearway_lab::{
-    Assembly, Finished, Laboratory, NodeId, Observer, RunOptions, Scenario, Stopped, Verdict,
+    Assembly, Finished, Interests, Laboratory, NodeId, Observer, RunOptions, Scenario, Stopped,
+    Verdict, Watch,
 };
 use clearway_transport::{Event, Packet};
 use clearway_units::{FlowId, HostId, Span, Time, Value};
@@ -272,7 +273,7 @@ fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        assembly.run(options, || ())
+        assembly.run(options, Watch::Off)
     };
     let (one, three) = (with(1), with(3));
     assert_eq!(one.digest, three.digest);
@@ -332,7 +333,7 @@ fn a_job_is_done_when_its_last_computation_is() {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        Assembly::new(scenario).unwrap().run(options, || ())
+        Assembly::new(scenario).unwrap().run(options, Watch::Off)
     };
     for threads in [1, 2] {
         let whole = run(&settings(&[]), threads);
@@ -407,7 +408,12 @@ impl Open {
 }
 
 impl Observer for AtOnce {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::PACKETS
+        }
+    }
 
     fn on_arrival(&mut self, _now: Time, node: NodeId, packet: &Packet) {
         if packet.class.is_data() && node.0 == packet.dst.0 {
@@ -439,11 +445,11 @@ fn an_all_to_all_keeps_to_its_parallelism() {
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let scenario = scenario(&settings);
-        let finished = Laboratory::new()
+        let (_, observers) = Laboratory::new()
             .run_observed(&scenario, AtOnce::default)
             .unwrap();
         let mut hosts = 0;
-        for observer in &finished.observers {
+        for observer in &observers {
             for open in observer.sending.values().chain(observer.receiving.values()) {
                 assert_eq!(open.closed.len(), 15);
                 assert!(open.most <= parallelism, "{parallelism}: {open:?}");

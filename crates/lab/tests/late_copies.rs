@@ -1,7 +1,9 @@
 //! Copies of packets that come when their flow is long finished: slow links behind deep queues, where they wait for longer than
 //! receivers linger. Every message is delivered once all the same, to flows, to streams of flows and to jobs.
 
-use clearway_lab::{Assembly, Finished, Laboratory, Observer, RunOptions, Verdict};
+use clearway_lab::{
+    Assembly, Finished, Interests, Laboratory, Observer, RunOptions, Verdict, Watch,
+};
 use clearway_transport::Event;
 use clearway_units::{FlowId, HostId, MessageId, Time};
 use std::collections::BTreeMap;
@@ -13,6 +15,10 @@ struct Deliveries {
 }
 
 impl Observer for Deliveries {
+    fn interests(&self) -> Interests {
+        Interests::NONE
+    }
+
     fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
         if let Event::Received { flow, message, .. } = event {
             *self.messages.entry((*flow, *message)).or_default() += 1;
@@ -20,7 +26,7 @@ impl Observer for Deliveries {
     }
 }
 
-fn run(text: &str, settings: &[&str]) -> Finished<Deliveries> {
+fn run(text: &str, settings: &[&str]) -> (Finished, Vec<Deliveries>) {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let laboratory = Laboratory::new();
     let scenario = laboratory.read("test", text, None, &settings);
@@ -31,13 +37,15 @@ fn run(text: &str, settings: &[&str]) -> Finished<Deliveries> {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    assembly.run(options, Deliveries::default)
+    let mut deliveries = assembly.per_domain(Deliveries::default);
+    let finished = assembly.run(options, Watch::by(&mut deliveries));
+    (finished, deliveries)
 }
 
 /// Checks that nothing was delivered twice; returns how many messages were delivered.
-fn delivered_once(finished: &Finished<Deliveries>) -> usize {
+fn delivered_once(deliveries: &[Deliveries]) -> usize {
     let mut messages = 0;
-    for observer in &finished.observers {
+    for observer in deliveries {
         for (message, &times) in &observer.messages {
             assert_eq!(times, 1, "{message:?}");
         }
@@ -61,10 +69,10 @@ fn streams_of_flows_over_a_slow_link_are_delivered_once() {
             "switch.kind=shared-buffer",
         ],
     ] {
-        let finished = run("", settings);
+        let (finished, deliveries) = run("", settings);
         assert_eq!(finished.stopped, None);
         assert!(finished.endpoints.duplicates > 0, "{settings:?}");
-        assert!(delivered_once(&finished) > 1000, "{settings:?}");
+        assert!(delivered_once(&deliveries) > 1000, "{settings:?}");
     }
 }
 
@@ -87,11 +95,11 @@ fn jobs_over_a_slow_link_are_delivered_once() {
         for transport in ["strack", "rocev2", "dctcp", "hpcc", "swift"] {
             let transport = format!("transport.kind={transport}");
             let settings = [settings, &[&transport]].concat();
-            let finished = run("", &settings);
+            let (finished, deliveries) = run("", &settings);
             assert_eq!(finished.stopped, None, "{settings:?}");
             let connections = finished.jobs.iter().map(|job| job.flows.len());
             assert!(
-                delivered_once(&finished) >= connections.sum(),
+                delivered_once(&deliveries) >= connections.sum(),
                 "{settings:?}"
             );
         }
@@ -261,7 +269,7 @@ fn scenarios_that_once_delivered_twice_deliver_once() {
             LARGE_ACKNOWLEDGEMENTS,
         ),
     ] {
-        let finished = run(text, &[]);
-        assert!(delivered_once(&finished) > 0, "{name}");
+        let (_, deliveries) = run(text, &[]);
+        assert!(delivered_once(&deliveries) > 0, "{name}");
     }
 }

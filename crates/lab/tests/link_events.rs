@@ -3,7 +3,9 @@
 //! All tests are variants of the built-in scenario `link-flap`: four hosts of one leaf send 20 MB each to those of another, over four
 //! spines at 100 Gb/s.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, ScenarioError, Stopped, Verdict};
+use clearway_lab::{
+    Assembly, Finished, Laboratory, RunOptions, ScenarioError, Stopped, Verdict, Watch,
+};
 use clearway_units::{FlowId, Time};
 
 /// One link goes down for good at 100 us; routing never knows.
@@ -37,7 +39,7 @@ fn run_on(threads: usize, text: &str, overrides: &[&str]) -> Finished {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    read(text, overrides).unwrap().run(options, || ())
+    read(text, overrides).unwrap().run(options, Watch::Off)
 }
 
 fn run(text: &str, overrides: &[&str]) -> Finished {

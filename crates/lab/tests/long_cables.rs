@@ -1,6 +1,6 @@
 //! Cables so long that more packets are on them than may arrive within a round.
 
-use clearway_lab::{Assembly, Laboratory, RunOptions, Verdict};
+use clearway_lab::{Assembly, Laboratory, RunOptions, Verdict, Watch};
 use clearway_units::{Span, Time};
 
 /// Nine hosts on either side of a cable of 1 ms. Eight of them send 78 000 packets together, which are all on the cable at 150 us, and
@@ -30,7 +30,7 @@ fn check(settings: &[&str]) {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = Assembly::new(&scenario).unwrap().run(options, || ());
+    let finished = Assembly::new(&scenario).unwrap().run(options, Watch::Off);
     assert!(finished.endpoints.data_sent > 78_000);
     assert_eq!(finished.links.dropped, 0);
     assert_eq!(finished.endpoints.retransmitted, 0, "{settings:?}");

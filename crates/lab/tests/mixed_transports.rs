@@ -1,7 +1,7 @@
 //! Sections of a workload with transports of their own, in one run.
 
 use clearway_lab::units::Span;
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict};
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict, Watch};
 
 const FABRIC: &str =
     "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\nlink-rate = \"100Gbps\"\n";
@@ -19,7 +19,7 @@ fn run_assembly(assembly: &Assembly, threads: usize) -> Finished {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    assembly.run(options, || ())
+    assembly.run(options, Watch::Off)
 }
 
 fn run(text: &str, overrides: &[&str]) -> Finished {

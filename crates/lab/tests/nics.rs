@@ -1,6 +1,6 @@
 //! Hosts with several NICs: servers with an NVSwitch, and hosts on several leaves.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict};
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict, Watch};
 use clearway_units::{FlowId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ fn run(assembly: &Assembly, threads: usize) -> Finished {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    assembly.run(options, || ())
+    assembly.run(options, Watch::Off)
 }
 
 /// Messages of ten packets of 1000 B + 64 B.

@@ -1,6 +1,6 @@
 //! TMDML-NIC on the fabric that it was made for: a flow that passes two bottlenecks, and others that pass one of them.
 
-use clearway_lab::{Assembly, FlowResult, Laboratory, RunOptions, Verdict};
+use clearway_lab::{Assembly, FlowResult, Laboratory, RunOptions, Verdict, Watch};
 use std::path::Path;
 
 /// Three switches (5, 6, 7) in a row at 10 Gb/s and 1 us. Hosts 0 and 2 are on the first, 3 on the second, 1 and 4 on the last.
@@ -46,7 +46,7 @@ fn completions(test: &str, overrides: &[&str], threads: usize) -> Vec<f64> {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = Assembly::new(&scenario).unwrap().run(options, || ());
+    let finished = Assembly::new(&scenario).unwrap().run(options, Watch::Off);
     let completion = |flow: &FlowResult| flow.completion().unwrap().as_us() / 1000.0;
     finished.flows.iter().map(completion).collect()
 }

@@ -1,7 +1,7 @@
 //! Rail-optimised fabrics: nodes with NVLink, and PXN.
 
 use clearway_lab::{
-    Assembly, Finished, Laboratory, LinkId, Observer, RunOptions, Scenario, ScenarioError, Verdict,
+    Assembly, Finished, Laboratory, LinkId, RunOptions, Scenario, ScenarioError, Verdict, Watch,
 };
 use clearway_units::{HostId, Rate};
 
@@ -23,20 +23,13 @@ fn assembly(settings: &[&str]) -> Assembly {
     assembly.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Lets links count what they carry.
-struct Meters;
-
-impl Observer for Meters {
-    const METERS_LINKS: bool = true;
-}
-
 fn run(assembly: &Assembly) -> Finished {
     let options = RunOptions {
         threads: 2.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run(options, || Meters).split().0;
+    let finished = assembly.run(options, Watch::Links);
     assert_eq!(finished.stopped, None);
     finished
 }

@@ -106,7 +106,7 @@ fn a_name_changes_no_result() {
             on_progress: &mut |_| clearway_lab::Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        assembly.run(options, || ()).digest
+        assembly.run(options, clearway_lab::Watch::Off).digest
     };
     assert_eq!(
         digest(&scenario(&[])),

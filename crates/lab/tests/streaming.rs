@@ -2,7 +2,7 @@
 
 use clearway_lab::observe::{Telemetry, Watched};
 use clearway_lab::{
-    Assembly, Finished, FlowResult, Laboratory, Progress, RunOptions, Scenario, Verdict,
+    Assembly, Finished, FlowResult, Laboratory, Progress, RunOptions, Scenario, Verdict, Watch,
 };
 use clearway_units::FlowId;
 use clearway_workload::FlowSpec;
@@ -29,7 +29,7 @@ fn scenario(settings: &[&str]) -> Scenario {
 }
 
 struct Seen {
-    finished: Finished<clearway_lab::observe::Metering>,
+    finished: Finished,
     watched: Option<Watched>,
     flows: Vec<(FlowId, FlowSpec, FlowResult)>,
     last_progress: Option<Progress>,
@@ -46,10 +46,9 @@ fn run(assembly: &Assembly, threads: usize) -> Seen {
         },
         on_flow: &mut |id, flow, result| flows.push((id, flow.clone(), *result)),
     };
-    let observer = || clearway_lab::observe::Metering;
     let mut telemetry = Telemetry::new(assembly, None);
     let sampler = telemetry.as_mut().map(|own| own as _);
-    let finished = assembly.run_sampled(options, observer, sampler);
+    let finished = assembly.run_sampled(options, Watch::Links, sampler);
     Seen {
         finished,
         watched: telemetry.map(Telemetry::into_watched),

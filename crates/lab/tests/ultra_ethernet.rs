@@ -1,6 +1,6 @@
 //! Ultra Ethernet: completion times that the UEC reference simulator gives, or that can be worked out by hand.
 
-use clearway_fabric::Observer;
+use clearway_fabric::{Interests, Observer};
 use clearway_lab::{Finished, Laboratory};
 use clearway_transport::Event;
 use clearway_units::{HostId, Span, Time};
@@ -150,7 +150,12 @@ struct RoundTrips {
 }
 
 impl Observer for RoundTrips {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::NONE
+        }
+    }
 
     fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
         if let Event::Ack { now, rtt, .. } = event
@@ -184,10 +189,7 @@ fn incast(kind: &str, senders: u64, overrides: &[&str]) -> (f64, Finished) {
         to: Time::from_us(whole * 8 / 10),
         ..RoundTrips::default()
     };
-    let (finished, observers) = laboratory
-        .run_observed(&scenario, observer)
-        .unwrap()
-        .split();
+    let (finished, observers) = laboratory.run_observed(&scenario, observer).unwrap();
     let sum: u128 = observers.iter().map(|observer| observer.sum_ps).sum();
     let count: u64 = observers.iter().map(|observer| observer.count).sum();
     (sum as f64 / count as f64 / 1e6 - 8.337_92, finished)

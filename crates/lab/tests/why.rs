@@ -4,7 +4,7 @@ use clearway_lab::record::merge_all;
 use clearway_lab::why::{
     BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, LowerBound, Part,
 };
-use clearway_lab::{Assembly, Finished, Laboratory, LinkId, PostCause, RunOptions, Verdict};
+use clearway_lab::{Assembly, Finished, Laboratory, LinkId, PostCause, RunOptions, Verdict, Watch};
 use clearway_testing::Folder;
 use clearway_units::{FlowId, Span, Time};
 
@@ -21,12 +21,11 @@ impl Explained {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let scenario = Laboratory::new().read("s.toml", text, None, &overrides);
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
-        let first = assembly.run(options(1), || ());
+        let first = assembly.run(options(1), Watch::Off);
         let flows = assembly.slowest_flows(&first, usize::MAX);
         let plan = FollowPlan::new(&assembly, &flows);
-        let (finished, recorders) = assembly
-            .run(options(1), || FollowRecorder::new(&plan))
-            .split();
+        let mut recorders = assembly.per_domain(|| FollowRecorder::new(&plan));
+        let finished = assembly.run(options(1), Watch::by(&mut recorders));
         assert_eq!(finished.digest, first.digest, "watching changes nothing");
         let recorder = merge_all(recorders).unwrap();
         let flows = assembly.flow_delays(&flows, recorder, &finished).unwrap();

@@ -3,8 +3,8 @@
 use super::network::Changes;
 use super::trials::{TrialOptions, run};
 use super::{JobsFile, in_two};
-use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
+use clearway_fabric::{Interests, Observer, Watch};
 use clearway_planner::compatibility::{Demand, Job, Phase, Problem, Profile, Share};
 use clearway_scenario::ScenarioError;
 use clearway_transport::Packet;
@@ -30,6 +30,13 @@ struct Bins {
 }
 
 impl Observer for Bins {
+    fn interests(&self) -> Interests {
+        Interests {
+            departures: true,
+            ..Interests::NONE
+        }
+    }
+
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
         if link != self.link || !packet.can_be_trimmed() {
             return;
@@ -112,11 +119,13 @@ impl JobsFile {
             let bin = (job.profile.period() / BINS).max(Span::from_us(1));
             let name = &self.jobs[index];
             let alone = together.alone(index);
-            let ran = run(&alone, &format!("{name} alone"), options, || Bins {
+            let mut observers = alone.per_domain(|| Bins {
                 link,
                 bin,
                 bytes: Vec::new(),
             });
+            let watch = Watch::by(&mut observers);
+            let ran = run(&alone, &format!("{name} alone"), options, watch);
             if ran.interrupted {
                 return Ok(None);
             }
@@ -128,7 +137,7 @@ impl JobsFile {
             let watched = Watched {
                 rate: rate(link),
                 bin,
-                bytes: summed(ran.observers),
+                bytes: summed(observers),
             };
             job.profile = self.measured(index, &watched, begun, over)?;
         }

@@ -2,7 +2,7 @@
 
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
-use clearway_fabric::Observer;
+use clearway_fabric::Watch;
 use clearway_lab::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Threads, Verdict};
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
 use clearway_planner::compatibility::{Kind, Phase, Profile};
@@ -109,18 +109,17 @@ pub struct Trials {
 }
 
 /// A run of jobs, over or not.
-pub(super) struct Ran<O> {
+pub(super) struct Ran {
     pub(super) jobs: Vec<JobResult>,
-    pub(super) observers: Vec<O>,
     pub(super) interrupted: bool,
 }
 
-pub(super) fn run<O: Observer>(
+pub(super) fn run(
     assembly: &Assembly,
     title: &str,
     options: &mut TrialOptions<'_>,
-    observer: impl FnMut() -> O,
-) -> Ran<O> {
+    watch: Watch<'_>,
+) -> Ran {
     let mut interrupted = false;
     let on_progress = &mut |progress| {
         let verdict = (options.on_progress)(title, progress);
@@ -133,11 +132,10 @@ pub(super) fn run<O: Observer>(
             on_progress,
             on_flow: &mut |_, _, _| (),
         },
-        observer,
+        watch,
     );
     Ran {
         jobs: finished.jobs,
-        observers: finished.observers,
         interrupted,
     }
 }
@@ -248,7 +246,7 @@ impl JobsFile {
                 }
             };
             let assembly = sized.assembly(&choices, options.iterations, &changes)?;
-            let ran = run(&assembly, mechanism.name(), options, || ());
+            let ran = run(&assembly, mechanism.name(), options, Watch::Off);
             if ran.interrupted {
                 trials.interrupted = true;
                 return Ok(trials);
@@ -277,7 +275,7 @@ impl JobsFile {
         let mut alone = None;
         for round in 1..=SIZINGS {
             let together = self.assembly(&choices, ALONE, &self.starts())?;
-            let ran = run(&together.alone(job), &title, options, || ());
+            let ran = run(&together.alone(job), &title, options, Watch::Off);
             if ran.interrupted {
                 return Ok(None);
             }

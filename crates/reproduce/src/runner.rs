@@ -12,7 +12,7 @@ use super::recorders::{SERIES_LIMIT, keep, recorders};
 use super::run_data::RunData;
 use super::scaleup::ScaleupData;
 use super::summary::{FlowTable, curves, measures, summarise};
-use clearway_fabric::{Progress, Sampler, Verdict};
+use clearway_fabric::{Progress, Sampler, Verdict, Watch};
 use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, merge_all};
 use clearway_lab::{
     Assembly, Experiment, Laboratory, Place, RunOptions, ScaleupScenario, Scenario, ScenarioError,
@@ -366,37 +366,25 @@ impl Job {
             on_flow: &mut |id, flow, result| table.add(assembly, id, flow, result),
         };
         let network = recorders(assembly, record)?;
-        if record.acks.is_none() && *record == RecordSpec::default() {
-            let finished = assembly.run(options, || ());
+        if *record == RecordSpec::default() {
+            let finished = assembly.run(options, Watch::Off);
             return Ok(summarise(assembly, table, &finished));
         }
         let sampler = |every| RateFairnessSampler::new(assembly, every, SERIES_LIMIT);
         let mut rates = record.rates.map(sampler);
-        let (mut data, network, acks) = match record.acks {
-            None => {
-                let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
-                let finished = assembly.run_sampled(options, network, sampler);
-                let data = summarise(assembly, table, &finished);
-                (data, merge_all(finished.observers), None)
-            }
-            Some(limit) => {
-                let observer = || Both {
-                    first: network(),
-                    second: AckRecorder::new(limit),
-                };
-                let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
-                let finished = assembly.run_sampled(options, observer, sampler);
-                let data = summarise(assembly, table, &finished);
-                let whole = merge_all(finished.observers);
-                let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();
-                (data, network, acks)
-            }
-        };
-        if let Some(network) = network {
-            keep(&mut data, assembly, record, network);
+        let mut observers = assembly.per_domain(|| Both {
+            first: network(),
+            second: record.acks.map(AckRecorder::new),
+        });
+        let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
+        let finished = assembly.run_sampled(options, Watch::by(&mut observers), sampler);
+        let mut data = summarise(assembly, table, &finished);
+        if let Some(recorders) = merge_all(observers) {
+            keep(&mut data, assembly, record, recorders.first);
+            let acks = recorders.second.map(|acks| acks.flows().clone());
+            data.acks = acks.unwrap_or_default();
         }
         data.rates = rates.map(RateFairnessSampler::into_samples);
-        data.acks = acks.map(|acks| acks.flows().clone()).unwrap_or_default();
         Ok(data)
     }
 

@@ -2,7 +2,6 @@
 
 use super::outcome::Curve;
 use super::run_data::RunData;
-use clearway_fabric::Observer;
 use clearway_lab::record::delay_us;
 use clearway_lab::{Assembly, Finished, FlowResult, IterationTimes, JobResult};
 use clearway_units::{Bytes, FlowId, HostId, Span};
@@ -53,11 +52,7 @@ impl FlowTable {
 }
 
 /// Data that every run yields, recorded or not.
-pub(super) fn summarise<O: Observer>(
-    assembly: &Assembly,
-    flows: FlowTable,
-    finished: &Finished<O>,
-) -> RunData {
+pub(super) fn summarise(assembly: &Assembly, flows: FlowTable, finished: &Finished) -> RunData {
     RunData {
         largest_message: flows.sizes.iter().copied().max().unwrap_or_default(),
         flows: flows.results,

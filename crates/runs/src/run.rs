@@ -5,7 +5,7 @@ use crate::measure::Stopwatch;
 use crate::outputs::{Outputs, Results};
 use crate::record::record;
 use crate::scaleup::{self, ScaleupOutputs};
-use crate::watch::{self, Watch, Watchers};
+use crate::watch::{self, ObservedRun, Watchers};
 use clearway_lab::{
     Assembly, Experiment, Progress, ScaleupScenario, Scenario, ScenarioError, Threads, Verdict,
 };
@@ -171,7 +171,7 @@ fn publish(
     mut outputs: Outputs<'_>,
     flows: Option<Box<FlowsFile>>,
     record: &RunRecord,
-    watch: &Watch,
+    watch: &ObservedRun,
 ) -> Result<(), FolderError> {
     outputs.flows = flows;
     outputs.publish(&Results {

@@ -1,19 +1,19 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use crate::event_log::{self, event_log};
-use clearway_lab::observe::{Metering, Telemetry, Watched};
+use clearway_lab::observe::{Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
-    Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
-    Threads, Verdict,
+    Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Progress, RunOptions, Threads,
+    Verdict, Watch,
 };
 use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span};
 use std::sync::Arc;
 
 /// A run that is over, and what was seen of it.
-pub struct Watch {
+pub struct ObservedRun {
     /// Outcome of the fabric.
     pub finished: Finished,
     /// Samples and totals of links, if anything was to be observed.
@@ -37,7 +37,7 @@ pub struct Watchers<'a> {
 }
 
 /// Runs what was put together.
-pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -> Watch {
+pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -> ObservedRun {
     let Watchers {
         on_progress,
         on_flow,
@@ -53,21 +53,21 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
     with_observers(assembly, options, telemetry, events)
 }
 
-/// Runs with the observers that are needed. Observers cost time at each packet, so a run that nobody watches, and one that is only sampled,
-/// are compiled separately.
+/// Runs with the observers that are needed. Observers cost time at each packet, so that a run has none unless the user asks for frames
+/// or single events.
 fn with_observers(
     assembly: &Assembly,
     options: RunOptions<'_>,
     telemetry: Option<Telemetry<'_>>,
     eventful: bool,
-) -> Watch {
+) -> ObservedRun {
     let plan = assembly.capture.as_ref();
     if plan.is_some() || eventful {
         return recorded(assembly, options, telemetry, eventful);
     }
     match telemetry {
-        None => unseen(assembly.run(options, || ())),
-        telemetry => metered(assembly, options, telemetry, || Metering).0,
+        None => unseen(assembly.run(options, Watch::Off)),
+        telemetry => metered(assembly, options, telemetry, Watch::Links),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn follow(
     threads: Threads,
     plan: &Arc<FollowPlan>,
     on_progress: &mut dyn FnMut(Progress) -> Verdict,
-) -> (Watch, FollowRecorder) {
+) -> (ObservedRun, FollowRecorder) {
     let options = RunOptions {
         threads,
         on_progress,
@@ -85,14 +85,11 @@ pub fn follow(
     };
     let telemetry = Telemetry::new(assembly, None);
     let is_observed = telemetry.is_some();
-    let observer = || Both {
-        first: Metering,
-        second: FollowRecorder::new(plan),
-    };
-    let (watch, observers) = metered(assembly, options, telemetry, observer);
-    let recorders = observers.into_iter().map(|both| both.second);
+    let mut recorders = assembly.per_domain(|| FollowRecorder::new(plan));
+    let watch = Watch::by(&mut recorders);
+    let watch = metered(assembly, options, telemetry, watch);
     let recorder = merge_all(recorders).unwrap_or_else(|| FollowRecorder::new(plan));
-    let watch = Watch {
+    let watch = ObservedRun {
         observed: watch.observed.filter(|_| is_observed),
         ..watch
     };
@@ -105,23 +102,21 @@ fn recorded(
     options: RunOptions<'_>,
     telemetry: Option<Telemetry<'_>>,
     eventful: bool,
-) -> Watch {
+) -> ObservedRun {
     let is_observed = telemetry.is_some() || eventful;
     let plan = assembly.capture.as_ref();
-    let observer = || Both {
-        first: Metering,
-        second: Both {
-            first: eventful.then(event_log::recorder),
-            second: plan.map(CaptureRecorder::new),
-        },
-    };
-    let (watch, observers) = metered(assembly, options, telemetry, observer);
-    let recorders = observers.into_iter().map(|both| both.second);
+    let mut recorders = assembly.per_domain(|| Both {
+        first: eventful.then(event_log::recorder),
+        second: plan.map(CaptureRecorder::new),
+    });
+    let watch = Watch::by(&mut recorders);
+    let watch = metered(assembly, options, telemetry, watch);
     let (events, captures): (Vec<_>, Vec<_>) = recorders
+        .into_iter()
         .map(|recorders| (recorders.first, recorders.second))
         .unzip();
     let events = events.into_iter().flatten();
-    Watch {
+    ObservedRun {
         events: eventful.then(|| event_log(assembly, &watch.finished, events)),
         capture: merge_all(captures.into_iter().flatten()).map(CaptureRecorder::into_capture),
         observed: watch.observed.filter(|_| is_observed),
@@ -130,8 +125,8 @@ fn recorded(
 }
 
 /// A run of which nothing was seen but its end.
-fn unseen(finished: Finished) -> Watch {
-    Watch {
+fn unseen(finished: Finished) -> ObservedRun {
+    ObservedRun {
         finished,
         observed: None,
         capture: None,
@@ -140,26 +135,24 @@ fn unseen(finished: Finished) -> Watch {
 }
 
 /// Runs with meters and whatever observers there are beside them. Without telemetry nodes and links are known, and no curves.
-fn metered<O: Observer>(
+fn metered(
     assembly: &Assembly,
     options: RunOptions<'_>,
     telemetry: Option<Telemetry<'_>>,
-    observer: impl FnMut() -> O,
-) -> (Watch, Vec<O>) {
+    watch: Watch<'_>,
+) -> ObservedRun {
     let (finished, watched) = match telemetry {
-        None => (assembly.run(options, observer), Watched::default()),
+        None => (assembly.run(options, watch), Watched::default()),
         Some(mut telemetry) => {
-            let finished = assembly.run_sampled(options, observer, Some(&mut telemetry));
+            let finished = assembly.run_sampled(options, watch, Some(&mut telemetry));
             (finished, telemetry.into_watched())
         }
     };
-    let (finished, observers) = finished.split();
     let observed = observed(assembly, &finished, watched);
-    let watch = Watch {
+    ObservedRun {
         observed: Some(observed),
         ..unseen(finished)
-    };
-    (watch, observers)
+    }
 }
 
 fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Observed {

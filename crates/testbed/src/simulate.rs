@@ -1,8 +1,7 @@
 //! The simulation of a scenario that a bed has carried: completion times, windows and traffic of links, sampled over time.
 
 use clearway_fabric::topology::{LinkId, Topology};
-use clearway_fabric::{Sampler, Snapshot};
-use clearway_lab::observe::Metering;
+use clearway_fabric::{Sampler, Snapshot, Watch};
 use clearway_lab::{Assembly, Finished, RunOptions, Verdict};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeMap;
@@ -59,9 +58,9 @@ pub(crate) fn simulate(
         },
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run_sampled(options, || Metering, Some(&mut course));
+    let finished = assembly.run_sampled(options, Watch::Links, Some(&mut course));
     Simulated {
-        finished: finished.split().0,
+        finished,
         instants: course.instants,
     }
 }

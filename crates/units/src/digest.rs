@@ -27,6 +27,7 @@ impl Digest {
         self.0 = self.0.wrapping_add(hash);
     }
     /// Adds all the records of `other`.
+    #[inline]
     pub fn merge(&mut self, other: Self) {
         self.0 = self.0.wrapping_add(other.0);
     }

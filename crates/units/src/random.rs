@@ -82,6 +82,7 @@ impl RandomStream {
         self.0.next_u32()
     }
     /// 64 uniform bits.
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -101,6 +102,7 @@ impl RandomStream {
         }
     }
     /// A uniform number in `[0, 1)` with 53 bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -16,6 +16,7 @@ impl Rate {
     ///
     /// # Panics
     /// If `bps` is zero.
+    #[inline]
     pub const fn from_bps(bps: u64) -> Self {
         assert!(bps > 0, "a rate is never zero");
         Self(bps)
@@ -29,17 +30,20 @@ impl Rate {
         self.0
     }
     /// Gbit/s, for printing and ratios.
+    #[inline]
     pub fn as_gbps(self) -> f64 {
         self.0 as f64 / 1e9
     }
     /// The time that `bytes` take on a wire of this rate, rounded up to a picosecond.
     ///
     /// Exact, not rounded, at each standard Ethernet rate from 1 to 1600 Gb/s.
+    #[inline]
     pub fn span_of(self, bytes: Bytes) -> Span {
         let bits = u128::from(bytes.as_u64()) * 8 * u128::from(PS_PER_SECOND);
         Span::from_ps(u64::try_from(bits.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
     }
     /// The bytes that pass in `span`, rounded down: the bandwidth-delay product.
+    #[inline]
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bits = u128::from(self.0) * u128::from(span.as_ps());
         let bytes = bits / (8 * u128::from(PS_PER_SECOND));
@@ -57,6 +61,7 @@ pub struct WireClock {
 
 impl WireClock {
     /// Prepares `rate`.
+    #[inline]
     pub const fn new(rate: Rate) -> Self {
         let bits = 8 * PS_PER_SECOND;
         let ps_per_byte = if bits.is_multiple_of(rate.0) {

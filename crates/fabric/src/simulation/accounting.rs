@@ -9,7 +9,7 @@ use crate::domain::FabricDomain;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome};
 use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::pause::LinkPauses;
 use crate::program::NicMessage;
 use clearway_engine::{Concluded, Conductor, Domains, Ending, Round, Rounds, Verdict};
@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
 /// The result of a run.
-#[derive(Debug)]
-pub struct Outcome<O> {
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
     /// For each flow.
     pub flows: Vec<FlowOutcome>,
     /// Time at which the last flow or program was done; the end of the last round if some are not.
@@ -48,13 +48,11 @@ pub struct Outcome<O> {
     pub pauses: Vec<LinkPauses>,
     /// Digest over all flows (id, finish, bytes, retransmissions) and all losses.
     pub digest: Digest,
-    /// Totals of each link, by link; zeros for links that are down. Empty unless the observer [asks for it](Observer::METERS_LINKS).
+    /// Totals of each link, by link; zeros for links that are down. Empty in a run that [nobody watches](crate::Watch::Off).
     pub meters: Vec<LinkTotals>,
-    /// One for each domain.
-    pub observers: Vec<O>,
 }
 
-impl<O> Outcome<O> {
+impl Outcome {
     /// Every packet sent was delivered, dropped, or is still under way; and none is if the run ended by itself.
     ///
     /// # Errors
@@ -185,10 +183,10 @@ impl<'a, 's> Accounting<'a, 's> {
     }
 
     /// Ends the accounting.
-    pub(super) fn close<O: Observer, T: Telemetry>(
+    pub(super) fn close<O: Observation, T: Telemetry>(
         mut self,
         concluded: Concluded<FabricDomain<O, T>>,
-    ) -> Outcome<O> {
+    ) -> Outcome {
         let Concluded {
             ending,
             mut domains,
@@ -241,7 +239,6 @@ impl<'a, 's> Accounting<'a, 's> {
             links,
             endpoints,
             transports,
-            observers: domains.into_iter().map(|domain| domain.observer).collect(),
         }
     }
 
@@ -388,7 +385,7 @@ impl<'a, 's> Accounting<'a, 's> {
     }
 }
 
-impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_, '_> {
+impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_, '_> {
     fn plan_round(&mut self, next: Time, commands: &mut Vec<(usize, Command)>) -> Time {
         let Some(stream) = &mut self.stream else {
             return Time::NEVER;
@@ -459,15 +456,15 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_,
 }
 
 /// Time at which the last program was done; `None` if one is not.
-fn programs_over<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>]) -> Option<Time> {
+fn programs_over<O: Observation, T: Telemetry>(domains: &[FabricDomain<O, T>]) -> Option<Time> {
     let mut hosts = domains.iter().flat_map(|domain| &domain.hosts);
     hosts.try_fold(Time::ZERO, |last, host| {
         Some(last.max(host.program_over()?))
     })
 }
 
-/// Totals of each link, by link; empty unless the observer asks for them.
-fn meters<O: Observer, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<LinkTotals> {
+/// Totals of each link, by link; empty in a run that nobody watches.
+fn meters<O: Observation, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<LinkTotals> {
     let mut meters = Vec::new();
     if O::METERS_LINKS {
         for domain in domains {
@@ -484,7 +481,10 @@ fn meters<O: Observer, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<
 }
 
 /// All links that were paused, in the order of links.
-fn pauses<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>], end: Time) -> Vec<LinkPauses> {
+fn pauses<O: Observation, T: Telemetry>(
+    domains: &[FabricDomain<O, T>],
+    end: Time,
+) -> Vec<LinkPauses> {
     let mut pauses: Vec<LinkPauses> = domains
         .iter()
         .flat_map(|domain| {

@@ -1,4 +1,6 @@
 //! Putting a fabric together, running it and taking stock.
+//!
+//! The packet loop is compiled here and nowhere else: for three kinds of what travels beside packets, watched and unwatched.
 
 mod accounting;
 mod build;
@@ -14,7 +16,7 @@ use crate::domain::FabricDomain;
 use crate::flow::{Flow, Reactions};
 use crate::host::Host;
 use crate::link::LinkCounters;
-use crate::observer::Observer;
+use crate::observer::{Observation, Unwatched, Watch, Watched};
 use crate::program::Program;
 use crate::switch::Reroutes;
 use accounting::Accounting;
@@ -31,40 +33,31 @@ use std::sync::atomic::AtomicU64;
 pub use traced_routes::TracedRoutes;
 pub use traffic::{Advance, Arrivals, Driver, Traffic};
 
-/// A fabric ready to run, watched by one `O` per domain. Packets carry telemetry if the transport's controller asks for it.
-pub struct Simulation<O>(Kind<O>);
+/// A fabric ready to run. Packets carry telemetry if the transport's controller asks for it.
+pub struct Simulation<'a>(Box<dyn Runnable + 'a>);
 
-/// Compiled once for each kind of what travels beside packets; those without it are smaller.
-enum Kind<O> {
-    Plain(Fabric<O, ()>),
-    WithTelemetry(Fabric<O, HopRecords>),
-    WithAgents(Fabric<O, Attachment>),
+/// A fabric of any kind. Each kind is compiled in this crate, once.
+trait Runnable {
+    fn add_programs(&mut self, programs: &mut dyn FnMut(HostId) -> Option<Box<dyn Program>>);
+    fn share_all_rounds(&mut self);
+    fn run(self: Box<Self>, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome;
 }
 
-/// The same expression for a fabric of any kind.
-macro_rules! of_any {
-    ($kind:expr, $fabric:ident => $what:expr) => {
-        match $kind {
-            Kind::Plain($fabric) => $what,
-            Kind::WithTelemetry($fabric) => $what,
-            Kind::WithAgents($fabric) => $what,
-        }
-    };
-}
+/// Makes what starts further flows at a host.
+type MakeReactions<'a> = dyn FnMut(HostId) -> Option<Box<dyn Reactions>> + 'a;
 
-impl<O: Observer> Simulation<O> {
-    /// Puts a fabric together. `reactions` may give each host something that starts further flows; `observer` makes the
-    /// observer of each domain.
+impl<'a> Simulation<'a> {
+    /// Puts a fabric together. `reactions` may give each host something that starts further flows.
     ///
     /// # Panics
     /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`]. If there are several transports, and links
-    /// allocate rates for one of them.
+    /// allocate rates for one of them. If there is not one observer for each domain.
     pub fn new(
         setup: &Setup<'_>,
         reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
-        observer: impl FnMut() -> O,
+        watch: Watch<'a>,
     ) -> Self {
-        Self::by_threads(1.into(), setup, reactions, observer)
+        Self::by_threads(1.into(), setup, reactions, watch)
     }
 
     /// As [`new`](Self::new), by several threads if the fabric is large. It is the same fabric.
@@ -74,8 +67,17 @@ impl<O: Observer> Simulation<O> {
     pub fn by_threads(
         threads: Threads,
         setup: &Setup<'_>,
-        reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
-        observer: impl FnMut() -> O,
+        mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
+        watch: Watch<'a>,
+    ) -> Self {
+        Self::assemble(threads, setup, &mut reactions, watch)
+    }
+
+    fn assemble(
+        threads: Threads,
+        setup: &Setup<'_>,
+        reactions: &mut MakeReactions<'_>,
+        watch: Watch<'a>,
     ) -> Self {
         let hosts = setup.topology.hosts as usize;
         let worth = 1 + hosts / HOSTS_WORTH_A_THREAD;
@@ -88,12 +90,41 @@ impl<O: Observer> Simulation<O> {
             !setup.uses_agents() || setup.further_transports.profiles.is_empty(),
             "links that allocate rates know one transport"
         );
+        let domains = setup.topology.switches.len();
+        let nobody = || std::iter::repeat_with(|| Watched::new(None));
+        match watch {
+            Watch::Off => {
+                let nobody = std::iter::repeat_with(|| Unwatched);
+                Self::with_telemetry(threads, setup, reactions, &mut nobody.take(domains))
+            }
+            Watch::Links => {
+                Self::with_telemetry(threads, setup, reactions, &mut nobody().take(domains))
+            }
+            Watch::Observers(observers) => {
+                assert_eq!(observers.len(), domains, "one observer for each domain");
+                let mut watched = observers.into_iter().map(Some).map(Watched::new);
+                Self::with_telemetry(threads, setup, reactions, &mut watched)
+            }
+        }
+    }
+
+    /// Chooses what travels beside packets; those without it are smaller.
+    fn with_telemetry<O: Observation + 'a>(
+        threads: usize,
+        setup: &Setup<'_>,
+        reactions: &mut MakeReactions<'_>,
+        observers: &mut dyn Iterator<Item = O>,
+    ) -> Self {
         Self(if setup.uses_telemetry() {
-            Kind::WithTelemetry(Fabric::new(threads, setup, reactions, observer))
+            Box::new(Fabric::<O, HopRecords>::new(
+                threads, setup, reactions, observers,
+            ))
         } else if setup.uses_agents() {
-            Kind::WithAgents(Fabric::new(threads, setup, reactions, observer))
+            Box::new(Fabric::<O, Attachment>::new(
+                threads, setup, reactions, observers,
+            ))
         } else {
-            Kind::Plain(Fabric::new(threads, setup, reactions, observer))
+            Box::new(Fabric::<O, ()>::new(threads, setup, reactions, observers))
         })
     }
 
@@ -101,21 +132,21 @@ impl<O: Observer> Simulation<O> {
     #[must_use]
     pub fn with_programs(
         mut self,
-        programs: impl FnMut(HostId) -> Option<Box<dyn Program>>,
+        mut programs: impl FnMut(HostId) -> Option<Box<dyn Program>>,
     ) -> Self {
-        of_any!(&mut self.0, fabric => fabric.add_programs(programs));
+        self.0.add_programs(&mut programs);
         self
     }
 
     /// Shares every round among the threads, even one that carries too little to be worth it. For tests: results are the same.
     #[must_use]
     pub fn sharing_all_rounds(mut self) -> Self {
-        of_any!(&mut self.0, fabric => fabric.shares_all = true);
+        self.0.share_all_rounds();
         self
     }
 
     /// Runs until nothing is left to happen, or until `control` stops it.
-    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
+    pub fn run(self, control: RunControl<'_>) -> Outcome {
         self.run_sampled(control, None)
     }
 
@@ -124,8 +155,8 @@ impl<O: Observer> Simulation<O> {
         self,
         control: RunControl<'_>,
         sampler: Option<&mut dyn Sampler>,
-    ) -> Outcome<O> {
-        of_any!(self.0, fabric => fabric.run(control, sampler))
+    ) -> Outcome {
+        self.0.run(control, sampler)
     }
 }
 
@@ -150,12 +181,12 @@ struct Fabric<O, T> {
     hops: Arc<AtomicU64>,
 }
 
-impl<O: Observer, T: Telemetry> Fabric<O, T> {
+impl<O: Observation, T: Telemetry> Fabric<O, T> {
     fn new(
         threads: usize,
         setup: &Setup<'_>,
-        mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
-        mut observer: impl FnMut() -> O,
+        reactions: &mut MakeReactions<'_>,
+        observers: &mut dyn Iterator<Item = O>,
     ) -> Self {
         let topology = setup.topology;
         let node_ports = topology.ports();
@@ -168,19 +199,19 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let path_table = Arc::new(setup.path_table());
         let has_events = !setup.link_events.is_empty();
         let reroutes = has_events.then(|| Reroutes::new(topology, &setup.link_events));
-        let parts = hosts_of_switch
-            .into_iter()
-            .zip(ends)
-            .map(|(members, ends)| {
+        let parts = hosts_of_switch.into_iter().zip(ends).zip(observers).map(
+            |((members, ends), observer)| {
                 let members = members.into_iter().map(|host| (host, reactions(host)));
-                (members.collect(), ends, observer())
-            });
+                (members.collect(), ends, observer)
+            },
+        );
         let parts: Vec<(Vec<Member>, build::Ends<T>, O)> = parts.collect();
         let mut domains =
             in_threads::map(parts, threads, |index, (members, mut ends, observer)| {
+                let traces = observer.interests().transport;
                 let host = |(host, reactions): Member| {
                     let up = node_ports[host.index()][0];
-                    build::build_host(setup, &mut ends, host, up, reactions, O::TRACES_TRANSPORT)
+                    build::build_host(setup, &mut ends, host, up, reactions, traces)
                 };
                 let hosts: Vec<Host<T>> = members.into_iter().map(host).collect();
                 let node = topology.switch_node(index);
@@ -221,8 +252,10 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             hops,
         }
     }
+}
 
-    fn add_programs(&mut self, mut programs: impl FnMut(HostId) -> Option<Box<dyn Program>>) {
+impl<O: Observation, T: Telemetry> Runnable for Fabric<O, T> {
+    fn add_programs(&mut self, programs: &mut dyn FnMut(HostId) -> Option<Box<dyn Program>>) {
         for (domain, first) in &mut self.domains {
             for (host, next) in domain.hosts.iter_mut().zip(&mut domain.host_next) {
                 if let Some(program) = programs(host.id()) {
@@ -233,7 +266,11 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         }
     }
 
-    fn run(self, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome<O> {
+    fn share_all_rounds(&mut self) {
+        self.shares_all = true;
+    }
+
+    fn run(self: Box<Self>, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome {
         let threads = control.threads;
         let delay = control
             .coordination_delay

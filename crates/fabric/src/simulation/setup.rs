@@ -46,6 +46,13 @@ pub struct FurtherTransports {
 }
 
 impl Setup<'_> {
+    /// Something for each domain of the fabric, such as an [observer](crate::Watch::by): a domain is a switch with its hosts.
+    pub fn per_domain<T>(&self, make: impl FnMut() -> T) -> Vec<T> {
+        std::iter::repeat_with(make)
+            .take(self.topology.switches.len())
+            .collect()
+    }
+
     /// The profiles of all transports.
     pub(super) fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
         std::iter::once(&self.profile).chain(&self.further_transports.profiles)

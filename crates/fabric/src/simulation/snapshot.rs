@@ -4,7 +4,7 @@ use crate::domain::FabricDomain;
 use crate::flow::{Flow, FlowEvent};
 use crate::host::Host;
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
 use clearway_transport::telemetry::Telemetry;
@@ -29,7 +29,7 @@ pub(super) trait Visible {
     fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId));
 }
 
-impl<O: Observer, T: Telemetry> Visible for FabricDomain<O, T> {
+impl<O: Observation, T: Telemetry> Visible for FabricDomain<O, T> {
     fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>)) {
         Self::for_each_link(self, now, look);
     }

@@ -108,8 +108,10 @@ pub(crate) struct Ingress<T> {
     pub(super) tie_seed: u64,
     routes: SwitchRoutes,
     attachments: Arc<[Attachment]>,
-    /// By port: where packets come in, and over which link.
-    inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
+    /// By port: the link over which packets come in.
+    pub(super) links: Vec<LinkId>,
+    /// By port: where they come in.
+    inlets: Vec<Inlet<Arrival<T>>>,
     /// Inlets with unread messages.
     pending: BitSet,
     /// Routes that follow the first ones; none in a run without events of links.
@@ -126,6 +128,7 @@ impl<T> Ingress<T> {
         attachments: Arc<[Attachment]>,
         inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     ) -> Self {
+        let (links, inlets): (Vec<_>, Vec<_>) = inlets.into_iter().unzip();
         Self {
             node,
             pick,
@@ -133,6 +136,7 @@ impl<T> Ingress<T> {
             routes,
             attachments,
             pending: BitSet::new(inlets.len()),
+            links,
             inlets,
             reroutes: None,
             detours: None,
@@ -164,7 +168,7 @@ impl<T> Ingress<T> {
         };
         let (inlets, reroutes) = (&mut self.inlets, &self.reroutes);
         self.pending.retain(|port| {
-            for arrival in inlets[port].1.unread_mut() {
+            for arrival in inlets[port].unread_mut() {
                 if arrival.time >= round.end() {
                     break;
                 }
@@ -198,7 +202,7 @@ impl<T> Ingress<T> {
         let Some(detours) = &mut self.detours else {
             return;
         };
-        let arrival = &mut self.inlets[port].1.unread_mut()[place];
+        let arrival = &mut self.inlets[port].unread_mut()[place];
         let Frame::Packet(packet) = &mut arrival.frame else {
             return;
         };
@@ -228,7 +232,7 @@ impl<T> Ingress<T> {
         round: &Round,
         buffers: &mut BufferPool<Arrival<T>>,
     ) -> Time {
-        let inlet = &mut self.inlets[port].1;
+        let inlet = &mut self.inlets[port];
         inlet.collect(round, buffers);
         self.pending.insert(port);
         let first = inlet.unread().first();
@@ -244,7 +248,7 @@ impl<T> Ingress<T> {
     ) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.retain(|port| {
-            for (place, arrival) in self.inlets[port].1.unread().iter().enumerate() {
+            for (place, arrival) in self.inlets[port].unread().iter().enumerate() {
                 if arrival.time >= round.end() {
                     break;
                 }
@@ -263,7 +267,7 @@ impl<T> Ingress<T> {
     ) {
         let inlets = &self.inlets;
         self.pending.retain(|port| {
-            visit(port, inlets[port].1.unread());
+            visit(port, inlets[port].unread());
             true
         });
     }
@@ -277,7 +281,7 @@ impl<T> Ingress<T> {
         let mut next = Time::NEVER;
         let inlets = &mut self.inlets;
         self.pending.retain(|port| {
-            let inlet = &mut inlets[port].1;
+            let inlet = &mut inlets[port];
             let handled = inlet
                 .unread()
                 .partition_point(|arrival| arrival.time < round.end());
@@ -297,13 +301,13 @@ impl<T> Ingress<T> {
     /// An unread message by its place.
     #[inline]
     pub(super) fn arrival(&self, port: usize, place: usize) -> &Arrival<T> {
-        self.inlets[port].1.unread_at(place)
+        self.inlets[port].unread_at(place)
     }
 
     /// The link behind a port, towards this switch.
     #[inline]
     pub(super) fn link(&self, port: usize) -> LinkId {
-        self.inlets[port].0
+        self.links[port]
     }
 
     /// The egress port of a packet.
@@ -376,7 +380,7 @@ impl<T> Ingress<T> {
     pub(super) fn on_the_wire(&self) -> u64 {
         self.inlets
             .iter()
-            .map(|(_, inlet)| inlet.in_transit() as u64)
+            .map(|inlet| inlet.in_transit() as u64)
             .sum()
     }
 }

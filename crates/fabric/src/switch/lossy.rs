@@ -6,7 +6,7 @@ use super::local_choice::LocalChoice;
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::order::ArrivalKey;
 use crate::topology::NextHops;
 use clearway_engine::{BufferPool, Outlook, Round};
@@ -55,15 +55,27 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
 
     /// Runs all events of the round. Ports do not affect each other, so each one handles its whole round by itself while its
     /// queue is in the cache.
-    pub(super) fn run<O: Observer>(
+    pub(super) fn run<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        if !self.ingress.is_plain() || self.local.is_some() {
+        let is_told = sinks.observer.interests().are_frequent();
+        if is_told || !self.ingress.is_plain() || self.local.is_some() {
             return self.run_otherwise(round, scratch, sinks);
         }
+        sinks.quietly(|mut sinks| self.run_plainly(round, scratch, &mut sinks))
+    }
+
+    /// As [`run`](Self::run), where nothing is unusual.
+    #[inline(always)]
+    fn run_plainly<O: Observation>(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Outlook {
         self.collect_arrivals(round, scratch, |ingress, packet, _| ingress.route(packet));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
@@ -83,9 +95,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run`](Self::run), where links have events, packets take detours, or ports are chosen by what waits there.
+    /// As [`run`](Self::run), where links have events, packets take detours, ports are chosen by what waits there, or an observer is told
+    /// of every packet.
     #[inline(never)]
-    fn run_otherwise<O: Observer>(
+    fn run_otherwise<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
@@ -102,7 +115,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
 
     /// Gives the arrivals of the round in the order of time to the egress ports that `local` chooses, or the header. All ports whose queues
     /// decide about a packet are up to date then.
-    fn enqueue_in_order<O: Observer>(
+    fn enqueue_in_order<O: Observation>(
         &mut self,
         mut local: Option<&mut LocalChoice>,
         round: &Round,
@@ -120,9 +133,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             });
         let (ingress, ports, active) = (&mut self.ingress, &mut self.ports, &mut self.active);
         let weighs_detours = ingress.weighs_detours();
-        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
-            ingress.link(port)
-        });
+        sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
         for arrival_key in arrival_keys.drain(..) {
             let place = (arrival_key.port(), arrival_key.place());
             if weighs_detours {
@@ -166,7 +177,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     }
 
     /// As [`run`](Self::run), where links have events or packets take detours.
-    fn run_with_events<O: Observer>(
+    fn run_with_events<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
@@ -186,7 +197,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     }
 
     /// Carries out what is left of the round at all ports with packets.
-    fn finish_with_events<O: Observer>(
+    fn finish_with_events<O: Observation>(
         &mut self,
         round: &Round,
         sinks: &mut Sinks<'_, O, T>,
@@ -214,7 +225,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     }
 
     /// As [`run_port`](Self::run_port), where links have events: those of an instant come before its arrivals.
-    fn run_port_with_events<O: Observer>(
+    fn run_port_with_events<O: Observation>(
         &mut self,
         port: usize,
         round: &Round,
@@ -223,9 +234,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     ) {
         let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
         let ingress = &self.ingress;
-        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
-            ingress.link(port)
-        });
+        sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
             let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
@@ -269,7 +278,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
 
     /// Handles the arrivals of the round for one egress port.
     #[inline]
-    fn run_port<O: Observer>(
+    fn run_port<O: Observation>(
         &mut self,
         port: usize,
         round: &Round,
@@ -278,9 +287,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     ) {
         let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
         let ingress = &self.ingress;
-        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
-            ingress.link(port)
-        });
+        sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
             let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());

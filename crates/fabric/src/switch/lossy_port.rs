@@ -14,7 +14,7 @@ use super::trimming::Trimming;
 use crate::events::PortChange;
 use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
-use crate::observer::{DropCause, Observer};
+use crate::observer::{DropCause, Observation};
 use clearway_engine::Round;
 use clearway_transport::Class;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
@@ -76,7 +76,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
 
     /// A packet arrives at `now` for this port.
     #[inline(always)] // The loop over a port's arrivals is the hottest of all; calls cost it a fifth.
-    pub(crate) fn enqueue<O: Observer>(
+    pub(crate) fn enqueue<O: Observation>(
         &mut self,
         now: Time,
         packet: &IntPacket<T>,
@@ -124,7 +124,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     /// A packet arrives that does not fit: it is dropped, or a packet is trimmed.
     #[cold]
     #[inline(never)]
-    fn on_overflow<O: Observer>(
+    fn on_overflow<O: Observation>(
         &mut self,
         now: Time,
         packet: &IntPacket<T>,
@@ -166,7 +166,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// A control packet, or what is left of a trimmed one, joins the queue of control, which has more room where packets are trimmed.
-    fn enqueue_control<O: Observer>(
+    fn enqueue_control<O: Observation>(
         &mut self,
         now: Time,
         packet: &IntPacket<T>,
@@ -187,7 +187,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// As [`enqueue`](Self::enqueue), where the port may be down.
-    pub(crate) fn enqueue_if_up<O: Observer>(
+    pub(crate) fn enqueue_if_up<O: Observation>(
         &mut self,
         now: Time,
         packet: &IntPacket<T>,
@@ -200,7 +200,11 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Carries out what has happened here before `now`, and what comes before arrivals at `now`.
-    pub(super) fn bring_up_to_date<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+    pub(super) fn bring_up_to_date<O: Observation>(
+        &mut self,
+        now: Time,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
         self.pass_changes(now, sinks);
         self.advance(now, sinks);
     }
@@ -215,7 +219,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Drops a packet whose destination no way leads to.
-    pub(crate) fn refuse<O: Observer>(
+    pub(crate) fn refuse<O: Observation>(
         &mut self,
         now: Time,
         packet: &IntPacket<T>,
@@ -227,7 +231,11 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Carries out the events of the link up to and with `until`.
-    pub(crate) fn pass_changes<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) {
+    pub(crate) fn pass_changes<O: Observation>(
+        &mut self,
+        until: Time,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
         while let Some((at, change)) = self.link.next_change()
             && at <= until
         {
@@ -240,7 +248,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Drops all that waits or is on the wire.
-    fn drop_all<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+    fn drop_all<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         self.busy = None;
         self.at = now;
         for (class, queue) in self.queues.iter_mut().enumerate() {
@@ -262,7 +270,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
     /// before arrivals and a start after them. Returns true if nothing waits then, and nothing is on the wire.
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) -> bool {
+    fn advance<O: Observation>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) -> bool {
         if let Some(class) = self.busy {
             if self.at > until {
                 return false;
@@ -298,7 +306,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
 
     /// The last bit of the first packet of a class leaves now.
     #[inline(always)]
-    fn end_transmission<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
+    fn end_transmission<O: Observation>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
         let queue = &mut self.queues[class.index()];
         let Some(packet) = queue.packets.front_mut() else {
             return;
@@ -331,7 +339,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
-    pub(crate) fn flush<O: Observer>(
+    pub(crate) fn flush<O: Observation>(
         &mut self,
         round: &Round,
         sinks: &mut Sinks<'_, O, T>,

@@ -2,14 +2,14 @@
 
 use super::parameters::QueueRules;
 use crate::link::{Link, Sinks};
-use crate::observer::Observer;
+use crate::observer::Observation;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{RandomStream, Time};
 
 /// Marks a data packet that leaves a data queue or has just come, if the rules and chance say so of `bytes` in the queue. Not inlined:
 /// few packets meet so long a queue.
 #[inline(never)]
-pub(super) fn mark_if_long<T: Telemetry, O: Observer>(
+pub(super) fn mark_if_long<T: Telemetry, O: Observation>(
     (rules, random): (&QueueRules, &mut RandomStream),
     link: &mut Link<T>,
     now: Time,

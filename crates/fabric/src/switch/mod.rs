@@ -19,7 +19,7 @@ mod trimming;
 
 use crate::link::{Arrival, Sinks};
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
@@ -98,7 +98,7 @@ impl<T: Telemetry> Switch<T> {
     }
 
     /// Runs all events of the round.
-    pub(crate) fn run<O: Observer>(
+    pub(crate) fn run<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,

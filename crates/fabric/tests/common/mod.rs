@@ -12,7 +12,7 @@ use clearway_fabric::topology::{PacketSizes, PortChoice, Routes, SwitchRole, Top
 use clearway_fabric::{
     Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions,
     RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
-    TrimVictim, Verdict,
+    TrimVictim, Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::credit::CreditScheme;
@@ -220,13 +220,24 @@ impl Scenario {
         }
     }
 
+    /// Runs it, watched by one observer for each domain.
     pub(crate) fn run<O: Observer>(
         &self,
         threads: usize,
         observer: impl FnMut() -> O,
-    ) -> Outcome<O> {
+    ) -> (Outcome, Vec<O>) {
+        let mut observers = self.setup().per_domain(observer);
+        let outcome = self.run_under(threads, Watch::by(&mut observers));
+        (outcome, observers)
+    }
+
+    pub(crate) fn run_unwatched(&self, threads: usize) -> Outcome {
+        self.run_under(threads, Watch::Off)
+    }
+
+    fn run_under(&self, threads: usize, watch: Watch<'_>) -> Outcome {
         let setup = self.setup();
-        let simulation = Simulation::new(&setup, |host| self.reactions_of(host), observer);
+        let simulation = Simulation::new(&setup, |host| self.reactions_of(host), watch);
         // Most of these fabrics are so small that one thread would run nearly all rounds by itself.
         simulation.sharing_all_rounds().run(RunControl {
             threads: threads.into(),

@@ -3,7 +3,7 @@
 use crate::common::Scenario;
 use crate::network::Network;
 use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, Topology};
-use clearway_fabric::{DropCause, Observer};
+use clearway_fabric::{DropCause, Interests, Observer};
 use clearway_transport::{ClassSet, Event, Header, Packet};
 use clearway_units::{HostId, Time};
 use std::collections::BTreeMap;
@@ -196,7 +196,12 @@ fn brief_packet(packet: Packet) -> String {
 }
 
 impl Observer for Log {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::PACKETS
+        }
+    }
 
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         self.push(Place::Node(node), now, Entry::Arrival(*packet));

@@ -120,7 +120,7 @@ struct MixedCoverage {
 }
 
 impl MixedCoverage {
-    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome) {
         let further = &scenario.further_transports.profiles;
         let recorded = further.iter().filter(|profile| profile.uses_telemetry());
         let recorded = recorded.count() + usize::from(scenario.profile.uses_telemetry());
@@ -145,7 +145,7 @@ impl MixedCoverage {
 }
 
 impl EventCoverage {
-    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome) {
         let links = &outcome.links;
         self.scenarios += 1;
         self.shared += usize::from(scenario.buffer.is_some());
@@ -177,7 +177,7 @@ struct RoutingCoverage {
 }
 
 impl RoutingCoverage {
-    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome) {
         match scenario.switch.routing {
             PathChoice::Adaptive => self.adaptive += 1,
             PathChoice::RoundRobin => self.round_robin += 1,
@@ -216,7 +216,7 @@ struct FlowControl {
 }
 
 impl FlowControl {
-    fn add(&mut self, log: &Log, outcome: &Outcome<()>) {
+    fn add(&mut self, log: &Log, outcome: &Outcome) {
         let some = |count: usize| usize::from(count > 0);
         let told = |select: fn(ClassSet) -> bool| {
             let is_told = move |entry: &Entry| matches!(entry, Entry::Pause(set) if select(*set));
@@ -256,7 +256,7 @@ impl FlowControl {
 }
 
 impl Coverage {
-    fn add(&mut self, scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
+    fn add(&mut self, scenario: &Scenario, log: &Log, outcome: &Outcome) {
         if scenario.buffer.is_some() {
             self.flow_control.add(log, outcome);
         }
@@ -317,11 +317,16 @@ impl Coverage {
 }
 
 /// Runs the simulator; its one log, and the rest.
-fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
-    let outcome = scenario.run(threads, Log::default);
+fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome) {
+    let (outcome, logs) = scenario.run(threads, Log::default);
     let network = Network::new(&scenario.topology, &scenario.link_events, scenario.seed);
-    let log = Log::join(outcome.observers).comparable(scenario, &network);
-    let rest = Outcome {
+    let log = Log::join(logs).comparable(scenario, &network);
+    (log, without_sharing(outcome))
+}
+
+/// An outcome without what depends on the number of threads or on who watches.
+fn without_sharing(outcome: Outcome) -> Outcome {
+    Outcome {
         meters: Vec::new(),
         flows: outcome.flows,
         finished: outcome.finished,
@@ -339,9 +344,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         in_network: outcome.in_network,
         pauses: outcome.pauses,
         digest: outcome.digest,
-        observers: vec![()],
-    };
-    (log, rest)
+    }
 }
 
 fn same_log(seed: u64, names: [&str; 2], logs: [&Log; 2], scenario: &Scenario) {
@@ -382,6 +385,9 @@ fn check(seed: u64, coverage: &mut Coverage) {
         coverage.derived_headroom += usize::from(!outcome.pauses.is_empty());
     }
     check_ending(&scenario, &outcome, oracle.last_within, oracle.last);
+    // The packet loop is compiled once more for runs that nobody watches.
+    let unwatched = without_sharing(scenario.run_unwatched(1));
+    assert_eq!(unwatched, outcome, "seed {seed}: watched or not");
     if seed.is_multiple_of(THREADED) && outcome.rounds.total < THREADED_ROUNDS {
         check_threads(&scenario, &log, &outcome);
         coverage.threaded += 1;
@@ -390,14 +396,14 @@ fn check(seed: u64, coverage: &mut Coverage) {
 }
 
 /// A run that the limit ends after its flows are done would end by itself.
-fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome<()>) {
+fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome) {
     if outcome.cut_off.is_none() || outcome.stopped.is_some() {
         return;
     }
     let mut patient = scenario.clone();
     // Whatever is under way when all flows are done is gone long before that.
     patient.at_most = scenario.at_most + Span::from_us(1_000_000);
-    let outcome = patient.run(1, || ());
+    let outcome = patient.run_unwatched(1);
     let seed = scenario.seed;
     // A source of rate control that is cut off for good repeats its last control packet.
     if outcome.links.no_route_drops + outcome.links.link_down_drops > 0
@@ -439,7 +445,7 @@ fn account(link: LinkId, told: &[(Time, ClassSet)], end: Time) -> LinkPauses {
     account
 }
 
-fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
+fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome) {
     let seed = scenario.seed;
     for threads in 2..=4 {
         let (other_log, other) = fast(scenario, threads);
@@ -451,7 +457,7 @@ fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
 }
 
 /// The run ended when it had to: by itself, or when the next event was at or after the limit, a round that had begun included.
-fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<Time>, last: Time) {
+fn check_ending(scenario: &Scenario, outcome: &Outcome, last_within: Option<Time>, last: Time) {
     let (seed, limit) = (scenario.seed, scenario.at_most);
     let length = scenario.topology.shortest_delay();
     if length > Span::from_us(10) {

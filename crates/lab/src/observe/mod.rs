@@ -12,7 +12,6 @@
 mod curves;
 mod fairness;
 mod followed;
-mod meter;
 mod plan;
 mod scaleup;
 mod telemetry;
@@ -22,7 +21,6 @@ mod tests;
 pub use clearway_results::{Curve, Metric, SeriesRow, Subject};
 pub use clearway_results::{FAIR, Fairness, JainCourse};
 pub(crate) use fairness::AllowedRates;
-pub use meter::Metering;
 pub use plan::WatchPlan;
 pub use scaleup::ScaleupTelemetry;
 pub use telemetry::{Sink, Telemetry, Watched};

@@ -1,10 +1,9 @@
 use super::curves::Curves;
 use super::followed::Longest;
 use super::*;
-use crate::record::Both;
 use crate::{Assembly, Finished, Laboratory, RunOptions, Verdict};
-use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
+use clearway_fabric::{Observer, Watch};
 use clearway_units::{Purpose, RandomStream, Span, Time};
 use std::cmp::Reverse;
 
@@ -89,13 +88,8 @@ impl Observer for Highest {
     }
 }
 
-type Recorders = Both<Metering, Highest>;
-
 /// Runs under watch: what became of it, all rows, the curves.
-fn watch(
-    assembly: &Assembly,
-    threads: usize,
-) -> (Finished, Vec<SeriesRow>, Watched, Vec<Recorders>) {
+fn watch(assembly: &Assembly, threads: usize) -> (Finished, Vec<SeriesRow>, Watched, Vec<Highest>) {
     let mut rows = Vec::new();
     let sink: Sink<'_> = Box::new(|sample| rows.extend_from_slice(sample));
     let mut telemetry = Telemetry::new(assembly, Some(sink)).unwrap();
@@ -104,10 +98,11 @@ fn watch(
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run_sampled(options, Recorders::default, Some(&mut telemetry));
+    let mut highest = assembly.per_domain(Highest::default);
+    let watch = Watch::by(&mut highest);
+    let finished = assembly.run_sampled(options, watch, Some(&mut telemetry));
     let watched = telemetry.into_watched();
-    let (finished, recorders) = finished.split();
-    (finished, rows, watched, recorders)
+    (finished, rows, watched, highest)
 }
 
 fn sum(rows: &[SeriesRow], metric: Metric, of: impl Fn(&SeriesRow) -> f64) -> f64 {
@@ -161,7 +156,7 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
 #[test]
 fn the_longest_queue_is_the_one_that_an_exact_recorder_sees() {
     let assembly = assembly("incast-32", &INCAST);
-    let (finished, rows, watched, recorders) = watch(&assembly, 1);
+    let (finished, rows, watched, highest) = watch(&assembly, 1);
     let totals = &finished.meters;
     let longest = totals.iter().map(|totals| totals.peak_queue).max().unwrap();
     let sampled = rows
@@ -169,7 +164,7 @@ fn the_longest_queue_is_the_one_that_an_exact_recorder_sees() {
         .filter(|row| row.metric == Metric::QueuePeak)
         .map(|row| row.value as u64);
     assert_eq!(sampled.max(), Some(longest));
-    let exact = recorders.iter().map(|both| both.second.0).max();
+    let exact = highest.iter().map(|highest| highest.0).max();
     assert_eq!(Some(longest), exact);
     let peaks = |curve: &&Curve| curve.metric == Metric::QueuePeak;
     let of_curves = watched.curves.iter().filter(peaks);
@@ -199,7 +194,7 @@ fn samples_change_nothing_and_do_not_depend_on_threads() {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        let unwatched = assembly.run(options, || ());
+        let unwatched = assembly.run(options, Watch::Off);
         assert_eq!(one.digest, unwatched.digest);
         for threads in [2, 4] {
             let (other, same_rows, same_watched, _) = watch(&assembly, threads);

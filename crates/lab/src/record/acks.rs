@@ -1,7 +1,7 @@
 //! Acknowledgements as their senders saw them.
 
 use super::Merge;
-use clearway_fabric::Observer;
+use clearway_fabric::{Interests, Observer};
 use clearway_transport::Event;
 use clearway_units::{FlowId, HostId, Span, Time};
 use std::collections::BTreeMap;
@@ -88,7 +88,12 @@ impl AckRecorder {
 }
 
 impl Observer for AckRecorder {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::NONE
+        }
+    }
 
     fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
         if let Event::Ack {

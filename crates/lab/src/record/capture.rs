@@ -12,8 +12,8 @@ use super::Merge;
 use crate::scenario::LinkNames;
 use crate::scenario::ObserveSettings;
 use crate::scenario::ScenarioError;
-use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::{Interests, Observer};
 use clearway_transport::wire::{self, Format, PauseSource};
 use clearway_transport::{ClassSet, Packet};
 use clearway_units::{HostId, Rate, Span, Time, nearest, suggestion};
@@ -321,7 +321,13 @@ impl CaptureRecorder {
 }
 
 impl Observer for CaptureRecorder {
-    #[inline]
+    fn interests(&self) -> Interests {
+        Interests {
+            departures: true,
+            ..Interests::NONE
+        }
+    }
+
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
         if let Some(place) = self.plan.index(link) {
             self.keep(CapturedFrame {

@@ -2,8 +2,8 @@
 
 use super::Merge;
 use super::series::Series;
-use clearway_fabric::Observer;
 use clearway_fabric::topology::NodeId;
+use clearway_fabric::{Interests, Observer};
 use clearway_transport::{Header, Packet};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -83,7 +83,13 @@ impl GoodputRecorder {
 }
 
 impl Observer for GoodputRecorder {
-    #[inline]
+    fn interests(&self) -> Interests {
+        Interests {
+            arrivals: self.flows > 0,
+            ..Interests::NONE
+        }
+    }
+
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         let Header::Data { psn, payload, .. } = packet.header else {
             return;

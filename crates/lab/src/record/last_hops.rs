@@ -2,8 +2,8 @@
 
 use super::Merge;
 use super::series::Series;
-use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, Topology};
+use clearway_fabric::{Interests, Observer};
 use clearway_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,6 +61,13 @@ impl LastHopRecorder {
 }
 
 impl Observer for LastHopRecorder {
+    fn interests(&self) -> Interests {
+        Interests {
+            queues: true,
+            ..Interests::NONE
+        }
+    }
+
     fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
         let Some(rate) = self.rates[link.0 as usize] else {
             return;
@@ -103,6 +110,10 @@ impl MarkRecorder {
 }
 
 impl Observer for MarkRecorder {
+    fn interests(&self) -> Interests {
+        Interests::NONE
+    }
+
     fn on_mark(&mut self, _: Time, link: LinkId, _: &clearway_transport::Packet) {
         *self.0.entry(link).or_default() += 1;
     }

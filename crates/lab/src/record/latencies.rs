@@ -1,8 +1,8 @@
 //! Latency of packets: the largest of each flow.
 
 use super::Merge;
-use clearway_fabric::Observer;
 use clearway_fabric::topology::NodeId;
+use clearway_fabric::{Interests, Observer};
 use clearway_transport::Packet;
 use clearway_units::{FlowId, Span, Time};
 
@@ -19,7 +19,13 @@ impl PacketLatencyRecorder {
 }
 
 impl Observer for PacketLatencyRecorder {
-    #[inline]
+    fn interests(&self) -> Interests {
+        Interests {
+            arrivals: true,
+            ..Interests::NONE
+        }
+    }
+
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         if node.0 != packet.dst.0 || !packet.can_be_trimmed() {
             return;

@@ -2,8 +2,8 @@
 
 use super::Merge;
 use super::series::{Bucket, Series};
-use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, Topology};
+use clearway_fabric::{Interests, Observer};
 use clearway_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -53,7 +53,13 @@ impl LongQueueRecorder {
 }
 
 impl Observer for LongQueueRecorder {
-    #[inline]
+    fn interests(&self) -> Interests {
+        Interests {
+            queues: true,
+            ..Interests::NONE
+        }
+    }
+
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         let (rate, threshold) = self.links[link.0 as usize];
         if bytes > threshold {

@@ -3,7 +3,7 @@
 use super::Merge;
 use super::series::Series;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, Observer};
+use clearway_fabric::{DropCause, Interests, Observer};
 use clearway_transport::Packet;
 use clearway_units::{Span, Time};
 
@@ -69,6 +69,10 @@ impl LossRecorder {
 }
 
 impl Observer for LossRecorder {
+    fn interests(&self) -> Interests {
+        Interests::NONE
+    }
+
     fn on_drop(&mut self, now: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
             DropCause::QueueFull

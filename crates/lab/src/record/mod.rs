@@ -43,9 +43,8 @@ pub use series::{Bucket, Series};
 pub use trace_events::TraceEventRecorder;
 
 use clearway_fabric::topology::{LinkId, NodeId};
-use clearway_fabric::{DropCause, Observer};
-use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{ClassSet, Endpoint, Event, Packet};
+use clearway_fabric::{DropCause, Interests, Observer, Senders};
+use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
 
 /// A recorder whose parts, one of each domain, can be joined.
@@ -71,53 +70,52 @@ pub struct Both<A, B> {
     pub second: B,
 }
 
+/// Each is told what either is interested in.
 impl<A: Observer, B: Observer> Observer for Both<A, B> {
-    const TRACES_TRANSPORT: bool = A::TRACES_TRANSPORT || B::TRACES_TRANSPORT;
-    const METERS_LINKS: bool = A::METERS_LINKS || B::METERS_LINKS;
-    const FOLLOWS_SENDERS: bool = A::FOLLOWS_SENDERS || B::FOLLOWS_SENDERS;
-
-    #[inline]
+    fn interests(&self) -> Interests {
+        self.first.interests().and(self.second.interests())
+    }
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         self.first.on_arrival(now, node, packet);
         self.second.on_arrival(now, node, packet);
     }
-    #[inline]
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
         self.first.on_departure(end, link, packet);
         self.second.on_departure(end, link, packet);
     }
-    #[inline]
+    fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.first.on_queue(now, link, bytes);
+        self.second.on_queue(now, link, bytes);
+    }
     fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
         self.first.on_enqueue(now, link, bytes);
         self.second.on_enqueue(now, link, bytes);
     }
-    #[inline]
     fn on_dequeue(&mut self, now: Time, link: LinkId, bytes: u64) {
         self.first.on_dequeue(now, link, bytes);
         self.second.on_dequeue(now, link, bytes);
     }
-    #[inline]
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         self.first.on_drop(now, link, packet, cause);
         self.second.on_drop(now, link, packet, cause);
     }
-    #[inline]
+    fn on_trim(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        self.first.on_trim(now, link, packet);
+        self.second.on_trim(now, link, packet);
+    }
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         self.first.on_mark(now, link, packet);
         self.second.on_mark(now, link, packet);
     }
-    #[inline]
     fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
         self.first.on_pause(now, link, classes);
         self.second.on_pause(now, link, classes);
     }
-    #[inline]
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         self.first.on_transport(now, host, event);
         self.second.on_transport(now, host, event);
     }
-    #[inline]
-    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+    fn on_endpoint(&mut self, now: Time, endpoint: &dyn Senders) {
         self.first.on_endpoint(now, endpoint);
         self.second.on_endpoint(now, endpoint);
     }

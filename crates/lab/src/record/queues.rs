@@ -2,8 +2,8 @@
 
 use super::Merge;
 use super::series::{Bucket, Series};
-use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
+use clearway_fabric::{Interests, Observer};
 use clearway_units::{Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -143,7 +143,13 @@ impl QueueRecorder {
 }
 
 impl Observer for QueueRecorder {
-    #[inline]
+    fn interests(&self) -> Interests {
+        Interests {
+            queues: !self.queues.is_empty(),
+            ..Interests::NONE
+        }
+    }
+
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         if (self.range.0..=self.range.1).contains(&link.0)
             && let Some(queue) = self.queues.get_mut(&link.0)

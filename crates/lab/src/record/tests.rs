@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Assembly, Laboratory, RunOptions};
-use clearway_fabric::Verdict;
 use clearway_fabric::topology::single_switch;
+use clearway_fabric::{Verdict, Watch};
 use clearway_transport::Event;
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span};
 
@@ -100,7 +100,7 @@ fn record(overrides: &[&str]) -> (All, Time) {
         .unwrap();
     let assembly = Assembly::new(&scenario).unwrap();
     let last_hop = assembly.topology.link_to_host(HostId(0)).unwrap();
-    let observer = || Both {
+    let mut recorders = assembly.per_domain(|| Both {
         first: Both {
             first: QueueRecorder::new(&[last_hop], Span::from_us(1), 1 << 10),
             second: LossRecorder::new(Span::from_us(1), 1 << 10),
@@ -109,14 +109,14 @@ fn record(overrides: &[&str]) -> (All, Time) {
             first: GoodputRecorder::new(u32::MAX, Span::from_us(1), 1 << 10),
             second: AckRecorder::new(2),
         },
-    };
+    });
     let options = RunOptions {
         threads: 1.into(),
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run(options, observer);
-    let mut whole = merge_all(finished.observers).unwrap();
+    let finished = assembly.run(options, Watch::by(&mut recorders));
+    let mut whole = merge_all(recorders).unwrap();
     whole.first.first.close(finished.simulated);
     (whole, finished.simulated)
 }
@@ -271,8 +271,9 @@ fn latencies_are_the_largest_of_each_flow() {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run(options, PacketLatencyRecorder::default);
-    let latencies = merge_all(finished.observers).unwrap();
+    let mut recorders = assembly.per_domain(PacketLatencyRecorder::default);
+    assembly.run(options, Watch::by(&mut recorders));
+    let latencies = merge_all(recorders).unwrap();
     let largest = |flow| latencies.largest(FlowId(flow)).as_ps();
     // 4160 B take 83.2 ns on each of two links.
     let alone = 4_000_000 + 2 * 83_200;

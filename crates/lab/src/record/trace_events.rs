@@ -2,7 +2,7 @@
 
 use super::Merge;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, Observer};
+use clearway_fabric::{DropCause, Interests, Observer};
 use clearway_results::{EventLog, TraceEvent, TraceRecord};
 use clearway_transport::cc::LossCause;
 use clearway_transport::{Class, ClassSet, Event, Packet};
@@ -164,7 +164,12 @@ fn bits(set: ClassSet) -> u8 {
 }
 
 impl Observer for TraceEventRecorder {
-    const TRACES_TRANSPORT: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            transport: true,
+            ..Interests::NONE
+        }
+    }
 
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, _: DropCause) {
         self.drops.add(Dropped {
@@ -227,7 +232,7 @@ mod tests {
     use super::*;
     use crate::record::merge_all;
     use crate::{Assembly, Finished, Laboratory, RunOptions};
-    use clearway_fabric::Verdict;
+    use clearway_fabric::{Verdict, Watch};
     use clearway_transport::Header;
     use clearway_units::Span;
 
@@ -329,9 +334,8 @@ mod tests {
             on_progress: &mut |_| Verdict::Continue,
             on_flow: &mut |_, _, _| (),
         };
-        let (finished, observers) = assembly
-            .run(options, || TraceEventRecorder::new(1 << 20))
-            .split();
+        let mut observers = assembly.per_domain(|| TraceEventRecorder::new(1 << 20));
+        let finished = assembly.run(options, Watch::by(&mut observers));
         (finished, merge_all(observers).unwrap().finish())
     }
 

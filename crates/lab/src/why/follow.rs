@@ -3,9 +3,8 @@
 use crate::assemble::Assembly;
 use crate::record::Merge;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
-use clearway_fabric::{DropCause, Observer};
-use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{ClassSet, DataFlags, Endpoint, Event, Header, Packet, SendLimit};
+use clearway_fabric::{DropCause, Interests, Observer, Senders};
+use clearway_transport::{ClassSet, DataFlags, Event, Header, Packet, SendLimit};
 use clearway_units::{FlowId, HostId, Time, WireClock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -217,8 +216,15 @@ impl FollowRecorder {
 }
 
 impl Observer for FollowRecorder {
-    const TRACES_TRANSPORT: bool = true;
-    const FOLLOWS_SENDERS: bool = true;
+    fn interests(&self) -> Interests {
+        Interests {
+            arrivals: true,
+            departures: true,
+            transport: true,
+            senders: true,
+            ..Interests::NONE
+        }
+    }
 
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         if node.0 >= self.plan.hosts
@@ -268,17 +274,17 @@ impl Observer for FollowRecorder {
         }
     }
 
-    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+    fn on_endpoint(&mut self, now: Time, endpoint: &dyn Senders) {
         let Some(flows) = self.plan.by_source.get(&endpoint.host()) else {
             return;
         };
         for &flow in flows {
-            for (queue_pair, limit) in endpoint.send_limits(now, flow) {
+            endpoint.for_each_limit(now, flow, &mut |queue_pair, limit| {
                 let limits = self.limits.entry((flow, queue_pair)).or_default();
                 if limits.last().is_none_or(|&(_, last)| last != limit) {
                     limits.push((now, limit));
                 }
-            }
+            });
         }
     }
 }

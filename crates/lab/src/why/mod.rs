@@ -105,7 +105,7 @@ impl FlowDelays {
 
 impl Assembly {
     /// The `most` flows of a finished run that were slowest: by slowdown, then those without an ideal by completion time.
-    pub fn slowest_flows<O>(&self, finished: &Finished<O>, most: usize) -> Vec<FlowId> {
+    pub fn slowest_flows(&self, finished: &Finished, most: usize) -> Vec<FlowId> {
         let mut flows: Vec<(f64, Span, FlowId)> = Vec::new();
         for (id, flow) in (0..).map(FlowId).zip(&finished.flows) {
             if let Some(completion) = flow.completion() {
@@ -127,11 +127,11 @@ impl Assembly {
     ///
     /// # Panics
     /// If a flow is not one of this assembly.
-    pub fn flow_delays<O>(
+    pub fn flow_delays(
         &self,
         flows: &[FlowId],
         recorder: FollowRecorder,
-        finished: &Finished<O>,
+        finished: &Finished,
     ) -> Result<Vec<FlowDelays>, TooManyPackets> {
         if recorder.plan.is_overrun() {
             return Err(TooManyPackets);

@@ -32,6 +32,7 @@ impl Directory {
         }
     }
 
+    #[inline]
     pub(crate) fn peek(&self, key: Key) -> Option<u32> {
         self.slots.get(&key).copied()
     }
@@ -259,6 +260,7 @@ pub(crate) struct TimerHeap {
 }
 
 impl TimerHeap {
+    #[inline]
     pub(crate) fn push(&mut self, time: Time, slot: u32) {
         self.heap.push(Reverse((time, slot)));
     }
@@ -270,6 +272,7 @@ impl TimerHeap {
             .map_or(Time::NEVER, |Reverse((time, _))| *time)
     }
 
+    #[inline]
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
         if self.next() > now {
             return None;

@@ -3,7 +3,7 @@
 use super::SharedSwitch;
 use crate::events::PortChange;
 use crate::link::Sinks;
-use crate::observer::Observer;
+use crate::observer::Observation;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -11,7 +11,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     /// Carries out the events of links up to and with `now`.
     #[cold]
     #[inline(never)]
-    pub(super) fn pass_changes<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+    pub(super) fn pass_changes<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         while let Some(&(at, port)) = self.changes.0.front()
             && at <= now
         {

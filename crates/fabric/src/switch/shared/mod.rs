@@ -29,7 +29,7 @@ use super::local_choice::LocalChoice;
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
-use crate::observer::{DropCause, Observer};
+use crate::observer::{DropCause, Observation};
 use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
@@ -96,7 +96,7 @@ struct Admitting<'a, T> {
 impl<T: Telemetry> Admitting<'_, T> {
     /// A packet has come in by one port for another.
     #[inline]
-    fn admit<O: Observer>(
+    fn admit<O: Observation>(
         &mut self,
         now: Time,
         (from, egress): (u16, usize),
@@ -182,7 +182,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Runs all events of the round.
-    pub(super) fn run<O: Observer>(
+    pub(super) fn run<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
@@ -249,9 +249,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, place));
             });
         let ingress = &self.ingress;
-        sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
-            ingress.link(port)
-        });
+        sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
     }
 
     /// The next end of a transmission or effect of a pause frame.
@@ -265,7 +263,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     #[inline]
-    fn complete_transmissions<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+    fn complete_transmissions<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         while let Some(port) = self.ends.pop_due(now) {
             self.wakes.starts.push(port);
             if let Some(left) = self.ports[usize::from(port)].complete(now, sinks)
@@ -288,7 +286,7 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// Pause frames take effect.
     #[inline]
-    fn react<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+    fn react<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         while !self.effects.is_empty()
             && let (at, port, classes) = self.effects[0]
             && at <= now
@@ -298,7 +296,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         }
     }
 
-    fn obey<O: Observer>(
+    fn obey<O: Observation>(
         &mut self,
         now: Time,
         port: u16,
@@ -307,12 +305,15 @@ impl<T: Telemetry> SharedSwitch<T> {
     ) {
         let transmitter = &mut self.ports[usize::from(port)];
         transmitter.pause.obey(now, classes);
-        sinks.observer.on_pause(now, transmitter.link.id, classes);
+        let link = transmitter.link.id;
+        sinks
+            .observer
+            .tell(|observer| observer.on_pause(now, link, classes));
         self.wakes.wake(port);
     }
 
     #[inline]
-    fn receive<O: Observer>(
+    fn receive<O: Observation>(
         &mut self,
         now: Time,
         arrival_key: ArrivalKey,
@@ -376,7 +377,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Hands over what has left; returns the earliest arrival handed over.
-    fn flush<O: Observer>(&mut self, round: &Round, sinks: &mut Sinks<'_, O, T>) -> Time {
+    fn flush<O: Observation>(&mut self, round: &Round, sinks: &mut Sinks<'_, O, T>) -> Time {
         let (ports, mut sent) = (&mut self.ports, Time::NEVER);
         self.wakes.active.retain(|port| {
             let port = &mut ports[port];

@@ -10,7 +10,7 @@ use super::super::parameters::{MarkAt, QueueRules};
 use super::buffer::Buffer;
 use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
-use crate::observer::{DropCause, Observer};
+use crate::observer::{DropCause, Observation};
 use crate::pause::PauseState;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
@@ -128,7 +128,7 @@ impl<T: Telemetry> SharedPort<T> {
     }
 
     #[inline]
-    pub(super) fn enqueue<O: Observer>(
+    pub(super) fn enqueue<O: Observation>(
         &mut self,
         now: Time,
         class: Class,
@@ -185,7 +185,7 @@ impl<T: Telemetry> SharedPort<T> {
     /// Carries out the ends of transmissions up to and with `until` and the starts before `start`, in a round in which nobody's
     /// pauses change and the switch pauses no sender.
     #[inline(always)]
-    pub(super) fn advance<O: Observer>(
+    pub(super) fn advance<O: Observation>(
         &mut self,
         (until, start): (Time, Time),
         frame: u32,
@@ -265,7 +265,7 @@ impl<T: Telemetry> SharedPort<T> {
 
     /// The last bit of what is on the wire leaves at `now`. Returns what has left if it was a packet.
     #[inline]
-    pub(super) fn complete<O: Observer>(
+    pub(super) fn complete<O: Observation>(
         &mut self,
         now: Time,
         sinks: &mut Sinks<'_, O, T>,
@@ -299,7 +299,7 @@ impl<T: Telemetry> SharedPort<T> {
     }
 
     /// The link goes down at `now`: drops all that waits or is on the wire, for the accounts of the buffer, and forgets pauses.
-    pub(super) fn go_down<O: Observer>(
+    pub(super) fn go_down<O: Observation>(
         &mut self,
         now: Time,
         sinks: &mut Sinks<'_, O, T>,
@@ -309,7 +309,10 @@ impl<T: Telemetry> SharedPort<T> {
         self.waiting = ClassSet::EMPTY;
         if !self.pause.classes().is_empty() {
             self.pause.obey(now, ClassSet::EMPTY);
-            sinks.observer.on_pause(now, self.link.id, ClassSet::EMPTY);
+            let link = self.link.id;
+            sinks
+                .observer
+                .tell(|observer| observer.on_pause(now, link, ClassSet::EMPTY));
         }
         let mut dropped = Vec::new();
         for (index, queue) in self.queues.iter_mut().enumerate() {

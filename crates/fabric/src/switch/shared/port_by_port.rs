@@ -11,7 +11,7 @@ use super::SharedSwitch;
 use super::buffer::{Buffer, Incoming};
 use super::port::SharedPort;
 use crate::link::{Frame, Sinks};
-use crate::observer::{DropCause, Observer};
+use crate::observer::{DropCause, Observation};
 use crate::order::ArrivalKey;
 use clearway_engine::{Outlook, Round};
 use clearway_transport::telemetry::{IntPacket, Telemetry};
@@ -58,7 +58,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Runs a round that [pauses nobody](Self::pauses_nobody).
-    pub(super) fn run_port_by_port<O: Observer>(
+    pub(super) fn run_port_by_port<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
@@ -85,9 +85,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         active.retain(|index| {
             let (port, arrival_keys) = (&mut ports[index], &mut lines[index]);
-            sorter.sort(arrival_keys, ingress.tie_seed, round, |port| {
-                ingress.link(port)
-            });
+            sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
             for arrival_key in arrival_keys.drain(..) {
                 let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
                 if let Frame::Packet(packet) = &arrival.frame {
@@ -131,7 +129,7 @@ impl<T: Telemetry> SharedSwitch<T> {
 impl<T: Telemetry> SharedPort<T> {
     /// A packet that pauses nobody has come in `from` a port.
     #[inline(always)]
-    fn take_in<O: Observer>(
+    fn take_in<O: Observation>(
         &mut self,
         now: Time,
         (packet, from): (&IntPacket<T>, u16),

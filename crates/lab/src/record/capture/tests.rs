@@ -1,7 +1,7 @@
 use super::*;
 use crate::record::merge_all;
 use crate::{Assembly, Finished, Laboratory, RunOptions};
-use clearway_fabric::Verdict;
+use clearway_fabric::{Verdict, Watch};
 use clearway_transport::Class;
 use clearway_transport::Header;
 use clearway_transport::wire::{Decoded, decode, rocev2::Received};
@@ -23,8 +23,8 @@ fn run(assembly: &Assembly, threads: usize) -> (Finished, Capture) {
         on_progress: &mut |_| Verdict::Continue,
         on_flow: &mut |_, _, _| (),
     };
-    let finished = assembly.run(options, || CaptureRecorder::new(plan));
-    let (finished, recorders) = finished.split();
+    let mut recorders = assembly.per_domain(|| CaptureRecorder::new(plan));
+    let finished = assembly.run(options, Watch::by(&mut recorders));
     (finished, merge_all(recorders).unwrap().into_capture())
 }
 
