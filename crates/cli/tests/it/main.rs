@@ -1,0 +1,35 @@
+//! Tests of the program, as its users call it. One program, so that they are linked once.
+
+mod begin;
+mod browser;
+mod captures;
+mod carry_out;
+mod collective;
+mod common;
+mod compare;
+mod gallery;
+mod inputs;
+mod isolate;
+mod live;
+mod nothing_lost;
+mod packaging;
+mod perf;
+mod plan;
+mod progress;
+mod report_layout;
+mod report_page;
+mod results;
+mod scaleup;
+mod sections;
+mod softswitch;
+mod stopping;
+mod sweep;
+mod sweep_page;
+mod testbed;
+mod timeline;
+mod transfer;
+mod triggers;
+mod tune;
+mod why;
+mod wrong_input;
+mod wrong_plans;

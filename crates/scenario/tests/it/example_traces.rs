@@ -1,0 +1,63 @@
+//! The traces that the example of `formats` writes can be read and run.
+
+#[allow(dead_code, reason = "its main is not called")]
+#[path = "../../../formats/examples/traces.rs"]
+mod traces;
+
+use clearway_scenario::{BuildContext, WorkloadSettings};
+use clearway_units::{Rate, Value};
+use clearway_workload::JobSpec;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn job(folder: &Path, settings: &[(&str, &str)]) -> JobSpec {
+    const NIC_RATES: [Rate; 8] = [Rate::from_gbps(400); 8];
+    let mut workload = WorkloadSettings::named("trace").unwrap();
+    for (key, value) in settings {
+        workload.set(key, &Value::Text((*value).into())).unwrap();
+    }
+    let context = BuildContext {
+        hosts: 8,
+        nic_rates: &NIC_RATES,
+        gpus_per_node: 1,
+        seed: 1,
+        section: 0,
+        base_dir: Some(folder),
+        taken: BuildContext::ALL_FREE,
+    };
+    let mut loaded = workload.load(&context).unwrap();
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(loaded.jobs.len(), 1);
+    loaded.jobs.remove(0)
+}
+
+#[test]
+fn each_trace_of_the_example_runs() {
+    let folder = folder("example-traces/new");
+    let names = traces::write(&folder).unwrap();
+    assert_eq!(names.len(), 8);
+    let text = job(&folder, &[("file", "exchange.goal")]);
+    let sent = |job: &JobSpec| {
+        let sent = job.plan.graph().bytes_sent();
+        sent.iter().map(|bytes| bytes.as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(&text), [1_000_000; 4]);
+    assert_eq!(job(&folder, &[("file", "exchange.bin")]).plan, text.plan);
+    let groups = ("comm-groups", "training.groups.json");
+    let training = job(&folder, &[("file", "training"), groups]);
+    // All-reduces of two ranks: each sends the whole.
+    assert_eq!(sent(&training), [24_000_000; 4]);
+    let transformer = job(&folder, &[("file", "transformer.txt")]);
+    // Of each layer two all-reduces of two ranks, and three quarters of a reduce-scatter of four.
+    assert_eq!(sent(&transformer), [2 * (8_000_000 + 12_000_000); 8]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_an_error() {
+    let file = folder("example-traces-file");
+    std::fs::write(&file, "").unwrap();
+    assert!(traces::write(&file).is_err());
+}

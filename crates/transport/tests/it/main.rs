@@ -1,0 +1,5 @@
+//! Tests of transports: small models written apart, recorded runs, hostile packets. One program, so that they are linked once.
+
+mod hostile;
+mod models;
+mod recorded;
