@@ -1,4 +1,10 @@
-//! Skips of checks whose programs or files are missing.
+//! Support for the tests of all crates: how many cases a test tries, and skips of checks whose programs or files are missing.
+//!
+//! # How many cases
+//!
+//! Tests that grow more certain with more cases take as many as a gate has time for, unless `CLEARWAY_THOROUGH` is 1: see [`cases`].
+//!
+//! # Skips
 //!
 //! A check that cannot run says SKIPPED and passes on a developer's machine. In CI (`CI` is set) it fails, unless
 //! `CLEARWAY_ALLOW_SKIP` has its name:
@@ -17,9 +23,11 @@
 //!
 //! The names of all skips are appended to the file that `CLEARWAY_SKIP_LOG` names, if it is set.
 
+mod cases;
 pub mod chapter;
 mod folder;
 
+pub use cases::{cases, number};
 pub use folder::Folder;
 use std::fs::OpenOptions;
 use std::io::Write as _;
