@@ -8,6 +8,7 @@ use clearway_formats::{
     parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo, write_chakra,
     write_cm, write_goal, write_goal_binary, write_simai,
 };
+use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
     CollectiveCall, CollectiveKind, ExpansionFault, FileError, Graph, GraphError, Operation, Rank,
@@ -176,12 +177,7 @@ fn other_digit(word: &str, random: &mut RandomStream) -> String {
 }
 
 fn iterations() -> u64 {
-    match std::env::var("CLEARWAY_FUZZ_ITERATIONS") {
-        Ok(text) => text
-            .parse()
-            .expect("CLEARWAY_FUZZ_ITERATIONS is a whole number"),
-        Err(_) => 20_000,
-    }
+    number("CLEARWAY_FUZZ_ITERATIONS", cases(20_000, 100_000).into())
 }
 
 /// Tries `check` on mutations of `corpus` and returns how many of them were sound.

@@ -81,7 +81,7 @@ fn jobs_on_a_network_are_simulated() {
         "dumbbell-pair",
         "--simulate",
         "--iterations",
-        "4",
+        "3",
         "--out",
         "here",
     ];

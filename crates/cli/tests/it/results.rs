@@ -98,7 +98,10 @@ fn json_on_the_terminal_is_the_summary_in_the_folder() {
     for (scenario, quiet) in [
         (&with(&["--json"])[..], false),
         (&with(&["--json", "--quiet"]), true),
-        (&["nvlink-64", "--json"], false),
+        (
+            &["nvlink-64", "--set", "workload.transactions=64", "--json"],
+            false,
+        ),
     ] {
         let output = bench.output(&[&["run"], scenario].concat());
         let [printed, said] =

@@ -216,7 +216,9 @@ fn two_processes_share_a_plan_and_no_run_is_done_twice() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
         let said = stderr(output);
         assert!(said.ends_with("8 of 8 in all\n"), "{said}");
-        let own = said.split(' ').next().unwrap();
+        // There may be lines of progress before it.
+        let last = said.lines().last().unwrap();
+        let own = last.split(' ').next().unwrap();
         done += own.parse::<u32>().unwrap_or_else(|_| panic!("{said}"));
     }
     assert_eq!(done, 8, "each run is done by one of the two");

@@ -135,7 +135,8 @@ fn what_cannot_be_explained_is_refused() {
 #[test]
 fn scale_up_fabrics_are_refused() {
     let bench = Bench::new("why-scale-up");
-    bench.succeed(&["run", "nvlink-64", "--quiet", "--out", "out"]);
+    let few = ["nvlink-64", "--set", "workload.transactions=64"];
+    bench.succeed(&[&["run", "--quiet", "--out", "out"], &few[..]].concat());
     let said = refused(&bench, &["why", "out"]);
     assert!(said.contains("operations and no flows"), "{said}");
     // What it says to look at is there.
@@ -159,11 +160,12 @@ fn flows_that_come_one_by_one_and_jobs_are_explained() {
         "--out",
         "out",
         "--set",
-        "workload.duration=200us",
+        "workload.duration=100us",
     ]);
     bench.succeed(&["why", "out", "--quiet"]);
     assert_eq!(document(&bench)["flows"].as_array().unwrap().len(), 5);
-    bench.succeed(&["run", "training-256", "--quiet", "--out", "out"]);
+    let training = ["training-256", "--set", "workload.iterations=2"];
+    bench.succeed(&[&["run", "--quiet", "--out", "out"], &training[..]].concat());
     let said = bench.succeed(&["why", "out"]);
     assert!(said.contains("waiting"), "{said}");
 }

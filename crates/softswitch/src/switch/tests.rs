@@ -4,6 +4,7 @@ use crate::packet::{Version, is_markable};
 use crate::testing::{udp_v4, udp_v6};
 use clearway_fabric::PathChoice;
 use clearway_fabric::topology::{NodeId, PortChoice, SwitchRole, leaf_spine, single_switch};
+use clearway_testing::{cases, number};
 use clearway_units::{ParameterSet, Purpose, RandomStream, Rate, Value};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -503,10 +504,9 @@ proptest! {
 /// `CLEARWAY_FUZZ_ITERATIONS` sets how many packets are sent (20 000 unless given), all of them mutations of sound ones.
 #[test]
 fn no_packet_makes_the_switch_panic() {
-    let iterations = std::env::var("CLEARWAY_FUZZ_ITERATIONS");
-    let iterations = iterations.map_or(20_000, |text| text.parse().unwrap());
-    for part in 0..=iterations / 20_000_u32 {
-        random_run(1_000_000 + u64::from(part), iterations.min(20_000));
+    let iterations = number("CLEARWAY_FUZZ_ITERATIONS", cases(20_000, 100_000).into());
+    for part in 0..=iterations / 20_000 {
+        random_run(1_000_000 + part, iterations.min(20_000) as u32);
     }
 }
 

@@ -3,18 +3,14 @@
 //! `CLEARWAY_FUZZ_ITERATIONS` sets how many messages are tried (20 000 unless given). They are drawn from fixed seeds, so a failure can
 //! be repeated.
 
+use clearway_testing::{cases, number};
 use clearway_transfer::wire::{Message, Offer};
 use clearway_transfer::{Digest, Geometry, Name, Reason, ReasonKind};
 use clearway_units::{Purpose, RandomStream};
 use std::panic::catch_unwind;
 
 fn iterations() -> u64 {
-    match std::env::var("CLEARWAY_FUZZ_ITERATIONS") {
-        Ok(text) => text
-            .parse()
-            .expect("CLEARWAY_FUZZ_ITERATIONS is a whole number"),
-        Err(_) => 20_000,
-    }
+    number("CLEARWAY_FUZZ_ITERATIONS", cases(20_000, 100_000).into())
 }
 
 /// One message of each kind.

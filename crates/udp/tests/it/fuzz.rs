@@ -6,6 +6,7 @@
 //! so a failure repeats; `CLEARWAY_FUZZ_SEED` is another one.
 
 use bytes::Bytes;
+use clearway_testing::{cases, number};
 use clearway_udp::{Allocate, Connection, Event, Heard, Limits, Listener};
 use clearway_udp::{PreSharedKey, Security, Settings, receiver_of};
 use clearway_units::{Purpose, RandomStream, Span, Time};
@@ -235,13 +236,8 @@ fn bytes(random: &mut RandomStream) -> [u8; 32] {
     bytes
 }
 
-fn number(name: &str, usual: u64) -> u64 {
-    let number = std::env::var(name).ok();
-    number.map_or(usual, |number| number.parse().expect("a number"))
-}
-
 fn iterations() -> u64 {
-    number("CLEARWAY_FUZZ_ITERATIONS", 20_000)
+    number("CLEARWAY_FUZZ_ITERATIONS", cases(20_000, 100_000).into())
 }
 
 /// The first seed.

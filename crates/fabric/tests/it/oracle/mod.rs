@@ -15,6 +15,7 @@ mod simulator;
 use crate::common::Scenario;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkPauses, Outcome, PathChoice, Rounds, Stopped};
+use clearway_testing::{cases, number};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{ClassSet, DataFlags, Header, Packet, Reliability};
@@ -56,7 +57,7 @@ impl Telemetry for Beside {
 }
 
 /// Scenarios of a default run.
-const SCENARIOS: u64 = 1200;
+const SCENARIOS: u32 = 1200;
 /// Every so many scenarios are run with several threads as well, unless that takes so many rounds: threads that wait for each
 /// other are slow where there are fewer cores.
 const THREADED: u64 = 3;
@@ -506,10 +507,13 @@ fn both_simulators_tell_the_same_story() {
     if let Some(seed) = variable("CLEARWAY_ORACLE_SEED") {
         return check(seed, &mut coverage);
     }
-    let scenarios = variable("CLEARWAY_ORACLE_SCENARIOS").unwrap_or(SCENARIOS);
+    let scenarios = number(
+        "CLEARWAY_ORACLE_SCENARIOS",
+        cases(SCENARIOS, 5 * SCENARIOS).into(),
+    );
     let seeds = (0..scenarios).chain(ONCE_ENDLESS).chain(EMPTY_HANDED);
     seeds.for_each(|seed| check(seed, &mut coverage));
-    if scenarios >= SCENARIOS {
+    if scenarios >= SCENARIOS.into() {
         coverage.check();
     }
 }

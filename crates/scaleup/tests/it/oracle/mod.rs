@@ -14,6 +14,7 @@ use clearway_scaleup::{
     Configuration, Finished, GroupId, InjectionArbiter, InjectionChannels, Operation,
     OperationKind, OperationRecord, OperationSet, RunLimits, Setup, Simulation, Step, Target, Tree,
 };
+use clearway_testing::{cases, number};
 use clearway_units::HostId;
 use gpu::Gpu;
 use model::{Oracle, Totals};
@@ -21,7 +22,7 @@ use network::Network;
 use random::{Control, Scenario, Work};
 
 /// Scenarios of a default run.
-const SCENARIOS: u64 = 600;
+const SCENARIOS: u32 = 600;
 /// One in so many scenarios runs with three threads as well, unless that takes so many rounds: threads that wait for each other are
 /// slow where there are fewer cores.
 const THREADED: u64 = 4;
@@ -223,7 +224,12 @@ fn check(scenario: &Scenario) -> Finished {
 fn oracle_completes_the_same_operations_in_the_same_cycles() {
     let seeds = match from_environment("CLEARWAY_ORACLE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..from_environment("CLEARWAY_ORACLE_SCENARIOS").unwrap_or(SCENARIOS),
+        None => {
+            0..number(
+                "CLEARWAY_ORACLE_SCENARIOS",
+                cases(SCENARIOS, 5 * SCENARIOS).into(),
+            )
+        }
     };
     let scenarios = seeds.end - seeds.start;
     let mut coverage = Coverage::default();
@@ -238,7 +244,7 @@ fn oracle_completes_the_same_operations_in_the_same_cycles() {
             coverage.threaded += 1;
         }
     }
-    if scenarios >= SCENARIOS {
+    if scenarios >= SCENARIOS.into() {
         coverage.check(scenarios as usize);
     }
 }

@@ -6,6 +6,7 @@
 
 mod world;
 
+use clearway_testing::{cases, number};
 use clearway_udp::{Closed, Event, PreSharedKey, Security, Settings, Transport};
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 use proptest::prelude::*;
@@ -54,15 +55,10 @@ fn numbered(lengths: &[usize], first: u64) -> Vec<Post> {
     (first..).zip(lengths.iter().copied()).collect()
 }
 
-/// A number from the environment.
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |number| number.parse().expect("a number"))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         max_shrink_iters: 200,
-        ..ProptestConfig::with_cases(number("CLEARWAY_CASES", 40) as u32)
+        ..ProptestConfig::with_cases(number("CLEARWAY_CASES", cases(40, 200).into()) as u32)
     })]
     #[test]
     fn every_message_arrives_once_and_whole(
@@ -111,7 +107,7 @@ fn mixed(count: u64, first: u64, random: &mut RandomStream) -> Vec<Post> {
 
 #[test]
 fn many_messages_in_bad_weather() {
-    let count = number("CLEARWAY_MESSAGES", 6_000);
+    let count = number("CLEARWAY_MESSAGES", cases(6_000, 30_000).into());
     let weather = Weather {
         loss: 0.01,
         duplication: 0.01,
