@@ -9,6 +9,7 @@ usage: cargo xtask storm [--minutes N] [--seed S] [--jobs N] [--runs N] [--cover
   --jobs N      scenarios at a time; as many as there are processors if left out
   --runs N      end after so many scenarios, too
   --coverage    tell how many scenarios touched each key
+  --corpus DIR  draw nothing, and run the scenarios of a folder: those that failed once are in storm/corpus
   --out DIR     where scenarios that fail are written; target/storm if left out";
 
 /// The arguments, read.
@@ -21,6 +22,8 @@ pub(crate) struct Arguments {
     pub(crate) jobs: usize,
     pub(crate) runs: u64,
     pub(crate) coverage: bool,
+    /// Folder of scenarios to run instead of drawn ones.
+    pub(crate) corpus: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -37,6 +40,7 @@ impl Arguments {
             jobs: std::thread::available_parallelism().map_or(1, Into::into),
             runs: u64::MAX,
             coverage: false,
+            corpus: None,
         };
         while let Some(word) = words.next() {
             if word == "--coverage" {
@@ -50,6 +54,7 @@ impl Arguments {
             match word.as_str() {
                 "--program" => arguments.program = value.into(),
                 "--out" => arguments.out = value.into(),
+                "--corpus" => arguments.corpus = Some(value.into()),
                 "--minutes" => arguments.minutes = value.parse().map_err(|_| fault())?,
                 "--seed" => arguments.seed = value.parse().map_err(|_| fault())?,
                 "--jobs" => arguments.jobs = value.parse().map_err(|_| fault())?,
@@ -79,6 +84,8 @@ mod tests {
         assert_eq!((arguments.minutes, arguments.seed), (0.5, 7));
         assert!(arguments.coverage);
         assert_eq!(arguments.runs, u64::MAX);
+        let corpus = read("--corpus storm/corpus").unwrap().corpus;
+        assert_eq!(corpus, Some("storm/corpus".into()));
         for wrong in ["--seed", "--seed x", "--wind 3", "--jobs 0", "--minutes -1"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

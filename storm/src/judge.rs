@@ -90,7 +90,15 @@ impl Judge {
     /// # Errors
     /// If that cannot be tried.
     pub(crate) fn judge(&mut self, draft: &Draft, again: bool) -> io::Result<Judged> {
-        std::fs::write(&self.scenario, draft.text())?;
+        self.judge_text(&draft.text(), again)
+    }
+
+    /// As [`judge`](Self::judge), with a scenario as it stands in a file.
+    ///
+    /// # Errors
+    /// If that cannot be tried.
+    pub(crate) fn judge_text(&mut self, text: &str, again: bool) -> io::Result<Judged> {
+        std::fs::write(&self.scenario, text)?;
         let scenario = self.scenario.clone();
         let one = self.run(&scenario, "one", 1)?;
         if one.code == Some(2) {

@@ -5,6 +5,8 @@
 //! on one and on two threads, in processes of their own, under limits of memory and time, and what it leaves is [checked](check). What
 //! fails is [shrunk](shrink) to a file that `clearway run` replays.
 //!
+//! Scenarios that failed once are kept in `corpus/` and [run again](corpus) by each gate, beside drawn ones of a fixed seed.
+//!
 //! `cargo xtask storm` builds the program and starts this one. The seed alone decides what is drawn.
 
 #![allow(clippy::print_stdout, reason = "a program for developers")]
@@ -12,6 +14,7 @@
 mod arguments;
 mod check;
 mod clock;
+mod corpus;
 mod draft;
 mod draw;
 mod drawn;
@@ -39,7 +42,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match storm::run(&arguments) {
+    let violations = match &arguments.corpus {
+        Some(folder) => corpus::run(&arguments, folder),
+        None => storm::run(&arguments),
+    };
+    match violations {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

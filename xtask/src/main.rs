@@ -1,10 +1,10 @@
 //! Chores of the workspace.
 //!
-//! * `cargo xtask ci`: everything that continuous integration runs, as `.ci/run` does.
+//! * `cargo xtask ci`: everything, as `.ci/run --all` does; continuous integration runs `.ci/run`.
 //! * `cargo xtask tidy [--update]`: format, sizes of files and functions, arrows between crates, blanks. `--update` lowers the
 //!   numbers in `xtask/ratchet.txt` to what they are now; it never raises one.
-//! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`. `--check` writes nothing and
-//!   fails above the bar, or more than 2 % above the recorded figures.
+//! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`, and sizes, into
+//!   `benchmarks/size.txt`. `--check` writes nothing and fails above the bar, or more than 2 % above the recorded figures.
 //! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
@@ -16,6 +16,7 @@
 mod bench;
 mod claims;
 mod columns;
+mod size;
 mod storm;
 mod tidy;
 mod transports;
@@ -59,9 +60,9 @@ fn root() -> PathBuf {
 }
 
 fn ci(root: &Path) -> Faults {
-    match Command::new(root.join(".ci/run")).status() {
+    match Command::new(root.join(".ci/run")).arg("--all").status() {
         Ok(status) if status.success() => Faults::new(),
-        Ok(status) => vec![format!(".ci/run: {status}")],
+        Ok(status) => vec![format!(".ci/run --all: {status}")],
         Err(error) => vec![format!(".ci/run cannot be started: {error}")],
     }
 }

@@ -6,10 +6,12 @@
 //! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
 //! | `misses.txt` | cause of each miss: `PAPER/FIGURE CLAIM: sentence` |
 //! | `null.txt` | reason for each claim that passes though an axis has no effect: `PAPER/FIGURE CLAIM AXIS: sentence` |
+//! | `checked.txt` | sources with which each figure was last checked at small scale |
 //! | `null-subjects.txt` | reason for each claim that passes with a null subject: `PAPER/FIGURE CLAIM SUBJECT: sentence` |
 //!
 //! `docs/src/figures.md` is the same for people, and is generated.
 
+mod due;
 mod notes;
 mod page;
 mod record;
@@ -27,6 +29,8 @@ use std::path::Path;
 const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
   --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/reproduce/results/small.jsonl; figures that are not there stay
   --check DIR   compare the verdicts of DIR, of any number of seeds, with the records; causes, reasons and the page must be complete
+  --checked DIR as --check; if no figure is missing in DIR, writes which sources were checked: .ci/run --all
+  --due         list the figures whose sources have changed since, and a third of the others: .ci/run
   --null        list the claims that pass though an axis that they compare runs along has no effect
   --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
   --page        write docs/src/figures.md";
@@ -39,6 +43,8 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
     let done = match options {
         ["--record", dir] => take(root, Path::new(dir)),
         ["--check", dir] => check(root, Path::new(dir)),
+        ["--checked", dir] => checked(root, Path::new(dir)),
+        ["--due"] => list_due(root),
         ["--null"] => null(root),
         ["--null", dir] => null_subjects(root, Path::new(dir)),
         ["--page"] => write_page(root),
@@ -98,6 +104,27 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
         ));
     }
     Ok(faults)
+}
+
+/// Compares the outcomes of all figures with the records, and writes that this was done.
+fn checked(root: &Path, dir: &Path) -> Result<Faults, String> {
+    let mut faults = check(root, dir)?;
+    let outcomes = outcomes(dir, ".small.jsonl")?;
+    let records = Records::read(root)?;
+    let missing = records.small.keys().filter(|id| !outcomes.contains_key(id));
+    faults.extend(missing.map(|id| format!("{}: not in {}", id.text, dir.display())));
+    if faults.is_empty() {
+        due::write(root)?;
+    }
+    Ok(faults)
+}
+
+/// Lists the figures that a gate runs.
+fn list_due(root: &Path) -> Result<Faults, String> {
+    due::due(root)?
+        .iter()
+        .for_each(|figure| println!("{figure}"));
+    Ok(Faults::new())
 }
 
 /// Claims that now pass, or are missed, where the record says the opposite; both beyond the spread over seeds.

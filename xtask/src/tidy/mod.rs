@@ -8,7 +8,7 @@ mod lexer;
 mod source;
 mod text;
 
-use crate::{Faults, output};
+use crate::{Faults, output, size};
 pub(crate) use length::Ratchet;
 use source::Source;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults.extend(length::check(root, &sources, ratchet));
     faults.extend(arrows::check(&sources));
     faults.extend(circles::check(&sources));
+    faults.extend(size::check_sources(root).unwrap_or_else(|fault| vec![fault]));
     let counted = docs::count(&sources);
     faults.extend(docs::check(&counted));
     println!(

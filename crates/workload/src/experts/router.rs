@@ -76,20 +76,26 @@ impl Routing {
 }
 
 impl Router {
-    /// Number of nodes that the experts of a token may be on.
-    fn nodes_of_a_token(&self) -> u32 {
-        self.node_limit.min(self.group.nodes())
+    /// Nodes that have experts; there are others where experts are fewer than ranks.
+    fn nodes(&self) -> impl Iterator<Item = u32> {
+        let nodes = 0..self.group.nodes();
+        nodes.filter(|&node| !self.group.experts_of_node(node).is_empty())
     }
 
-    /// True if there are more nodes than a token may use.
+    /// Number of nodes that the experts of a token may be on.
+    fn nodes_of_a_token(&self) -> u32 {
+        self.node_limit.min(self.nodes().count() as u32)
+    }
+
+    /// True if there are more nodes with experts than a token may use.
     fn is_limited(&self) -> bool {
-        self.node_limit < self.group.nodes()
+        self.node_limit < self.nodes().count() as u32
     }
 
     /// The most experts that a token can be sure to find on so many nodes as it may use.
     pub fn most_experts(&self) -> u32 {
         let experts = |node: u32| self.group.experts_of_node(node).len() as u32;
-        let mut all: Vec<u32> = (0..self.group.nodes()).map(experts).collect();
+        let mut all: Vec<u32> = self.nodes().map(experts).collect();
         all.sort_unstable();
         let nodes = self.nodes_of_a_token() as usize;
         match (self.is_limited(), self.popularity) {
@@ -133,16 +139,16 @@ impl Router {
 
     /// Each token takes the next nodes of a shuffled list, and of each its share of experts, the next ones of a shuffled list, too.
     fn in_turn_by_node(&self, random: &mut RandomStream, counter: &mut Counter) {
-        let nodes = self.group.nodes();
+        let mut lists: Vec<Vec<u32>> = Vec::new();
+        let nodes = self.nodes().count() as u32;
         let mut order: Vec<u32> = (0..nodes).collect();
         random.shuffle(&mut order);
-        let mut lists: Vec<Vec<u32>> = Vec::new();
-        for node in 0..nodes {
+        for node in self.nodes() {
             let mut experts: Vec<u32> = self.group.experts_of_node(node).collect();
             random.shuffle(&mut experts);
             lists.push(experts);
         }
-        let mut next = vec![0usize; nodes as usize];
+        let mut next = vec![0usize; lists.len()];
         let used = self.nodes_of_a_token();
         let mut turn = 0u64;
         let mut chosen = Vec::with_capacity(self.top_k as usize);
@@ -177,14 +183,14 @@ impl Router {
         let ends = nodes.map(|node| all[self.group.experts_of_node(node).end as usize]);
         let by_node: Vec<u64> = std::iter::once(0).chain(ends).collect();
         let (mut experts, mut nodes) = (Draw::new(&all), Draw::new(&by_node));
-        let used = self.nodes_of_a_token();
+        let (used, is_limited) = (self.nodes_of_a_token(), self.is_limited());
         let mut drawn = Vec::with_capacity(used as usize);
         let mut chosen = Vec::with_capacity(self.top_k as usize);
         // Token by token, so that a full expert drops tokens of all ranks alike.
         for _ in 0..self.tokens {
             for src in 0..self.group.ranks {
                 experts.reset();
-                if self.is_limited() {
+                if is_limited {
                     nodes.reset();
                     drawn.clear();
                     drawn.extend((0..used).map(|_| nodes.pick(random)));

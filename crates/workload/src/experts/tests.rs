@@ -64,9 +64,14 @@ fn no_token_is_lost() {
         Popularity::Zipf(MOST_SKEW),
     ];
     for (number, popularity) in (0..).zip(popularities) {
-        for (ranks, experts, top_k, limit) in
-            [(8, 32, 4, 9), (8, 32, 4, 2), (6, 32, 8, 2), (5, 7, 7, 9)]
-        {
+        for (ranks, experts, top_k, limit) in [
+            (8, 32, 4, 9),
+            (8, 32, 4, 2),
+            (6, 32, 8, 2),
+            (5, 7, 7, 9),
+            (10, 3, 2, 4),
+            (10, 3, 2, 2),
+        ] {
             for capacity_factor in [None, Some(1.0), Some(0.5)] {
                 let router = Router {
                     node_limit: limit,
