@@ -2,6 +2,7 @@
 //!
 //! A file of `storm/corpus` is a scenario, with comments before it that say what was wrong. It must run and pass all checks; where a
 //! comment is `# refused: PART`, it must be refused with a message that has this part. So a file that a later key makes invalid is noticed.
+//! `# open: KIND` is a violation of this kind that has no correction yet; once it has, the comment must go.
 
 use crate::arguments::Arguments;
 use crate::files;
@@ -23,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments, corpus: &Path) -> io::Result<u64> {
     for path in &scenarios {
         let text = std::fs::read_to_string(path)?;
         let judged = judge.judge_text(&text, true)?;
-        if let Some(fault) = fault(refusal(&text), &judged) {
+        if let Some(fault) = fault(Expected::read(&text), &judged) {
             println!("{}: {fault}", path.display());
             wrong += 1;
         }
@@ -55,31 +56,42 @@ fn scenarios(corpus: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Part of the message with which the scenario must be refused.
-fn refusal(text: &str) -> Option<&str> {
-    let comments = text.lines().take_while(|line| line.starts_with('#'));
-    comments
-        .into_iter()
-        .find_map(|line| line.strip_prefix("# refused: "))
+/// Verdict that a file asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected<'a> {
+    Sound,
+    /// A refusal whose message has this part.
+    Refused(&'a str),
+    /// A violation of this kind.
+    Open(&'a str),
+}
+
+impl<'a> Expected<'a> {
+    /// Reads the comments at the beginning of a file.
+    fn read(text: &'a str) -> Self {
+        let mut comments = text.lines().take_while(|line| line.starts_with('#'));
+        let expected = |line: &'a str| {
+            let refused = line.strip_prefix("# refused: ").map(Self::Refused);
+            refused.or_else(|| line.strip_prefix("# open: ").map(Self::Open))
+        };
+        comments.find_map(expected).unwrap_or(Self::Sound)
+    }
 }
 
 /// Difference from what is expected.
-fn fault(refusal: Option<&str>, judged: &Judged) -> Option<String> {
-    match (refusal, judged) {
-        (None, Judged::Sound { .. }) => None,
-        (None, Judged::Refused(refused)) => Some(format!("refused: {}", refused.reason)),
-        (Some(part), Judged::Refused(refused)) if refused.reason.contains(part) => None,
-        (Some(part), Judged::Refused(refused)) => {
-            let reason = &refused.reason;
-            Some(format!(
-                "refused for another reason than `{part}`: {reason}"
-            ))
-        }
-        (Some(part), Judged::Sound { .. }) => Some(format!("runs, and must be refused: {part}")),
-        (_, Judged::Wrong(violation)) => {
-            Some(format!("{}\n{}", violation.signature(), violation.detail))
-        }
-    }
+fn fault(expected: Expected<'_>, judged: &Judged) -> Option<String> {
+    let is_expected = match (expected, judged) {
+        (Expected::Sound, Judged::Sound { .. }) => true,
+        (Expected::Refused(part), Judged::Refused(refused)) => refused.reason.contains(part),
+        (Expected::Open(kind), Judged::Wrong(violation)) => violation.kind == kind,
+        _ => false,
+    };
+    let found = match judged {
+        Judged::Sound { .. } => "it runs".into(),
+        Judged::Refused(refused) => format!("refused: {}", refused.reason),
+        Judged::Wrong(violation) => format!("{}\n{}", violation.signature(), violation.detail),
+    };
+    (!is_expected).then(|| format!("{expected:?} expected, but {found}"))
 }
 
 #[cfg(test)]
@@ -90,26 +102,32 @@ mod tests {
 
     #[test]
     fn what_is_expected_is_read_and_compared() {
-        assert_eq!(
-            refusal("# a panic\n# refused: too many\n\n[topology]"),
-            Some("too many")
-        );
-        assert_eq!(refusal("# a panic\nseed = 1\n# refused: too many"), None);
+        let read = Expected::read;
+        let many = read("# a panic\n# refused: too many\n\n[topology]");
+        assert_eq!(many, Expected::Refused("too many"));
+        let memory = read("# open: memory\nseed = 1");
+        assert_eq!(memory, Expected::Open("memory"));
+        let later = read("# a panic\nseed = 1\n# refused: too many");
+        assert_eq!(later, Expected::Sound);
+
         let refused = |reason: &str| {
             let reason = reason.into();
             Judged::Refused(Refusal { line: None, reason })
         };
-        let sound = Judged::Sound { complete: true };
-        assert_eq!(fault(None, &sound), None);
-        assert_eq!(fault(Some("many"), &refused("too many hosts")), None);
-        let wrong = Judged::Wrong(Violation::new("exit", "panicked", "here".into()));
-        for (part, judged) in [
-            (None, refused("x")),
-            (Some("many"), refused("too few")),
-            (Some("many"), sound),
-            (None, wrong),
+        let sound = || Judged::Sound { complete: true };
+        let wrong = |kind| Judged::Wrong(Violation::new(kind, "here", "so"));
+        assert_eq!(fault(Expected::Sound, &sound()), None);
+        assert_eq!(fault(many, &refused("too many hosts")), None);
+        assert_eq!(fault(memory, &wrong("memory")), None);
+        for (expected, judged) in [
+            (Expected::Sound, refused("x")),
+            (Expected::Sound, wrong("memory")),
+            (many, refused("too few")),
+            (many, sound()),
+            (memory, wrong("exit")),
+            (memory, sound()),
         ] {
-            assert!(fault(part, &judged).is_some(), "{judged:?}");
+            assert!(fault(expected, &judged).is_some(), "{judged:?}");
         }
     }
 

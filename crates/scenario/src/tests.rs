@@ -42,6 +42,25 @@ fn usual_switches_beside_any_transport_survive_being_written_and_read() {
     assert!(read_back > 200, "{read_back}");
 }
 
+/// A preset may have other scopes and credits than the default, which is then a choice that must not be lost.
+#[test]
+fn usual_scopes_and_credits_beside_any_transport_survive_being_written_and_read() {
+    let mut read_back = 0;
+    for (transport, _) in TransportSettings::presets() {
+        for key in ["credit.kind = \"none\"", "scope = \"queue-pair\""] {
+            let text = format!("[transport]\nkind = \"{transport}\"\n{key}\n");
+            let Ok(scenario) = read_with(&text, &[]) else {
+                continue;
+            };
+            let again = read(&scenario.resolved());
+            assert_eq!(again.transport, scenario.transport, "{text}");
+            assert_eq!(again.hash(), scenario.hash(), "{text}");
+            read_back += 1;
+        }
+    }
+    assert!(read_back > 20, "{read_back}");
+}
+
 #[test]
 fn every_builtin_scenario_survives_being_written_and_read() {
     let registries = (&Registry::builtin(), &InjectionRegistry::builtin());

@@ -303,6 +303,11 @@ impl Preset {
         }
     }
 
+    /// True if it sets a key that begins with `prefix`.
+    fn has(&self, prefix: &str) -> bool {
+        (self.keys)().iter().any(|(key, _)| key.starts_with(prefix))
+    }
+
     /// True if a transport has all parts of the preset.
     fn is_whole(&self, settings: &TransportSettings) -> bool {
         let own = [self.reliability, self.controller, self.spray, self.feedback];
@@ -486,10 +491,13 @@ impl TransportSettings {
             ("feedback", text(self.feedback.name())),
         ];
         entries.extend(self.packets.entries());
-        if self.scope != ScopeParameters::default() {
+        // Where the preset has others, the defaults are said, too: read without them, they would be those of the preset.
+        let preset = Preset::named(self.kind);
+        let is_preset = |prefix: &str| preset.is_some_and(|preset| preset.has(prefix));
+        if self.scope != ScopeParameters::default() || is_preset("scope") {
             entries.extend(self.scope.entries());
         }
-        if self.credit != CreditParameters::default() {
+        if self.credit != CreditParameters::default() || is_preset("credit.") {
             entries.extend(self.credit.entries());
         }
         entries.extend(self.reliability.entries());
