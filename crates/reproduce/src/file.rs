@@ -7,10 +7,10 @@ use super::definition::Scale;
 use super::figure::Figure;
 use super::outcome::{ClaimOutcome, FigureOutcome, RunOutcome};
 use clearway_units::Digest;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A line of a result file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
     /// The header: the first line.
@@ -22,7 +22,7 @@ pub enum Line {
 }
 
 /// The first line of a result file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Header {
     /// Version of the form: 1.
@@ -34,7 +34,6 @@ pub struct Header {
     /// Revision of the source.
     pub revision: String,
     /// [Fingerprint](Figure::fingerprint) of what was measured; none in older files, and where settings were changed.
-    #[serde(default)]
     pub fingerprint: Option<String>,
     /// `PAPER/FIGURE`.
     pub figure: String,
@@ -49,7 +48,7 @@ pub struct Header {
     /// Settings that replaced those of the figure.
     pub changes: Vec<String>,
     /// Name of the [null subject](super::NullSubject) in place of the figure's transports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<String>,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
@@ -60,7 +59,6 @@ pub struct Header {
     /// Claims that missed.
     pub missed: usize,
     /// Claims whose bound lies within the spread over seeds.
-    #[serde(default)]
     pub unsure: usize,
     /// Claims that need what does not exist yet.
     pub not_yet: usize,

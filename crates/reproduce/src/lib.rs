@@ -157,70 +157,6 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "uec/failure",
 );
 
-macro_rules! recorded_outcomes {
-    ($($id:literal: $file:literal),* $(,)?) => {
-        &[$(($id, include_str!(concat!("../results/", $file, ".full.jsonl")))),*]
-    };
-}
-
-/// Recorded outcomes at full scale: id and text as the command line writes it.
-const RECORDED: &[(&str, &str)] = recorded_outcomes!(
-    "snyder/fig2.1": "snyder-fig2.1",
-    "snyder/fig2.2": "snyder-fig2.2",
-    "snyder/fig2.3": "snyder-fig2.3",
-    "snyder/fig3.3": "snyder-fig3.3",
-    "snyder/fig3.4": "snyder-fig3.4",
-    "snyder/fig3.5": "snyder-fig3.5",
-    "snyder/fig3.6": "snyder-fig3.6",
-    "snyder/fig4.2": "snyder-fig4.2",
-    "snyder/fig4.3": "snyder-fig4.3",
-    "snyder/fig4.4": "snyder-fig4.4",
-    "snyder/fig4.5": "snyder-fig4.5",
-    "snyder/fig4.6": "snyder-fig4.6",
-    "snyder/fig4.7": "snyder-fig4.7",
-    "snyder/fig4.8": "snyder-fig4.8",
-    "snyder/fig4.9": "snyder-fig4.9",
-    "snyder/fig4.10": "snyder-fig4.10",
-    "snyder/table3.1": "snyder-table3.1",
-    "snyder/table4.1": "snyder-table4.1",
-    "mlcc/fig1": "mlcc-fig1",
-    "mlcc/fig2": "mlcc-fig2",
-    "mlcc/fig3": "mlcc-fig3",
-    "mlcc/fig4": "mlcc-fig4",
-    "mlcc/fig5": "mlcc-fig5",
-    "mlcc/table1": "mlcc-table1",
-    "mlcc/section4": "mlcc-section4",
-    "mlcc/section5": "mlcc-section5",
-    "strack/fig4": "strack-fig4",
-    "strack/fig8": "strack-fig8",
-    "strack/fig9": "strack-fig9",
-    "strack/fig10": "strack-fig10",
-    "strack/fig11": "strack-fig11",
-    "strack/fig12": "strack-fig12",
-    "strack/fig13": "strack-fig13",
-    "strack/fig14": "strack-fig14",
-    "strack/fig15": "strack-fig15",
-    "strack/fig16": "strack-fig16",
-    "strack/fig17": "strack-fig17",
-    "strack/fig18": "strack-fig18",
-    "strack/fig19": "strack-fig19",
-    "strack/fig20": "strack-fig20",
-    "strack/fig21": "strack-fig21",
-    "strack/fig22": "strack-fig22",
-    "strack/fig25": "strack-fig25",
-    "strack/fig26": "strack-fig26",
-    "strack/fig27": "strack-fig27",
-    "tmdml/fig2": "tmdml-fig2",
-    "tmdml/table1": "tmdml-table1",
-    "tmdml/table2": "tmdml-table2",
-    "tmdml/fig5": "tmdml-fig5",
-    "tmdml/table4": "tmdml-table4",
-    "tmdml/table5": "tmdml-table5",
-    "tmdml/fig8": "tmdml-fig8",
-    "tmdml/own-strack": "tmdml-own-strack",
-    "tmdml/own-jobs": "tmdml-own-jobs",
-);
-
 /// The ids of all figures.
 pub fn figure_ids() -> impl Iterator<Item = &'static str> {
     CLAIM_FILES.iter().map(|(id, _)| *id)
@@ -258,30 +194,32 @@ pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static st
     Err(meant.or_else(|| nearest(name, figure_ids().chain(papers))))
 }
 
-/// Recorded verdicts at small scale, with ten seeds and more; a line of JSON for each figure. `cargo xtask claims` writes them.
-const RECORDED_SMALL: &str = include_str!("../results/small.jsonl");
+/// Verdicts of all recorded figures, a line for each figure and scale: `PAPER/FIGURE SCALE PASSED JUDGED current|stale`.
+/// `cargo xtask claims --page` writes them.
+const VERDICTS: &str = include_str!("../results/verdicts.txt");
 
-/// A line of the records at small scale.
-#[derive(serde::Deserialize)]
-struct SmallRecord {
-    figure: String,
-    fingerprint: Option<String>,
+/// Recorded verdicts of a figure at one scale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// Number of claims that passed.
+    pub passed: u32,
+    /// Number of claims that passed, were missed, or are unsure.
+    pub judged: u32,
+    /// True if the program does other things in this figure than when it was recorded.
+    pub stale: bool,
 }
 
-/// [Fingerprint](Figure::fingerprint) of a figure, as of its record at small scale; `None` if there is no record.
-pub fn current_fingerprint(id: &str) -> Option<String> {
-    let mut lines = RECORDED_SMALL.lines();
-    let found = lines.find_map(|line| {
-        let record: SmallRecord = serde_json::from_str(line).ok()?;
-        (record.figure == id).then_some(record)
-    });
-    found?.fingerprint
-}
-
-/// The recorded outcome of a figure at full scale, as the command line wrote it.
-pub fn recorded(id: &str) -> Option<&'static str> {
-    RECORDED
-        .iter()
-        .find(|(known, _)| *known == id)
-        .map(|(_, text)| *text)
+/// The recorded verdicts of figure `id` at `scale`; `None` if there is no record.
+pub fn recorded(id: &str, scale: Scale) -> Option<Recorded> {
+    VERDICTS.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        if (words.next(), words.next()) != (Some(id), Some(scale.name())) {
+            return None;
+        }
+        Some(Recorded {
+            passed: words.next()?.parse().ok()?,
+            judged: words.next()?.parse().ok()?,
+            stale: words.next()? == "stale",
+        })
+    })
 }

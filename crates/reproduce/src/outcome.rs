@@ -3,11 +3,11 @@
 //! Everything here can be written and read back with serde. Numbers that do not exist (a queue that never settles) are `None`.
 
 use super::definition::Scale;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Verdict on a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The rule holds.
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 /// One comparison of a claim, at one label if the claim is about several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Judgement {
     /// The label, for instance the message size.
@@ -43,19 +43,13 @@ pub struct Judgement {
     /// The rule holds.
     pub holds: bool,
     /// The bound lies beyond the spread over seeds, or no spread is known.
-    #[serde(default = "known_before")]
     pub sure: bool,
     /// Reason why there is no number.
     pub reason: Option<String>,
 }
 
-/// Spread as records of older versions tell it.
-fn known_before() -> bool {
-    true
-}
-
 /// A claim with its verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClaimOutcome {
     /// Name of the claim in the claim file.
@@ -74,12 +68,12 @@ pub struct ClaimOutcome {
     pub judgements: Vec<Judgement>,
     /// Axes that the claim compares runs along, and without whose effect it would pass, too: with all runs along the axis replaced by one
     /// of them. `settings` if it measures no run at all. Of claims that pass.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passes_without: Vec<String>,
 }
 
 /// A curve over time: values of buckets of one width from zero on; or over the iterations of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Curve {
     /// Name of the curve, with its unit.
@@ -91,7 +85,7 @@ pub struct Curve {
 }
 
 /// A run with its measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunOutcome {
     /// Label of the run on each axis.
@@ -105,12 +99,12 @@ pub struct RunOutcome {
     /// Scalar measures by name: times in us, counts in packets.
     pub measures: BTreeMap<String, f64>,
     /// Curves that were recorded, of the first seed only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
 }
 
 /// A reproduced figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FigureOutcome {
     /// `PAPER/FIGURE`.

@@ -6,6 +6,7 @@
 //! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
 //! | `misses.txt` | cause of each miss: `PAPER/FIGURE CLAIM: sentence` |
 //! | `null.txt` | reason for each claim that passes though an axis has no effect: `PAPER/FIGURE CLAIM AXIS: sentence` |
+//! | `verdicts.txt` | how many claims of each figure pass at each scale; generated |
 //! | `checked.txt` | sources with which each figure was last checked at small scale |
 //! | `null-subjects.txt` | reason for each claim that passes with a null subject: `PAPER/FIGURE CLAIM SUBJECT: sentence` |
 //!
@@ -18,12 +19,13 @@ mod record;
 mod records;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use crate::Faults;
 use record::{Claim, Figure, Verdict};
 use records::{FigureId, Records, null_outcomes, outcomes, results};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Usage.
 const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
@@ -33,7 +35,7 @@ const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `c
   --due         list the figures whose sources have changed since, and a third of the others: .ci/run
   --null        list the claims that pass though an axis that they compare runs along has no effect
   --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
-  --page        write docs/src/figures.md";
+  --page        write docs/src/figures.md and crates/reproduce/results/verdicts.txt";
 
 /// Seeds that a record has at least.
 const FEWEST_SEEDS: usize = 10;
@@ -97,11 +99,13 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
         );
     }
     faults.extend(missing_notes(&records));
-    if notes::read(&page::path(root))? != page::text(&records) {
-        faults.push(format!(
-            "{} is not what the records say: cargo xtask claims --page",
-            page::path(root).display()
-        ));
+    for (path, text) in generated(root, &records) {
+        if notes::read(&path)? != text {
+            faults.push(format!(
+                "{} is not what the records say: cargo xtask claims --page",
+                path.display()
+            ));
+        }
     }
     Ok(faults)
 }
@@ -248,9 +252,16 @@ fn null_faults(records: &Records, figures: &[(String, Figure)], passing: &[Strin
 }
 
 fn write_page(root: &Path) -> Result<Faults, String> {
-    let records = Records::read(root)?;
-    let path = page::path(root);
-    fs::write(&path, page::text(&records))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+    for (path, text) in generated(root, &Records::read(root)?) {
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     Ok(Faults::new())
+}
+
+/// Files that say what the records say: paths and texts.
+fn generated(root: &Path, records: &Records) -> [(PathBuf, String); 2] {
+    [
+        (page::path(root), page::text(records)),
+        (verdicts::path(root), verdicts::text(records)),
+    ]
 }

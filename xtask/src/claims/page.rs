@@ -91,10 +91,12 @@ fn section(records: &Records, id: &FigureId) -> String {
         text += &format!("Small: {} seeds, revision {}.", small.seeds, small.revision);
     }
     if let Some(full) = full {
-        let stale = full.fingerprint.is_none()
-            || small.is_none_or(|small| small.fingerprint != full.fingerprint);
         let seeds = if full.seeds == 1 { "seed" } else { "seeds" };
-        let stale = if stale { ", *stale*" } else { "" };
+        let stale = if records.is_stale(id, full) {
+            ", *stale*"
+        } else {
+            ""
+        };
         text += &format!(
             " Full: {} {seeds}, revision {}{stale}.",
             full.seeds, full.revision

@@ -69,6 +69,15 @@ impl Records {
         })
     }
 
+    /// True if the program does other things in figure `id` than when `record` was made.
+    pub(super) fn is_stale(&self, id: &FigureId, record: &Figure) -> bool {
+        let current = self
+            .small
+            .get(id)
+            .and_then(|small| small.fingerprint.as_ref());
+        current.is_none() || current != record.fingerprint.as_ref()
+    }
+
     /// All records, small ones first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Figure> {
         self.small.values().chain(self.full.values())

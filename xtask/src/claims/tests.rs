@@ -151,15 +151,34 @@ fn figures_stand_in_the_order_of_papers() {
     );
 }
 
-#[test]
-fn the_page_counts_what_could_have_failed() {
-    let records = Records {
+/// A figure with two verdicts at either scale.
+fn records() -> Records {
+    Records {
         small: by_id(vec![figure(["pass", "miss"])]),
         full: by_id(vec![figure(["pass", "unsure"])]),
         causes: Notes::of("misses.txt", "strack/fig9 slow: Too fast.\n", 2),
         reasons: Notes::of("null.txt", "", 3),
         subjects: Notes::of("null-subjects.txt", "", 3),
-    };
+    }
+}
+
+#[test]
+fn verdicts_are_counted_by_scale() {
+    let mut records = records();
+    let list = "strack/fig9 small 1 2 current\nstrack/fig9 full 1 2 current\n";
+    assert_eq!(verdicts::text(&records), list);
+    for full in records.full.values_mut() {
+        full.fingerprint = Some("of other sources".into());
+    }
+    assert_eq!(
+        verdicts::text(&records),
+        list.replace("full 1 2 current", "full 1 2 stale")
+    );
+}
+
+#[test]
+fn the_page_counts_what_could_have_failed() {
+    let records = records();
     let page = page::text(&records);
     assert!(page.contains("| small | 2 | 1 | 0 | 1 | 0 |\n"), "{page}");
     assert!(page.contains("| full | 2 | 1 | 0 | 0 | 1 |\n"), "{page}");
