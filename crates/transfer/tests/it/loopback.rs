@@ -14,20 +14,18 @@ use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// A user who watches, and interrupts once so many bytes have come.
-struct User(u64);
+/// A user who only watches.
+struct User;
 
 impl Watch for User {
     fn on_event(&mut self, _: &Event) {}
 
-    fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match progress.moved >= self.0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+    fn on_tick(&mut self, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 
@@ -62,18 +60,44 @@ async fn pair(receive_memory: u64, line_rate: Rate) -> (Channel, Channel, Server
     (connected, accepted, server)
 }
 
-/// Transfers all below `from`, with little memory.
+/// A receiver's user who tells the sender's how many bytes have been written.
+struct Teller(Arc<AtomicU64>);
+
+impl Watch for Teller {
+    fn on_event(&mut self, _: &Event) {}
+
+    fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.0.store(progress.moved, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A sender's user who interrupts once so many bytes have been written at the other end.
+struct Listener(Arc<AtomicU64>, u64);
+
+impl Watch for Listener {
+    fn on_event(&mut self, _: &Event) {}
+
+    fn on_tick(&mut self, _: &Progress) -> ControlFlow<()> {
+        match self.0.load(Ordering::Relaxed) >= self.1 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Transfers all below `from`, with little memory. The sender is interrupted once so many bytes have been written.
 async fn transfer(folder: &Path, interrupted_at: u64) -> (Sent, Received) {
     // Users are asked ten times a second: slow enough to be asked on the way.
     let (sender, receiver, _server) = pair(2 << 20, Rate::from_bps(200_000_000)).await;
     let sources = Sources::find(&[folder.join("from")]).expect("it is there");
     fs::create_dir_all(folder.join("to")).expect("a folder");
     let store = Store::open(&folder.join("to"), false).expect("a folder");
-    let receiving = tokio::spawn(async move {
-        let mut user = User(u64::MAX);
-        receive(&receiver, store, Bounds::default(), &mut user).await
-    });
-    let mut user = User(interrupted_at);
+    let written = Arc::new(AtomicU64::new(0));
+    let mut user = Teller(Arc::clone(&written));
+    let receiving =
+        tokio::spawn(async move { receive(&receiver, store, Bounds::default(), &mut user).await });
+    let mut user = Listener(written, interrupted_at);
     let sent = send(&sender, Arc::new(sources), &mut user).await;
     (sent, receiving.await.expect("no panic"))
 }
@@ -120,10 +144,10 @@ fn ends(messages: Vec<(u64, Bytes)>) -> (String, Closed) {
     run(async {
         let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
         let store = Store::open(&folder, false).expect("a folder");
-        let receiving = tokio::spawn(async move {
-            let mut user = User(u64::MAX);
-            receive(&receiver, store, Bounds::default(), &mut user).await
-        });
+        let receiving =
+            tokio::spawn(
+                async move { receive(&receiver, store, Bounds::default(), &mut User).await },
+            );
         for (tag, content) in messages {
             sender.send(tag, content).await.expect("it is taken");
         }
@@ -177,7 +201,7 @@ fn a_receiver_that_breaks_the_protocol_or_says_nothing_is_given_up() {
                 receiver.send(tag, content).await.expect("it is taken");
             }
             let sources = Sources::find(&[folder.join("from")]).expect("it is there");
-            let sent = send(&sender, Arc::new(sources), &mut User(u64::MAX)).await;
+            let sent = send(&sender, Arc::new(sources), &mut User).await;
             assert_eq!(sent.error.expect("no sound transfer").to_string(), told);
         });
     }
