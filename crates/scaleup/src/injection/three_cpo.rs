@@ -25,7 +25,8 @@
 //! * C7: the correction for skew (lines 5 to 8) multiplies by up to 9 where no operation was a write, as listed. `skew-correction`
 //!   turns it off.
 //! * C8: `global_dec` counts the tokens that matches cost, after scaling, and not those of the GPU's own flits: "how many extra tokens it
-//!   consumed" (§6.2.4).
+//!   consumed when sending multicast packets" (§6.2.4). What arrivals cost is not counted (`equivalent-of-sends`): else the equivalent is
+//!   nearly the watermark, and Algorithm 6 can never cut.
 //! * C9: any packet can be the [probe](super::Probe).
 //! * C10: without matches in a round trip the equivalent is what was carried over, or zero; then only growth is left below the threshold.
 //! * C11: only matched flits cost, so that who begins early does not take the tokens of others.
@@ -108,12 +109,14 @@ impl ThreeCpo {
         self.matching.expire(now, self.rtt.saturating_add(self.gap));
     }
 
-    /// Takes the tokens of matched request and response flits.
-    fn spend_matched(&mut self, now: Cycle, matched: [u64; 2], scale: f64) {
+    /// Takes the tokens of matched request and response flits. With `counts` they are part of the equivalent.
+    fn spend_matched(&mut self, now: Cycle, matched: [u64; 2], scale: f64, counts: bool) {
         for class in [PacketClass::Request, PacketClass::Response] {
             let cost = Tokens::scaled(matched[class as usize], scale);
             self.buckets.spend(now, class, cost);
-            self.conversions[class as usize].on_extra(cost);
+            if counts {
+                self.conversions[class as usize].on_extra(cost);
+            }
         }
     }
 
@@ -156,7 +159,7 @@ impl InjectionControl for ThreeCpo {
         };
         let latency = self.collective.filter(|_| self.parameters.scale_sends);
         let matched = self.matching.on_sent(group, sent.kind);
-        self.spend_matched(sent.now, matched, self.parameters.scale(latency));
+        self.spend_matched(sent.now, matched, self.parameters.scale(latency), true);
         self.sent[sent.kind as usize] += 1;
         self.gap = sent.waited;
     }
@@ -165,7 +168,8 @@ impl InjectionControl for ThreeCpo {
         self.expire(remote.now);
         let matched = self.matching.on_remote(remote);
         let scale = self.parameters.scale(self.collective);
-        self.spend_matched(remote.now, matched, scale);
+        let counts = !self.parameters.equivalent_of_sends;
+        self.spend_matched(remote.now, matched, scale, counts);
     }
 
     fn on_completed(&mut self, completed: &Completed) {

@@ -1,8 +1,8 @@
 //! Tokens of injection rate limiting (IRL, §6.1.3): two leaky buckets for each GPU, for requests and for responses.
 //!
-//! In each cycle a bucket gets a token with the probability watermark / `WM_MAX`. An operation may be sent while both buckets have at
-//! least one token; it then costs the flits of its request in the one and of its response in the other, so that buckets go below
-//! zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4). With `tokens(c)` at the beginning of cycle `c`,
+//! In each cycle a bucket gets a token with the probability watermark / `WM_MAX`. An operation may be sent while the bucket of its data's
+//! class has at least one token: that of requests for a write, of responses for a read. It then costs the flits of its request in the one
+//! and of its response in the other, so that buckets go below zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4). With `tokens(c)` at the beginning of cycle `c`,
 //! ```text
 //! tokens(c + 1) = min(cap, tokens(c) - cost(c) + new(c))
 //! ```
@@ -15,6 +15,8 @@
 //! [question](TokenBuckets::consent) looked ahead when the watermark changes before they come.
 //!
 //! # Decisions
+//! * Both buckets need not have a token (`token-need = "both"`): reads and writes would then always be held up together, and there would
+//!   be neither skipped nor starved channels, for which §6.2.5 has its arbiter.
 //! * A bucket holds one token at most: both worked examples (figures 6.1 and 6.4) begin with one and have no more. It begins full.
 //! * Tokens and watermarks are counted in units of 2^-20, costs and watermarks rounded to the nearest unit, the watermark to at least one.
 //!   Sums are exact, whatever their order.
@@ -68,7 +70,7 @@ clearway_units::parameters! {
         /// Most tokens of a bucket, at least 1.
         pub cap: f64 = 1.0, "token-cap", "decision: as in the dissertation, figures 6.1 and 6.4";
         /// Token buckets that must hold a token before an operation is sent. The operation costs tokens of both.
-        pub need: TokenNeed = TokenNeed::Both, "token-need", "decision: Dissertation §6.1.3 says \"insufficient tokens\" of both types that a request consumes";
+        pub need: TokenNeed = TokenNeed::Data, "token-need", "Dissertation §6.2.5: the arbiter skips a channel without tokens, and serves the other; §6.1.3: request tokens throttle writes, response tokens reads";
         /// Spacing of tokens.
         pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Dissertation §6.1.3";
     }

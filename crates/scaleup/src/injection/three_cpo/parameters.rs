@@ -14,6 +14,9 @@ clearway_units::parameters! {
         pub remote_scaling_to: u64 = 2000, "remote-scaling-to", "Dissertation §6.2.2";
         /// Scaling applies to matches of an own operation with earlier ones of others, too.
         pub scale_sends: bool = true, "scale-sends", "decision: Dissertation §6.2.2 says \"remote operations\"";
+        /// Matches that an own operation makes when it is sent are all that counts as throttling by multicast. Else those that an arrival
+        /// makes count, too.
+        pub equivalent_of_sends: bool = true, "equivalent-of-sends", "Dissertation §6.2.4: \"how many extra tokens it consumed when sending multicast packets\"";
         /// A watermark grows by what the costs of collective traffic have begun to take, as in line 14 of Algorithm 6.
         pub handover: bool = true, "handover", "Dissertation, Algorithm 6";
         /// Extra tokens of a class that few operations use count for more, as in lines 5 to 8 of Algorithm 6.

@@ -132,9 +132,9 @@ fn a_probe_adjusts_both_watermarks_by_what_its_round_trip_has_seen() {
     let mut control = control(8);
     let watermarks = |control: &mut ThreeCpo, now| control.gauges(now).watermarks.expect("some");
     let first = sent(0, 0, Read, Some(GROUP));
-    control.on_sent(&first);
     // Reads alone: 27 response tokens and 3 request tokens.
-    (0..3).for_each(|rank| control.on_remote(&remote(10, Read, rank)));
+    (0..3).for_each(|rank| control.on_remote(&remote(0, Read, rank)));
+    control.on_sent(&first);
     control.on_completed(&completed(&first, 5000));
     // Response tokens convert to 13.3 of 2468; the request tokens count for nine each (C7), which makes the same.
     let [request, response] = watermarks(&mut control, 5000);
@@ -153,6 +153,28 @@ fn a_probe_adjusts_both_watermarks_by_what_its_round_trip_has_seen() {
         [request + 50.0, response + 50.0]
     );
     assert_eq!((control.rtt, control.collective), (900, Some(5000)));
+}
+
+#[test]
+fn what_arrivals_cost_is_part_of_the_equivalent_if_asked_for() {
+    let cut_with = |equivalent_of_sends| {
+        let parameters = ThreeCpoParameters {
+            equivalent_of_sends,
+            ..Default::default()
+        };
+        let mut control = ThreeCpo::new(&parameters, &facts(8));
+        let first = sent(0, 0, Read, Some(GROUP));
+        control.on_sent(&first);
+        for now in 0..300 {
+            control.on_remote(&remote(now, Read, (now % 3) as u32));
+        }
+        control.on_completed(&completed(&first, 5000));
+        2468.0 - control.gauges(5000).watermarks.expect("some")[1]
+    };
+    // Each of three others matches the one read, 27 flits in all.
+    let equivalent = 2468.0 * 27.0 / 5000.0;
+    assert!((cut_with(true) - 0.5 * 2468.0).abs() < 1e-9);
+    assert!(cut_with(false) < 0.5 * (2468.0 - equivalent) + 1e-9);
 }
 
 #[test]

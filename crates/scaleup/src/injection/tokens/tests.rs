@@ -2,23 +2,28 @@ use super::*;
 use crate::injection::tests::facts;
 use proptest::prelude::*;
 
+/// Both classes need a token, so that whatever is asked for tells of both.
 fn parameters(arrival: TokenArrival, most: f64, initial: f64) -> TokenParameters {
     TokenParameters {
         watermark_max: most,
         watermark_min: 1.0,
         initial: Some(initial),
         arrival,
+        need: TokenNeed::Both,
         ..Default::default()
     }
 }
 
 /// Cycles, tokens of requests at their beginning, and whether a packet of 5 flits was sent: figure 6.1.
 fn trace(watermark: f64) -> Vec<(i64, bool)> {
-    let parameters = parameters(TokenArrival::Even, 10.0, watermark);
+    let parameters = TokenParameters {
+        need: TokenNeed::Data,
+        ..parameters(TokenArrival::Even, 10.0, watermark)
+    };
     let mut buckets = TokenBuckets::new(&parameters, &facts(4));
     let step = |now| {
         let tokens = buckets.gauges(now, 0).tokens.expect("tokens")[0];
-        let send = buckets.consent(now, OperationKind::Read) == Consent::Now;
+        let send = buckets.consent(now, OperationKind::Write) == Consent::Now;
         if send {
             buckets.spend_operation(now, OperationKind::Write);
         }
