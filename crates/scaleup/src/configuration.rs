@@ -23,6 +23,17 @@ clearway_units::choices! {
     }
 }
 
+clearway_units::choices! {
+    /// Switches that copy multicast requests.
+    pub enum Replication {
+        /// Each switch on the way: the initiator's leaf copies to its own GPUs and up, the spine to the other leaves. Answers are merged on
+        /// the same way back.
+        Nearest = "nearest",
+        /// The root of the tree, and the leaves below it: the request passes the initiator's leaf on its way up without a copy.
+        Root = "root",
+    }
+}
+
 clearway_units::parameters! {
     /// Settings of a scale-up fabric.
     pub struct Configuration {
@@ -44,9 +55,12 @@ clearway_units::parameters! {
         /// Cycles from memory's taking a write request to its acknowledgement's readiness.
         pub write_latency: u32 = 0, "write-latency", "decision: a write is acknowledged before it is in memory; an idle round trip is below 1000 cycles";
         /// Responses in a GPU's memory and in front of its link for which it takes requests, in flits. Requests beyond them wait in a
-        /// buffer as large as a switch's.
-        pub response_queue: u32 = 512, "response-queue", "decision: as the output queue of a switch; §6.1.4 needs a limit for tree saturation";
-        /// Entries of each switch's reduction table; `"auto"` is no limit.
+        /// buffer as large as a switch's. `"auto"` is 15 packets for each GPU of the fabric.
+        pub response_queue: Option<u32> = None, "response-queue", "decision, fitted: about the reads that 3CPO sends before it hears of others (17), far below the backlog without control; §6.1.4 has no limit, and no tree saturation without one";
+        /// Switches that copy multicast requests.
+        pub replication: Replication = Replication::Nearest, "replication", "Dissertation §6.1.1: \"network switches\" \"forward and replicate\"; decision: as soon as they can";
+        /// Entries of each switch's reduction table; `"auto"` is no limit. With `replication = "nearest"` half of those of a leaf are for
+        /// requests on their way up.
         pub reduction_table: Option<u32> = None, "reduction-table", "Dissertation §7.2.2 leaves it open";
         /// Virtual channels from a GPU to its switch: beside that of responses, one for all requests, or one for reads and one for writes.
         pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "Dissertation §6.2.5";
@@ -108,25 +122,47 @@ impl Configuration {
             return refuse(key, "a packet has at most 1024 flits, its header included");
         }
         for (key, flits) in [
-            ("input-buffer", self.input_buffer),
-            ("output-queue", self.output_queue),
+            ("input-buffer", Some(self.input_buffer)),
+            ("output-queue", Some(self.output_queue)),
             ("response-queue", self.response_queue),
         ] {
-            if flits < packet {
+            if flits.is_some_and(|flits| flits < packet) {
                 let reason = format!("a packet of {packet} flits would never get room");
                 return Err((key, reason));
             }
         }
-        if self.reduction_table == Some(0) {
-            return refuse(
-                "reduction-table",
-                "without an entry no multicast could pass",
-            );
-        }
-        Ok(())
+        let reason = match (self.reduction_table, self.replication) {
+            (Some(0), Replication::Root) => "without an entry no multicast could pass",
+            (Some(0 | 1), Replication::Nearest) => {
+                "multicasts need two entries, for requests on their way up and on their way down; one does with `replication` \"root\""
+            }
+            _ => return Ok(()),
+        };
+        refuse("reduction-table", reason)
+    }
+
+    /// Flits of responses for which each of so many GPUs takes requests.
+    pub fn response_queue(&self, gpus: u32) -> u32 {
+        let packet = self.header_flits.saturating_add(self.payload_flits);
+        let for_each = RESPONSES_OF_EACH.saturating_mul(packet);
+        self.response_queue
+            .unwrap_or_else(|| for_each.saturating_mul(gpus))
+    }
+
+    /// Entries of a reduction table for requests on their way down and up; `None` for as many as are needed. `is_passed` if requests pass
+    /// the switch on their way up.
+    pub(crate) fn entries(&self, is_passed: bool) -> Option<[u32; 2]> {
+        let entries = self.reduction_table?;
+        let up = match self.replication {
+            Replication::Nearest if is_passed => entries / 2,
+            _ => 0,
+        };
+        Some([entries - up, up])
     }
 }
 
+/// Responses to each GPU that a GPU has room for.
+const RESPONSES_OF_EACH: u32 = 15;
 /// Longest latency in cycles.
 const MOST_CYCLES: u32 = 1_000_000;
 /// Longest cycle: the longest run has to be a number of picoseconds.

@@ -164,7 +164,7 @@ impl Gpu {
 
     /// Moves requests into memory, as far as there is room for their responses.
     pub(crate) fn take_requests(&mut self, now: Cycle, wiring: &mut Wiring) {
-        let limit = self.plan.configuration.response_queue;
+        let limit = self.plan.response_queue;
         let sizes = self.plan.configuration.sizes();
         while let Some(&request) = self.arrived.front() {
             let flits = sizes.flits(request.kind, PacketClass::Response);

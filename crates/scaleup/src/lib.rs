@@ -20,14 +20,19 @@
 //! * **Switches** are output-queued: a packet leaves its input buffer when each output queue that it goes to has taken it. An output
 //!   that is full makes it wait, and what is behind it in that buffer, but no other copy of it. Outputs take packets in the order in
 //!   which these were routed.
-//! * **Reduction table.** A switch on the way down of a multicast request (the root, and each leaf below it) holds an entry from the
-//!   request's routing until the output queue has taken the merged response. Where no entry is free, requests wait at the head of
-//!   their buffer, and get entries in the order in which they came there.
 //! * **Routes** go up to a root and down again. A group that lies below one leaf has that leaf as its root; else the root is the spine,
 //!   and the parallel link to it, that a hash of group and address names. Responses take the same tree in reverse.
+//! * **Replication.** The initiator's leaf copies a multicast request to the members below it and to the root, and the root to all other
+//!   leaves with members (`replication = "nearest"`). Or the root copies it to all leaves with members, the initiator's among them
+//!   (`"root"`). §6.1.1 leaves it open; with the first a GPU hears of its neighbours' operations after one latency instead of three.
+//! * **Reduction table.** A switch that copies a request holds an entry from the request's routing until the output queue has taken the
+//!   merged response, also where it makes one copy only. Where no entry is free, requests wait at the head of their buffer,
+//!   and get entries in the order in which they came there. Of a leaf below spines that copies requests on their way up, half of the
+//!   entries (rounded down) are for these, and half for requests on their way down: those on their way up wait for the others, which
+//!   wait for GPUs alone, so that no circle arises.
 //! * **GPUs** take all responses. Requests have a buffer with credits, as at a switch, and go from there into memory, in order, as
 //!   long as the responses that are in memory or wait for the link, and theirs, are within `response-queue`. Without that limit no
-//!   request would ever wait in the network, and nothing of the tree saturation of §6.1.4 could be seen.
+//!   request would ever wait in the network, and nothing of the tree saturation of §6.1.4 could be seen. The text has none: it is fitted.
 //!
 //! # Order within a cycle
 //!
@@ -38,7 +43,7 @@
 //! 2. Output queues take what waits for them, in the order of waiting, as far as departures of earlier cycles made room. A packet that
 //!    every output has taken leaves its input buffer, and its credits leave for whoever sent it.
 //! 3. Packets that are new at the heads of input buffers are routed: first those of the response channel, then, after free entries of
-//!    the reduction table have been promised to requests that wait for them, those of the request channels. Entries that this cycle's
+//!    the reduction table have been promised to requests that wait for them (on their way down before those on their way up), those of the request channels. Entries that this cycle's
 //!    merged responses have left are free here already. Among ports the order begins at [`order::first_port`]; of one port the channel
 //!    of writes comes before that of reads. A routed packet joins all its output queues, or the waiting in front of them. If all take
 //!    it at once it leaves, and the next of its buffer is routed before those of other buffers. A response that is not the last of its
@@ -73,7 +78,7 @@ mod tree;
 mod wiring;
 
 pub use concurrent::{Concurrent, label_of};
-pub use configuration::{Configuration, InjectionArbiter, InjectionChannels};
+pub use configuration::{Configuration, InjectionArbiter, InjectionChannels, Replication};
 pub use operation::{
     FLIT_BYTES, FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target,
 };

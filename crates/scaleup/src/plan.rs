@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 use crate::tree::{Groups, Root};
-use crate::{Configuration, GroupId, Tree};
+use crate::{Configuration, GroupId, Replication, Tree};
 use clearway_units::HostId;
 
 /// Place of a switch in the tree.
@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) configuration: Configuration,
     pub(crate) tree: Tree,
     pub(crate) groups: Groups,
+    /// Flits of responses for which a GPU takes requests.
+    pub(crate) response_queue: u32,
     /// Ports of each leaf below which members of each group are.
     at_leaf: Vec<Vec<Box<[u16]>>>,
     /// For each group, the first port of a spine to each leaf that has members.
@@ -45,6 +47,7 @@ impl Plan {
             }
         }
         Self {
+            response_queue: configuration.response_queue(tree.gpus),
             configuration,
             tree,
             groups,
@@ -68,6 +71,12 @@ impl Plan {
             Place::Leaf(_) => self.tree.gpus_per_leaf as usize,
             Place::Spine(_) => 0,
         }
+    }
+
+    /// Entries of a switch's reduction table for requests on their way down and up.
+    pub(crate) fn entries(&self, place: Place) -> Option<[u32; 2]> {
+        let is_passed = matches!(place, Place::Leaf(_)) && self.tree.spines > 0;
+        self.configuration.entries(is_passed)
     }
 
     /// True if what comes in through `port` is on its way up.
@@ -107,6 +116,18 @@ impl Plan {
         }
     }
 
+    /// True if switches copy multicast requests on their way up, too.
+    pub(crate) fn copies_on_the_way_up(&self) -> bool {
+        self.configuration.replication == Replication::Nearest
+    }
+
+    /// The first port of a spine to the leaf of an initiator, if that leaf has made its copies on the way up.
+    pub(crate) fn served_port(&self, place: Place, initiator: HostId) -> Option<u16> {
+        let is_spine = matches!(place, Place::Spine(_));
+        let port = self.tree.leaf(initiator) * self.tree.links_per_spine;
+        (is_spine && self.copies_on_the_way_up()).then_some(port as u16)
+    }
+
     /// The port for a response that is complete here, and whether nothing more will be merged with it. `is_merged` if it was put
     /// together here, of answers to a multicast operation.
     pub(crate) fn response_output(
@@ -117,13 +138,18 @@ impl Plan {
     ) -> (u16, bool) {
         let initiator = response.initiator;
         let to_initiator = self.down_port(place, initiator, response.root);
+        // The initiator's leaf unites what comes from the spine with the answers of its own GPUs.
+        let ends_at_home = is_merged && self.copies_on_the_way_up();
         match (place, response.root) {
-            (Place::Spine(_), _) | (_, Root::Leaf) => (to_initiator, true),
-            (Place::Leaf(_), Root::Uplink(uplink)) if is_merged => {
-                (self.uplink_port(uplink), false)
+            (Place::Spine(_), _) => (to_initiator, !ends_at_home),
+            (Place::Leaf(_), Root::Leaf) => (to_initiator, true),
+            (Place::Leaf(leaf), Root::Uplink(uplink)) => {
+                let is_home = self.tree.leaf(initiator) == leaf;
+                match is_home && is_merged == ends_at_home {
+                    true => (to_initiator, true),
+                    false => (self.uplink_port(uplink), !is_merged),
+                }
             }
-            (Place::Leaf(leaf), _) if self.tree.leaf(initiator) == leaf => (to_initiator, true),
-            (Place::Leaf(_), Root::Uplink(uplink)) => (self.uplink_port(uplink), true),
         }
     }
 }

@@ -4,6 +4,18 @@ use crate::Cycle;
 use crate::packet::Packet;
 use std::collections::VecDeque;
 
+/// Leg of a request's way on which a switch makes an entry. A request on its way up waits for entries of those on their way down, and
+/// these for GPUs alone: because neither takes the entries of the other, no circle of waiting arises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leg {
+    Down,
+    Up,
+}
+
+impl Leg {
+    pub(crate) const ALL: [Self; 2] = [Self::Down, Self::Up];
+}
+
 /// Entry of a multicast operation whose responses are being merged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
@@ -11,22 +23,29 @@ pub(crate) struct Entry {
     pub(crate) awaited: u32,
     /// Entry at the switch from which the request came, where the merged response goes.
     pub(crate) parent: u32,
+    pub(crate) leg: Leg,
     pub(crate) contributions: u32,
     pub(crate) sum: u64,
 }
 
-/// Table of [`Entry`]s. Requests that find it full wait in the order of their coming.
-#[derive(Debug)]
-pub(crate) struct ReductionTable {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-    /// Most entries; `None` for as many as are needed.
-    limit: Option<u32>,
+/// Entries of one leg.
+#[derive(Debug, Default)]
+struct Share {
     used: u32,
     /// Entries that are free and promised to inputs that had waited.
     promised: u32,
     /// Inputs whose first packet waits for an entry.
     waiting: VecDeque<u16>,
+}
+
+/// Table of [`Entry`]s. Requests that find no entry of their leg wait in the order of their coming.
+#[derive(Debug)]
+pub(crate) struct ReductionTable {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Most entries of each leg; `None` for as many as are needed.
+    limits: Option<[u32; 2]>,
+    shares: [Share; 2],
     pub(crate) use_of_entries: Occupancy,
     /// Requests that had to wait.
     pub(crate) waits: u64,
@@ -56,26 +75,25 @@ impl Occupancy {
 }
 
 impl ReductionTable {
-    pub(crate) fn new(limit: Option<u32>) -> Self {
+    pub(crate) fn new(limits: Option<[u32; 2]>) -> Self {
         Self {
             entries: Vec::new(),
             free: Vec::new(),
-            limit,
-            used: 0,
-            promised: 0,
-            waiting: VecDeque::new(),
+            limits,
+            shares: Default::default(),
             use_of_entries: Occupancy::default(),
             waits: 0,
         }
     }
 
     pub(crate) fn used(&self) -> u32 {
-        self.used
+        self.shares.iter().map(|share| share.used).sum()
     }
 
-    fn has_room(&self) -> bool {
-        self.limit
-            .is_none_or(|limit| self.used + self.promised < limit)
+    fn has_room(&self, leg: Leg) -> bool {
+        let share = &self.shares[leg as usize];
+        self.limits
+            .is_none_or(|limits| share.used + share.promised < limits[leg as usize])
     }
 
     /// Takes an entry for a request at the head of `input`, or lets it wait. `is_promised` if it has waited and its turn has come.
@@ -86,15 +104,17 @@ impl ReductionTable {
         entry: Entry,
         now: Cycle,
     ) -> Option<u32> {
+        let has_room = self.has_room(entry.leg);
+        let share = &mut self.shares[entry.leg as usize];
         if is_promised {
-            self.promised -= 1;
-        } else if !self.waiting.is_empty() || !self.has_room() {
-            self.waiting.push_back(input);
+            share.promised -= 1;
+        } else if !share.waiting.is_empty() || !has_room {
+            share.waiting.push_back(input);
             self.waits += 1;
             return None;
         }
-        self.used += 1;
-        self.use_of_entries.set(self.used, now);
+        share.used += 1;
+        self.use_of_entries.set(self.used(), now);
         Some(match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -109,11 +129,14 @@ impl ReductionTable {
 
     /// The next input whose request may have an entry now.
     pub(crate) fn promise(&mut self) -> Option<u16> {
-        if self.waiting.is_empty() || !self.has_room() {
-            return None;
-        }
-        self.promised += 1;
-        self.waiting.pop_front()
+        Leg::ALL.into_iter().find_map(|leg| {
+            let has_room = self.has_room(leg);
+            let share = &mut self.shares[leg as usize];
+            let input = share.waiting.front().copied().filter(|_| has_room)?;
+            share.waiting.pop_front();
+            share.promised += 1;
+            Some(input)
+        })
     }
 
     /// Adds a response. `Some` if it is the last: what they make together.
@@ -127,8 +150,8 @@ impl ReductionTable {
     }
 
     pub(crate) fn release(&mut self, index: u32, now: Cycle) {
-        self.used -= 1;
-        self.use_of_entries.set(self.used, now);
+        self.shares[self.entries[index as usize].leg as usize].used -= 1;
+        self.use_of_entries.set(self.used(), now);
         self.free.push(index);
     }
 }

@@ -6,7 +6,7 @@ use crate::order::first_port;
 use crate::packet::{NO_ENTRY, Packet};
 use crate::plan::{Place, Plan};
 use crate::record::LinkTotals;
-use crate::reduction::{Entry, Occupancy, ReductionTable};
+use crate::reduction::{Entry, Leg, Occupancy, ReductionTable};
 use crate::tree::Root;
 use crate::wiring::{Event, Message, Wiring};
 use crate::{Cycle, PacketClass, Target};
@@ -105,7 +105,7 @@ impl Switch {
             place,
             inputs: (0..ports * CHANNELS).map(|_| Input::default()).collect(),
             outputs: (0..ports).map(output).collect(),
-            table: ReductionTable::new(plan.configuration.reduction_table),
+            table: ReductionTable::new(plan.entries(place)),
             fresh: [0; CHANNELS].map(|_| Bits::new(ports)),
             room: [0; LANES].map(|_| Bits::new(ports)),
             ready: Bits::new(ports),
@@ -261,40 +261,53 @@ impl Switch {
     }
 
     fn resolve_request(&mut self, input: usize, packet: Packet, now: Cycle) -> Option<u32> {
-        let is_below = self.plan.is_below(self.place, input / CHANNELS);
-        if let (true, Root::Uplink(uplink)) = (is_below, packet.root) {
-            let output = self.plan.uplink_port(uplink);
-            self.targets.push((output, packet));
-            return Some(NO_ENTRY);
-        }
-        match packet.target {
-            Target::Gpu(gpu) => {
+        let uplink = match packet.root {
+            Root::Uplink(uplink) if self.plan.is_below(self.place, input / CHANNELS) => {
+                Some(self.plan.uplink_port(uplink))
+            }
+            _ => None,
+        };
+        let group = match (packet.target, uplink) {
+            (Target::Group(group), None) => group,
+            (Target::Group(group), Some(_)) if self.plan.copies_on_the_way_up() => group,
+            (_, Some(output)) => {
+                self.targets.push((output, packet));
+                return Some(NO_ENTRY);
+            }
+            (Target::Gpu(gpu), None) => {
                 let output = self.plan.down_port(self.place, gpu, packet.root);
                 self.targets.push((output, packet));
+                return Some(NO_ENTRY);
             }
-            Target::Group(group) => {
-                let outputs = self.plan.down_ports(self.place, group);
-                let state = &mut self.inputs[input];
-                if state.waits_for_entry {
-                    return None;
-                }
-                let entry = Entry {
-                    awaited: outputs.len() as u32,
-                    parent: packet.entry,
-                    contributions: 0,
-                    sum: 0,
-                };
-                let is_promised = std::mem::take(&mut state.has_promise);
-                let Some(entry) = self.table.reserve(input as u16, is_promised, entry, now) else {
-                    state.waits_for_entry = true;
-                    return None;
-                };
-                let copy = Packet { entry, ..packet };
-                let link = self.plan.link_of(self.place, packet.root);
-                self.targets
-                    .extend(outputs.iter().map(|&output| (output + link, copy)));
-            }
+        };
+        let state = &mut self.inputs[input];
+        if state.waits_for_entry {
+            return None;
         }
+        let outputs = self.plan.down_ports(self.place, group);
+        let served = self.plan.served_port(self.place, packet.initiator);
+        let copies = outputs.len() + usize::from(uplink.is_some()) - usize::from(served.is_some());
+        let entry = Entry {
+            awaited: copies as u32,
+            parent: packet.entry,
+            leg: match uplink {
+                Some(_) => Leg::Up,
+                None => Leg::Down,
+            },
+            contributions: 0,
+            sum: 0,
+        };
+        let is_promised = std::mem::take(&mut state.has_promise);
+        let Some(entry) = self.table.reserve(input as u16, is_promised, entry, now) else {
+            state.waits_for_entry = true;
+            return None;
+        };
+        let copy = Packet { entry, ..packet };
+        self.targets.extend(uplink.map(|output| (output, copy)));
+        let link = self.plan.link_of(self.place, packet.root);
+        let unserved = outputs.iter().filter(|&&output| Some(output) != served);
+        self.targets
+            .extend(unserved.map(|&output| (output + link, copy)));
         Some(NO_ENTRY)
     }
 

@@ -75,7 +75,7 @@ pub(super) const HOSTILE: &[Habit] = &[
         "switch",
         "reduction-table",
         0.5,
-        &["1", "1", "2", "3", "16", "auto"],
+        &["2", "2", "3", "4", "16", "auto"],
     ),
     ("injection", "channels", 0.4, &["shared"]),
     ("injection", "arbiter", 0.4, &["round-robin"]),

@@ -1200,9 +1200,9 @@ fn keys_of_other_fabrics_are_told_from_those_of_a_scale_up_fabric() {
     --set spray=adaptive: the scenario has no key `spray`
       fix: `spray` is a key of packet fabrics: leave it out
     --set switch.queue=1MB: the switch of a scale-up fabric has no key `queue`
-      fix: `queue` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table
+      fix: `queue` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table, replication
     --set switch.kind=shared-buffer: the switch of a scale-up fabric has no key `kind`
-      fix: `kind` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table
+      fix: `kind` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table, replication
     --set topology.hosts=64: a topology of kind "nvlink" has no key `hosts`
       fix: `hosts` is a key of packet fabrics: the keys are: cycle, gpus, gpus-per-leaf, header-flits, links-per-spine, payload-flits, spines
     --set topology.links=["leaf0-spine0 down"]: a topology of kind "nvlink" has no key `links`
@@ -1218,7 +1218,7 @@ fn keys_of_other_fabrics_are_told_from_those_of_a_scale_up_fabric() {
     --set topology.gpu=64: a topology of kind "nvlink" has no key `gpu`
       fix: did you mean `gpus`? The keys are: cycle, gpus, gpus-per-leaf, header-flits, links-per-spine, payload-flits, spines
     --set injection.wm-maxi=2: injection control "3cpo" has no key `wm-maxi`
-      fix: did you mean `wm-max`? The keys are: arbiter, base-md, carry-cap, channels, handover, initial-rtt, latency-max, latency-threshold, read-latency, remote-scaling, remote-scaling-from, remote-scaling-to, response-queue, scale-sends, skew-correction, token-cap, token-need, tokens, wm-increase, wm-initial, wm-max, wm-min, write-latency
+      fix: did you mean `wm-max`? The keys are: arbiter, base-md, carry-cap, channels, equivalent-of-sends, handover, initial-rtt, latency-max, latency-threshold, read-latency, remote-scaling, remote-scaling-from, remote-scaling-to, response-queue, scale-sends, skew-correction, token-cap, token-need, tokens, wm-increase, wm-initial, wm-max, wm-min, write-latency
     "#);
 }
 

@@ -34,7 +34,13 @@ impl NvlinkSettings {
 /// Keys of the configuration that stand in `[topology]`, for they concern links.
 const OF_LINKS: &[&str] = &["cycle", "header-flits", "payload-flits"];
 /// Keys of the configuration that stand in `[switch]`.
-const OF_SWITCHES: &[&str] = &["latency", "input-buffer", "output-queue", "reduction-table"];
+const OF_SWITCHES: &[&str] = &[
+    "latency",
+    "input-buffer",
+    "output-queue",
+    "replication",
+    "reduction-table",
+];
 /// Keys of the configuration that stand in `[injection]`, for they concern GPUs.
 const OF_GPUS: &[&str] = &[
     "response-queue",

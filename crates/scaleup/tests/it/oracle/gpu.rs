@@ -206,7 +206,7 @@ impl Oracle {
             let in_memory = self.gpus[gpu].memory.iter().map(|(_, response)| response);
             let responses = in_memory.chain(&self.gpus[gpu].responses);
             let held: u32 = responses.map(|response| response.flits).sum();
-            if held + flits > self.configuration.response_queue {
+            if held + flits > self.configuration.response_queue(self.network.tree.gpus) {
                 return;
             }
             let request = self.gpus[gpu].buffer.pop_front().expect("it is there");

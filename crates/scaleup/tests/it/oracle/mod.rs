@@ -12,7 +12,8 @@ mod random;
 use clearway_scaleup::injection::{InjectionFacts, InjectionSettings, Membership, NoControl};
 use clearway_scaleup::{
     Configuration, Finished, GroupId, InjectionArbiter, InjectionChannels, Operation,
-    OperationKind, OperationRecord, OperationSet, RunLimits, Setup, Simulation, Step, Target, Tree,
+    OperationKind, OperationRecord, OperationSet, Replication, RunLimits, Setup, Simulation, Step,
+    Target, Tree,
 };
 use clearway_testing::{cases, number};
 use clearway_units::HostId;
@@ -150,6 +151,7 @@ struct Coverage {
     /// Operations that were sent later than they were posted.
     held: usize,
     round_robin: usize,
+    nearest: usize,
     shared: usize,
     moody: usize,
     threaded: usize,
@@ -179,6 +181,8 @@ impl Coverage {
         self.held += count(|record| record.sent > record.posted);
         let is_round_robin = configuration.arbiter == InjectionArbiter::RoundRobin;
         self.round_robin += usize::from(is_round_robin);
+        let is_nearest = configuration.replication == Replication::Nearest;
+        self.nearest += usize::from(is_nearest);
         let is_shared = configuration.channels == InjectionChannels::Shared;
         self.shared += usize::from(is_shared);
         self.moody += usize::from(scenario.control == Control::Moody);
@@ -189,6 +193,7 @@ impl Coverage {
             self.full_queues,
             self.response_queues,
             self.round_robin,
+            self.nearest,
             self.shared,
             self.moody,
         ];
@@ -278,7 +283,7 @@ fn acknowledgements_that_are_ready_at_once_keep_the_order_of_requests() {
             seed: 0,
             configuration: Configuration {
                 latency: 10,
-                response_queue,
+                response_queue: Some(response_queue),
                 read_latency,
                 write_latency,
                 channels: InjectionChannels::Shared,

@@ -7,7 +7,8 @@ use super::gpu::Gpu;
 use super::network::{Network, Peer};
 use clearway_scaleup::order::first_port;
 use clearway_scaleup::{
-    Configuration, Cycle, Operation, OperationKind, OperationRecord, PacketClass, Target,
+    Configuration, Cycle, Operation, OperationKind, OperationRecord, PacketClass, Replication,
+    Target,
 };
 use clearway_units::HostId;
 use std::collections::VecDeque;
@@ -96,6 +97,8 @@ struct Entry {
     operation: usize,
     missing: usize,
     answers: Vec<HostId>,
+    /// The request was on its way up.
+    is_up: bool,
 }
 
 #[derive(Debug)]
@@ -109,7 +112,8 @@ struct Switch {
     /// Credits on their way back, by output port.
     credits: Vec<Vec<Credits>>,
     table: Vec<Entry>,
-    waiting_for_entries: VecDeque<(usize, usize)>,
+    /// Of requests on their way down, and up.
+    waiting_for_entries: [VecDeque<(usize, usize)>; 2],
 }
 
 impl Switch {
@@ -135,7 +139,7 @@ impl Switch {
             arrivals: peers.iter().map(|_| Vec::new()).collect(),
             credits: peers.iter().map(|_| Vec::new()).collect(),
             table: Vec::new(),
-            waiting_for_entries: VecDeque::new(),
+            waiting_for_entries: Default::default(),
             peers,
         }
     }
@@ -348,6 +352,23 @@ impl Oracle {
         is_from_gpu && self.operations[packet.operation].uplink.is_some()
     }
 
+    /// True if this packet's multicast operation is copied, and its answers are merged, at the initiator's leaf as well.
+    fn is_nearest(&self, packet: &Packet) -> bool {
+        let sending = &self.operations[packet.operation];
+        self.configuration.replication == Replication::Nearest
+            && sending.is_multicast()
+            && sending.uplink.is_some()
+    }
+
+    /// True if this switch is the leaf of the packet's initiator.
+    fn is_home(&self, switch: usize, packet: &Packet) -> bool {
+        let home = self
+            .network
+            .tree
+            .leaf(self.operations[packet.operation].gpu);
+        switch == home as usize
+    }
+
     /// True if the packet at this head is a response that this switch merges.
     fn merges(&self, switch: usize, port: usize, channel: usize) -> bool {
         let packet = &self.switches[switch].inputs[port][channel].buffer[0];
@@ -356,7 +377,7 @@ impl Oracle {
             Peer::Switch(..) => !self.network.is_leaf(switch),
         };
         packet.class == PacketClass::Response
-            && is_from_below
+            && (is_from_below || (self.is_nearest(packet) && self.is_home(switch, packet)))
             && self.operations[packet.operation].is_multicast()
     }
 
@@ -364,20 +385,38 @@ impl Oracle {
     fn needs_entry(&self, switch: usize, port: usize, packet: &Packet) -> bool {
         packet.class == PacketClass::Request
             && self.operations[packet.operation].is_multicast()
-            && !self.goes_up(switch, port, packet)
+            && (self.is_nearest(packet) || !self.goes_up(switch, port, packet))
     }
 
     /// Outputs that the packet at this head goes to.
     fn outputs(&self, switch: usize, port: usize, packet: &Packet) -> Vec<usize> {
         let sending = &self.operations[packet.operation];
-        match sending.uplink {
-            Some(uplink) if self.goes_up(switch, port, packet) => {
-                vec![self.network.gpus_per_leaf() + uplink]
+        let uplinks: Vec<usize> = sending.uplink.into_iter().collect();
+        let up = || {
+            let below = self.network.gpus_per_leaf();
+            uplinks
+                .iter()
+                .map(|uplink| below + uplink)
+                .collect::<Vec<_>>()
+        };
+        let down = |gpus: &[HostId]| self.network.down(switch, sending.uplink, gpus);
+        let goes_up = self.goes_up(switch, port, packet);
+        match (self.is_nearest(packet), packet.class) {
+            (false, _) if goes_up => up(),
+            (false, PacketClass::Request) => down(&sending.targets),
+            (_, PacketClass::Response) if !goes_up || self.is_home(switch, packet) => {
+                down(&[sending.gpu])
             }
-            uplink => match packet.class {
-                PacketClass::Request => self.network.down(switch, uplink, &sending.targets),
-                PacketClass::Response => self.network.down(switch, uplink, &[sending.gpu]),
-            },
+            (_, PacketClass::Response) => up(),
+            // The initiator's leaf: its members, and the spine.
+            (true, PacketClass::Request) if goes_up => [down(&sending.targets), up()].concat(),
+            // Who is below the initiator's leaf has a copy.
+            (true, PacketClass::Request) => {
+                let home = self.network.tree.leaf(sending.gpu);
+                let mut others = sending.targets.clone();
+                others.retain(|&gpu| self.network.tree.leaf(gpu) != home);
+                down(&others)
+            }
         }
     }
 
@@ -388,14 +427,16 @@ impl Oracle {
         for port in (first..ports).chain(0..first) {
             self.route_responses(switch, port);
         }
-        let mut free = self.free_entries(switch);
-        while free > 0 {
-            let waiting = &mut self.switches[switch].waiting_for_entries;
-            let Some((port, channel)) = waiting.pop_front() else {
-                break;
-            };
-            self.switches[switch].inputs[port][channel].head = Head::HasEntry;
-            free -= 1;
+        let mut free = [false, true].map(|is_up| self.free_entries(switch, is_up));
+        for (leg, free) in free.iter_mut().enumerate() {
+            while *free > 0 {
+                let waiting = &mut self.switches[switch].waiting_for_entries[leg];
+                let Some((port, channel)) = waiting.pop_front() else {
+                    break;
+                };
+                self.switches[switch].inputs[port][channel].head = Head::HasEntry;
+                *free -= 1;
+            }
         }
         for port in (first..ports).chain(0..first) {
             for channel in [REQUESTS, READS] {
@@ -404,12 +445,19 @@ impl Oracle {
         }
     }
 
-    fn free_entries(&self, switch: usize) -> usize {
-        let used = self.switches[switch].table.len();
-        match self.configuration.reduction_table {
-            Some(entries) => entries as usize - used,
-            None => usize::MAX,
-        }
+    /// Free entries for requests on their way up, or down. Where both pass, the former have half of the table.
+    fn free_entries(&self, switch: usize, is_up: bool) -> usize {
+        let table = self.switches[switch].table.iter();
+        let used = table.filter(|entry| entry.is_up == is_up).count();
+        let Some(entries) = self.configuration.reduction_table else {
+            return usize::MAX;
+        };
+        let is_split = self.configuration.replication == Replication::Nearest
+            && self.network.is_leaf(switch)
+            && self.network.tree.spines > 0;
+        let up = if is_split { entries / 2 } else { 0 };
+        let most = if is_up { up } else { entries - up };
+        most as usize - used
     }
 
     fn route_responses(&mut self, switch: usize, port: usize) {
@@ -448,24 +496,31 @@ impl Oracle {
         true
     }
 
-    fn route_requests(&mut self, switch: usize, port: usize, channel: usize, free: &mut usize) {
+    fn route_requests(
+        &mut self,
+        switch: usize,
+        port: usize,
+        channel: usize,
+        free: &mut [usize; 2],
+    ) {
         loop {
             let input = &self.switches[switch].inputs[port][channel];
             let Some(packet) = input.buffer.front() else {
                 return;
             };
+            let leg = usize::from(self.goes_up(switch, port, packet));
             match input.head {
                 Head::Routed(_) | Head::WaitsForEntry => return,
                 Head::HasEntry => self.enter(switch, port, channel),
                 Head::New if !self.needs_entry(switch, port, packet) => {}
-                Head::New if *free > 0 => {
-                    *free -= 1;
+                Head::New if free[leg] > 0 => {
+                    free[leg] -= 1;
                     self.enter(switch, port, channel);
                 }
                 Head::New => {
                     let switch = &mut self.switches[switch];
                     switch.inputs[port][channel].head = Head::WaitsForEntry;
-                    switch.waiting_for_entries.push_back((port, channel));
+                    switch.waiting_for_entries[leg].push_back((port, channel));
                     self.totals.waits_for_entries += 1;
                     return;
                 }
@@ -481,6 +536,7 @@ impl Oracle {
             operation: packet.operation,
             missing: self.outputs(switch, port, packet).len(),
             answers: Vec::new(),
+            is_up: self.goes_up(switch, port, packet),
         };
         let table = &mut self.switches[switch].table;
         table.push(entry);

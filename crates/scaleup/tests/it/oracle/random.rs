@@ -7,7 +7,7 @@ use clearway_scaleup::injection::{
 };
 use clearway_scaleup::{
     Configuration, Cycle, GroupId, InjectionArbiter, InjectionChannels, Operation, OperationKind,
-    OperationSet, Posts, Program, Script, Step, Target, Tree,
+    OperationSet, Posts, Program, Replication, Script, Step, Target, Tree,
 };
 use clearway_units::{HostId, Purpose, RandomStream, mix64};
 use std::num::NonZero;
@@ -162,13 +162,17 @@ fn configuration(random: &mut RandomStream) -> Configuration {
         _ => 200,
     };
     let (input_buffer, output_queue, response_queue) = (room(), room(), room());
+    let (replication, least) = match random.chance(0.5) {
+        true => (Replication::Nearest, 2),
+        false => (Replication::Root, 1),
+    };
     Configuration {
         latency: 1 + random.below(30),
         header_flits,
         payload_flits,
         input_buffer,
         output_queue,
-        response_queue,
+        response_queue: Some(response_queue),
         read_latency: match random.chance(0.2) {
             true => 0,
             false => random.below(41),
@@ -177,7 +181,8 @@ fn configuration(random: &mut RandomStream) -> Configuration {
             true => 0,
             false => random.below(41),
         },
-        reduction_table: random.chance(0.6).then(|| 1 + random.below(3)),
+        replication,
+        reduction_table: random.chance(0.6).then(|| least + random.below(3)),
         channels: match random.chance(0.5) {
             true => InjectionChannels::PerKind,
             false => InjectionChannels::Shared,
@@ -242,6 +247,7 @@ fn three_cpo(random: &mut RandomStream) -> ThreeCpoParameters {
         remote_scaling_from: from,
         remote_scaling_to: from + 1 + u64::from(random.below(300)),
         scale_sends: random.chance(0.5),
+        equivalent_of_sends: random.chance(0.5),
         handover: random.chance(0.5),
         skew_correction: random.chance(0.5),
         initial_rtt: u64::from(1 + random.below(200)),
