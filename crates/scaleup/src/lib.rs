@@ -42,12 +42,12 @@
 //! 1. Credits that arrive are added. Packets that arrive join their input buffers.
 //! 2. Output queues take what waits for them, in the order of waiting, as far as departures of earlier cycles made room. A packet that
 //!    every output has taken leaves its input buffer, and its credits leave for whoever sent it.
-//! 3. Packets that are new at the heads of input buffers are routed: first those of the response channel, then, after free entries of
-//!    the reduction table have been promised to requests that wait for them (on their way down before those on their way up), those of the request channels. Entries that this cycle's
-//!    merged responses have left are free here already. Among ports the order begins at [`order::first_port`]; of one port the channel
-//!    of writes comes before that of reads. A routed packet joins all its output queues, or the waiting in front of them. If all take
-//!    it at once it leaves, and the next of its buffer is routed before those of other buffers. A response that is not the last of its
-//!    operation leaves into the entry.
+//! 3. Packets that are new at the heads of input buffers are routed: first those of the response channel, then, after free entries of the
+//!    reduction table have been promised to requests that wait for them (on their way down before those on their way up), those of the
+//!    request channels. Entries that this cycle's merged responses have left are free here already. Among ports the order begins at
+//!    [`order::first_port`]; of one port the channel of writes comes before that of reads. A routed packet joins all its output queues,
+//!    or the waiting in front of them. If all take it at once it leaves, and the next of its buffer is routed before those of other
+//!    buffers. A response that is not the last of its operation leaves into the entry.
 //! 4. GPUs: memory takes requests for which a departure has made room; a packet whose tail arrives is taken (a request goes on
 //!    into memory in the same cycle if it can); responses become ready, acknowledgements before data, and else in the order in which
 //!    memory took their requests; programs wake.

@@ -2,7 +2,8 @@
 //!
 //! In each cycle a bucket gets a token with the probability watermark / `WM_MAX`. An operation may be sent while the bucket of its data's
 //! class has at least one token: that of requests for a write, of responses for a read. It then costs the flits of its request in the one
-//! and of its response in the other, so that buckets go below zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4). With `tokens(c)` at the beginning of cycle `c`,
+//! and of its response in the other, so that buckets go below zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4).
+//! With `tokens(c)` at the beginning of cycle `c`,
 //! ```text
 //! tokens(c + 1) = min(cap, tokens(c) - cost(c) + new(c))
 //! ```
