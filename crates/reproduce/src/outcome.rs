@@ -1,6 +1,6 @@
 //! Outcome of a reproduction: verdicts, and the numbers behind them.
 //!
-//! Everything here can be written and read back with serde. Numbers that do not exist (a queue that never settles) are `None`.
+//! Everything here can be written with serde. Numbers that do not exist (a queue that never settles) are `None`.
 
 use super::definition::Scale;
 use serde::Serialize;
