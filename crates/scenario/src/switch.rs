@@ -58,8 +58,12 @@ impl SwitchSettings {
         for (key, value) in keys {
             if self.buffer.is_none() || *key != "trimming" {
                 let result = self.set(key, value);
-                debug_assert!(result.is_ok(), "`{key}`: {result:?}");
-                self.designed.push(key);
+                // Keys of shared buffers mean nothing to lossy switches.
+                let is_absent = result == Err(SetError::UnknownKey) && self.buffer.is_none();
+                debug_assert!(result.is_ok() || is_absent, "`{key}`: {result:?}");
+                if result.is_ok() {
+                    self.designed.push(key);
+                }
             }
         }
     }

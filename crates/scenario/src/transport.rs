@@ -12,7 +12,7 @@ use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
 use clearway_units::{
-    Bytes, Parameter, ParameterInfo, ParameterSet, RelativeSize, SetError, Span, Value,
+    Bytes, Parameter, ParameterInfo, ParameterSet, Rate, RelativeSize, SetError, Span, Value,
 };
 
 clearway_units::parameters! {
@@ -86,7 +86,7 @@ const PLAIN: Preset = Preset {
 };
 
 /// The transports; the first is the default.
-const PRESETS: [Preset; 15] = [
+const PRESETS: [Preset; 16] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
@@ -99,6 +99,15 @@ const PRESETS: [Preset; 15] = [
         name: "rocev2",
         summary: "RoCEv2: go-back-N, DCQCN with notifications, one path for each queue pair",
         feedback: "interval",
+        ..PLAIN
+    },
+    Preset {
+        name: "dcqcn-2016",
+        summary: "RoCEv2 as the ns-3 simulator of DCQCN's authors has it (2016): its constants, marks and notification point",
+        feedback: "interval",
+        payload: Some(1000),
+        keys: dcqcn_2016,
+        switch: dcqcn_2016_switch,
         ..PLAIN
     },
     Preset {
@@ -230,6 +239,32 @@ const PRESETS: [Preset; 15] = [
         ..PLAIN
     },
 ];
+
+/// Settings of DCQCN in the ns-3 simulator that its authors published (bobzhuyb/ns3-rdma, the `mix/config.txt` of 2016): `RATE_AI`,
+/// `RATE_HAI`, `RP_TIMER` and `BYTE_COUNTER`, of which a flow sends too little between two notifications for a hyper increase;
+/// `CNP_INTERVAL`, `ALPHA_RESUME_INTERVAL`, `DCTCP_GAIN` and `FAST_RECOVERY_TIMES` are DCQCN's own, our defaults.
+/// `QbbNetDevice::CheckandSendQCN` runs each interval from the first packet of a flow on. It has no timeouts: a pause is no loss.
+fn dcqcn_2016() -> Keys {
+    vec![
+        ("rate-ai", Rate::from_bps(40_000_000).to_value()),
+        ("rate-hai", Rate::from_bps(200_000_000).to_value()),
+        ("rate-timer", Span::from_us(60).to_value()),
+        ("byte-counter", Bytes::new(300_000_000).to_value()),
+        ("cnp-schedule", Value::Text("periodic".into())),
+        ("rto", Span::from_ms(1000).to_value()),
+    ]
+}
+
+/// Switches of the same simulator: `KMIN` 40 and `KMAX` 1000 in units of 1030 bytes, `PMAX` 1, and `USE_DYNAMIC_PFC_THRESHOLD` with an
+/// alpha of 16 (`BroadcomNode`). Its pool is of 4000 x 1030 bytes whatever the switch, which is for `buffer` to say.
+fn dcqcn_2016_switch() -> Keys {
+    vec![
+        ("alpha", Value::Float(16.0)),
+        ("ecn.kmin", Bytes::new(41_200).to_value()),
+        ("ecn.kmax", Bytes::new(1_030_000).to_value()),
+        ("ecn.pmax", Value::Float(1.0)),
+    ]
+}
 
 /// Keys of Ultra Ethernet with packet trimming.
 fn uet_with_trimming() -> Keys {

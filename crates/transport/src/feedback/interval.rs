@@ -3,6 +3,10 @@
 //! A marked packet outside a window is answered at once and opens a window. If a packet that comes within the window is marked, a CNP is
 //! sent when it ends, which opens the next. Published simulators of DCQCN for htsim do the same.
 //!
+//! `cnp-schedule = "periodic"` is the notification point of the ns-3 simulator that DCQCN's authors published in 2016: windows follow each
+//! other from the first packet of the flow on, marked or not, and a CNP is sent only where a window with a marked packet ends. A mark is
+//! answered half a window later on average, and more marks share one CNP.
+//!
 //! # Decisions
 //! * `cnp-window-end = false` forgets marks inside a window, as a NIC does that only keeps a minimum time between CNPs: then the next
 //!   marked packet after the window is answered.
@@ -10,7 +14,17 @@
 
 use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Notify};
 use crate::cc::NetworkFacts;
-use clearway_units::{Span, Time};
+use clearway_units::{Span, Time, choices};
+
+choices! {
+    /// Instants at which a notification point may send.
+    pub enum CnpSchedule {
+        /// A mark outside a window, and the end of a window with marks.
+        OnMark = "on-mark",
+        /// Ends of windows that follow each other from the flow's first packet on.
+        Periodic = "periodic",
+    }
+}
 
 clearway_units::parameters! {
     /// Settings of [`Interval`].
@@ -19,6 +33,9 @@ clearway_units::parameters! {
         pub interval: Span = Span::from_us(50), "cnp-interval", "DCQCN §3.1: N = 50 us";
         /// A mark within that time is answered at its end; else it is forgotten.
         pub window_end: bool = true, "cnp-window-end", "DCQCN §3.1";
+        /// Instants of notifications: "on-mark", a mark outside a window at once; "periodic", only at the ends of windows that follow each
+        /// other from the flow's first packet on, whatever `cnp-window-end` says.
+        pub schedule: CnpSchedule = CnpSchedule::OnMark, "cnp-schedule", "DCQCN §3.1; its authors' ns-3 simulator of 2016: periodic";
     }
 }
 
@@ -27,7 +44,8 @@ clearway_units::parameters! {
 pub struct Interval {
     interval: Span,
     window_end: bool,
-    /// Instant of the last notification, which opened a window.
+    is_periodic: bool,
+    /// Instant of the last notification, which opened a window; with the periodic schedule, of the flow's first packet.
     last: Option<Time>,
     /// True if a marked packet has come since.
     marked: bool,
@@ -38,6 +56,19 @@ impl Interval {
         self.last = Some(now);
         self.marked = false;
         Notify::Now
+    }
+
+    /// A packet under the periodic schedule: a mark is answered at the end of the window that it falls into.
+    #[cold]
+    fn on_data_periodic(&mut self, arrival: &DataArrival) -> Notify {
+        let first = *self.last.get_or_insert(arrival.now);
+        if !arrival.marked || self.marked {
+            return Notify::No;
+        }
+        self.marked = true;
+        let window = self.interval.as_ps().max(1);
+        let into = arrival.now.since(first).as_ps() % window;
+        Notify::At(arrival.now.saturating_add(Span::from_ps(window - into)))
     }
 }
 
@@ -51,6 +82,7 @@ impl FeedbackDefinition for Interval {
         Self {
             interval: parameters.interval,
             window_end: parameters.window_end,
+            is_periodic: parameters.schedule == CnpSchedule::Periodic,
             last: None,
             marked: false,
         }
@@ -62,6 +94,9 @@ impl CongestionFeedback for Interval {
 
     #[inline]
     fn on_data(&mut self, (): &mut (), arrival: &DataArrival) -> Notify {
+        if self.is_periodic {
+            return self.on_data_periodic(arrival);
+        }
         if !arrival.marked {
             return Notify::No;
         }
@@ -76,7 +111,10 @@ impl CongestionFeedback for Interval {
     }
 
     fn on_deadline(&mut self, (): &mut (), now: Time) -> Notify {
-        if self.marked {
+        if self.marked && self.is_periodic {
+            self.marked = false;
+            Notify::Now
+        } else if self.marked {
             self.notify(now)
         } else {
             Notify::No

@@ -19,7 +19,7 @@ use crate::plugin::plugin_settings;
 use clearway_units::{Bytes, MessageId, ParameterInfo, ParameterSet, SetError, Time, Value};
 
 pub use at_endpoint::{AtEndpoint, EndpointFeedback};
-pub use interval::{Interval, IntervalParameters};
+pub use interval::{CnpSchedule, Interval, IntervalParameters};
 pub use none::{Silent, SilentParameters};
 pub use progress::{HostProgress, Progress, ProgressParameters};
 

@@ -138,10 +138,12 @@ impl CongestionFeedback for Progress {
             self.packets += 1;
             host.on_packet(self.batch);
         }
-        if host.is_ahead_of(self.packets) {
-            return Notify::No;
-        }
-        self.interval.on_data(&mut (), arrival)
+        let is_spared = host.is_ahead_of(self.packets);
+        let arrival = DataArrival {
+            marked: arrival.marked && !is_spared,
+            ..*arrival
+        };
+        self.interval.on_data(&mut (), &arrival)
     }
 
     fn on_deadline(&mut self, _: &mut HostProgress, now: Time) -> Notify {

@@ -100,6 +100,32 @@ fn a_mark_within_a_window_is_answered_at_its_end() {
     assert_eq!(on_data(&mut forgets, 61, true), Notify::Now);
 }
 
+/// The notification point of the ns-3 simulator of 2016: windows run from the first packet on, and a mark waits for the end of its own.
+#[test]
+fn a_periodic_schedule_notifies_at_ends_of_windows_only() {
+    for name in ["interval", "progress"] {
+        let mut settings = FeedbackSettings::named(name).unwrap();
+        settings
+            .set("cnp-schedule", &Value::Text("periodic".into()))
+            .unwrap();
+        let mut rule = rule(&settings);
+        let mut on_data = |us, marked| rule.on_data(0, &arrival(Time::from_us(us), marked));
+        // The first packet, without a mark, begins the windows: 10, 60, 110, ...
+        assert_eq!(on_data(10, false), Notify::No);
+        assert_eq!(on_data(30, true), Notify::At(Time::from_us(60)));
+        assert_eq!(on_data(40, true), Notify::No);
+        assert_eq!(rule.on_deadline(0, Time::from_us(60)), Notify::Now);
+        assert_eq!(rule.on_deadline(0, Time::from_us(60)), Notify::No);
+        let mut on_data = |us, marked| rule.on_data(0, &arrival(Time::from_us(us), marked));
+        // A mark at the very beginning of a window, and one after windows without any.
+        assert_eq!(on_data(60, true), Notify::At(Time::from_us(110)));
+        assert_eq!(rule.on_deadline(0, Time::from_us(110)), Notify::Now);
+        let mut on_data = |us, marked| rule.on_data(0, &arrival(Time::from_us(us), marked));
+        assert_eq!(on_data(290, false), Notify::No);
+        assert_eq!(on_data(295, true), Notify::At(Time::from_us(310)));
+    }
+}
+
 /// Two marked packets, the second within the window of the first, and nothing after them: the endpoint asks the rule at the end of the
 /// window, though no packet comes.
 #[test]
