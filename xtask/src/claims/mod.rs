@@ -9,10 +9,12 @@
 //! | `verdicts.txt` | how many claims of each figure pass at each scale; generated |
 //! | `checked.txt` | sources with which each figure was last checked at small scale |
 //! | `null-subjects.txt` | reason for each claim that passes with a null subject: `PAPER/FIGURE CLAIM SUBJECT: sentence` |
+//! | `headlines.txt` | what each paper is known for, in order of importance: `PAPER/FIGURE CLAIM` |
 //!
-//! `docs/src/figures.md` is the same for people, and is generated.
+//! `docs/src/figures.md` is the same for people, and `docs/src/what-reproduces.md` the headlines; both are generated.
 
 mod due;
+mod headlines;
 mod notes;
 mod page;
 mod record;
@@ -35,7 +37,7 @@ const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `c
   --due         list the figures whose sources have changed since, and a third of the others: .ci/run
   --null        list the claims that pass though an axis that they compare runs along has no effect
   --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
-  --page        write docs/src/figures.md and crates/reproduce/results/verdicts.txt";
+  --page        write docs/src/figures.md, docs/src/what-reproduces.md and crates/reproduce/results/verdicts.txt";
 
 /// Seeds that a record has at least.
 const FEWEST_SEEDS: usize = 10;
@@ -99,7 +101,8 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
         );
     }
     faults.extend(missing_notes(&records));
-    for (path, text) in generated(root, &records) {
+    faults.extend(headlines::unknown(&records, &headlines::list(root)?));
+    for (path, text) in generated(root, &records)? {
         if notes::read(&path)? != text {
             faults.push(format!(
                 "{} is not what the records say: cargo xtask claims --page",
@@ -252,16 +255,18 @@ fn null_faults(records: &Records, figures: &[(String, Figure)], passing: &[Strin
 }
 
 fn write_page(root: &Path) -> Result<Faults, String> {
-    for (path, text) in generated(root, &Records::read(root)?) {
+    for (path, text) in generated(root, &Records::read(root)?)? {
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(Faults::new())
 }
 
 /// Files that say what the records say: paths and texts.
-fn generated(root: &Path, records: &Records) -> [(PathBuf, String); 2] {
-    [
+fn generated(root: &Path, records: &Records) -> Result<[(PathBuf, String); 3], String> {
+    let headlines = headlines::list(root)?;
+    Ok([
         (page::path(root), page::text(records)),
+        (headlines::path(root), headlines::text(records, &headlines)),
         (verdicts::path(root), verdicts::text(records)),
-    ]
+    ])
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Papers in the order of the page, and their titles.
-const PAPERS: [(&str, &str); 5] = [
+pub(super) const PAPERS: [(&str, &str); 5] = [
     ("strack", "STrack"),
     ("snyder", "Snyder's dissertation"),
     (
@@ -144,7 +144,7 @@ fn claims<'a>(small: Option<&'a Figure>, full: Option<&'a Figure>) -> Vec<&'a Cl
 }
 
 /// Measured values and verdict of a claim at one scale.
-fn cell(claim: Option<&Claim>) -> String {
+pub(super) fn cell(claim: Option<&Claim>) -> String {
     let Some(claim) = claim.filter(|claim| claim.verdict != Verdict::Other) else {
         return "".into();
     };

@@ -192,3 +192,42 @@ fn the_page_counts_what_could_have_failed() {
     );
     assert!(!page.contains("*stale*.\n\n|"), "{page}");
 }
+
+#[test]
+fn headlines_show_what_is_judged_and_why_it_misses() {
+    let records = Records {
+        small: by_id(vec![figure(["pass", "miss"])]),
+        full: BTreeMap::new(),
+        causes: Notes::of(
+            "misses.txt",
+            "strack/fig9 slow: Links idle. More of it.\n",
+            2,
+        ),
+        reasons: Notes::of("null.txt", "", 3),
+        subjects: Notes::of("null-subjects.txt", "", 3),
+    };
+    let list = ["slow", "fast", "large", "gone"].map(|claim| format!("strack/fig9 {claim}"));
+    let page = headlines::text(&records, &list);
+    assert!(
+        page.contains("## STrack\n\n1 pass, 1 miss, 0 unsure."),
+        "{page}"
+    );
+    let row = |text: &str| {
+        page.lines()
+            .find(|line| line.contains(text))
+            .map(str::to_owned)
+    };
+    assert!(
+        row("it is slow").unwrap().ends_with("| Links idle. |"),
+        "{page}"
+    );
+    assert!(row("it is fast").unwrap().contains("**PASS**"), "{page}");
+    assert!(
+        row("it is large").unwrap().contains("not judged yet"),
+        "{page}"
+    );
+    assert_eq!(
+        headlines::unknown(&records, &list),
+        ["headlines.txt: strack/fig9 gone: no such claim is recorded"]
+    );
+}
