@@ -151,6 +151,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "tmdml/table4",
     "tmdml/table5",
     "tmdml/own-strack",
+    "tmdml/own-gain",
     "tmdml/own-jobs",
     "uec/selectors",
     "uec/steady",
