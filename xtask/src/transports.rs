@@ -82,7 +82,17 @@ const SCENARIOS: &[Scenario] = &[
 /// Transports over lossy switches, then those over lossless ones.
 const LOSSY: &[&str] = &["strack", "uet", "uet-rccc", "uet-no-trim", "irn"];
 const LOSSLESS: &[&str] = &[
-    "rocev2", "tmdml", "timely", "dctcp", "tcp", "mltcp", "hpcc", "swift", "s-perc", "1rc",
+    "rocev2",
+    "dcqcn-2016",
+    "tmdml",
+    "timely",
+    "dctcp",
+    "tcp",
+    "mltcp",
+    "hpcc",
+    "swift",
+    "s-perc",
+    "1rc",
 ];
 const SEEDS: &str = "5";
 

@@ -243,7 +243,8 @@ const PRESETS: [Preset; 16] = [
 /// Settings of DCQCN in the ns-3 simulator that its authors published (bobzhuyb/ns3-rdma, the `mix/config.txt` of 2016): `RATE_AI`,
 /// `RATE_HAI`, `RP_TIMER` and `BYTE_COUNTER`, of which a flow sends too little between two notifications for a hyper increase;
 /// `CNP_INTERVAL`, `ALPHA_RESUME_INTERVAL`, `DCTCP_GAIN` and `FAST_RECOVERY_TIMES` are DCQCN's own, our defaults.
-/// `QbbNetDevice::CheckandSendQCN` runs each interval from the first packet of a flow on. It has no timeouts: a pause is no loss.
+/// `QbbNetDevice::CheckandSendQCN` runs each interval from the first packet of a flow on. It has no
+/// timeouts; ours stay, for links that fail.
 fn dcqcn_2016() -> Keys {
     vec![
         ("rate-ai", Rate::from_bps(40_000_000).to_value()),
@@ -251,7 +252,6 @@ fn dcqcn_2016() -> Keys {
         ("rate-timer", Span::from_us(60).to_value()),
         ("byte-counter", Bytes::new(300_000_000).to_value()),
         ("cnp-schedule", Value::Text("periodic".into())),
-        ("rto", Span::from_ms(1000).to_value()),
     ]
 }
 
