@@ -7,17 +7,18 @@
 //! A path is up once it has answered a challenge as long as the longest datagram. A server challenges an address that it does not know
 //! with a short one, as nobody may have asked for it there, and with a long one when that is answered.
 //!
-//! A path is down when several packets in a row had no acknowledgement while much younger ones of another path had. It gets no
+//! A path is down when it is [dead](Unanswered::is_dead), which is the test of the transport's own spraying as well. It gets no
 //! packets but challenges, ever more seldom, until one is answered. If it goes down again soon after, the next challenge waits, each
 //! time longer: such a path carries challenges and loses data. The last path that is up never goes down.
 
+use clearway_transport::spray::{DeadAfter, Unanswered};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
 
 /// Packets in a row without an acknowledgement after which a path can be taken for dead.
 const UNANSWERED: u32 = 8;
 /// Shortest time by which a packet of another path that is acknowledged has to be younger than the last of these, so that the path is
-/// taken for dead. By time of departure: a host that is not scheduled delays all paths alike.
+/// taken for dead.
 const LEAST_LAG: Span = Span::from_ms(1);
 /// Time after which a challenge is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(20);
@@ -60,9 +61,8 @@ struct Path {
     /// Time of the next challenge, and the span to the one after it.
     challenge_at: Option<Time>,
     retry: Span,
-    /// Packets since the last acknowledgement, and departure of the one with number [`UNANSWERED`].
-    unanswered: u32,
-    silent_since: Time,
+    /// Packets since the last acknowledgement.
+    unanswered: Unanswered,
     /// Time at which the path came up again, if it was down, and failures since it was steady.
     recovered: Option<Time>,
     relapses: u32,
@@ -259,10 +259,7 @@ impl Paths {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, path: u8) {
         let path = &mut self.paths[usize::from(path)];
-        path.unanswered = path.unanswered.saturating_add(1);
-        if path.unanswered == UNANSWERED {
-            path.silent_since = now;
-        }
+        path.unanswered.on_sent(now, UNANSWERED);
         path.statistics.sent += 1;
     }
 
@@ -277,7 +274,7 @@ impl Paths {
     ) -> Option<u8> {
         self.observe(now.since(stamp));
         let path = self.paths.get_mut(usize::from(path))?;
-        path.unanswered = 0;
+        path.unanswered.on_answer();
         path.statistics.answered += 1;
         path.statistics.marked += u64::from(marked);
         self.look_for_dead(now, stamp)
@@ -295,9 +292,11 @@ impl Paths {
         let lag = self
             .round_trip
             .map_or(LEAST_LAG, |rtt| (rtt * 2).max(LEAST_LAG));
-        let dead = |path: &Path| {
-            path.up && path.unanswered >= UNANSWERED && stamp.since(path.silent_since) > lag
+        let after = DeadAfter {
+            packets: UNANSWERED,
+            lag,
         };
+        let dead = |path: &Path| path.up && path.unanswered.is_dead(stamp, after);
         let index = self.paths.iter().position(dead)?;
         if self.paths.iter().filter(|path| path.up).count() < 2 {
             return None;

@@ -13,6 +13,7 @@ mod reps;
 mod single;
 #[cfg(test)]
 mod tests;
+mod unanswered;
 
 use crate::cc::{LossSample, NetworkFacts};
 use crate::plugin::plugin_settings;
@@ -29,6 +30,7 @@ pub use oblivious::{Oblivious, ObliviousParameters};
 pub use plb::{Plb, PlbParameters};
 pub use reps::{Reps, RepsParameters};
 pub use single::{Single, SingleParameters};
+pub use unanswered::{DeadAfter, Unanswered};
 
 /// Number of paths of STrack §4.1, which all spraying selectors start from.
 const DEFAULT_PATHS: NonZero<u16> = NonZero::new(256).expect("not zero");
