@@ -96,6 +96,13 @@ impl Reliability {
             Self::GoBackN(parameters) => parameters.timeout,
         }
     }
+    /// Time without any acknowledgement after which a sender probes, if it does.
+    fn probe_after(&self, network: &NetworkFacts) -> Option<Span> {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.probe_after_on(network),
+            Self::GoBackN(_) => None,
+        }
+    }
     /// The retransmission timeout on a network, before any backoff.
     pub(crate) fn timeout_on(&self, network: &NetworkFacts) -> Span {
         match self {
@@ -171,8 +178,11 @@ impl Profile {
 
     /// The paths of the sender with the number `entity`, which sees the network so.
     pub(crate) fn paths(&self, network: &NetworkFacts, entity: u64, seed: u64) -> Paths {
-        let timeout = self.reliability.timeout();
-        Paths::new(&self.selector, network, timeout, entity, seed)
+        let timers = (
+            self.reliability.timeout(),
+            self.reliability.probe_after(network),
+        );
+        Paths::new(&self.selector, network, timers, entity, seed)
     }
 
     /// Source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its

@@ -298,6 +298,7 @@ pub(crate) fn profile(settings: &Settings, agreed: &Agreed, round_trip: Span) ->
             profile.selector = SelectorSettings::Adaptive(AdaptiveParameters {
                 max_paths: paths,
                 min_paths: paths,
+                ..AdaptiveParameters::default()
             });
         }
         Transport::GoBackN => {

@@ -75,7 +75,7 @@ impl Paths {
     pub(crate) fn new(
         settings: &SelectorSettings,
         network: &NetworkFacts,
-        timeout: Span,
+        (timeout, probe_after): (Span, Option<Span>),
         entity: u64,
         seed: u64,
     ) -> Self {
@@ -84,6 +84,7 @@ impl Paths {
         let selector = settings.build(SelectorContext {
             network,
             timeout,
+            probe_after,
             random,
         });
         Self { salt, selector }

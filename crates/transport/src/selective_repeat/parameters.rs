@@ -107,6 +107,27 @@ impl SelectiveRepeatParameters {
         let round_trips = self.timeout_rtts.max(0.0) * network.base_rtt.as_ps() as f64;
         self.timeout + Span::from_ps(round_trips as u64)
     }
+
+    /// True if senders probe.
+    pub fn probes(&self) -> bool {
+        matches!(self.recovery, Recovery::Strack | Recovery::Sleek)
+    }
+
+    /// Time without any acknowledgement after which a probe is sent on a network: `probe-after`; `None` without probes.
+    pub fn probe_after_on(&self, network: &NetworkFacts) -> Option<Span> {
+        // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
+        let least = network.base_rtt.max(A_MOMENT);
+        let after = round_trips(self.probe_after, network).max(least);
+        self.probes().then_some(after)
+    }
+}
+
+/// Shortest time of a timer: one of no length would fire for ever.
+const A_MOMENT: Span = Span::from_ps(1);
+
+/// So many propagation round trips.
+fn round_trips(count: f64, network: &NetworkFacts) -> Span {
+    Span::from_ps((count * network.propagation_rtt.as_ps() as f64) as u64)
 }
 
 /// [`SelectiveRepeatParameters`] resolved for one network.
@@ -155,10 +176,7 @@ impl Rules {
         largest_window: f64,
     ) -> Self {
         let payload = f64::from(network.payload);
-        // A timer of no length would fire for ever.
-        let span =
-            |rtts: f64| Span::from_ps((rtts * network.propagation_rtt.as_ps() as f64) as u64);
-        let at_least_a_moment = |span: Span| span.max(Span::from_ps(1));
+        let at_least_a_moment = |span: Span| span.max(A_MOMENT);
         let window = parameters
             .bitmap
             .unwrap_or(((2.0 * largest_window / payload) as u32).saturating_add(1));
@@ -167,7 +185,6 @@ impl Rules {
             .timeout_low
             .filter(|_| !parameters.timeout_per_packet);
         let timeout_low = timeout_low.map_or(timeout, at_least_a_moment);
-        let probes = matches!(parameters.recovery, Recovery::Strack | Recovery::Sleek);
         Self {
             payload: u64::from(network.payload),
             packets_per_byte: 1.0 / payload,
@@ -197,13 +214,9 @@ impl Rules {
                 probe_again_after: at_least_a_moment(network.base_rtt * 5),
             }),
             out_of_order_bytes: payload / parameters.out_of_order_factor.max(1e-9),
-            probes,
-            // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
-            probe_after: match probes {
-                true => at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),
-                false => NEVER,
-            },
-            probe_rtt_limit: span(parameters.probe_rtt_limit),
+            probes: parameters.probes(),
+            probe_after: parameters.probe_after_on(network).unwrap_or(NEVER),
+            probe_rtt_limit: round_trips(parameters.probe_rtt_limit, network),
             probe_class: parameters.probe_class,
             timeout,
             timeout_per_packet: parameters.timeout_per_packet,

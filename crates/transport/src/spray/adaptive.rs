@@ -13,14 +13,31 @@
 //!   `2 × window` paths takes no longer than that.
 //! * Q16: the window in `2 × cwnd` is in packets.
 //! * Probes sweep but leave the remembered path to data; the paper says nothing of their paths.
+//! * A path that answers nothing is like any other, as printed. With `dead-path = "probe"` the sweep leaves out dead paths, and
+//!   forgives none of them: the first skipped path is then the first marked one that is not dead. If all paths of the sweep are dead it goes
+//!   on to those beyond.
 
+use super::dead_paths::DeadPaths;
 use super::{
     DEFAULT_PATHS, PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition,
     SendState,
 };
+use clearway_units::Time;
 use std::num::NonZero;
 
 const DEFAULT_SWEEP: NonZero<u16> = NonZero::new(8).expect("not zero");
+
+clearway_units::choices! {
+    /// Treatment of paths on which nothing is answered.
+    pub enum DeadPath {
+        /// None: a path is good unless its last acknowledgement was marked.
+        Off = "off",
+        /// Avoidance of a path that has not answered when a packet has that left `probe-after` later on another path. It is tried again after
+        /// `rto`, then each time after as long again as it has been silent, until it answers. The path that answered last is never
+        /// avoided.
+        Probe = "probe",
+    }
+}
 
 clearway_units::parameters! {
     /// Settings of [`Adaptive`].
@@ -29,6 +46,9 @@ clearway_units::parameters! {
         pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1 and Algorithm 3 line 1";
         /// Paths that are swept however small the window, at least 1.
         pub min_paths: NonZero<u16> = DEFAULT_SWEEP, "min-paths", "STrack Algorithm 3 line 18";
+        /// Treatment of paths on which nothing is answered, as on a link that has failed before routing knows: "off" or "probe", which
+        /// avoids them. It needs selective repeat with probes, and an acknowledgement for each packet.
+        pub dead_path: DeadPath = DeadPath::Off, "dead-path", "not in STrack, which marks paths alone; over UDP paths are avoided so";
     }
 }
 
@@ -43,6 +63,8 @@ pub struct Adaptive {
     max_paths: u32,
     /// A set bit is a path whose last acknowledgement was marked (`bitmap`, inverted: see Q2).
     bad: Box<[u64]>,
+    /// `None` if paths without an answer are not avoided.
+    dead: Option<Box<DeadPaths>>,
 }
 
 impl SelectorDefinition for Adaptive {
@@ -53,12 +75,17 @@ impl SelectorDefinition for Adaptive {
 
     fn new(parameters: &AdaptiveParameters, mut context: SelectorContext<'_>) -> Self {
         let max_paths = u32::from(parameters.max_paths.get());
+        let dead = match parameters.dead_path {
+            DeadPath::Off => None,
+            DeadPath::Probe => DeadPaths::new(max_paths, &context),
+        };
         Self {
             next: None,
             last: context.random.below(max_paths),
             min_paths: u32::from(parameters.min_paths.get()).min(max_paths),
             max_paths,
             bad: vec![0; max_paths.div_ceil(64) as usize].into_boxed_slice(),
+            dead: dead.map(Box::new),
         }
     }
 
@@ -73,23 +100,82 @@ impl Adaptive {
         self.bad[(path >> 6) as usize] >> (path & 63) & 1 != 0
     }
 
+    #[inline]
+    fn forgive(&mut self, path: u32) {
+        self.bad[(path >> 6) as usize] &= !(1 << (path & 63));
+    }
+
     /// The sweep of Algorithm 3 lines 16 to 27.
-    fn sweep(&mut self, window: f64) -> u32 {
-        let paths = ((2.0 * window) as u32).clamp(self.min_paths, self.max_paths);
+    fn sweep(&mut self, state: &SendState) -> u32 {
+        let paths = ((2.0 * state.window) as u32).clamp(self.min_paths, self.max_paths);
         let mut path = self.last + 1;
         if path >= paths {
             path %= paths;
         }
-        if self.is_bad(path) {
-            // The first skipped path is forgiven, so the search ends there at the latest.
-            self.bad[(path >> 6) as usize] &= !(1 << (path & 63));
-            path = self
-                .first_good(path + 1, paths)
-                .or_else(|| self.first_good(0, path))
-                .unwrap_or(path);
+        self.last = match self.dead {
+            Some(_) => self.sweep_around_dead(path, paths, state.now),
+            None => self.sweep_from(path, paths),
+        };
+        self.last
+    }
+
+    /// The first good path of `paths` paths from `path` on.
+    #[inline]
+    fn sweep_from(&mut self, path: u32, paths: u32) -> u32 {
+        if !self.is_bad(path) {
+            return path;
         }
-        self.last = path;
-        path
+        // The first skipped path is forgiven, so the search ends there at the latest.
+        self.forgive(path);
+        self.first_good(path + 1, paths)
+            .or_else(|| self.first_good(0, path))
+            .unwrap_or(path)
+    }
+
+    /// As [`sweep_from`](Self::sweep_from) without the dead paths; if there are no others, of those that the sweep leaves out.
+    #[cold]
+    fn sweep_around_dead(&mut self, path: u32, paths: u32, now: Time) -> u32 {
+        let Some(dead) = self.dead.take() else {
+            return path;
+        };
+        let swept = (path..paths).chain(0..path);
+        let chosen = self
+            .first_alive(swept, &dead, now)
+            .or_else(|| self.first_alive(paths..self.max_paths, &dead, now));
+        self.dead = Some(dead);
+        // The path that answered last is not dead, so there is one.
+        chosen.unwrap_or(path)
+    }
+
+    /// The first good path of those that are not dead, or if all of these are bad the first of them, which is forgiven in any case.
+    fn first_alive(
+        &mut self,
+        paths: impl Iterator<Item = u32>,
+        dead: &DeadPaths,
+        now: Time,
+    ) -> Option<u32> {
+        let mut alive = paths.filter(|path| !dead.avoids(*path, now));
+        let first = alive.next()?;
+        if !self.is_bad(first) {
+            return Some(first);
+        }
+        self.forgive(first);
+        alive.find(|path| !self.is_bad(*path)).or(Some(first))
+    }
+
+    /// True if sweeps leave out `path` at `now`, because it is dead.
+    #[cfg(test)]
+    pub(super) fn avoids(&self, path: PathId, now: Time) -> bool {
+        let dead = self.dead.as_ref();
+        dead.is_some_and(|dead| dead.avoids(path.into(), now))
+    }
+
+    /// Takes note of a packet that leaves on `path`.
+    #[inline]
+    fn on_sent(&mut self, path: PathId, now: Time) {
+        if let Some(dead) = &mut self.dead {
+            dead.on_sent(path, now);
+        }
     }
 
     /// The first path in `from..to` that is not bad.
@@ -114,6 +200,9 @@ impl PathSelector for Adaptive {
         if u32::from(path) >= self.max_paths {
             return;
         }
+        if let Some(dead) = &mut self.dead {
+            dead.on_feedback(feedback);
+        }
         let (word, bit) = (usize::from(path >> 6), 1u64 << (path & 63));
         if feedback.verdict.is_marked() {
             self.next = None;
@@ -126,16 +215,20 @@ impl PathSelector for Adaptive {
 
     #[inline]
     fn choose(&mut self, state: &SendState) -> PathId {
-        match self.next.take() {
+        let path = match self.next.take() {
             Some(path) => {
                 self.last = u32::from(path);
                 path
             }
-            None => self.sweep(state.window) as PathId,
-        }
+            None => self.sweep(state) as PathId,
+        };
+        self.on_sent(path, state.now);
+        path
     }
 
     fn choose_for_probe(&mut self, state: &SendState) -> PathId {
-        self.sweep(state.window) as PathId
+        let path = self.sweep(state) as PathId;
+        self.on_sent(path, state.now);
+        path
     }
 }

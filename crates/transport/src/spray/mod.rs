@@ -5,6 +5,7 @@
 
 mod adaptive;
 mod bitmap;
+mod dead_paths;
 mod flowlet;
 mod mixed;
 mod oblivious;
@@ -22,7 +23,7 @@ use clearway_units::{
 };
 use std::num::NonZero;
 
-pub use adaptive::{Adaptive, AdaptiveParameters};
+pub use adaptive::{Adaptive, AdaptiveParameters, DeadPath};
 pub use bitmap::{Bitmap, BitmapParameters};
 pub use flowlet::{Flowlet, FlowletParameters};
 pub use mixed::{Mixed, MixedParameters};
@@ -161,6 +162,8 @@ pub struct SelectorContext<'a> {
     pub network: &'a NetworkFacts,
     /// Retransmission timeout of the flow's reliability scheme, before any backoff.
     pub timeout: Span,
+    /// Time without any acknowledgement after which the reliability scheme probes; `None` if it never does.
+    pub probe_after: Option<Span>,
     /// Random numbers of this flow alone, which the selector may keep.
     pub random: RandomStream,
 }

@@ -1,3 +1,4 @@
+mod dead_paths;
 mod paired;
 
 use super::*;
@@ -15,6 +16,7 @@ pub(super) fn context(network: &NetworkFacts, entity: u64) -> SelectorContext<'_
     SelectorContext {
         network,
         timeout: Span::from_us(250),
+        probe_after: Some(Span::from_us(24)),
         random: RandomStream::new(1, Purpose::Paths, entity),
     }
 }
@@ -48,6 +50,7 @@ fn adaptive(max_paths: u16, min_paths: u16) -> Adaptive {
     let parameters = AdaptiveParameters {
         max_paths: NonZero::new(max_paths).unwrap(),
         min_paths: NonZero::new(min_paths).unwrap(),
+        ..Default::default()
     };
     Adaptive::new(&parameters, context(&facts(), 0))
 }
