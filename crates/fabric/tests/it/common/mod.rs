@@ -17,7 +17,7 @@ use clearway_fabric::{
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::credit::CreditScheme;
 use clearway_transport::selective_repeat::ProbeClass;
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;
@@ -338,6 +338,11 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
             settings.max_paths = NonZero::new(5).expect("not zero");
         }
         _ => {}
+    }
+    if let SelectorSettings::Adaptive(settings) = &mut profile.selector
+        && draw.chance(30)
+    {
+        settings.dead_path = DeadPath::Probe;
     }
     let reliability = profile.reliability.selective_repeat_mut();
     let reliability = reliability.expect("STrack has it");
