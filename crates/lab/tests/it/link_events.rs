@@ -77,6 +77,24 @@ fn spraying_survives_the_loss_of_a_spine() {
     }
 }
 
+/// Who avoids paths without an answer loses less on a link of which routing never learns, and is done sooner. On two threads alike.
+#[test]
+fn dead_paths_are_avoided() {
+    let avoiding = "transport.dead-path=probe";
+    for seed in 1..4 {
+        let seed = format!("seed={seed}");
+        let marks_alone = run(FOR_GOOD, &[&seed]);
+        let finished = run(FOR_GOOD, &[&seed, avoiding]);
+        let (lost, before) = [&finished, &marks_alone]
+            .map(|run| run.links.link_down_drops)
+            .into();
+        assert!(lost * 2 < before, "{lost} of {before}");
+        assert!(last(&finished) < last(&marks_alone));
+        let two = run_on(2, FOR_GOOD, &[&seed, avoiding]);
+        assert_eq!(two.digest, finished.digest);
+    }
+}
+
 /// A flow with one path waits for routing; those on other paths do not notice.
 #[test]
 fn a_single_path_waits_for_routing() {
