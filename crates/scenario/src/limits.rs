@@ -19,6 +19,7 @@ use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
+use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
@@ -133,6 +134,7 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
         ));
     }
     check_allocation(transport)?;
+    check_dead_path(transport)?;
     if let Reliability::GoBackN(own) = &transport.reliability
         && own.queue_pairs.get() > MOST_QUEUE_PAIRS
     {
@@ -171,6 +173,49 @@ pub(crate) fn check_scope(
         }
     }
     Ok(())
+}
+
+/// Checks that a sender that avoids dead paths hears of each packet's path.
+fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    match &transport.selector {
+        SelectorSettings::Adaptive(own) if own.dead_path != DeadPath::Off => {}
+        _ => return Ok(()),
+    }
+    let error = |key: &'static str, why: &str, fix: &str| {
+        let message = format!(
+            "`transport.dead-path` = \"{}\" {why}",
+            DeadPath::Probe.name()
+        );
+        Err(ScenarioError::about(&["dead-path", key], message, fix))
+    };
+    let Reliability::SelectiveRepeat(own) = &transport.reliability else {
+        return error(
+            "reliability",
+            "goes by the time of probes, and go-back-N has none",
+            "set `transport.reliability = \"selective-repeat\"`, or `transport.dead-path = \"off\"`",
+        );
+    };
+    if !own.probes() {
+        return error(
+            "recovery",
+            &format!(
+                "goes by the time of probes, and recovery \"{}\" has none",
+                own.recovery.name()
+            ),
+            "set `transport.recovery` to \"strack\" or \"sleek\", or `transport.dead-path = \"off\"`",
+        );
+    }
+    let payload = transport.packets.payload;
+    match own.ack_bytes {
+        Some(bytes) if bytes > payload => error(
+            "ack-bytes",
+            &format!(
+                "needs an acknowledgement for each packet of {payload}: with one for {bytes} most paths are silent"
+            ),
+            "set `transport.ack-bytes = \"auto\"`, or `transport.dead-path = \"off\"`",
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Checks the parts around a controller whose rates are allocated by links.

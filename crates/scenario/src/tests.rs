@@ -497,6 +497,7 @@ fn the_defaults_of_strack() {
     linger = "auto" (several lost acknowledgements in a row)
     max-paths = 256 (STrack §4.1 and Algorithm 3 line 1)
     min-paths = 8 (STrack Algorithm 3 line 18)
+    dead-path = "off" (not in STrack, which marks paths alone; over UDP paths are avoided so)
     queue = "5bdp" (STrack §4.1: drops if queuing exceeds 5 BDP)
     ecn.enabled = true (STrack §4.1)
     ecn.kmin = "25%bdp" (STrack §4.1: 25% BDP)

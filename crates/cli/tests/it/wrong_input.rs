@@ -39,6 +39,29 @@ fn attacks_that_cannot_be() {
 }
 
 #[test]
+fn dead_paths_that_cannot_be_told() {
+    let bench = Bench::new("dead-paths");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["transport.dead-path=true"],
+        &["transport.dead-path=probe", "transport.recovery=irn"],
+        &["transport.dead-path=probe", "transport.ack-bytes=16KiB"],
+        &["transport.kind=rocev2", "transport.spray=adaptive", "transport.dead-path=probe"],
+        &["transport.spray=reps", "transport.dead-path=probe"],
+    ]), @r#"
+    --set transport.dead-path=true: `transport.dead-path` cannot be true
+      fix: expected one of "off", "probe"
+    --set transport.recovery=irn: `transport.dead-path` = "probe" goes by the time of probes, and recovery "irn" has none
+      fix: set `transport.recovery` to "strack" or "sleek", or `transport.dead-path = "off"`
+    --set transport.ack-bytes=16KiB: `transport.dead-path` = "probe" needs an acknowledgement for each packet of 4096B: with one for 16384B most paths are silent
+      fix: set `transport.ack-bytes = "auto"`, or `transport.dead-path = "off"`
+    --set transport.dead-path=probe: `transport.dead-path` = "probe" goes by the time of probes, and go-back-N has none
+      fix: set `transport.reliability = "selective-repeat"`, or `transport.dead-path = "off"`
+    --set transport.dead-path=probe: a transport of reliability "selective-repeat", controller "strack", spray "reps" and feedback "none" has no key `dead-path`
+      fix: `dead-path` is a key of `transport.spray = "adaptive"`: choose that, or leave the key out
+    "#);
+}
+
+#[test]
 fn scopes_that_cannot_be() {
     let bench = Bench::new("scopes");
     assert_snapshot!(bench.refuse_overrides(&[
@@ -94,7 +117,7 @@ fn misspelt_keys_and_sections() {
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
       fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
     --set swtich.queue=1KB: there is no section `swtich`
@@ -131,7 +154,7 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
