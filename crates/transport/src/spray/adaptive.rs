@@ -14,15 +14,15 @@
 //! * Q16: the window in `2 × cwnd` is in packets.
 //! * Probes sweep but leave the remembered path to data; the paper says nothing of their paths.
 //! * A path that answers nothing is like any other, as printed. With `dead-path = "probe"` the sweep leaves out dead paths, and
-//!   forgives none of them: the first skipped path is then the first marked one that is not dead. If all paths of the sweep are dead it goes
-//!   on to those beyond.
+//!   forgives none of them: the first skipped path is then the first marked one that is not dead. If all paths of the sweep are
+//!   dead it goes on to those beyond.
 
 use super::dead_paths::DeadPaths;
 use super::{
     DEFAULT_PATHS, PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition,
     SendState,
 };
-use clearway_units::Time;
+use clearway_units::{Span, Time};
 use std::num::NonZero;
 
 const DEFAULT_SWEEP: NonZero<u16> = NonZero::new(8).expect("not zero");
@@ -32,8 +32,8 @@ clearway_units::choices! {
     pub enum DeadPath {
         /// None: a path is good unless its last acknowledgement was marked.
         Off = "off",
-        /// Avoidance of a path that has not answered when a packet has that left `probe-after` later on another path. It is tried again after
-        /// `rto`, then each time after as long again as it has been silent, until it answers. The path that answered last is never
+        /// Avoidance of a path that has not answered when a packet has that left `probe-after` later on another path. It is tried
+        /// again after `rto`, then each time after as long again as it has been silent, until it answers. The path that answered last is never
         /// avoided.
         Probe = "probe",
     }
@@ -55,12 +55,15 @@ clearway_units::parameters! {
 /// The path selector of STrack.
 #[derive(Debug, Clone)]
 pub struct Adaptive {
-    /// The path of the last unmarked acknowledgement, if no packet has used it (`next_path_id`).
+    /// The path of the last unmarked acknowledgement, if no packet has used it (`next_path_id`). None where dead paths are avoided,
+    /// which keep their own: so who avoids none pays nothing for it.
     next: Option<PathId>,
     /// The path used last (`rr`).
     last: u32,
     min_paths: u32,
     max_paths: u32,
+    /// Paths whose acknowledgements mean no more than a mark or none: all, or none where dead paths are avoided.
+    plain_paths: u32,
     /// A set bit is a path whose last acknowledgement was marked (`bitmap`, inverted: see Q2).
     bad: Box<[u64]>,
     /// `None` if paths without an answer are not avoided.
@@ -84,6 +87,7 @@ impl SelectorDefinition for Adaptive {
             last: context.random.below(max_paths),
             min_paths: u32::from(parameters.min_paths.get()).min(max_paths),
             max_paths,
+            plain_paths: if dead.is_none() { max_paths } else { 0 },
             bad: vec![0; max_paths.div_ceil(64) as usize].into_boxed_slice(),
             dead: dead.map(Box::new),
         }
@@ -105,46 +109,103 @@ impl Adaptive {
         self.bad[(path >> 6) as usize] &= !(1 << (path & 63));
     }
 
-    /// The sweep of Algorithm 3 lines 16 to 27.
-    fn sweep(&mut self, state: &SendState) -> u32 {
-        let paths = ((2.0 * state.window) as u32).clamp(self.min_paths, self.max_paths);
+    /// The first path of a sweep, and the number of paths that it has.
+    #[inline]
+    fn sweep_start(&self, window: f64) -> (u32, u32) {
+        let paths = ((2.0 * window) as u32).clamp(self.min_paths, self.max_paths);
         let mut path = self.last + 1;
         if path >= paths {
             path %= paths;
         }
-        self.last = match self.dead {
-            Some(_) => self.sweep_around_dead(path, paths, state.now),
-            None => self.sweep_from(path, paths),
-        };
-        self.last
+        (path, paths)
     }
 
-    /// The first good path of `paths` paths from `path` on.
-    #[inline]
-    fn sweep_from(&mut self, path: u32, paths: u32) -> u32 {
-        if !self.is_bad(path) {
-            return path;
+    /// The sweep of Algorithm 3 lines 16 to 27.
+    fn sweep(&mut self, window: f64) -> u32 {
+        let (mut path, paths) = self.sweep_start(window);
+        if self.is_bad(path) {
+            // The first skipped path is forgiven, so the search ends there at the latest.
+            self.forgive(path);
+            path = self
+                .first_good(path + 1, paths)
+                .or_else(|| self.first_good(0, path))
+                .unwrap_or(path);
         }
-        // The first skipped path is forgiven, so the search ends there at the latest.
-        self.forgive(path);
-        self.first_good(path + 1, paths)
-            .or_else(|| self.first_good(0, path))
-            .unwrap_or(path)
+        self.last = path;
+        path
     }
 
-    /// As [`sweep_from`](Self::sweep_from) without the dead paths; if there are no others, of those that the sweep leaves out.
+    /// The first path in `from..to` that is not bad.
+    fn first_good(&self, from: u32, to: u32) -> Option<u32> {
+        let mut path = from;
+        while path < to {
+            let good = !self.bad[(path >> 6) as usize] >> (path & 63);
+            if good != 0 {
+                let found = path + good.trailing_zeros();
+                return (found < to).then_some(found);
+            }
+            path = (path | 63) + 1;
+        }
+        None
+    }
+}
+
+/// What differs where dead paths are avoided.
+impl Adaptive {
+    /// Takes note of the mark on `path`, or that there was none. Returns the path that the next packet may take.
+    #[inline]
+    fn note_mark(&mut self, path: PathId, is_marked: bool) -> Option<PathId> {
+        let (word, bit) = (usize::from(path >> 6), 1u64 << (path & 63));
+        if is_marked {
+            self.bad[word] |= bit;
+            None
+        } else {
+            self.bad[word] &= !bit;
+            Some(path)
+        }
+    }
+
+    /// Feedback on a path that is not plain. By value, so that the packet loop makes no copy of what only this reads.
     #[cold]
-    fn sweep_around_dead(&mut self, path: u32, paths: u32, now: Time) -> u32 {
-        let Some(dead) = self.dead.take() else {
-            return path;
+    #[inline(never)]
+    fn on_further_feedback(&mut self, path: PathId, is_marked: bool, now: Time, rtt: Span) {
+        if u32::from(path) >= self.max_paths {
+            return;
+        }
+        let next = self.note_mark(path, is_marked);
+        if let Some(dead) = &mut self.dead {
+            let departure = now.as_ps().saturating_sub(rtt.as_ps());
+            dead.on_answer(path, Time::from_ps(departure));
+            dead.next = next;
+        }
+    }
+
+    /// The path of a packet that leaves at `now`; one of data takes the remembered path if there is one.
+    #[cold]
+    #[inline(never)]
+    fn choose_around_dead(&mut self, window: f64, now: Time, is_data: bool) -> PathId {
+        let Some(mut dead) = self.dead.take() else {
+            return self.sweep(window) as PathId;
         };
-        let swept = (path..paths).chain(0..path);
-        let chosen = self
-            .first_alive(swept, &dead, now)
-            .or_else(|| self.first_alive(paths..self.max_paths, &dead, now));
+        let remembered = if is_data { dead.next.take() } else { None };
+        let path = match remembered {
+            Some(path) => path.into(),
+            None => self.sweep_around(&dead, window, now),
+        };
+        self.last = path;
+        dead.on_sent(path as PathId, now);
         self.dead = Some(dead);
+        path as PathId
+    }
+
+    /// As [`sweep`](Self::sweep) without the dead paths; if there are no others, of those that the sweep leaves out.
+    fn sweep_around(&mut self, dead: &DeadPaths, window: f64, now: Time) -> u32 {
+        let (path, paths) = self.sweep_start(window);
+        let swept = (path..paths).chain(0..path);
         // The path that answered last is not dead, so there is one.
-        chosen.unwrap_or(path)
+        self.first_alive(swept, dead, now)
+            .or_else(|| self.first_alive(paths..self.max_paths, dead, now))
+            .unwrap_or(path)
     }
 
     /// The first good path of those that are not dead, or if all of these are bad the first of them, which is forgiven in any case.
@@ -169,66 +230,32 @@ impl Adaptive {
         let dead = self.dead.as_ref();
         dead.is_some_and(|dead| dead.avoids(path.into(), now))
     }
-
-    /// Takes note of a packet that leaves on `path`.
-    #[inline]
-    fn on_sent(&mut self, path: PathId, now: Time) {
-        if let Some(dead) = &mut self.dead {
-            dead.on_sent(path, now);
-        }
-    }
-
-    /// The first path in `from..to` that is not bad.
-    fn first_good(&self, from: u32, to: u32) -> Option<u32> {
-        let mut path = from;
-        while path < to {
-            let good = !self.bad[(path >> 6) as usize] >> (path & 63);
-            if good != 0 {
-                let found = path + good.trailing_zeros();
-                return (found < to).then_some(found);
-            }
-            path = (path | 63) + 1;
-        }
-        None
-    }
 }
 
 impl PathSelector for Adaptive {
     #[inline(always)]
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let path = feedback.path;
-        if u32::from(path) >= self.max_paths {
-            return;
+        if u32::from(path) >= self.plain_paths {
+            let is_marked = feedback.verdict.is_marked();
+            return self.on_further_feedback(path, is_marked, feedback.now, feedback.rtt);
         }
-        if let Some(dead) = &mut self.dead {
-            dead.on_feedback(feedback);
-        }
-        let (word, bit) = (usize::from(path >> 6), 1u64 << (path & 63));
-        if feedback.verdict.is_marked() {
-            self.next = None;
-            self.bad[word] |= bit;
-        } else {
-            self.next = Some(path);
-            self.bad[word] &= !bit;
-        }
+        self.next = self.note_mark(path, feedback.verdict.is_marked());
     }
 
     #[inline]
     fn choose(&mut self, state: &SendState) -> PathId {
-        let path = match self.next.take() {
+        match self.next.take() {
             Some(path) => {
                 self.last = u32::from(path);
                 path
             }
-            None => self.sweep(state) as PathId,
-        };
-        self.on_sent(path, state.now);
-        path
+            None if self.dead.is_some() => self.choose_around_dead(state.window, state.now, true),
+            None => self.sweep(state.window) as PathId,
+        }
     }
 
     fn choose_for_probe(&mut self, state: &SendState) -> PathId {
-        let path = self.sweep(state) as PathId;
-        self.on_sent(path, state.now);
-        path
+        self.choose_around_dead(state.window, state.now, false)
     }
 }

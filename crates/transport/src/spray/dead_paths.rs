@@ -4,8 +4,8 @@
 //! each sweep loses a packet on it. Here such a path is dead once a packet of another path was answered that left so much later as a probe
 //! waits (STrack §3.3.2): that packet has told what a probe tells. An answer of the path ends it.
 //!
-//! A dead path gets no packets, so none can be answered: it is tried again with one packet when it has had none for a retransmission timeout,
-//! and each time in vain it waits as long again as it has been silent. So a path that comes back is found after at most as long as it was
+//! A dead path gets no packets, so none can be answered: it is tried again with one packet when it has had none for a retransmission
+//! timeout, and each time in vain it waits as long again as it has been silent. So a path that comes back is found after at most as long as it was
 //! away, or a timeout, and one that was taken for dead for a single loss soon counts again.
 //!
 //! The path that answered last is never dead: what leaves on it afterwards is not older than the packet that was answered.
@@ -13,7 +13,7 @@
 //! Answers are those of acknowledgements, each for the path of one packet: where one acknowledgement stands for several packets, paths are
 //! silent that are not dead.
 
-use super::{DeadAfter, PathFeedback, PathId, SelectorContext, Unanswered};
+use super::{DeadAfter, PathId, SelectorContext, Unanswered};
 use clearway_units::{Span, Time};
 
 /// Packets without an answer that are enough: a sweep comes to each path once in about two round trips.
@@ -29,6 +29,8 @@ struct Path {
 /// Paths of one sender, and which of them are dead.
 #[derive(Debug, Clone)]
 pub(super) struct DeadPaths {
+    /// The path of the last unmarked acknowledgement, if no packet has used it.
+    pub(super) next: Option<PathId>,
     paths: Box<[Path]>,
     /// Latest departure of a packet that was answered.
     answered: Time,
@@ -42,6 +44,7 @@ impl DeadPaths {
     pub(super) fn new(count: u32, context: &SelectorContext<'_>) -> Option<Self> {
         let lag = context.probe_after?;
         Some(Self {
+            next: None,
             paths: vec![Path::default(); count as usize].into_boxed_slice(),
             answered: Time::ZERO,
             after: DeadAfter {
@@ -59,13 +62,10 @@ impl DeadPaths {
         path.last = now;
     }
 
-    /// Takes note of an acknowledgement of one of these paths.
-    pub(super) fn on_feedback(&mut self, feedback: &PathFeedback) {
-        let departure = Time::from_ps(feedback.now.as_ps().saturating_sub(feedback.rtt.as_ps()));
+    /// Takes note of the acknowledgement of a packet that left on `path` at `departure`.
+    pub(super) fn on_answer(&mut self, path: PathId, departure: Time) {
         self.answered = self.answered.max(departure);
-        self.paths[usize::from(feedback.path)]
-            .unanswered
-            .on_answer();
+        self.paths[usize::from(path)].unanswered.on_answer();
     }
 
     /// True if `path` is dead, and is not to be tried again yet.
