@@ -33,8 +33,8 @@ clearway_units::choices! {
         /// None: a path is good unless its last acknowledgement was marked.
         Off = "off",
         /// Avoidance of a path that has not answered when a packet has that left `probe-after` later on another path. It is tried
-        /// again after `rto`, then each time after as long again as it has been silent, until it answers. The path that answered last is never
-        /// avoided.
+        /// again after `rto`, then each time after as long again as it has been silent, until it answers. The path that answered last is
+        /// never avoided.
         Probe = "probe",
     }
 }

@@ -5,8 +5,8 @@
 //! waits (STrack §3.3.2): that packet has told what a probe tells. An answer of the path ends it.
 //!
 //! A dead path gets no packets, so none can be answered: it is tried again with one packet when it has had none for a retransmission
-//! timeout, and each time in vain it waits as long again as it has been silent. So a path that comes back is found after at most as long as it was
-//! away, or a timeout, and one that was taken for dead for a single loss soon counts again.
+//! timeout, and each time in vain it waits as long again as it has been silent. So a path that comes back is found after at most as long
+//! as it was away, or a timeout, and one that was taken for dead for a single loss soon counts again.
 //!
 //! The path that answered last is never dead: what leaves on it afterwards is not older than the packet that was answered.
 //!
