@@ -68,7 +68,7 @@ impl Headline<'_> {
     fn row(&self, records: &Records) -> String {
         let (figure, claim) = (&self.id.text, self.claim);
         let why = match claim.verdict {
-            Verdict::Miss => records.causes.get(&format!("{figure} {}", claim.id)),
+            Verdict::Miss => cause(records, figure, &claim.id),
             Verdict::Unsure => Some("Some seeds pass and some do not."),
             _ => None,
         };
@@ -80,6 +80,16 @@ impl Headline<'_> {
             why.map_or("", first_sentence)
         )
     }
+}
+
+/// Cause of a miss; that of the claim to which it refers, if it only refers to one.
+fn cause<'a>(records: &'a Records, figure: &str, claim: &str) -> Option<&'a str> {
+    let cause = records.causes.get(&format!("{figure} {claim}"))?;
+    let other = cause
+        .strip_prefix("See ")
+        .and_then(|rest| rest.split(['.', ':', ',', ' ']).next());
+    let referred = other.and_then(|other| records.causes.get(&format!("{figure} {other}")));
+    Some(referred.unwrap_or(cause))
 }
 
 /// The claim of a line: as recorded at small scale, or at full scale where only that is judged.
