@@ -68,6 +68,7 @@ pub mod topology;
 mod topology_error;
 mod transport;
 mod transport_checks;
+mod transport_presets;
 mod transports;
 pub mod validation;
 pub mod warnings;

@@ -115,7 +115,7 @@ fn find<'a>(records: &'a Records, line: &str) -> Option<Headline<'a>> {
     })
 }
 
-/// What stands before the first full stop that ends a sentence.
+/// The text before the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }

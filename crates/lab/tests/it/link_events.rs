@@ -77,7 +77,7 @@ fn spraying_survives_the_loss_of_a_spine() {
     }
 }
 
-/// Who avoids paths without an answer loses less on a link of which routing never learns, and is done sooner. On two threads alike.
+/// STrack that avoids paths without an answer loses less on a link of which routing never learns, and is done sooner. On two threads alike.
 #[test]
 fn dead_paths_are_avoided() {
     let avoiding = "transport.dead-path=probe";

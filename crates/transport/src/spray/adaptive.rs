@@ -150,7 +150,7 @@ impl Adaptive {
     }
 }
 
-/// What differs where dead paths are avoided.
+/// Choice of paths where dead ones are avoided.
 impl Adaptive {
     /// Takes note of the mark on `path`, or that there was none. Returns the path that the next packet may take.
     #[inline]
