@@ -69,7 +69,7 @@ impl Headline<'_> {
         let (figure, claim) = (&self.id.text, self.claim);
         let why = match claim.verdict {
             Verdict::Miss => cause(records, figure, &claim.id),
-            Verdict::Unsure => Some("Some seeds pass and some do not."),
+            Verdict::Unsure => Some("The 95 % interval of the median reaches over the bound."),
             _ => None,
         };
         format!(
@@ -85,8 +85,9 @@ impl Headline<'_> {
 /// Cause of a miss; that of the claim to which it refers, if it only refers to one.
 fn cause<'a>(records: &'a Records, figure: &str, claim: &str) -> Option<&'a str> {
     let cause = records.causes.get(&format!("{figure} {claim}"))?;
-    let other = cause
-        .strip_prefix("See ")
+    let other = ["See ", "As for "]
+        .iter()
+        .find_map(|prefix| cause.strip_prefix(prefix))
         .and_then(|rest| rest.split(['.', ':', ',', ' ']).next());
     let referred = other.and_then(|other| records.causes.get(&format!("{figure} {other}")));
     Some(referred.unwrap_or(cause))
