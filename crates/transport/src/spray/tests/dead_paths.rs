@@ -27,7 +27,7 @@ impl Flow {
 
     /// Lets a round trip pass.
     fn wait(&mut self) {
-        self.now = self.now + Span::from_us(8);
+        self.now += Span::from_us(8);
     }
 
     /// A packet by the sweep.
@@ -212,7 +212,7 @@ proptest! {
         let mut selector = Adaptive::new(&parameters, context(&facts(), 0));
         let mut now = Time::ZERO;
         for (us, path, kind, window) in steps {
-            now = now + Span::from_us(us);
+            now += Span::from_us(us);
             let state = SendState { now, ..state(window) };
             match kind {
                 0 => prop_assert!(selector.choose_for_probe(&state) < 32),

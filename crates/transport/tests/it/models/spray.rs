@@ -100,7 +100,7 @@ impl Model {
                 }
                 skipped += 1;
             }
-            self.rr = self.rr + 1;
+            self.rr += 1;
             if self.rr == end {
                 self.rr = first;
             }
@@ -157,7 +157,7 @@ fn compare(seed: u64, max_paths: u16, dead_path: DeadPath, taken: &mut Branches)
             // Paths from here on answer.
             silent = u32::from(random.chance(0.3)) * random.below(max_paths.into());
         }
-        state.now = state.now + Span::from_ns(random.below(500).into());
+        state.now += Span::from_ns(random.below(500).into());
         model.now = state.now;
         match random.below(20) {
             0..9 => {
