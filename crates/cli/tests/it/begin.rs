@@ -140,7 +140,7 @@ fn wrong_words_are_refused() {
     wrong.toml:2: a topology of kind "leaf-spine" has no key `hots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --transport rocev3: there is no such kind
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, dcqcn-2016, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
     the scenario would not run: `file` of the trace workload: no file is named
       fix: name it, as in `file = "training.goal"`; `--set KEY=VALUE` sets any key
     --set topology.hots=3: a topology of kind "leaf-spine" has no key `hots`

@@ -187,7 +187,7 @@ fn unknown_names() {
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, dcqcn-2016, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
     --set transport.controller=strak: `transport.controller`: there is no "strak"
       fix: did you mean `strack`? Use one of: strack, constant, nscc, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift, timely, smartt, s-perc, 1rc
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
@@ -218,7 +218,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, checkpoint, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dragonfly, dragonfly-plus, dumbbell, event, fat-tree, file, flowlet, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, kv-transfer, leaf-spine, links, lossy, mixed, mltcp, moe, multi-plane, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, rail-optimised, random-sets, reno, reps, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uet, uet-no-trim, uet-rccc, uniform-unicast, websearch, window, workload
+      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, checkpoint, collective, constant, dcqcn, dcqcn-2016, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dragonfly, dragonfly-plus, dumbbell, event, fat-tree, file, flowlet, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, irn, job, kv-transfer, leaf-spine, links, lossy, mixed, mltcp, moe, multi-plane, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, rail-optimised, random-sets, reno, reps, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, trace, tree-broadcast, tune, uet, uet-no-trim, uet-rccc, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");
