@@ -42,6 +42,25 @@ fn usual_switches_beside_any_transport_survive_being_written_and_read() {
     assert!(read_back > 200, "{read_back}");
 }
 
+/// The ns-3 simulator of 2016 pauses by an alpha of 16, which lossy switches have not; what is set goes before the preset.
+#[test]
+fn dcqcn_2016_brings_its_switches() {
+    let value = |switch: &str, key: &str| {
+        let scenario = read(&format!(
+            "[transport]\nkind = \"dcqcn-2016\"\n[switch]\n{switch}\n"
+        ));
+        let entries = scenario.switch.entries();
+        let own = entries.iter().find(|(known, _)| *known == key);
+        own.map(|(_, value)| value.to_string())
+    };
+    let shared = "kind = \"shared-buffer\"";
+    assert_eq!(value(shared, "alpha").as_deref(), Some("16.0"));
+    assert_eq!(value(shared, "ecn.kmin").as_deref(), Some("\"41.2KB\""));
+    let own = format!("{shared}\nalpha = 0.125");
+    assert_eq!(value(&own, "alpha").as_deref(), Some("0.125"));
+    assert_eq!(value("kind = \"lossy\"", "alpha"), None);
+}
+
 /// A preset may have other scopes and credits than the default, which is then a choice that must not be lost.
 #[test]
 fn usual_scopes_and_credits_beside_any_transport_survive_being_written_and_read() {
