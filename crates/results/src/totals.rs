@@ -116,7 +116,7 @@ totals! {
     rate_controls: Packets, IfAny, false, "rate control", "control packets of rate allocation";
     /// Control packets of rate allocation that did not come back in time.
     #[serde(default)]
-    rate_controls_lost: Packets, IfAny, false, "rate control lost", "control packets of rate allocation lost: links may keep wrong sums";
+    rate_controls_lost: Packets, IfAny, false, "rate control lost", "control packets of rate allocation lost: rates are wrong until links have forgotten them";
     /// Speculative data packets sent (1RC).
     #[serde(default)]
     speculative: Packets, IfAny, true, "speculative", "sent before a rate was known";

@@ -7,6 +7,7 @@
 //! | links times switches with hosts (search for routes) | 2^34 |
 //! | rate of a link | 1 Mb/s to 100 Tb/s |
 //! | delay of a link | 1 ns to 1 s |
+//! | round trips between two control packets of s-PERC | 1 to 10000 |
 //! | points of a curve | 16 to 100000 |
 //! | pause frame | 1 B to 65535 B |
 //! | bytes that a capture keeps of a frame | at least 96 |
@@ -17,8 +18,9 @@ use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSetting
 use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
-use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
+use clearway_transport::cc::ControllerSettings;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
+use clearway_transport::perc::LEAST_HEADROOM;
 use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
@@ -218,6 +220,9 @@ fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
     }
 }
 
+/// Most round trips between two control packets of a flow.
+const MOST_CONTROL_GAP: u32 = 10_000;
+
 /// Checks the parts around a controller whose rates are allocated by links.
 fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let name = transport.controller.name();
@@ -229,9 +234,9 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
             fix,
         ))
     };
-    let (headroom, speculates) = match &transport.controller {
-        ControllerSettings::SPerc(own) => (own.common.headroom, false),
-        ControllerSettings::OneRc(own) => (own.common.headroom, true),
+    let (common, speculates) = match &transport.controller {
+        ControllerSettings::SPerc(own) => (&own.common, false),
+        ControllerSettings::OneRc(own) => (&own.common, true),
         _ => return Ok(()),
     };
     if ![Scope::QueuePair, Scope::Host].contains(&transport.scope.scope) {
@@ -264,11 +269,23 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
             "set `transport.reliability = \"go-back-n\"`",
         );
     }
-    if !(LEAST_HEADROOM..=1.0).contains(&headroom) {
+    if common.control_gap.get() > MOST_CONTROL_GAP {
+        return error(
+            "control-gap",
+            &format!(
+                "cannot leave {} round trips between two control packets",
+                common.control_gap
+            ),
+            &format!("use 1 to {MOST_CONTROL_GAP}; links forget a flow after two such gaps"),
+        );
+    }
+    if let Some(headroom) = common.headroom
+        && !(LEAST_HEADROOM..=1.0).contains(&headroom)
+    {
         return error(
             "headroom",
             &format!("cannot give {headroom:?} of each link to flows"),
-            "use a part from 0.001 to 1; 0.98 leaves room for control packets",
+            "use a part from 0.001 to 1, or \"auto\", which leaves room for acknowledgements and control packets",
         );
     }
     Ok(())
@@ -279,7 +296,24 @@ pub(crate) fn check_agents(
     transport: &TransportSettings,
     switch: &SwitchSettings,
 ) -> Result<(), ScenarioError> {
-    let speculates = matches!(transport.controller, ControllerSettings::OneRc(_));
+    let speculates = match transport.controller {
+        ControllerSettings::OneRc(_) => true,
+        ControllerSettings::SPerc(_) => false,
+        _ => return Ok(()),
+    };
+    let routing = switch.ports.routing;
+    if routing.is_local() {
+        return Err(ScenarioError::about(
+            &["routing"],
+            format!(
+                "`switch.routing` = \"{}\" does not go with `transport.controller` = \"{}\": data takes other links than \
+                 the control packets that allocate its rate",
+                routing.name(),
+                transport.controller.name()
+            ),
+            "set `switch.routing` to \"ecmp\" or \"d-mod-k\"",
+        ));
+    }
     match &switch.buffer {
         Some(buffer) if speculates && !buffer.agent_drops => Err(ScenarioError::about(
             &["pfc.agent-drops"],

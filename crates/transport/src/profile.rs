@@ -89,6 +89,18 @@ impl Reliability {
             Self::GoBackN(_) => None,
         }
     }
+    /// Full packets that an acknowledgement is for, if none is lost.
+    fn packets_acknowledged(&self, network: &NetworkFacts) -> f64 {
+        match self {
+            Self::SelectiveRepeat(parameters) => match parameters.ack_bytes {
+                Some(bytes) if !parameters.ack_in_order => {
+                    (bytes.as_f64() / f64::from(network.payload.max(1))).max(1.0)
+                }
+                _ => 1.0,
+            },
+            Self::GoBackN(parameters) => parameters.ack_interval.get().into(),
+        }
+    }
     /// The retransmission timeout, before any backoff.
     fn timeout(&self) -> Span {
         match self {
@@ -169,11 +181,20 @@ impl Profile {
         }
     }
 
-    /// Agent of a link of `capacity`; `None` unless the controller is one of a rate allocation.
-    pub fn link_agent(&self, capacity: Rate) -> Option<LinkAgent> {
+    /// Agent of the link with a number and a capacity; `None` unless the controller is one of a rate allocation.
+    pub fn link_agent(&self, number: u32, capacity: Rate) -> Option<LinkAgent> {
         let controller = self.controller.build(&self.network);
         let allocation = controller.allocation()?;
-        Some(LinkAgent::new(&allocation.link(&self.network, capacity)))
+        let parameters = allocation.link(&self.network, capacity, self.acknowledgements());
+        Some(LinkAgent::new(number, &parameters))
+    }
+
+    /// Bytes of acknowledgements for each byte of data on the wire.
+    pub(crate) fn acknowledgements(&self) -> f64 {
+        let network = &self.network;
+        let packet = f64::from(network.payload + network.header);
+        let packets = self.reliability.packets_acknowledged(network);
+        f64::from(network.ack) / (packet.max(1.0) * packets)
     }
 
     /// The paths of the sender with the number `entity`, which sees the network so.

@@ -212,7 +212,7 @@ pub(super) fn build_switch<T: Telemetry>(
             true => rules.unlimited(),
             false => rules.at(&setup.switch, last_hop),
         };
-        let agent = setup.profile.link_agent(rate).map(Agent::new);
+        let agent = setup.profile.link_agent(id.0, rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))
     };
     let role = setup.topology.switches[index].role;

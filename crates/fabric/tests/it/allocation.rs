@@ -4,8 +4,8 @@ use clearway_fabric::topology::{
     PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
-    Verdict, Watch,
+    Flow, LinkChange, LinkEvent, LinkSchedule, Outcome, RunControl, Setup, SharedBufferParameters,
+    Simulation, SwitchParameters, Verdict, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::spray::SelectorSettings;
@@ -14,6 +14,7 @@ use clearway_units::{Bytes, HostId, Rate, Span, Time, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
 
+const REROUTE_DELAY: Span = Span::from_us(20);
 const PAYLOAD: u32 = 1000;
 const HEADER: u32 = 64;
 
@@ -30,7 +31,17 @@ fn run(
     topology: &Topology,
     controller: &ControllerSettings,
     flows: &[Flow],
+    seed_and_threads: (u64, usize),
+) -> Outcome {
+    run_with(topology, controller, flows, seed_and_threads, Vec::new())
+}
+
+fn run_with(
+    topology: &Topology,
+    controller: &ControllerSettings,
+    flows: &[Flow],
     (seed, threads): (u64, usize),
+    events: Vec<LinkEvent>,
 ) -> Outcome {
     let routes = Routes::compute(topology).unwrap();
     let sizes = PacketSizes {
@@ -51,7 +62,7 @@ fn run(
         further_transports: Default::default(),
         switch: SwitchParameters::default(),
         buffer: Some(SharedBufferParameters::default()),
-        link_events: Arc::default(),
+        link_events: Arc::new(LinkSchedule::new(events, REROUTE_DELAY)),
         seed,
     };
     let simulation = Simulation::new(&setup, |_| None, Watch::Off);
@@ -93,9 +104,10 @@ fn near(values: &[f64], expected: &[f64], within: f64) {
     }
 }
 
-/// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s.
+/// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s: 96 % less what acknowledgements take.
 fn part(share: f64) -> f64 {
-    share * 98.0 * f64::from(PAYLOAD) / f64::from(PAYLOAD + HEADER)
+    let packet = f64::from(PAYLOAD + HEADER);
+    share * (96.0 - 100.0 * f64::from(HEADER) / packet) * f64::from(PAYLOAD) / packet
 }
 
 const RATE: Rate = Rate::from_gbps(100);
@@ -181,6 +193,113 @@ fn short_messages_are_exempt_and_others_wait_one_round_trip() {
         counters.speculative_sent > 30 && counters.speculative_dropped == 0,
         "{counters:?}"
     );
+}
+
+/// Four flows from the hosts of one leaf to those of the other, and all of their links by way of the first spine.
+fn two_leaves() -> (Topology, Vec<Flow>, Vec<usize>) {
+    let delay = Span::from_us(1);
+    let topology = leaf_spine(8, 4, 2, 1, (RATE, delay), (RATE, delay)).unwrap();
+    let flows = (0..4)
+        .map(|src| flow(src, src + 4, 20_000_000, 0))
+        .collect();
+    let spine = topology.switch_node(2);
+    let cables = topology.cables.iter().enumerate();
+    let of_spine = cables.filter(|(_, cable)| cable.ends.contains(&spine));
+    let of_spine = of_spine.map(|(index, _)| index).collect();
+    (topology, flows, of_spine)
+}
+
+/// The time from which on four flows share one link until all of 20 MB have left it, if nothing had been sent before.
+fn four_by_one_link() -> Span {
+    Span::from_us((4.0 * 20e6 * 8e-3 / part(1.0)) as u64)
+}
+
+/// Time at which the last flow had sent all.
+fn last_sent(outcome: &Outcome) -> Time {
+    let sent = outcome.flows.iter().map(|flow| flow.sent.unwrap());
+    sent.max().unwrap()
+}
+
+#[test]
+fn rates_follow_flows_to_the_links_of_another_path() {
+    let (topology, flows, cables) = two_leaves();
+    for name in ["s-perc", "1rc"] {
+        for seed in 1..=6 {
+            // The link between the first leaf and the first spine.
+            let down = LinkEvent {
+                at: Time::from_us(500),
+                cable: cables[0],
+                change: LinkChange::Down,
+            };
+            let controller = controller(name, &[]);
+            let outcome = run_with(&topology, &controller, &flows, (seed, 1), vec![down]);
+            // Both links together send twice as much before.
+            let most = Time::from_us(500) + four_by_one_link();
+            assert!(last_sent(&outcome) < most, "{name}, seed {seed}");
+            // More than the link takes would fill the buffer within the run.
+            assert_eq!(outcome.links.pause_frames, 0, "{name}, seed {seed}");
+            let otherwise =
+                outcome.links.dropped - outcome.links.link_down_drops - outcome.links.agent_drops;
+            assert_eq!(otherwise, 0, "{name}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn rates_are_those_of_before_after_flaps_and_losses() {
+    let (topology, flows, cables) = two_leaves();
+    let event = |us, change| LinkEvent {
+        at: Time::from_us(us),
+        cable: cables[0],
+        change,
+    };
+    let flaps = (0..5).flat_map(|n| {
+        let at = 200 + 400 * n;
+        [event(at, LinkChange::Down), event(at + 200, LinkChange::Up)]
+    });
+    let loss = [
+        event(100, LinkChange::PacketLoss(0.01)),
+        event(2500, LinkChange::PacketLoss(0.0)),
+    ];
+    // A second set of flows comes when all is well again and the first is gone.
+    let later = 12_000;
+    let mut all = flows.clone();
+    all.extend((0..4).map(|src| flow(src, src + 4, 10_000_000, later)));
+    for troubles in [flaps.collect(), loss.to_vec()] {
+        for name in ["s-perc", "1rc"] {
+            let controller = controller(name, &[]);
+            let calm = run(&topology, &controller, &all, (3, 1));
+            let shaken = run_with(&topology, &controller, &all, (3, 1), troubles.clone());
+            assert!(shaken.endpoints.rate_controls_lost > 0, "{name}");
+            let later = |outcome: &Outcome| goodputs(outcome, &all)[4..].to_vec();
+            near(&later(&shaken), &later(&calm), 0.005);
+        }
+    }
+}
+
+#[test]
+fn queues_stay_short_where_hosts_send_and_receive() {
+    let topology = single_switch(8, RATE, Span::from_us(1)).unwrap();
+    // Host 0 receives and sends as much as it can; so do all with the flows around the ring.
+    let to_one = [(1, 0), (2, 0), (3, 0), (0, 4), (0, 5)].map(|(src, dst)| (src, dst, 30_000_000));
+    let ring: Vec<_> = (0..8)
+        .flat_map(|src| (1..8).map(move |step| (src, (src + step) % 8, 6_000_000)))
+        .collect();
+    for pairs in [&to_one[..], &ring] {
+        let flows: Vec<Flow> = pairs
+            .iter()
+            .map(|&(src, dst, bytes)| flow(src, dst, bytes, 0))
+            .collect();
+        for name in ["s-perc", "1rc"] {
+            let outcome = run(&topology, &controller(name, &[]), &flows, (1, 1));
+            assert_eq!(outcome.links.pause_frames, 0, "{name}");
+        }
+    }
+    // With 98 % for data alone acknowledgements and control packets fill the buffer.
+    let flows = to_one.map(|(src, dst, bytes)| flow(src, dst, bytes, 0));
+    let full = controller("s-perc", &[("headroom", Value::Float(0.98))]);
+    let outcome = run(&topology, &full, &flows, (1, 1));
+    assert!(outcome.links.pause_frames > 0);
 }
 
 /// Two to seven hosts on each side of a slow or fast link, or under leaves and spines.

@@ -52,7 +52,7 @@ pub use hpcc::{Hpcc, HpccParameters};
 pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
 pub use nscc::{Nscc, NsccParameters};
 pub(crate) use perc::bdp_packets;
-pub use perc::{LEAST_HEADROOM, OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
+pub use perc::{OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
 pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
 pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;

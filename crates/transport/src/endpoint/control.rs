@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use super::key::Key;
-use super::rate_control::{MOST_ROUND_TRIPS, Member, SOURCE};
+use super::rate_control::{Member, SOURCE};
 use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Source, SourceParameters};
@@ -63,7 +63,7 @@ impl<T: Telemetry> Endpoint<T> {
             first: sender.sent_end(),
             armed: Time::NEVER,
             not_before: Time::ZERO,
-            longest_gap: slot.path_rtt * MOST_ROUND_TRIPS,
+            longest_gap: slot.path_rtt * u64::from(control.settings.control_gap),
             open: true,
             again: false,
         });

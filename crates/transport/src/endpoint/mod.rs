@@ -182,7 +182,7 @@ impl<T: Telemetry> Endpoint<T> {
                 weights,
                 ..settings.clone()
             };
-            RateControl::new(settings, &profile.network, host, seed)
+            RateControl::new(settings, &profile, host, seed)
         });
         let scope = match rate_control {
             Some(_) => ScopeParameters::default(),

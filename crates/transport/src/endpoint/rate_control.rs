@@ -6,8 +6,9 @@
 //!
 //! # Decisions
 //! * The scope `host` is `weights = true`; links know no other scope.
-//! * Control packets of a flow take at most the part of its rate that links keep free (`1 - headroom`): many slow flows would fill a
-//!   link with them, which go before data. One in 64 round trips is sent anyway. The first one, and the one that leaves, are sent at once.
+//! * Control packets of a flow take at most the part of its rate that links keep free for them: many slow flows would fill a link with
+//!   them, which go before data. One in `control-gap` round trips is sent anyway. The first one, and the one that leaves, are sent at
+//!   once.
 //! * A connection is exempt while all that it has posted and that has not arrived is within `exempt`, and all that it has posted
 //!   without a pause of a round trip: not message by message, or a job in small messages would never be controlled.
 //! * The safety net of 1RC is go-back-N itself: a NACK or a timeout says that it was needed.
@@ -21,19 +22,17 @@
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
-use crate::cc::{NetworkFacts, bdp_packets};
+use crate::cc::bdp_packets;
 use crate::packet::Packet;
 use crate::perc::{
     Connections, LinkAgent, LinkParameters, RateAllocation, Source, SpeculativeSequence,
 };
+use crate::profile::Profile;
 use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time};
 use rustc_hash::FxHashMap;
 
 /// Added to the number of a source among timers, where slots of senders are below.
 pub(super) const SOURCE: u32 = 1 << 30;
-
-/// Most round trips between two control packets: a flow with next to no rate must hear when there is more.
-pub(super) const MOST_ROUND_TRIPS: u64 = 64;
 
 /// A queue pair in the allocation.
 pub(super) struct Member {
@@ -85,19 +84,21 @@ impl RateControl {
     /// The allocation at `host`.
     pub(super) fn new(
         settings: RateAllocation,
-        network: &NetworkFacts,
+        profile: &Profile,
         host: HostId,
         seed: u64,
     ) -> Self {
+        let network = &profile.network;
         let speculation = settings.speculation;
         let skew = speculation.map_or(0, |speculation| speculation.clock_skew.as_ps());
         let mut random = RandomStream::new(seed, Purpose::HostClock, host.0.into());
         let nic = LinkParameters {
             epochs: None,
-            ..settings.link(network, network.line_rate)
+            ..settings.link(network, network.line_rate, profile.acknowledgements())
         };
         Self {
-            nic: LinkAgent::new(&nic),
+            // The first link of each of its flows, always this one.
+            nic: LinkAgent::new(0, &nic),
             host_rate: network.line_rate,
             most_speculative: speculation.map_or(0, |_| bdp_packets(network)),
             skew: Span::from_ps((random.unit() * skew as f64) as u64),

@@ -1,18 +1,13 @@
 //! Egress link of s-PERC: fair rates from sums, and windows for speculative packets (Algorithms 3 to 5).
 
 use super::record::{ControlRecord, Speculative, Status};
+use super::sums::{Part, RATE_UNITS, Sums, UNIT_WEIGHT};
 use super::window_table::WindowTable;
 use clearway_units::{Bytes, Rate, Span, Time};
 
 /// A flow is bottlenecked elsewhere if `e < b * (1 - TOLERANCE)`. Records hold rates as `f32`, right to 6e-8, and weights of 65535
 /// connections are right to as much; in a tie of two links `e` and `b` therefore differ by a few times that.
 const TOLERANCE: f64 = 1e-6;
-
-/// Weight of a flow of a host with one connection, in the units of `NumB`: 2^24 such flows fit.
-const UNIT_WEIGHT: u64 = 1 << 40;
-
-/// Units of `SumE` in a byte per second. The sum holds 2^48 bytes per second, 2.2 Pb/s.
-const RATE_UNITS: f64 = 65536.0;
 
 /// Least part of the capacity that bottlenecked flows share. Only sums that are wrong after losses of control packets come near.
 const LEAST_SHARE: f64 = 1e-6;
@@ -40,20 +35,24 @@ pub struct LinkParameters {
     pub capacity: Rate,
     /// Part of the capacity that is given to flows, above 0 and at most 1 (default 0.98): the rest lets queues drain.
     pub headroom: f64,
-    /// Period after which the largest rates bottlenecked elsewhere are forgotten: at least the longest time between two control
-    /// packets of a flow, which is its round trip, loaded.
+    /// Least time after which the largest rates bottlenecked elsewhere are forgotten: two unloaded round trips. Where flows send control
+    /// packets less often, a round is as long as the longest time between two of them, and half of this.
     pub round: Span,
+    /// Period of the sums: at least the longest time between two control packets of a flow, and a timeout. A flow of which nothing is
+    /// heard is forgotten after two of them at the latest.
+    pub period: Span,
     /// 1RC; without it all speculative packets are admitted.
     pub epochs: Option<EpochParameters>,
 }
 
 impl LinkParameters {
-    /// s-PERC without 1RC, with the default headroom.
-    pub const fn new(capacity: Rate, round: Span) -> Self {
+    /// s-PERC without 1RC, with a headroom of 2 %, for flows whose control packets are at most `period` apart.
+    pub const fn new(capacity: Rate, round: Span, period: Span) -> Self {
         Self {
             capacity,
             headroom: 0.98,
             round,
+            period,
             epochs: None,
         }
     }
@@ -111,47 +110,92 @@ impl Windows {
     }
 }
 
+/// Largest rate per unit weight that was classified as elsewhere (`MaxE`), of this round and the last.
+#[derive(Debug, Clone)]
+struct LargestElsewhere {
+    /// Since the last round began (`MaxE`) …
+    since_last: f64,
+    /// … and in this round (`MaxE'`).
+    in_round: f64,
+    /// Least length of a round.
+    least: Span,
+    /// Length of this round.
+    length: Span,
+    ends: Time,
+    /// The longest time between two control packets of a flow, in the last round and in this one.
+    intervals: [Span; 2],
+}
+
+impl LargestElsewhere {
+    fn new(least: Span) -> Self {
+        assert!(!least.is_zero(), "a round has a length");
+        Self {
+            since_last: 0.0,
+            in_round: 0.0,
+            least,
+            length: least,
+            ends: Time::ZERO + least,
+            intervals: [Span::ZERO; 2],
+        }
+    }
+
+    /// Ends the rounds that have passed, and takes note of the time between a flow's control packets.
+    fn roll_over(&mut self, now: Time, interval: Span) {
+        if now >= self.ends {
+            let passed = now.since(self.ends);
+            self.since_last = match passed < self.length {
+                true => self.in_round,
+                false => 0.0,
+            };
+            self.in_round = 0.0;
+            let [last, this] = self.intervals;
+            self.intervals = [this, Span::ZERO];
+            // A packet is on its way for up to a round trip, of which `least` has two.
+            let whole = last.max(this).max(interval) + self.least / 2;
+            let late = Span::from_ps(passed.as_ps() % self.length.as_ps());
+            self.length = whole.max(self.least);
+            self.ends = now.saturating_add(self.length.saturating_sub(late).max(Span::from_ps(1)));
+        }
+        self.intervals[1] = self.intervals[1].max(interval);
+    }
+
+    fn enter(&mut self, rate: f64) {
+        self.since_last = self.since_last.max(rate);
+        self.in_round = self.in_round.max(rate);
+    }
+}
+
 /// One egress port of a switch: `NumB`, `SumE` and `MaxE` of its link, and its window table.
 #[derive(Debug, Clone)]
 pub struct LinkAgent {
     /// Bytes per second that flows may use (`c`).
     capacity: f64,
-    /// Sum of the rates of flows that are bottlenecked elsewhere (`SumE`), in [`RATE_UNITS`].
-    elsewhere: u64,
-    /// Sum of the weights of flows that are bottlenecked here (`NumB`), in [`UNIT_WEIGHT`].
-    bottlenecked: u64,
-    /// Largest rate per unit weight that was classified as elsewhere, since the last round began (`MaxE`) …
-    largest: f64,
-    /// … and in this round (`MaxE'`).
-    largest_in_round: f64,
-    round: Span,
-    /// Ordinal of the present round.
-    ordinal: u64,
+    sums: Sums,
+    largest: LargestElsewhere,
+    /// The longest time between two control packets of a flow that is believed.
+    longest_interval: Span,
     windows: Option<Box<Windows>>,
     malformed: u64,
 }
 
 impl LinkAgent {
-    /// A link without flows.
+    /// The link with a number and without flows. Two links that a flow may pass one instead of the other differ in the last 24 bits of
+    /// their numbers.
     ///
     /// # Panics
-    /// If the headroom is not in (0, 1], or a round or an epoch has no length.
-    pub fn new(parameters: &LinkParameters) -> Self {
+    /// If the headroom is not in (0, 1], or a round, a period or an epoch has no length.
+    pub fn new(number: u32, parameters: &LinkParameters) -> Self {
         let headroom = parameters.headroom;
         assert!(
             headroom > 0.0 && headroom <= 1.0,
             "a headroom in (0, 1], not {headroom}"
         );
-        assert!(!parameters.round.is_zero(), "a round has a length");
         let windows = |epochs| Box::new(Windows::new(epochs, headroom));
         Self {
             capacity: parameters.capacity.as_bps() as f64 / 8.0 * headroom,
-            elsewhere: 0,
-            bottlenecked: 0,
-            largest: 0.0,
-            largest_in_round: 0.0,
-            round: parameters.round,
-            ordinal: 0,
+            sums: Sums::new(number, parameters.period),
+            largest: LargestElsewhere::new(parameters.round),
+            longest_interval: parameters.period,
             windows: parameters.epochs.as_ref().map(windows),
             malformed: 0,
         }
@@ -161,7 +205,9 @@ impl LinkAgent {
     ///
     /// A record that makes no sense, or that has no room for another link, changes no sum and is counted.
     pub fn on_control(&mut self, now: Time, record: &mut ControlRecord) {
-        self.roll_over(now);
+        self.sums.roll_over(now);
+        let interval = record.interval().min(self.longest_interval);
+        self.largest.roll_over(now, interval);
         let Some(link) = record.next_link() else {
             self.malformed += 1;
             return;
@@ -172,28 +218,29 @@ impl LinkAgent {
             record.allocated[link] = 0.0;
             return;
         };
+        let status = match self.sums.know(record.visits[link]) {
+            true => status,
+            false => Status::New,
+        };
         let bottleneck = self.join(link, status, record);
         self.police(now, status, bottleneck, record);
         self.allocate(link, bottleneck, record);
     }
 
-    /// Counts the flow as bottlenecked here (Algorithm 4 lines 8 to 14) and returns the rate of such flows (`b`).
+    /// Takes the flow out of the sums, and returns the rate of a flow that is bottlenecked here with it (`b`, Algorithm 4 lines 8 to
+    /// 14).
     fn join(&mut self, link: usize, status: Status, record: &ControlRecord) -> f64 {
-        let weight = weight(record.new_connections);
-        match status {
-            Status::New => {}
-            Status::Bottlenecked => {
-                let old = self::weight(record.old_connections);
-                self.bottlenecked = self.bottlenecked.saturating_sub(old);
-            }
-            Status::Elsewhere => {
-                let old = self.rate_units(record.allocated[link], record.old_connections);
-                self.elsewhere = self.elsewhere.saturating_sub(old);
-            }
+        let old = record.old_connections;
+        let part = match status {
+            Status::New => None,
+            Status::Bottlenecked => Some(Part::Weight(weight(old))),
+            Status::Elsewhere => Some(self.rate_part(record.allocated[link], old)),
+        };
+        if let Some(part) = part {
+            self.sums.remove(part, record.visits[link]);
         }
-        self.bottlenecked = self.bottlenecked.saturating_add(weight);
         let free = (self.capacity - self.elsewhere()).max(self.capacity * LEAST_SHARE);
-        free / self.bottlenecked()
+        free / self.sums.bottlenecked_with(weight(record.new_connections))
     }
 
     /// Enters the epoch's window, and tells a new flow how many of its speculative packets it lets through (Algorithm 4 lines 15 to
@@ -203,7 +250,8 @@ impl LinkAgent {
             return;
         };
         windows.enter(now, record.sent(), bottleneck);
-        if status == Status::New {
+        // A flow with a rate is new to the links of another path, too, and has no speculative packets any more.
+        if status == Status::New && !record.has_rate {
             let threshold = windows.threshold(record.first(), record.speculative_connections);
             record.let_through = record.let_through.min(threshold);
         }
@@ -211,26 +259,24 @@ impl LinkAgent {
 
     /// Allocates a rate and classifies the flow (Algorithm 4 lines 20 to 33).
     fn allocate(&mut self, link: usize, bottleneck: f64, record: &mut ControlRecord) {
-        let weight = weight(record.new_connections);
+        let connections = record.new_connections;
         let limit = record.limit_elsewhere(link);
         // Sums take the rate as the record holds it, so that it can be taken out again.
         let allocated = bottleneck.min(limit) as f32;
         record.bottleneck[link] = bottleneck as f32;
         record.allocated[link] = allocated;
-        record.set_ignored(link, bottleneck < self.largest);
-        let status = if record.leaving() {
-            self.bottlenecked -= weight;
-            Status::New
+        record.set_ignored(link, bottleneck < self.largest.since_last);
+        let (status, part) = if record.leaving() {
+            (Status::New, None)
         } else if limit < bottleneck * (1.0 - TOLERANCE) {
-            self.bottlenecked -= weight;
-            let rate = self.rate_units(allocated, record.new_connections);
-            self.elsewhere = self.elsewhere.saturating_add(rate);
-            self.largest = self.largest.max(allocated.into());
-            self.largest_in_round = self.largest_in_round.max(allocated.into());
-            Status::Elsewhere
+            self.largest.enter(allocated.into());
+            let part = self.rate_part(allocated, connections);
+            (Status::Elsewhere, Some(part))
         } else {
-            Status::Bottlenecked
+            let part = Part::Weight(weight(connections));
+            (Status::Bottlenecked, Some(part))
         };
+        record.visits[link] = self.sums.add(part);
         record.set_status(link, status);
     }
 
@@ -244,12 +290,12 @@ impl LinkAgent {
 
     /// Weight of the flows that are bottlenecked at this link (`NumB`).
     pub fn bottlenecked(&self) -> f64 {
-        self.bottlenecked as f64 / UNIT_WEIGHT as f64
+        self.sums.bottlenecked_with(0)
     }
 
     /// Rates of the flows that are bottlenecked elsewhere, in bytes per second (`SumE`).
     pub fn elsewhere(&self) -> f64 {
-        self.elsewhere as f64 / RATE_UNITS
+        self.sums.elsewhere()
     }
 
     /// Speculative packets and new flows whose epoch had no window, or none any more.
@@ -262,22 +308,10 @@ impl LinkAgent {
         self.malformed
     }
 
-    /// Ends the rounds that have passed: `MaxE` becomes that of the last round.
-    fn roll_over(&mut self, now: Time) {
-        let ordinal = now.as_ps() / self.round.as_ps();
-        if ordinal <= self.ordinal {
-            return;
-        }
-        let next = ordinal == self.ordinal + 1;
-        self.largest = if next { self.largest_in_round } else { 0.0 };
-        self.largest_in_round = 0.0;
-        self.ordinal = ordinal;
-    }
-
-    /// Real rate of a flow in the units of `SumE`. A link never allocates more than its capacity.
-    fn rate_units(&self, per_unit_weight: f32, connections: u16) -> u64 {
+    /// Part of a flow with a rate. A link never allocates more than its capacity.
+    fn rate_part(&self, per_unit_weight: f32, connections: u16) -> Part {
         let rate = f64::from(per_unit_weight) / f64::from(connections);
-        (rate.min(self.capacity) * RATE_UNITS) as u64
+        Part::Rate((rate.min(self.capacity) * RATE_UNITS) as u64)
     }
 }
 

@@ -19,7 +19,8 @@
 //! Nothing here knows a clock, a queue or a packet: what travels beside a packet is its [`Attachment`].
 //!
 //! **Invariants:** without loss of control packets `SumE` stays below the capacity, and both sums return to exactly zero when all flows
-//! have left. No record makes a link panic, or leaves a sum that is not finite.
+//! have left. With losses, duplicates, reordering, changes of paths and flows that vanish, what they leave in a sum is gone after two
+//! [periods](LinkParameters::period). No record makes a link panic, or leaves a sum that is not finite.
 //!
 //! # Decisions
 //! * A link that a flow has not visited has the status *new*, beside bottlenecked (B) and elsewhere (E). Algorithm 4 starts with E
@@ -50,18 +51,25 @@
 //! * Sums are integers in units fine enough: floating point would drift as flows come and go.
 //! * A link that a flow leaves becomes new again in its record, so that the record says what the link knows.
 //! * A lost control packet leaves links with a state that its flow does not know, as links have no state per flow. The flow resends
-//!   what it last got back; the error in the sums stays. Links bound it: no sum falls below zero, `NumB` not below the weight of a
-//!   visitor, and no share below a millionth of the capacity, so that a flow always gets on.
+//!   what it last got back. The dissertation has neither losses nor changes of paths, and its sums would be wrong for ever. Here they are
+//!   soft state in two banks, of which a flow that is not heard of falls out (`sums.rs`). Until then links bound the error: no sum falls
+//!   below zero, `NumB` not below the weight of a visitor, and no share below a millionth of the capacity, so that a flow always gets on.
+//! * Algorithms 3 and 4 index a record by hop. A flow that is rerouted would be taken out of sums that it was never in. Here each entry
+//!   has the number of its link: at another link the flow is new, and so it is to a link that has not seen it for a period. Entries
+//!   beyond the links of the last trip limit nothing.
+//! * `MaxE` is forgotten after two rounds of the longest time between two control packets of a flow, which each record tells, at least of
+//!   two round trips.
 
 mod link;
 mod record;
 mod settings;
 mod source;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod window_table;
 
 pub use link::{EpochParameters, LinkAgent, LinkParameters};
 pub use record::{Attachment, Connections, ControlRecord, MOST_LINKS, Speculative};
-pub use settings::{RateAllocation, Speculation};
+pub use settings::{LEAST_HEADROOM, RateAllocation, Speculation};
 pub use source::{Returned, Source, SourceParameters, SpeculativeSequence};

@@ -2,8 +2,9 @@
 //!
 //! All are `Copy` and small. Rates are `f32`, as a switch would hold them: with 24 bits they are right to 6e-8.
 
+use super::sums::Visit;
 use crate::packet::Header;
-use clearway_units::{Rate, Time};
+use clearway_units::{Rate, Span, Time};
 
 /// The most links in a control record: the host limit, which is link 0, and seven egress links of switches. Links beyond do not
 /// take part.
@@ -50,6 +51,8 @@ pub(super) struct Trip {
     pub(super) open: u16,
     pub(super) host_rate: Rate,
     pub(super) leaving: bool,
+    /// The flow has a rate: no speculative packet of it is to come.
+    pub(super) has_rate: bool,
 }
 
 /// A flow's control packet (§5.1.1, §5.4, Algorithm 4): state of the flow at each link of its path.
@@ -63,6 +66,10 @@ pub struct ControlRecord {
     pub(super) bottleneck: [f32; EGRESS_LINKS],
     /// Allocated rates (`x`).
     pub(super) allocated: [f32; EGRESS_LINKS],
+    /// Which link each entry is of, and when it wrote it.
+    pub(super) visits: [Visit; EGRESS_LINKS],
+    /// Time in ns since the control packet before this one was sent.
+    pub(super) interval: u32,
     /// The least number of speculative packets that a link lets through; `u32::MAX` is infinity.
     pub(super) let_through: u32,
     pub(super) first: Time,
@@ -78,6 +85,8 @@ pub struct ControlRecord {
     /// Egress links passed on this trip.
     pub(super) visited: u8,
     pub(super) leaving: bool,
+    /// The flow has a rate: it speculates no more.
+    pub(super) has_rate: bool,
 }
 
 impl ControlRecord {
@@ -88,6 +97,8 @@ impl ControlRecord {
             host: per_unit_weight(host_rate, open),
             bottleneck: [f32::INFINITY; EGRESS_LINKS],
             allocated: [0.0; EGRESS_LINKS],
+            visits: [Visit::NONE; EGRESS_LINKS],
+            interval: 0,
             let_through: u32::MAX,
             first: now,
             sent: now,
@@ -99,11 +110,19 @@ impl ControlRecord {
             ignored: u8::MAX,
             visited: 0,
             leaving: false,
+            has_rate: false,
         }
     }
 
-    /// Makes the record ready for its next trip: no link is passed, and the connections announced last become the old ones.
+    /// Makes the record ready for its next trip: no link is passed, and the connections announced last become the old ones. Entries
+    /// beyond the links of the last trip are of a former, longer path, and limit nothing any more.
     pub(super) fn begin_trip(&mut self, trip: Trip) {
+        for beyond in usize::from(self.visited)..EGRESS_LINKS {
+            self.set_ignored(beyond, true);
+            self.set_status(beyond, Status::New);
+        }
+        let interval = trip.now.since(self.sent).as_ps() / 1000;
+        self.interval = u32::try_from(interval).unwrap_or(u32::MAX);
         let open = trip.open.max(1);
         self.old_connections = self.new_connections;
         self.new_connections = open;
@@ -111,6 +130,7 @@ impl ControlRecord {
         self.sent = trip.now;
         self.sequence = trip.sequence;
         self.leaving = trip.leaving;
+        self.has_rate = trip.has_rate;
         self.visited = 0;
     }
 
@@ -132,6 +152,11 @@ impl ControlRecord {
     /// Send time of this control packet, by its host's clock (`timestamp`).
     pub fn sent(&self) -> Time {
         self.sent
+    }
+
+    /// Time since the control packet before this one was sent; zero with the first one.
+    pub(super) fn interval(&self) -> Span {
+        Span::from_ns(self.interval.into())
     }
 
     /// Number of this trip, modulo 2^16.

@@ -99,6 +99,7 @@ impl Source {
             open: connections.open,
             host_rate,
             leaving,
+            has_rate: self.rate.is_some(),
         });
         self.sent = now;
         self.outstanding = true;

@@ -14,7 +14,7 @@ use clearway_fabric::{
     RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
     TrimVictim, Verdict, Watch,
 };
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::cc::{ControllerSettings, OneRcParameters, SPercParameters};
 use clearway_transport::credit::CreditScheme;
 use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::{DeadPath, SelectorSettings};
@@ -299,11 +299,18 @@ fn choose_allocation(draw: &mut Draw, profile: &mut Profile) {
         }
         other => unreachable!("{other:?} is neither"),
     }
-    profile.controller = controller;
     if draw.chance(80) {
         profile.reliability = Reliability::named("go-back-n").expect("built in");
         profile.selector = SelectorSettings::named("single").expect("built in");
     }
+    let (ControllerSettings::SPerc(SPercParameters { common, .. })
+    | ControllerSettings::OneRc(OneRcParameters { common, .. })) = &mut controller
+    else {
+        unreachable!("it is one of the two");
+    };
+    common.control_gap = NonZero::new(draw.of(&[1, 4, 16])).expect("not zero");
+    common.headroom = draw.of(&[None, Some(0.98)]);
+    profile.controller = controller;
 }
 
 fn random_transport(draw: &mut Draw, profile: &mut Profile) {

@@ -79,6 +79,8 @@ struct Coverage {
     timeouts: u64,
     rate_controls: u64,
     agent_drops: u64,
+    /// Control packets in scenarios in which links fail.
+    rate_controls_of_failures: u64,
     pulls: u64,
     /// Packets on detours that arrived at nodes.
     detours: usize,
@@ -278,6 +280,7 @@ impl Coverage {
         self.agent_drops += outcome.links.agent_drops;
         self.pulls += outcome.endpoints.pulls_received;
         if !scenario.link_events.is_empty() {
+            self.rate_controls_of_failures += outcome.endpoints.rate_controls_received;
             self.events.add(scenario, outcome);
         }
         self.routing.add(scenario, outcome);
@@ -301,7 +304,11 @@ impl Coverage {
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
         assert!(self.trims_dropped > 20, "{self:?}");
         assert!(self.detours > 1000, "{self:?}");
-        let agents = [self.rate_controls / 10, self.agent_drops];
+        let agents = [
+            self.rate_controls / 10,
+            self.rate_controls_of_failures,
+            self.agent_drops,
+        ];
         assert!(agents.iter().all(|&n| n > 100), "{self:?}");
         assert!(self.pulls > 1000, "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.cut_off, self.stuck];

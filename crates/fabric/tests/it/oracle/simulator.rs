@@ -256,7 +256,7 @@ impl<'a> Oracle<'a> {
         };
         let agent = |link| {
             let rate = topology.cables[link as usize / 2].rate;
-            scenario.profile.link_agent(rate).map(Agent::new)
+            scenario.profile.link_agent(link, rate).map(Agent::new)
         };
         let switch = |index| {
             let node = NodeId(topology.hosts + index);

@@ -12,14 +12,14 @@ const ROUND: Span = Span::from_us(20);
 const ROUNDS_PER_LINK: u64 = 3;
 
 #[derive(Debug, Clone)]
-struct Flow {
-    path: Vec<usize>,
-    host_rate: Rate,
-    connections: u16,
+pub(super) struct Flow {
+    pub(super) path: Vec<usize>,
+    pub(super) host_rate: Rate,
+    pub(super) connections: u16,
 }
 
 /// Exact weighted max-min shares in bit/s: the tightest link or host limit first (water-filling).
-fn max_min(capacities: &[Rate], flows: &[Flow]) -> Vec<f64> {
+pub(super) fn max_min(capacities: &[Rate], flows: &[Flow]) -> Vec<f64> {
     let mut rates: Vec<Option<f64>> = vec![None; flows.len()];
     while rates.contains(&None) {
         let level = |link: usize| {
@@ -188,15 +188,15 @@ impl Network {
     }
 }
 
-fn gbps(random: &mut RandomStream, least: u32, most: u32) -> Rate {
+pub(super) fn gbps(random: &mut RandomStream, least: u32, most: u32) -> Rate {
     Rate::from_gbps(u64::from(least + random.below(most - least + 1)))
 }
 
-fn connections(random: &mut RandomStream) -> u16 {
+pub(super) fn connections(random: &mut RandomStream) -> u16 {
     1 << random.below(3) | random.below(2) as u16
 }
 
-fn random_flow(random: &mut RandomStream, links: usize) -> Flow {
+pub(super) fn random_flow(random: &mut RandomStream, links: usize) -> Flow {
     let mut path: Vec<usize> = (0..links).collect();
     random.shuffle(&mut path);
     path.truncate(1 + random.below(links.min(7) as u32) as usize);

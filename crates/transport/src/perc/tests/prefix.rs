@@ -76,10 +76,13 @@ struct Links {
 impl Links {
     fn new(case: &Case) -> Self {
         let agent = |&gbps: &u64| {
-            LinkAgent::new(&LinkParameters {
-                epochs: Some(EPOCHS),
-                ..LinkParameters::new(Rate::from_gbps(gbps), Span::from_us(20))
-            })
+            LinkAgent::new(
+                1,
+                &LinkParameters {
+                    epochs: Some(EPOCHS),
+                    ..LinkParameters::new(Rate::from_gbps(gbps), Span::from_us(20), PERIOD)
+                },
+            )
         };
         let mut agents: Vec<LinkAgent> = case.links.iter().map(agent).collect();
         let mut tickers = Vec::new();
@@ -115,6 +118,7 @@ impl Links {
                     open: 1,
                     host_rate: LINE,
                     leaving: false,
+                    has_rate: false,
                 });
                 agent.on_control(now, record);
             }

@@ -21,6 +21,12 @@ fn time() -> impl Strategy<Value = Time> {
     prop_oneof![Just(u64::MAX), Just(0), any::<u64>(), 0..100_000_000u64].prop_map(Time::from_ps)
 }
 
+/// Visits of link 1, whose number is that of [`link`], and of others.
+fn visits() -> impl Strategy<Value = [sums::Visit; 7]> {
+    let bits = prop_oneof![any::<u32>(), 256..259u32];
+    prop::array::uniform7(bits.prop_map(sums::Visit::from_bits))
+}
+
 fn garbage() -> impl Strategy<Value = ControlRecord> {
     let rates = || {
         prop::collection::vec(rate(), 7)
@@ -31,12 +37,14 @@ fn garbage() -> impl Strategy<Value = ControlRecord> {
         (rate(), rates(), rates(), any::<u32>()),
         (time(), time(), connections()),
         (any::<u16>(), any::<u8>(), any::<u8>(), any::<bool>()),
+        (visits(), any::<u32>(), any::<bool>()),
     )
         .prop_map(
             |(
                 (host, bottleneck, allocated, let_through),
                 (first, sent, connections),
                 (statuses, ignored, visited, leaving),
+                (visits, interval, has_rate),
             )| {
                 let mut record = ControlRecord::new(Time::ZERO, LINE, Connections::ONE);
                 record.begin_trip(record::Trip {
@@ -45,6 +53,7 @@ fn garbage() -> impl Strategy<Value = ControlRecord> {
                     open: 1,
                     host_rate: LINE,
                     leaving,
+                    has_rate: false,
                 });
                 [
                     record.old_connections,
@@ -60,6 +69,9 @@ fn garbage() -> impl Strategy<Value = ControlRecord> {
                     statuses,
                     ignored,
                     visited: visited % 12,
+                    visits,
+                    interval,
+                    has_rate,
                     ..record
                 }
             },
@@ -67,15 +79,18 @@ fn garbage() -> impl Strategy<Value = ControlRecord> {
 }
 
 fn link() -> LinkAgent {
-    LinkAgent::new(&LinkParameters {
-        epochs: Some(EpochParameters {
-            length: Span::from_us(10),
-            max_rtt: Span::from_us(10),
-            packet: Bytes::new(4096),
-            bdp_packets: 30,
-        }),
-        ..LinkParameters::new(LINE, Span::from_us(20))
-    })
+    LinkAgent::new(
+        1,
+        &LinkParameters {
+            epochs: Some(EpochParameters {
+                length: Span::from_us(10),
+                max_rtt: Span::from_us(10),
+                packet: Bytes::new(4096),
+                bdp_packets: 30,
+            }),
+            ..LinkParameters::new(LINE, Span::from_us(20), PERIOD)
+        },
+    )
 }
 
 proptest! {
@@ -209,8 +224,9 @@ fn largest_rates_elsewhere_are_forgotten_after_two_rounds() {
 }
 
 #[test]
-fn attachments_fit_in_a_cache_line_and_a_half() {
-    assert_eq!(size_of::<ControlRecord>(), 96);
-    assert_eq!(size_of::<Attachment>(), 96);
+fn packets_with_attachments_fit_in_three_cache_lines() {
+    assert_eq!(size_of::<ControlRecord>(), 128);
+    let packet = size_of::<crate::telemetry::IntPacket<Attachment>>();
+    assert_eq!(packet + size_of::<Time>(), 192);
     assert_eq!(size_of::<Speculative>(), 16);
 }

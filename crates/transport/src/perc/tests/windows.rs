@@ -12,15 +12,18 @@ fn us(us: u64) -> Time {
 }
 
 fn link() -> LinkAgent {
-    LinkAgent::new(&LinkParameters {
-        epochs: Some(EpochParameters {
-            length: EPOCH,
-            max_rtt: EPOCH,
-            packet: PACKET,
-            bdp_packets: 4,
-        }),
-        ..LinkParameters::new(LINE, Span::from_us(26))
-    })
+    LinkAgent::new(
+        1,
+        &LinkParameters {
+            epochs: Some(EpochParameters {
+                length: EPOCH,
+                max_rtt: EPOCH,
+                packet: PACKET,
+                bdp_packets: 4,
+            }),
+            ..LinkParameters::new(LINE, Span::from_us(26), PERIOD)
+        },
+    )
 }
 
 fn source(start: Time) -> Source {
@@ -256,5 +259,6 @@ fn leave(at: u64) -> record::Trip {
         open: 1,
         host_rate: LINE,
         leaving: true,
+        has_rate: false,
     }
 }
