@@ -72,7 +72,11 @@ fn scopes_that_cannot_be() {
         &["transport.kind=1rc", "transport.spray=adaptive"],
         &["transport.kind=1rc", "transport.reliability=selective-repeat"],
         &["transport.kind=1rc", "transport.headroom=1.5"],
+        &["transport.kind=1rc", "transport.control-gap=10001"],
         &["transport.kind=1rc", "switch.kind=shared-buffer", "switch.pfc.agent-drops=false"],
+        &["transport.kind=1rc", "switch.routing=adaptive"],
+        &["transport.kind=s-perc", "switch.routing=flowlet"],
+        &["transport.kind=s-perc", "switch.routing=round-robin"],
     ]), @r#"
     --set transport.scope=host-pair: `transport.scope` cannot be "host-pair"
       fix: expected one of "queue-pair", "destination", "pair", "service-level", "host"
@@ -87,9 +91,17 @@ fn scopes_that_cannot_be() {
     --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not go with "selective-repeat": what links drop is the tail, and no loss is to be detected
       fix: set `transport.reliability = "go-back-n"`
     --set transport.headroom=1.5: `transport.controller` = "1rc" cannot give 1.5 of each link to flows
-      fix: use a part from 0.001 to 1; 0.98 leaves room for control packets
+      fix: use a part from 0.001 to 1, or "auto", which leaves room for acknowledgements and control packets
+    --set transport.control-gap=10001: `transport.controller` = "1rc" cannot leave 10001 round trips between two control packets
+      fix: use 1 to 10000; links forget a flow after two such gaps
     --set switch.pfc.agent-drops=false: `switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without
       fix: set `switch.pfc.agent-drops = true`, or `transport.kind = "s-perc"`, which drops nothing
+    --set switch.routing=adaptive: `switch.routing` = "adaptive" does not go with `transport.controller` = "1rc": data takes other links than the control packets that allocate its rate
+      fix: set `switch.routing` to "ecmp" or "d-mod-k"
+    --set switch.routing=flowlet: `switch.routing` = "flowlet" does not go with `transport.controller` = "s-perc": data takes other links than the control packets that allocate its rate
+      fix: set `switch.routing` to "ecmp" or "d-mod-k"
+    --set switch.routing=round-robin: `switch.routing` = "round-robin" does not go with `transport.controller` = "s-perc": data takes other links than the control packets that allocate its rate
+      fix: set `switch.routing` to "ecmp" or "d-mod-k"
     "#);
 }
 
