@@ -13,7 +13,7 @@
 //! * Without weights each flow counts as its host's only one, and with 1RC numbers its speculative packets by itself.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
-use crate::perc::{EpochParameters, LinkParameters, RateAllocation, Speculation};
+use crate::perc::{EpochParameters, HostLimit, LinkParameters, RateAllocation, Speculation};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::num::NonZero;
 
@@ -35,6 +35,8 @@ clearway_units::parameters! {
         /// Part of the capacity of a link that is given to flows, above 0 and at most 1; `"auto"` is 0.96 less the bytes of
         /// acknowledgements for each byte of data.
         pub headroom: Option<f64> = None, "headroom", "decision: control packets and acknowledgements take the rest";
+        /// Rate that a host gives as its own limit of a flow: that of its link, or the demand of the flow if that is less.
+        pub host_limit: HostLimit = HostLimit::LineRate, "host-limit", "Snyder §5.1.1: the rate \"on the end-host\"";
         /// A flow has the weight 1/k, with k open connections at its host.
         pub weights: bool = false, "weights", "Snyder §5.3 adds them";
         /// A control packet on the wire; `"auto"` is an acknowledgement and 64 B for the state of seven links.
@@ -81,6 +83,7 @@ impl Allocated {
             settings: Box::new(RateAllocation {
                 exempt,
                 headroom: common.headroom,
+                host_limit: common.host_limit,
                 weights: common.weights,
                 control: control.clamp(1, u16::MAX.into()) as u32,
                 control_gap: common.control_gap.get(),

@@ -5,9 +5,9 @@ use super::key::Key;
 use super::rate_control::{Member, SOURCE};
 use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
-use crate::perc::{Attachment, Source, SourceParameters};
+use crate::perc::{Attachment, HostLimit, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
-use clearway_units::{Bytes, Time};
+use clearway_units::{Bytes, Rate, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Lets a queue pair that has got a message of `bytes` to send join the allocation, if there is one.
@@ -88,6 +88,21 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(member) = &mut control.members[index as usize] else {
             return;
         };
+        if control.settings.host_limit == HostLimit::Demand
+            && let Some(slot) = self.directory.find(member.key)
+            && let slot = &self.slots[slot as usize]
+            && let Some(sender) = &slot.sender
+        {
+            let most = control.host_rate.bytes_in(slot.path_rtt).as_u64();
+            let waiting = sender.waiting(most, &self.rules).max(1);
+            let network = &self.profile.network;
+            let packets = waiting.div_ceil(u64::from(network.payload));
+            let wire = waiting + packets * u64::from(network.header);
+            let bps = wire as f64 * 8.0 / slot.path_rtt.as_secs();
+            member
+                .source
+                .set_demand(Rate::from_bps((bps as u64).max(1)));
+        }
         let lost = member.source.timeouts();
         let may_send = leaves || member.not_before <= local;
         let sent = match may_send {

@@ -71,5 +71,5 @@ mod window_table;
 
 pub use link::{EpochParameters, LinkAgent, LinkParameters};
 pub use record::{Attachment, Connections, ControlRecord, MOST_LINKS, Speculative};
-pub use settings::{LEAST_HEADROOM, RateAllocation, Speculation};
+pub use settings::{HostLimit, LEAST_HEADROOM, RateAllocation, Speculation};
 pub use source::{Returned, Source, SourceParameters, SpeculativeSequence};

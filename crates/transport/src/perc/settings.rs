@@ -8,6 +8,17 @@ const CONTROL: f64 = 0.02;
 /// Least part of a link's capacity that is given to flows.
 pub const LEAST_HEADROOM: f64 = 1e-3;
 
+clearway_units::choices! {
+    /// Rate that a host gives as its own limit of a flow (link 0 of a control packet).
+    pub enum HostLimit {
+        /// Rate of the host's link: links count each flow as one that would take all it gets.
+        LineRate = "line-rate",
+        /// The demand of the flow, if that is less: what it has to send, over an unloaded round trip. A flow that is over within a
+        /// round trip then takes no full share of a link for as long.
+        Demand = "demand",
+    }
+}
+
 /// Settings of rate allocation by s-PERC, or 1RC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateAllocation {
@@ -16,6 +27,8 @@ pub struct RateAllocation {
     /// Part of the capacity of each link that is given to flows; `None` is [what acknowledgements and control packets
     /// leave](Self::part_of_flows).
     pub headroom: Option<f64>,
+    /// Limit of a flow at its own host.
+    pub host_limit: HostLimit,
     /// A flow has the weight 1/k, with k open connections at its host; else 1.
     pub weights: bool,
     /// Bytes of a control packet on the wire.

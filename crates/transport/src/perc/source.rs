@@ -19,7 +19,7 @@ const MOST_DOUBLINGS: u32 = 10;
 /// Settings of a [`Source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceParameters {
-    /// The host limit: rate of the host's own link, or the demand of the flow if that is less.
+    /// Rate of the host's own link: the host limit, unless the [demand](Source::set_demand) of the flow is less.
     pub host_rate: Rate,
     /// Least time between two control packets: an unloaded round trip.
     pub round_trip: Span,
@@ -55,6 +55,8 @@ pub struct Source {
     /// Of these, those since a control packet last came back.
     in_a_row: u32,
     speculated: SequenceRuns,
+    /// The most that the flow can use; no limit besides that of the host without.
+    demand: Option<Rate>,
 }
 
 impl Source {
@@ -73,7 +75,13 @@ impl Source {
             timeouts: 0,
             in_a_row: 0,
             speculated: SequenceRuns::default(),
+            demand: None,
         }
+    }
+
+    /// Sets the rate that the flow can use, which limits what it asks for with its next control packets.
+    pub fn set_demand(&mut self, demand: Rate) {
+        self.demand = Some(demand);
     }
 
     /// Time at which the next control packet is to be sent, as far as is known now; [`Time::NEVER`] once the source is done.
@@ -88,7 +96,9 @@ impl Source {
         }
         self.timeouts += u32::from(self.outstanding);
         self.in_a_row += u32::from(self.outstanding);
-        let (host_rate, leaving) = (self.parameters.host_rate, self.will_leave());
+        let line = self.parameters.host_rate;
+        let host_rate = self.demand.map_or(line, |demand| demand.min(line));
+        let leaving = self.will_leave();
         let mut record = *self
             .known
             .get_or_insert_with(|| ControlRecord::new(now, host_rate, connections));
