@@ -106,6 +106,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/own-scaling",
     "snyder/own-table",
     "snyder/own-groups",
+    "snyder/section5.3",
     "snyder/table3.1",
     "snyder/table4.1",
     "mlcc/fig1",
