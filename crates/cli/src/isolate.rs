@@ -16,7 +16,7 @@ use clearway_lab::{
     Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads, Watch,
 };
 use clearway_report::isolation::{
-    AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
+    AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
 use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_report::{FlowRow, Parties};
@@ -62,14 +62,16 @@ pub(crate) fn isolate(
         say("interrupted: the study covers the runs that were done");
         return Ok(ExitCode::from(130));
     }
-    // What could not be measured is not secure.
-    let insecure = |cell: &IsolationCell| {
-        cell.verdict == IsolationVerdict::Vulnerable || cell.gain.is_none() || cell.incomplete > 0
-    };
-    Ok(match record.cells.iter().any(insecure) {
-        true => ExitCode::from(1),
-        false => ExitCode::SUCCESS,
+    Ok(match record.cells.iter().all(is_isolated) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
     })
+}
+
+/// True if nobody gains by the attack and nobody is harmed. What could not be measured is neither.
+fn is_isolated(cell: &IsolationCell) -> bool {
+    let measured = cell.gain.is_some() && cell.loss.is_some() && cell.incomplete == 0;
+    measured && cell.verdict != IsolationVerdict::Vulnerable && cell.harm != Harm::Harmful
 }
 
 /// Transport under study, in an enforcement scope.

@@ -16,6 +16,8 @@
 //! | `….seeds` | integer | number of seeds |
 //! | `….gain` | spread | goodput of the mean attacker with the attack, over that without |
 //! | `….loss` | spread | goodput of the mean victim with the attack, over that without |
+//! | `….p99_slowdown_ratio`, `….p999_slowdown_ratio` | spread | slowdown of the victims' messages with the attack, over that without |
+//! | `….user_goodput_ratio` | spread | goodput of the mean user, attacker or victim, with the attack, over that without |
 //! | `….goodput_before_bps`, `….goodput_bps` | spread | goodput of the mean attacker without and with the attack |
 //! | `….victim_goodput_before_bps`, `….victim_goodput_bps` | spread | the same of the mean victim |
 //! | `….p99_slowdown_before`, `….p99_slowdown` | spread | 99th percentile of the slowdown of the victims' messages |
@@ -23,9 +25,16 @@
 //! | `….user_fairness_before`, `….user_fairness` | spread | Jain's index over the goodputs of all users, attackers and victims |
 //! | `….incomplete` | integer | messages that were not completed in the runs with the attack |
 //! | `….verdict` | text | `vulnerable` if `gain` is at least 1.2 with every seed, `secure` if it is less with every seed, else `unsure` |
+//! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with none, else `unsure` |
+//! | `….harmed_seeds` | integer | seeds with which they are: `loss` is at most 1/1.2, or one of the ratios of slowdowns at least 1.2 |
 //!
 //! A spread is an object with `median`, `least` and `greatest`. The goodput of a user is that of [`Party`].
 
+pub use crate::harm::{HARMFUL, Harm};
+pub use crate::parties::AttackPair;
+pub use crate::seed_spread::SeedSpread;
+
+use crate::harm::{HarmOverSeeds, mean_goodput, mean_goodput_of_all};
 use crate::parties::{Parties, Party};
 use crate::quantity::{factor, prefixed};
 use crate::table::{Align, Table};
@@ -36,37 +45,6 @@ pub const FILE_NAME: &str = "isolation.json";
 
 /// Gain of attackers from which on a transport is called vulnerable: Table 3.2 of the dissertation has no number.
 pub const VULNERABLE: f64 = 1.2;
-
-/// A figure over seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SeedSpread {
-    /// The median; of an even number the mean of the two in the middle.
-    pub median: f64,
-    /// The least.
-    pub least: f64,
-    /// The greatest.
-    pub greatest: f64,
-}
-
-impl SeedSpread {
-    /// The spread of finite values; `None` without any.
-    fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
-        let mut values: Vec<f64> = values.into_iter().flatten().collect();
-        values.retain(|value| value.is_finite());
-        values.sort_unstable_by(f64::total_cmp);
-        let (least, greatest) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            1 => values[middle],
-            _ => f64::midpoint(values[middle - 1], values[middle]),
-        };
-        Some(Self {
-            median,
-            least,
-            greatest,
-        })
-    }
-}
 
 /// Verdict on a transport under an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -90,15 +68,6 @@ impl IsolationVerdict {
     }
 }
 
-/// Runs of one seed, without and with an attack.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AttackPair {
-    /// Without the attack.
-    pub before: Parties,
-    /// With it.
-    pub after: Parties,
-}
-
 /// A transport under an attack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IsolationCell {
@@ -114,6 +83,12 @@ pub struct IsolationCell {
     pub gain: Option<SeedSpread>,
     /// Goodput of victims with the attack over that without.
     pub loss: Option<SeedSpread>,
+    /// 99th percentile of the victims' slowdown with the attack over that without.
+    pub p99_slowdown_ratio: Option<SeedSpread>,
+    /// 99.9th percentile of the victims' slowdown with the attack over that without.
+    pub p999_slowdown_ratio: Option<SeedSpread>,
+    /// Goodput of all users with the attack over that without.
+    pub user_goodput_ratio: Option<SeedSpread>,
     /// Goodput of the mean attacker without the attack.
     pub goodput_before_bps: Option<SeedSpread>,
     /// Goodput of the mean attacker with it.
@@ -138,6 +113,10 @@ pub struct IsolationCell {
     pub incomplete: u64,
     /// Verdict on the transport under the attack.
     pub verdict: IsolationVerdict,
+    /// Verdict on what the attack does to victims.
+    pub harm: Harm,
+    /// Seeds with which victims are harmed.
+    pub harmed_seeds: usize,
 }
 
 /// Study of attacks on a scenario; the fields are described in the [table of the module](self).
@@ -163,20 +142,15 @@ pub struct IsolationRecord {
     pub cells: Vec<IsolationCell>,
 }
 
-fn mean_goodput(party: &Party) -> Option<f64> {
-    party.goodput_bps.map(|all| all.mean)
-}
-
 impl IsolationCell {
     /// The cell of runs with several seeds.
     pub fn of(transport: &str, scope: &str, attack: &str, pairs: &[AttackPair]) -> Self {
         let spread = |of: &dyn Fn(&AttackPair) -> Option<f64>| SeedSpread::of(pairs.iter().map(of));
-        let ratio = |of: fn(&Parties) -> &Party| {
-            spread(&|pair| Some(mean_goodput(of(&pair.after))? / mean_goodput(of(&pair.before))?))
+        let ratio = |of: fn(&Parties) -> Option<f64>| {
+            spread(&|pair| Some(of(&pair.after)? / of(&pair.before)?))
         };
-        let attackers: fn(&Parties) -> &Party = |parties| &parties.attackers;
-        let victims: fn(&Parties) -> &Party = |parties| &parties.victims;
-        let gain = ratio(attackers);
+        let gain = ratio(|parties| mean_goodput(&parties.attackers));
+        let harm = HarmOverSeeds::of(pairs);
         let missing = |party: &Party| party.messages - party.completed;
         let incomplete = pairs
             .iter()
@@ -187,7 +161,10 @@ impl IsolationCell {
             attack: attack.into(),
             seeds: pairs.len(),
             gain,
-            loss: ratio(victims),
+            loss: harm.goodput,
+            p99_slowdown_ratio: harm.p99_slowdown,
+            p999_slowdown_ratio: harm.p999_slowdown,
+            user_goodput_ratio: ratio(mean_goodput_of_all),
             goodput_before_bps: spread(&|pair| mean_goodput(&pair.before.attackers)),
             goodput_bps: spread(&|pair| mean_goodput(&pair.after.attackers)),
             victim_goodput_before_bps: spread(&|pair| mean_goodput(&pair.before.victims)),
@@ -200,6 +177,8 @@ impl IsolationCell {
             user_fairness: spread(&|pair| pair.after.user_fairness),
             incomplete: incomplete.sum(),
             verdict: IsolationVerdict::of(gain),
+            harm: harm.verdict,
+            harmed_seeds: harm.seeds,
         }
     }
 
@@ -213,8 +192,43 @@ impl IsolationCell {
         }
     }
 
+    /// Harm, for people. In brackets: the slowdown by which victims are harmed, where their goodput alone would not say so.
+    fn harm_text(&self) -> String {
+        let median = |spread: Option<SeedSpread>| spread.map(|spread| spread.median);
+        let (p99, p999) = (
+            median(self.p99_slowdown_ratio),
+            median(self.p999_slowdown_ratio),
+        );
+        let by_goodput = median(self.loss).is_some_and(|loss| loss * HARMFUL <= 1.0);
+        let measure = match (self.harm, by_goodput) {
+            (Harm::Unharmed, _) | (_, true) => "",
+            _ if p99.is_some_and(|ratio| ratio >= HARMFUL) => " (p99)",
+            _ if p999.is_some_and(|ratio| ratio >= HARMFUL) => " (p99.9)",
+            _ => "",
+        };
+        self.harm.text().to_owned() + measure
+    }
+
+    /// Jain's index without and with the attack. An index that rises while users or victims get less is no improvement, and is left out.
+    fn fairness_text(&self) -> String {
+        let index = |spread: Option<SeedSpread>| {
+            spread.map_or("-".into(), |index| format!("{:.3}", index.median))
+        };
+        let falls = |ratio: Option<SeedSpread>| ratio.is_some_and(|ratio| ratio.median < 1.0);
+        let (before, after) = (self.user_fairness_before, self.user_fairness);
+        let rises = before
+            .zip(after)
+            .is_some_and(|(before, after)| after.median > before.median);
+        let poorer = rises && (falls(self.user_goodput_ratio) || falls(self.loss));
+        let after = match poorer {
+            true => "poorer".into(),
+            false => index(after),
+        };
+        format!("{} -> {after}", index(before))
+    }
+
     /// The cell as a row of texts, under [`HEADINGS`].
-    pub(crate) fn texts(&self) -> [String; 10] {
+    pub(crate) fn texts(&self) -> [String; 11] {
         let bits = |value: f64| prefixed(value) + "bit/s";
         let change = |before: Option<SeedSpread>,
                       after: Option<SeedSpread>,
@@ -223,21 +237,11 @@ impl IsolationCell {
                 |spread: Option<SeedSpread>| spread.map_or("-".into(), |it| print(it.median));
             format!("{} -> {}", print(before), print(after))
         };
-        let gain = self
-            .gain
-            .map_or("-".into(), |gain| match gain.least < gain.greatest {
-                true => format!(
-                    "{:.2} ({:.2} to {:.2})",
-                    gain.median, gain.least, gain.greatest
-                ),
-                false => format!("{:.2}", gain.median),
-            });
-        let index = |value: f64| format!("{value:.3}");
         [
             self.transport.clone(),
             self.scope.clone(),
             self.attack.clone(),
-            gain,
+            ratio_text(self.gain),
             change(self.goodput_before_bps, self.goodput_bps, &bits),
             change(
                 self.victim_goodput_before_bps,
@@ -246,14 +250,39 @@ impl IsolationCell {
             ),
             change(self.p99_slowdown_before, self.p99_slowdown, &factor),
             change(self.p999_slowdown_before, self.p999_slowdown, &factor),
-            change(self.user_fairness_before, self.user_fairness, &index),
+            self.fairness_text(),
             self.verdict_text(),
+            format!("{} {}", ratio_text(self.loss), self.harm_text()),
         ]
+    }
+
+    /// The cell in a matrix: gain and verdict, then the victims' ratio of goodputs and harm.
+    fn matrix_text(&self) -> String {
+        let median =
+            |ratio: Option<SeedSpread>| ratio.map_or("-".into(), |it| format!("{:.2}", it.median));
+        format!(
+            "{} {}, {} {}",
+            median(self.gain),
+            self.verdict_text(),
+            median(self.loss),
+            self.harm_text()
+        )
     }
 }
 
+/// A ratio with its range over seeds.
+fn ratio_text(ratio: Option<SeedSpread>) -> String {
+    ratio.map_or("-".into(), |ratio| match ratio.least < ratio.greatest {
+        true => format!(
+            "{:.2} ({:.2} to {:.2})",
+            ratio.median, ratio.least, ratio.greatest
+        ),
+        false => format!("{:.2}", ratio.median),
+    })
+}
+
 /// Headings of the table of a study.
-pub(crate) const HEADINGS: [&str; 10] = [
+pub(crate) const HEADINGS: [&str; 11] = [
     "transport",
     "scope",
     "attack",
@@ -264,6 +293,7 @@ pub(crate) const HEADINGS: [&str; 10] = [
     "p99.9 slowdown",
     "fairness of users",
     "verdict",
+    "harm",
 ];
 
 impl IsolationRecord {
@@ -276,7 +306,11 @@ impl IsolationRecord {
         for cell in &self.cells {
             table.row(cell.texts());
         }
-        format!("{}\n\n{table}\n{EXPLANATION}\n", self.subtitle())
+        format!(
+            "{}\n\n{}\n{EXPLANATION}\n",
+            self.subtitle(),
+            table.render(usize::MAX)
+        )
     }
 
     /// Kinds of attacks, in the order of the cells.
@@ -290,7 +324,7 @@ impl IsolationRecord {
         attacks
     }
 
-    /// Headings and rows of the matrix: a row for each transport and scope, a column for each attack, with gain and verdict.
+    /// Headings and rows of the matrix: a row for each transport and scope, a column for each attack, with both verdicts and their ratios.
     pub(crate) fn matrix(&self) -> (Vec<&str>, Vec<Vec<String>>) {
         let attacks = self.attacks();
         let mut rows: Vec<Vec<String>> = Vec::new();
@@ -301,14 +335,14 @@ impl IsolationRecord {
                 rows.push(subject.into_iter().chain(empty).map(Into::into).collect());
             }
             let column = attacks.iter().position(|attack| *attack == cell.attack);
-            if let (Some(row), Some(column), Some(gain)) = (rows.last_mut(), column, cell.gain) {
-                row[2 + column] = format!("{:.2} {}", gain.median, cell.verdict_text());
+            if let (Some(row), Some(column)) = (rows.last_mut(), column) {
+                row[2 + column] = cell.matrix_text();
             }
         }
         ([vec!["transport", "scope"], attacks].concat(), rows)
     }
 
-    /// The study as a matrix for the terminal: gain and verdict of each transport and scope under each attack.
+    /// The study as a matrix for the terminal: both verdicts on each transport and scope under each attack.
     pub fn to_matrix(&self) -> String {
         let (headings, rows) = self.matrix();
         let mut table = Table::new();
@@ -316,7 +350,11 @@ impl IsolationRecord {
             table = table.column(heading, Align::Left);
         }
         rows.into_iter().for_each(|row| table.row(row));
-        format!("{}\n\n{table}\n{EXPLANATION}\n", self.subtitle())
+        format!(
+            "{}\n\n{}\n{EXPLANATION}\n",
+            self.subtitle(),
+            table.render(usize::MAX)
+        )
     }
 
     /// Target of the attack, attackers and number of runs.
@@ -339,9 +377,11 @@ impl IsolationRecord {
 
 /// Meaning of the table.
 pub(crate) const EXPLANATION: &str = "\
-Without the attack -> with it: medians over seeds. Gain: goodput of an attacker with the attack over that without;
-vulnerable from 1.2 on with every seed, secure below it with every seed. Goodput of a user: bytes of its messages over the sum of their completion times.
-Fairness: Jain's index over the goodputs of all users.";
+Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
+Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed.
+Harm: goodput of a victim with the attack over that without. A seed is harmed if that is at most 1/1.2, or if the p99 or p99.9 slowdown of the
+victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
+Fairness: Jain's index over the goodputs of all users; \"poorer\" for one that rises while users or victims get less in the mean.";
 
 #[cfg(test)]
 mod tests {
@@ -406,26 +446,72 @@ mod tests {
                 .map(|(scope, us)| IsolationCell::of("dcqcn", scope, "parallel", &[pair(us, 200)]))
                 .into(),
         };
-        insta::assert_snapshot!(record.to_table(), @"
+        insta::assert_snapshot!(record.to_table(), @r#"
         incast attacked by hosts 0, 1 seed
 
-        transport  scope       attack    gain  goodput of an attacker    goodput of a victim     p99 slowdown of victims  p99.9 slowdown    fairness of users  verdict
-        ---------  ----------  --------  ----  ------------------------  ----------------------  -----------------------  ----------------  -----------------  ----------
-        dcqcn      pair        parallel  0.91  80 Gbit/s -> 72.7 Gbit/s  80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.922     secure
-        dcqcn      queue-pair  parallel  2.00  80 Gbit/s -> 160 Gbit/s   80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.735     VULNERABLE
+        transport  scope       attack    gain  goodput of an attacker    goodput of a victim     p99 slowdown of victims  p99.9 slowdown    fairness of users  verdict     harm
+        ---------  ----------  --------  ----  ------------------------  ----------------------  -----------------------  ----------------  -----------------  ----------  ------------
+        dcqcn      pair        parallel  0.91  80 Gbit/s -> 72.7 Gbit/s  80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.922     secure      0.50 HARMFUL
+        dcqcn      queue-pair  parallel  2.00  80 Gbit/s -> 160 Gbit/s   80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.735     VULNERABLE  0.50 HARMFUL
 
-        Without the attack -> with it: medians over seeds. Gain: goodput of an attacker with the attack over that without;
-        vulnerable from 1.2 on with every seed, secure below it with every seed. Goodput of a user: bytes of its messages over the sum of their completion times.
-        Fairness: Jain's index over the goodputs of all users.
-        ");
+        Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
+        Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed.
+        Harm: goodput of a victim with the attack over that without. A seed is harmed if that is at most 1/1.2, or if the p99 or p99.9 slowdown of the
+        victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
+        Fairness: Jain's index over the goodputs of all users; "poorer" for one that rises while users or victims get less in the mean.
+        "#);
         let matrix = record.to_matrix();
         let rows: Vec<&str> = matrix.lines().skip(2).take(4).collect();
         insta::assert_snapshot!(rows.join("\n"), @"
         transport  scope       parallel
-        ---------  ----------  ---------------
-        dcqcn      pair        0.91 secure
-        dcqcn      queue-pair  2.00 VULNERABLE
+        ---------  ----------  -----------------------------
+        dcqcn      pair        0.91 secure, 0.50 HARMFUL
+        dcqcn      queue-pair  2.00 VULNERABLE, 0.50 HARMFUL
         ");
-        assert!(record.to_json().contains("\"verdict\": \"vulnerable\""));
+        let json = record.to_json();
+        assert!(json.contains(
+            "\"verdict\": \"vulnerable\",\n      \"harm\": \"harmful\",\n      \"harmed_seeds\": 1"
+        ));
+    }
+
+    #[test]
+    fn an_index_that_rises_among_the_poorer_is_left_out() {
+        let cell = |before: (u64, u64), after: (u64, u64)| {
+            let pair = AttackPair {
+                before: parties(before.0, before.1),
+                after: parties(after.0, after.1),
+            };
+            IsolationCell::of("hpcc", "pair", "staggered", &[pair])
+        };
+        // 80 and 40 Gb/s become 10 each: perfectly fair, and a quarter of it.
+        let poorer = cell((100, 200), (800, 800));
+        assert_eq!(poorer.user_fairness.unwrap().median, 1.0);
+        assert_eq!(poorer.fairness_text(), "0.900 -> poorer");
+        assert_eq!(poorer.matrix_text(), "0.12 secure, 0.25 HARMFUL");
+        // Victims get what the attacker loses.
+        let fairer = cell((100, 200), (200, 100));
+        assert_eq!(fairer.fairness_text(), "0.900 -> 0.900");
+        assert_eq!(
+            cell((50, 200), (100, 100)).fairness_text(),
+            "0.735 -> poorer"
+        );
+        assert_eq!(cell((50, 200), (70, 80)).fairness_text(), "0.735 -> 0.996");
+        // An index that falls cannot be taken for an improvement.
+        assert_eq!(
+            cell((100, 100), (200, 800)).fairness_text(),
+            "1.000 -> 0.735"
+        );
+    }
+
+    #[test]
+    fn harm_that_goodput_does_not_show_is_named() {
+        let mut cell = IsolationCell::of("strack", "pair", "parallel", &[pair(100, 130)]);
+        assert_eq!(cell.harm_text(), "HARMFUL");
+        cell.loss = cell.gain;
+        assert_eq!(cell.matrix_text(), "1.00 secure, 1.00 HARMFUL (p99)");
+        cell.p99_slowdown_ratio = cell.gain;
+        assert_eq!(cell.harm_text(), "HARMFUL (p99.9)");
+        cell.harm = Harm::Unharmed;
+        assert_eq!(cell.harm_text(), "unharmed");
     }
 }

@@ -113,6 +113,15 @@ impl Parties {
     }
 }
 
+/// Runs of one seed, without and with an attack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttackPair {
+    /// Without the attack.
+    pub before: Parties,
+    /// With it.
+    pub after: Parties,
+}
+
 /// Headings of the columns of [`Parties::rows`] after the first.
 pub(crate) const HEADINGS: [&str; 7] = [
     "users",

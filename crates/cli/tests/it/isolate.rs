@@ -46,6 +46,78 @@ fn more_queue_pairs_take_more_than_their_share() {
     );
 }
 
+/// Eight hosts that send to one, and six that send to its neighbours: the storm of the book.
+const STORM: &str = r#"
+name = "storm"
+stop.at-most = "50ms"
+
+transport.kind = "hpcc"
+
+[topology]
+kind = "leaf-spine"
+hosts = 32
+hosts-per-leaf = 8
+spines = 2
+link-rate = "100Gbps"
+fabric-link-rate = "400Gbps"
+
+[switch]
+kind = "shared-buffer"
+buffer = "2MB"
+
+[[workload]]
+kind = "flows"
+flows = ["0->31 4MB", "1->31 4MB", "2->31 4MB", "3->31 4MB", "8->31 4MB", "9->31 4MB", "10->31 4MB", "11->31 4MB"]
+attack = { kind = "staggered", hosts = "0-3,8-11" }
+
+[[workload]]
+kind = "flows"
+flows = ["4->24 1MB at 20us", "5->25 1MB at 20us", "12->26 1MB at 20us", "13->27 1MB at 20us", "16->28 1MB at 20us", "17->29 1MB at 20us"]
+"#;
+
+#[test]
+fn attackers_that_gain_nothing_can_do_harm() {
+    let bench = Bench::new("isolate-harm");
+    bench.write("storm.toml", STORM);
+    let command = [
+        "isolate",
+        "storm.toml",
+        "--attacks",
+        "staggered",
+        "--out",
+        "here",
+    ];
+    let output = bench.output(
+        &[
+            &command[..],
+            &["--matrix", "--transport", "hpcc", "--scope", "queue-pair"],
+        ]
+        .concat(),
+    );
+    assert_eq!(output.status.code(), Some(1), "an attack that harms");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.contains(" secure, "), "{printed}");
+    assert!(printed.contains(" HARMFUL"), "{printed}");
+    let study: serde_json::Value =
+        serde_json::from_str(&bench.read("here/isolation.json")).expect("JSON");
+    let cell = &study["cells"][0];
+    assert_eq!(
+        (&cell["verdict"], &cell["harm"]),
+        (&"secure".into(), &"harmful".into())
+    );
+    assert_eq!(cell["harmed_seeds"], 1);
+    let median = |field: &str| cell[field]["median"].as_f64().unwrap();
+    assert!(
+        median("loss") < 0.3 && median("p99_slowdown_ratio") > 3.0,
+        "{cell}"
+    );
+    assert!(
+        median("user_fairness") > median("user_fairness_before"),
+        "{cell}"
+    );
+    assert!(bench.read("here/isolation.html").contains("poorer"));
+}
+
 #[test]
 fn a_matrix_has_every_scope_that_a_transport_can_have() {
     let bench = Bench::new("isolate-matrix");
@@ -58,7 +130,10 @@ fn a_matrix_has_every_scope_that_a_transport_can_have() {
         let row = format!("{transport:<9}  {scope:<13}  ");
         let line = printed.lines().find(|line| line.starts_with(&row));
         let line = line.unwrap_or_else(|| panic!("{row}: {printed}"));
-        line.split_whitespace().last().unwrap().to_owned()
+        let gain = line.strip_prefix(&row).unwrap().split(',').next();
+        gain.and_then(|gain| gain.split_whitespace().last())
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(verdict("dctcp", "queue-pair"), "VULNERABLE");
     assert_eq!(verdict("dctcp", "destination"), "VULNERABLE");

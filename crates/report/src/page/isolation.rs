@@ -3,7 +3,9 @@
 use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::words;
-use crate::isolation::{EXPLANATION, HEADINGS, IsolationCell, IsolationRecord, IsolationVerdict};
+use crate::isolation::{
+    EXPLANATION, HEADINGS, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
+};
 
 /// The name of the file in the folder of a study.
 pub const ISOLATION_FILE_NAME: &str = "isolation.html";
@@ -45,6 +47,8 @@ pub fn render_isolation(study: &IsolationRecord) -> String {
 fn tiles(document: &mut Document, study: &IsolationRecord) {
     let vulnerable = |cell: &&IsolationCell| cell.verdict == IsolationVerdict::Vulnerable;
     let vulnerable = study.cells.iter().filter(vulnerable).count();
+    let harmful = |cell: &&IsolationCell| cell.harm == Harm::Harmful;
+    let harmful = study.cells.iter().filter(harmful).count();
     let gain = |cell: &&IsolationCell| cell.gain.map_or(f64::MIN, |gain| gain.median);
     let worst = study
         .cells
@@ -64,6 +68,11 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
             words::counted(study.seeds.len(), "seed", "seeds"),
         ),
         (
+            "Attacks that harm",
+            format!("{harmful} of {}", study.cells.len()),
+            words::counted(study.seeds.len(), "seed", "seeds"),
+        ),
+        (
             "Greatest gain",
             worst
                 .and_then(|cell| cell.gain)
@@ -80,7 +89,7 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
     document.push(&tiles_of(&figures));
 }
 
-/// Gains and verdicts of all transports and scopes at one glance.
+/// Gains, harm and verdicts of all transports and scopes at one glance.
 fn matrix(study: &IsolationRecord) -> String {
     let (headings, rows) = study.matrix();
     let columns: Vec<_> = headings
