@@ -268,8 +268,8 @@ Examples:
   clearway isolate incast-32 --attackers 5-6 --transport strack,rocev2,hpcc --seeds 3
   clearway isolate my.toml --attacks staggered --set workload.attack.bytes=150KB
 
-Exit codes: 0 no attack gains and none harms, 1 one does, or could not be measured, 2 the scenario is wrong or the study cannot be
-written.")]
+Exit codes: 0 no attack gains and none harms, 1 one does, or nothing was contended or
+measured, 2 the scenario is wrong or the study cannot be written.")]
 pub(crate) struct IsolateArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,

@@ -68,10 +68,14 @@ pub(crate) fn isolate(
     })
 }
 
-/// True if nobody gains by the attack and nobody is harmed. What could not be measured is neither.
+/// True if nobody gains by the attack and nobody is harmed. What was not measured or not tested is neither.
 fn is_isolated(cell: &IsolationCell) -> bool {
     let measured = cell.gain.is_some() && cell.loss.is_some() && cell.incomplete == 0;
-    measured && cell.verdict != IsolationVerdict::Vulnerable && cell.harm != Harm::Harmful
+    let gains_nothing = match cell.verdict {
+        IsolationVerdict::Secure | IsolationVerdict::Unsure => true,
+        IsolationVerdict::Vulnerable | IsolationVerdict::NotTested => false,
+    };
+    measured && gains_nothing && cell.harm != Harm::Harmful
 }
 
 /// Transport under study, in an enforcement scope.

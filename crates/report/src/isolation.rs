@@ -19,12 +19,13 @@
 //! | `….p99_slowdown_ratio`, `….p999_slowdown_ratio` | spread | slowdown of the victims' messages with the attack, over that without |
 //! | `….user_goodput_ratio` | spread | goodput of the mean user, attacker or victim, with the attack, over that without |
 //! | `….goodput_before_bps`, `….goodput_bps` | spread | goodput of the mean attacker without and with the attack |
+//! | `….attacker_slowdown_before` | spread | mean slowdown of the attackers' messages without the attack: what contention costs them |
 //! | `….victim_goodput_before_bps`, `….victim_goodput_bps` | spread | the same of the mean victim |
 //! | `….p99_slowdown_before`, `….p99_slowdown` | spread | 99th percentile of the slowdown of the victims' messages |
 //! | `….p999_slowdown_before`, `….p999_slowdown` | spread | 99.9th percentile |
 //! | `….user_fairness_before`, `….user_fairness` | spread | Jain's index over the goodputs of all users, attackers and victims |
 //! | `….incomplete` | integer | messages that were not completed in the runs with the attack |
-//! | `….verdict` | text | `vulnerable` if `gain` is at least 1.2 with every seed, `secure` if it is less with every seed, else `unsure` |
+//! | `….verdict` | text | `vulnerable` if `gain` is at least 1.2 with every seed, `secure` if it is less with every seed, else `unsure`; `not-tested` instead of `secure` if `attacker_slowdown_before` is less than 1.2 with every seed and `harm` is `unharmed` |
 //! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with none, else `unsure` |
 //! | `….harmed_seeds` | integer | seeds with which they are: `loss` is at most 1/1.2, or one of the ratios of slowdowns at least 1.2 |
 //!
@@ -46,9 +47,14 @@ pub const FILE_NAME: &str = "isolation.json";
 /// Gain of attackers from which on a transport is called vulnerable: Table 3.2 of the dissertation has no number.
 pub const VULNERABLE: f64 = 1.2;
 
+/// Mean slowdown of the attackers' messages without the attack from which on there is something to gain.
+///
+/// An attack wins back at most what contention, or a slow start, costs. Below the gain of [`VULNERABLE`] no transport could be called so.
+pub const CONTENDED: f64 = VULNERABLE;
+
 /// Verdict on a transport under an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum IsolationVerdict {
     /// Attackers gain with every seed.
     Vulnerable,
@@ -56,13 +62,20 @@ pub enum IsolationVerdict {
     Secure,
     /// Attackers gain with some seeds, or nothing was measured.
     Unsure,
+    /// Attackers gain with no seed, but have met no contention without the attack with any, and no victim is harmed.
+    NotTested,
 }
 
 impl IsolationVerdict {
-    fn of(gain: Option<SeedSpread>) -> Self {
+    /// The verdict on a gain, from the mean slowdown of the attackers' messages without the attack and the harm to victims.
+    fn of(gain: Option<SeedSpread>, slowdown_before: Option<SeedSpread>, harm: Harm) -> Self {
+        let contended = slowdown_before.is_none_or(|slowdown| slowdown.greatest >= CONTENDED);
         match gain {
             Some(gain) if gain.least >= VULNERABLE => Self::Vulnerable,
-            Some(gain) if gain.greatest < VULNERABLE => Self::Secure,
+            Some(gain) if gain.greatest < VULNERABLE => match contended || harm != Harm::Unharmed {
+                true => Self::Secure,
+                false => Self::NotTested,
+            },
             _ => Self::Unsure,
         }
     }
@@ -93,6 +106,8 @@ pub struct IsolationCell {
     pub goodput_before_bps: Option<SeedSpread>,
     /// Goodput of the mean attacker with it.
     pub goodput_bps: Option<SeedSpread>,
+    /// Mean slowdown of the attackers' messages without the attack.
+    pub attacker_slowdown_before: Option<SeedSpread>,
     /// Goodput of the mean victim without the attack.
     pub victim_goodput_before_bps: Option<SeedSpread>,
     /// Goodput of the mean victim with it.
@@ -151,6 +166,7 @@ impl IsolationCell {
         };
         let gain = ratio(|parties| mean_goodput(&parties.attackers));
         let harm = HarmOverSeeds::of(pairs);
+        let attacker_slowdown_before = spread(&|pair| Some(pair.before.attackers.slowdown?.mean));
         let missing = |party: &Party| party.messages - party.completed;
         let incomplete = pairs
             .iter()
@@ -167,6 +183,7 @@ impl IsolationCell {
             user_goodput_ratio: ratio(mean_goodput_of_all),
             goodput_before_bps: spread(&|pair| mean_goodput(&pair.before.attackers)),
             goodput_bps: spread(&|pair| mean_goodput(&pair.after.attackers)),
+            attacker_slowdown_before,
             victim_goodput_before_bps: spread(&|pair| mean_goodput(&pair.before.victims)),
             victim_goodput_bps: spread(&|pair| mean_goodput(&pair.after.victims)),
             p99_slowdown_before: spread(&|pair| Some(pair.before.victims.slowdown?.p99)),
@@ -176,7 +193,7 @@ impl IsolationCell {
             user_fairness_before: spread(&|pair| pair.before.user_fairness),
             user_fairness: spread(&|pair| pair.after.user_fairness),
             incomplete: incomplete.sum(),
-            verdict: IsolationVerdict::of(gain),
+            verdict: IsolationVerdict::of(gain, attacker_slowdown_before, harm.verdict),
             harm: harm.verdict,
             harmed_seeds: harm.seeds,
         }
@@ -189,6 +206,7 @@ impl IsolationCell {
             (_, missing) if missing > 0 => format!("{missing} messages incomplete"),
             (IsolationVerdict::Secure, _) => "secure".into(),
             (IsolationVerdict::Unsure, _) => "unsure".into(),
+            (IsolationVerdict::NotTested, _) => "not tested".into(),
         }
     }
 
@@ -251,7 +269,10 @@ impl IsolationCell {
             change(self.p99_slowdown_before, self.p99_slowdown, &factor),
             change(self.p999_slowdown_before, self.p999_slowdown, &factor),
             self.fairness_text(),
-            self.verdict_text(),
+            match self.verdict_text() {
+                text if text == "not tested" => text + ": nothing was contended",
+                text => text,
+            },
             format!("{} {}", ratio_text(self.loss), self.harm_text()),
         ]
     }
@@ -378,7 +399,8 @@ impl IsolationRecord {
 /// Meaning of the table.
 pub(crate) const EXPLANATION: &str = "\
 Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
-Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed.
+Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed,
+not tested if the mean slowdown of the attackers' messages without the attack is below 1.2 with every seed, so that nothing was contended.
 Harm: goodput of a victim with the attack over that without. A seed is harmed if that is at most 1/1.2, or if the p99 or p99.9 slowdown of the
 victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
 Fairness: Jain's index over the goodputs of all users; \"poorer\" for one that rises while users or victims get less in the mean.";
@@ -455,7 +477,8 @@ mod tests {
         dcqcn      queue-pair  parallel  2.00  80 Gbit/s -> 160 Gbit/s   80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.735     VULNERABLE  0.50 HARMFUL
 
         Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
-        Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed.
+        Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed,
+        not tested if the mean slowdown of the attackers' messages without the attack is below 1.2 with every seed, so that nothing was contended.
         Harm: goodput of a victim with the attack over that without. A seed is harmed if that is at most 1/1.2, or if the p99 or p99.9 slowdown of the
         victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
         Fairness: Jain's index over the goodputs of all users; "poorer" for one that rises while users or victims get less in the mean.
@@ -472,6 +495,40 @@ mod tests {
         assert!(json.contains(
             "\"verdict\": \"vulnerable\",\n      \"harm\": \"harmful\",\n      \"harmed_seeds\": 1"
         ));
+    }
+
+    #[test]
+    fn secure_needs_contention() {
+        let verdict =
+            |pairs: &[AttackPair]| IsolationCell::of("rocev2", "pair", "parallel", pairs).verdict;
+        let pair = |before: (u64, u64), after: (u64, u64)| AttackPair {
+            before: parties(before.0, before.1),
+            after: parties(after.0, after.1),
+        };
+        // The ideal is 50 us: 1.18 times that is no contention, 1.2 times that is some.
+        let idle = pair((59, 100), (59, 100));
+        let busy = pair((60, 100), (60, 100));
+        assert_eq!(
+            verdict(std::slice::from_ref(&idle)),
+            IsolationVerdict::NotTested
+        );
+        assert_eq!(
+            verdict(std::slice::from_ref(&busy)),
+            IsolationVerdict::Secure
+        );
+        assert_eq!(verdict(&[idle, busy]), IsolationVerdict::Secure);
+        // Who did harm met somebody.
+        let harm = pair((55, 100), (55, 130));
+        assert_eq!(verdict(&[harm]), IsolationVerdict::Secure);
+        // A gain is a gain.
+        let gain = pair((59, 100), (40, 100));
+        assert_eq!(verdict(&[gain]), IsolationVerdict::Vulnerable);
+        // Without slowdowns nothing is known of contention.
+        let mut unknown = pair((59, 100), (59, 100));
+        unknown.before.attackers.slowdown = None;
+        assert_eq!(verdict(&[unknown]), IsolationVerdict::Secure);
+        let json = serde_json::to_string(&IsolationVerdict::NotTested).unwrap();
+        assert_eq!(json, "\"not-tested\"");
     }
 
     #[test]

@@ -45,6 +45,7 @@ fn warnings_about(
         unreachable_target(transport, network),
         everything_again(transport, scenario.switch.ports.routing, network),
         losses(scenario, transport),
+        lost_control_packets(scenario, transport),
         unseen_losses(scenario, transport),
         narrow_window(transport, network),
         overtaken_on_detours(scenario, transport),
@@ -192,6 +193,20 @@ fn losses(scenario: &Scenario, transport: &TransportSettings) -> Option<String> 
     (transport.expects_no_loss() && scenario.switch.buffer.is_none()).then(|| {
         format!(
             "`transport.controller` = \"{}\" with go-back-N is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: all behind a loss is sent again; set `switch.kind` to \"shared-buffer\"",
+            transport.controller.name()
+        )
+    })
+}
+
+/// Rates allocated by links, over switches that drop the control packets.
+fn lost_control_packets(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let by_links = matches!(
+        transport.controller,
+        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
+    );
+    (by_links && scenario.switch.buffer.is_none()).then(|| {
+        format!(
+            "`transport.controller` = \"{}\" is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: links may keep wrong sums after lost control packets, and go-back-N sends all behind a loss again; set `switch.kind` to \"shared-buffer\"",
             transport.controller.name()
         )
     })

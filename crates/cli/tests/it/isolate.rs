@@ -119,6 +119,75 @@ fn attackers_that_gain_nothing_can_do_harm() {
 }
 
 #[test]
+fn a_network_without_contention_is_not_secure() {
+    let bench = Bench::new("isolate-idle");
+    let idle = [
+        "isolate",
+        "--set",
+        "topology.kind=single-switch",
+        "--set",
+        "topology.hosts=8",
+        "--set",
+        "workload.kind=permutation",
+        "--set",
+        "workload.message=4MB",
+        "--set",
+        "switch.kind=shared-buffer",
+        "--attackers",
+        "0-1",
+        "--transport",
+        "rocev2",
+        "--attacks",
+        "parallel",
+        "--out",
+        "here",
+    ];
+    let output = bench.output(&idle);
+    assert_eq!(output.status.code(), Some(1), "nothing was tested");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = printed.lines().find(|line| line.starts_with("rocev2"));
+    insta::assert_snapshot!(
+        row.unwrap(),
+        @"rocev2     queue-pair  parallel  1.00  353 Gbit/s -> 353 Gbit/s  353 Gbit/s -> 353 Gbit/s  1.013x -> 1.013x         1.013x -> 1.013x  1.000 -> 1.000     not tested: nothing was contended  1.00 unharmed"
+    );
+    assert!(
+        bench
+            .read("here/isolation.json")
+            .contains("\"verdict\": \"not-tested\"")
+    );
+}
+
+#[test]
+fn links_that_allocate_rates_are_not_for_lossy_switches() {
+    let bench = Bench::new("isolate-lossy");
+    let more = [
+        "--attackers",
+        "5-6",
+        "--attacks",
+        "parallel",
+        "--out",
+        "here",
+    ];
+    for transport in ["s-perc", "1rc", "rocev2"] {
+        let output = bench.output(&isolate(&[&more[..], &["--transport", transport]].concat()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            said.contains("is made for networks without loss"),
+            "{transport}: {said}"
+        );
+        let lossless = [
+            "--set",
+            "switch.kind=shared-buffer",
+            "--transport",
+            transport,
+        ];
+        let output = bench.output(&isolate(&[&more[..], &lossless].concat()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("without loss"), "{transport}: {said}");
+    }
+}
+
+#[test]
 fn a_matrix_has_every_scope_that_a_transport_can_have() {
     let bench = Bench::new("isolate-matrix");
     let transports = ["--transport", "dctcp,s-perc", "--matrix"];
