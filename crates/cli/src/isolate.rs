@@ -7,7 +7,7 @@ use crate::arguments::IsolateArguments;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::progress::{Console, Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt, wall_time};
 use crate::run::load;
 use crate::scenario_arguments::ScenarioArguments;
 use crate::whole_file::DocumentAndPage;
@@ -21,8 +21,10 @@ use clearway_report::isolation::{
 use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_report::{FlowRow, Parties};
 use clearway_runs::flow_row;
-use clearway_runs::{REVISION, command_line};
+use clearway_runs::{REVISION, Stopwatch, command_line};
+use clearway_sweep::counted;
 use clearway_units::{Parameter, Value};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -206,6 +208,7 @@ impl Study {
 
     /// Fails if a run cannot be put together, or if there are no victims.
     fn check(&self, arguments: &IsolateArguments) -> Result<(), Failure> {
+        let mut warned = BTreeSet::new();
         for (place, subject) in self.transports.iter().enumerate() {
             // The workload is the same for all transports, so the attacks that it takes are.
             let kinds = if place == 0 {
@@ -224,8 +227,12 @@ impl Study {
                     )));
                 }
                 if kind == self.attacks[0] && !arguments.quiet {
-                    let warnings = assembly.warnings.iter();
-                    warnings.for_each(|warning| warn(&format!("{}: {warning}", subject.name)));
+                    // Scopes hardly differ in what is to be said.
+                    let texts = assembly.warnings.iter();
+                    let texts = texts.map(|text| format!("{}: {text}", subject.name));
+                    texts
+                        .filter(|text| warned.insert(text.clone()))
+                        .for_each(|text| warn(&text));
                 }
             }
         }
@@ -247,6 +254,30 @@ impl Study {
         scenario
     }
 
+    /// Number of runs.
+    fn runs(&self) -> usize {
+        self.seeds.len() * self.transports.len() * (self.attacks.len() + 1)
+    }
+
+    /// Number of runs, and the factors that make it.
+    fn announcement(&self) -> String {
+        let names: BTreeSet<&str> = self
+            .transports
+            .iter()
+            .map(|own| own.name.as_str())
+            .collect();
+        let transports = match self.transports.len() {
+            count if count == names.len() => counted(count as u64, "transport"),
+            count => format!("{count} pairs of transport and scope"),
+        };
+        format!(
+            "{}: {transports} x {} x (1 + {})",
+            counted(self.runs() as u64, "run"),
+            counted(self.seeds.len() as u64, "seed"),
+            counted(self.attacks.len() as u64, "attack"),
+        )
+    }
+
     fn run(
         &self,
         arguments: &IsolateArguments,
@@ -254,13 +285,17 @@ impl Study {
         interrupt: &Interrupt,
     ) -> Result<IsolationRecord, Failure> {
         let mut pairs = vec![Vec::new(); self.transports.len() * self.attacks.len()];
-        let total = self.seeds.len() * self.transports.len() * (self.attacks.len() + 1);
+        let total = self.runs();
+        if !arguments.quiet {
+            say(&self.announcement());
+        }
         let (mut done, mut complete) = (0, true);
+        let stopwatch = Stopwatch::start();
         'all: for &seed in &self.seeds {
             for (row, subject) in self.transports.iter().enumerate() {
                 let mut parties = |kind: AttackKind| {
+                    let title = title(done, total, stopwatch.wall_seconds());
                     done += 1;
-                    let title = format!("run {done} of {total}");
                     let scenario = self.scenario(subject, kind, seed);
                     let display = |flows| Display::new(flows, console).titled(&title);
                     self.simulate(&scenario, arguments.threads, display, interrupt)
@@ -334,6 +369,18 @@ impl Study {
     }
 }
 
+/// Heading of the run after `done` others, with the time to go for it and those after it, as far as it can be told.
+fn title(done: usize, total: usize, elapsed: f64) -> String {
+    let number = done + 1;
+    match done {
+        0 => format!("run {number} of {total}"),
+        _ => {
+            let left = elapsed * (total - done) as f64 / done as f64;
+            format!("run {number} of {total} ({} to go)", wall_time(left))
+        }
+    }
+}
+
 /// Hosts that attack: those of the option, or of the scenario.
 fn attackers(arguments: &IsolateArguments, scenario: &Scenario) -> Result<HostSet, Failure> {
     if let Some(text) = &arguments.attackers {
@@ -352,4 +399,17 @@ fn attackers(arguments: &IsolateArguments, scenario: &Scenario) -> Result<HostSe
                 "nobody attacks in this scenario\n  fix: name hosts, such as --attackers 0-3",
             )
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_tell_the_time_to_go_once_a_run_is_done() {
+        assert_eq!(title(0, 186, 7.0), "run 1 of 186");
+        assert_eq!(title(1, 186, 2.0), "run 2 of 186 (6 min to go)");
+        // The last run: as long as the mean of those before it.
+        assert_eq!(title(185, 186, 370.0), "run 186 of 186 (2 s to go)");
+    }
 }

@@ -39,6 +39,10 @@ fn more_queue_pairs_take_more_than_their_share() {
     assert!(cell["loss"]["median"].as_f64().unwrap() < 1.0, "{cell}");
     let page = bench.read("here/isolation.html");
     assert!(page.contains("<h1>incast-32 under attack</h1>"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said, "2 runs: 1 transport x 1 seed x (1 + 1 attack)\n");
+    let quiet = bench.output(&[&command[..], &["--quiet"]].concat());
+    assert!(quiet.stderr.is_empty(), "{quiet:?}");
     let again = bench.output(&[&command[..], &["--json"]].concat());
     assert_eq!(
         String::from_utf8_lossy(&again.stdout).replace(" --json", ""),
@@ -218,6 +222,9 @@ fn a_matrix_has_every_scope_that_a_transport_can_have() {
         3,
         "{said}"
     );
+    let announced = "\n14 runs: 7 pairs of transport and scope x 1 seed x (1 + 1 attack)\n";
+    assert!(said.contains(announced), "{said}");
+    assert_eq!(said.matches("warning: s-perc: ").count(), 1, "{said}");
     assert!(bench.read("here/isolation.html").contains("service-level"));
 }
 
