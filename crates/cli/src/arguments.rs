@@ -266,6 +266,7 @@ pub(crate) struct PlanArguments {
 Examples:
   clearway isolate incast-32 --attackers 5
   clearway isolate incast-32 --attackers 5-6 --transport strack,rocev2,hpcc --seeds 3
+  clearway isolate tenants-mixed --attackers tenant:storage --attacks parallel
   clearway isolate my.toml --attacks staggered --set workload.attack.bytes=150KB
 
 Exit codes: 0 no attack gains and none harms, 1 one does, or nothing was contended or
@@ -273,8 +274,9 @@ measured, 2 the scenario is wrong or the study cannot be written.")]
 pub(crate) struct IsolateArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// Hosts that attack, such as `0-3,8`; those of `workload.attack.hosts` if left out and the scenario attacks
-    #[arg(long, value_name = "HOSTS")]
+    /// Hosts that attack, such as `0-3,8`; or a tenant of the workload, `tenant:NAME`, or some hosts of it, `tenant:NAME:0-3,8`. Those of
+    /// `workload.attack.hosts` if left out and the scenario attacks
+    #[arg(long, value_name = "HOSTS|TENANT")]
     pub(crate) attackers: Option<String>,
     /// Attacks to run, each by itself: parallel, staggered, overlay; all that the workload allows if left out. Keys `workload.attack.*`
     /// say how

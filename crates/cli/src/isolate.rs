@@ -3,6 +3,8 @@
 //! Each transport runs without an attack, then under each attack, seed by seed, so that whoever interrupts is left with a study of fewer
 //! seeds.
 
+mod attackers;
+
 use crate::arguments::IsolateArguments;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
@@ -11,19 +13,19 @@ use crate::progress::{Console, Display, Interrupt, wall_time};
 use crate::run::load;
 use crate::scenario_arguments::ScenarioArguments;
 use crate::whole_file::DocumentAndPage;
+use attackers::Attackers;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{
-    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads, Watch,
+    Assembly, AttackKind, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads, Watch,
 };
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
 use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
-use clearway_report::{FlowRow, Parties};
+use clearway_report::{FlowRow, Parties, User};
 use clearway_runs::flow_row;
 use clearway_runs::{REVISION, Stopwatch, command_line};
 use clearway_sweep::counted;
-use clearway_units::{Parameter, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,15 +85,26 @@ fn is_isolated(cell: &IsolationCell) -> bool {
 /// Transport under study, in an enforcement scope.
 struct Subject {
     name: String,
-    scope: &'static str,
+    scope: String,
     scenario: Scenario,
 }
 
 impl Subject {
+    /// The transport of the scenario's flows, or the mix of those that its sections have.
     fn new(scenario: Scenario) -> Self {
+        let transports = scenario.transports();
+        let (mut names, mut scopes) = (Vec::new(), Vec::new());
+        let all = transports.names(&scenario.section_names());
+        for (place, (name, settings)) in (0u8..).zip(all.iter().zip(&transports.settings)) {
+            if transports.of_section.contains(&place) {
+                names.push(name.as_str());
+                scopes.push(settings.scope.scope.name());
+            }
+        }
+        scopes.dedup();
         Self {
-            name: scenario.transport.kind.into(),
-            scope: scenario.transport.scope.scope.name(),
+            name: names.join("+"),
+            scope: scopes.join("+"),
             scenario,
         }
     }
@@ -161,14 +174,14 @@ impl Subject {
 struct Study {
     transports: Vec<Subject>,
     attacks: Vec<AttackKind>,
-    attackers: HostSet,
+    attackers: Attackers,
     seeds: Vec<u64>,
 }
 
 impl Study {
     fn of(laboratory: &Laboratory, arguments: &IsolateArguments) -> Result<Self, Failure> {
         let own = load(laboratory, &arguments.scenario)?;
-        let attackers = attackers(arguments, &own)?;
+        let attackers = Attackers::of(arguments.attackers.as_deref(), &own)?;
         let first = own.general.seed;
         let mut study = Self {
             transports: Subject::all(arguments, laboratory, own)?,
@@ -218,11 +231,16 @@ impl Study {
             };
             for &kind in kinds {
                 let assembly = Assembly::new(&self.scenario(subject, kind, self.seeds[0]))?;
-                let mut sources = assembly.workload.flows.iter().map(|flow| flow.src.0);
-                if sources.all(|host| self.attackers.contains(host)) {
+                let tenants = subject.scenario.tenants().of_section;
+                let attacks = self.attackers.users(&subject.scenario);
+                let mut users = assembly.workload.flows.iter().map(|flow| User {
+                    tenant: tenants[flow.section as usize],
+                    host: flow.src.0,
+                });
+                if users.all(attacks) {
                     return Err(Failure::new(format!(
                         "--attackers {}: all hosts that send in this workload attack\n  \
-                         fix: leave others as victims",
+                         fix: leave others as victims, or tell tenants apart by `tenant` in the sections of the workload",
                         self.attackers
                     )));
                 }
@@ -243,12 +261,14 @@ impl Study {
     fn scenario(&self, subject: &Subject, kind: AttackKind, seed: u64) -> Scenario {
         let mut scenario = subject.scenario.clone();
         scenario.general.seed = seed;
-        let any = scenario.workloads.iter().any(|own| own.attack.is_on());
-        for section in &mut scenario.workloads {
-            // Where the scenario says which sections attack, the others do not.
-            if !any || section.attack.is_on() {
-                section.attack.kind = kind;
-                section.attack.hosts = self.attackers.clone();
+        let attacks = self.attackers.sections(&subject.scenario);
+        for (section, attacks) in scenario.workloads.iter_mut().zip(attacks) {
+            section.attack.kind = match attacks {
+                true => kind,
+                false => AttackKind::None,
+            };
+            if attacks {
+                section.attack.hosts = self.attackers.hosts().clone();
             }
         }
         scenario
@@ -298,7 +318,7 @@ impl Study {
                     done += 1;
                     let scenario = self.scenario(subject, kind, seed);
                     let display = |flows| Display::new(flows, console).titled(&title);
-                    self.simulate(&scenario, arguments.threads, display, interrupt)
+                    self.simulate((subject, &scenario), arguments.threads, display, interrupt)
                 };
                 let Some(before) = parties(AttackKind::None)? else {
                     complete = false;
@@ -324,7 +344,7 @@ impl Study {
             let attack = self.attacks[place % self.attacks.len()].name();
             cells.push(IsolationCell::of(
                 &subject.name,
-                subject.scope,
+                &subject.scope,
                 attack,
                 pairs,
             ));
@@ -345,7 +365,7 @@ impl Study {
     /// Runs it; `None` if it was interrupted.
     fn simulate<'a>(
         &self,
-        scenario: &Scenario,
+        (subject, scenario): (&Subject, &Scenario),
         threads: Threads,
         display: impl FnOnce(usize) -> Display<'a>,
         interrupt: &Interrupt,
@@ -363,9 +383,9 @@ impl Study {
         if finished.stopped == Some(Stopped::Interrupted) {
             return Ok(None);
         }
-        Ok(Some(Parties::among(&rows, |user| {
-            self.attackers.contains(user)
-        })))
+        let tenants = subject.scenario.tenants().of_section;
+        let attacks = self.attackers.users(&subject.scenario);
+        Ok(Some(Parties::among(&rows, &tenants, attacks)))
     }
 }
 
@@ -379,26 +399,6 @@ fn title(done: usize, total: usize, elapsed: f64) -> String {
             format!("run {number} of {total} ({} to go)", wall_time(left))
         }
     }
-}
-
-/// Hosts that attack: those of the option, or of the scenario.
-fn attackers(arguments: &IsolateArguments, scenario: &Scenario) -> Result<HostSet, Failure> {
-    if let Some(text) = &arguments.attackers {
-        return HostSet::from_value(&Value::Text(text.clone())).ok_or_else(|| {
-            Failure::new(format!(
-                "--attackers {text}: these are no hosts\n  fix: expected hosts such as \"0-3,8\""
-            ))
-        });
-    }
-    let mut sections = scenario.workloads.iter();
-    let attacking = sections.find(|section| section.attack.is_on());
-    attacking
-        .map(|section| section.attack.hosts.clone())
-        .ok_or_else(|| {
-            Failure::new(
-                "nobody attacks in this scenario\n  fix: name hosts, such as --attackers 0-3",
-            )
-        })
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl SeedRatios {
         }
     }
 
-    /// Whether the victims are harmed; `None` if that cannot be told.
+    /// Harm to the victims; `None` if that cannot be told.
     fn is_harmed(&self) -> Option<bool> {
         let goodput = self.goodput.map(|ratio| ratio * HARMFUL <= 1.0);
         let slowdowns = [self.p99_slowdown, self.p999_slowdown];
@@ -146,7 +146,7 @@ mod tests {
         };
         let victim = (1..).zip(victim).map(|(number, us)| row(number, 1, *us));
         let rows: Vec<FlowRow> = std::iter::once(row(0, 0, 100)).chain(victim).collect();
-        Parties::among(&rows, |user| user == 0)
+        Parties::among(&rows, &[], |user| user.host == 0)
     }
 
     fn pair(before: &[u64], after: &[u64]) -> AttackPair {

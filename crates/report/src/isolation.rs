@@ -8,11 +8,11 @@
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | program, source revision and command |
 //! | `scenario` | text | name of the scenario |
-//! | `attackers` | text | hosts that attack |
+//! | `attackers` | text | hosts that attack, such as `0-3,8`, or `tenant:NAME`, with `:HOSTS` if not all of the tenant's do |
 //! | `seeds` | integers | seeds of the runs |
 //! | `complete` | boolean | false if it was interrupted: `cells` are then of fewer seeds, or fewer |
 //! | `cells` | list | a transport with an enforcement scope under an attack each |
-//! | `….transport`, `….scope`, `….attack` | text | these |
+//! | `….transport`, `….scope`, `….attack` | text | these; several transports of a run, and their scopes, are joined by `+` |
 //! | `….seeds` | integer | number of seeds |
 //! | `….gain` | spread | goodput of the mean attacker with the attack, over that without |
 //! | `….loss` | spread | goodput of the mean victim with the attack, over that without |
@@ -147,7 +147,7 @@ pub struct IsolationRecord {
     pub command: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Hosts that attack.
+    /// Hosts or tenant that attacks.
     pub attackers: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
@@ -378,12 +378,23 @@ impl IsolationRecord {
         )
     }
 
+    /// The attackers, in words.
+    pub(crate) fn attackers_text(&self) -> String {
+        match self.attackers.strip_prefix("tenant:") {
+            None => format!("hosts {}", self.attackers),
+            Some(tenant) => match tenant.split_once(':') {
+                None => format!("tenant {tenant}"),
+                Some((tenant, hosts)) => format!("tenant {tenant} on hosts {hosts}"),
+            },
+        }
+    }
+
     /// Target of the attack, attackers and number of runs.
     fn subtitle(&self) -> String {
         format!(
-            "{} attacked by hosts {}, {} seed{}",
+            "{} attacked by {}, {} seed{}",
             self.scenario,
-            self.attackers,
+            self.attackers_text(),
             self.seeds.len(),
             if self.seeds.len() == 1 { "" } else { "s" },
         )
@@ -422,7 +433,9 @@ mod tests {
             ideal_fct: Span::from_us(50),
             ..flow(src, None)
         };
-        Parties::among(&[row(0, attacker), row(1, victim)], |user| user == 0)
+        Parties::among(&[row(0, attacker), row(1, victim)], &[], |user| {
+            user.host == 0
+        })
     }
 
     fn pair(attacker: u64, victim: u64) -> AttackPair {
@@ -483,6 +496,12 @@ mod tests {
         victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
         Fairness: Jain's index over the goodputs of all users; "poorer" for one that rises while users or victims get less in the mean.
         "#);
+        let attackers = |text: &str| IsolationRecord {
+            attackers: text.into(),
+            ..record.clone()
+        };
+        let words = ["tenant:b", "tenant:b:0-3,8"].map(|text| attackers(text).attackers_text());
+        assert_eq!(words, ["tenant b", "tenant b on hosts 0-3,8"]);
         let matrix = record.to_matrix();
         let rows: Vec<&str> = matrix.lines().skip(2).take(4).collect();
         insta::assert_snapshot!(rows.join("\n"), @"

@@ -95,7 +95,7 @@ pub use operation_summary::{OperationBreakdown, OperationSummary};
 pub use operations::write_operations;
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;
-pub use parties::{Parties, Party};
+pub use parties::{Parties, Party, User};
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{

@@ -1,7 +1,8 @@
 //! Attackers and victims: what each side of a run with an attack got.
 //!
 //! A message of an attacker is made of several flows; it lasts from the start of the first to the end of the last. A user is a host that
-//! sends: shares are compared between users, because an attack multiplies flows.
+//! sends, or where sections of the workload name tenants, a host of a tenant: shares are compared between users, because an attack
+//! multiplies flows.
 
 use crate::quantity::{count, factor, microseconds, prefixed};
 use crate::record::FlowRow;
@@ -10,10 +11,30 @@ use clearway_units::statistics::jain_index;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// User of the network: a host that sends, for a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct User {
+    /// Number of the tenant; 0 of sections without one.
+    pub tenant: u32,
+    /// Number of the host.
+    pub host: u32,
+}
+
+impl User {
+    /// The user of a flow, if sections of the workload have these tenants.
+    fn of(flow: &FlowRow, tenants: &[u32]) -> Self {
+        let tenant = tenants.get(flow.section as usize);
+        Self {
+            tenant: tenant.copied().unwrap_or(0),
+            host: flow.src,
+        }
+    }
+}
+
 /// Results of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Party {
-    /// Number of users: hosts that send.
+    /// Number of users.
     pub users: u64,
     /// Number of messages.
     pub messages: u64,
@@ -64,8 +85,8 @@ impl Message {
     }
 }
 
-/// Messages of one side by sender and label.
-type Messages = BTreeMap<(u32, u64, u32), Message>;
+/// Messages of one side by sender, section, label and flow.
+type Messages = BTreeMap<(User, u32, u64, u32), Message>;
 
 /// Results of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,22 +100,27 @@ pub struct Parties {
 }
 
 impl Parties {
-    /// Results of the users that are part of an attack, and of all others; `None` if there is no attack.
-    pub fn of(flows: &[FlowRow]) -> Option<Self> {
+    /// Results of the users that are part of an attack, and of all others, where sections have these tenants; `None` if there is no attack.
+    pub fn of(flows: &[FlowRow], tenants: &[u32]) -> Option<Self> {
         let pieces = flows.iter().filter(|flow| flow.attack.is_some());
-        let attackers: BTreeSet<u32> = pieces.map(|flow| flow.src).collect();
-        (!attackers.is_empty()).then(|| Self::among(flows, |user| attackers.contains(&user)))
+        let attackers: BTreeSet<User> = pieces.map(|flow| User::of(flow, tenants)).collect();
+        let attacks = |user| attackers.contains(&user);
+        (!attackers.is_empty()).then(|| Self::among(flows, tenants, attacks))
     }
 
-    /// Results of the users that `attacks` names, and of all others.
-    pub fn among(flows: &[FlowRow], attacks: impl Fn(u32) -> bool) -> Self {
+    /// Results of the users that `attacks` names, and of all others, where sections have these tenants.
+    pub fn among(flows: &[FlowRow], tenants: &[u32], attacks: impl Fn(User) -> bool) -> Self {
         let [attackers, victims] = [true, false].map(|side| {
             let mut messages = Messages::new();
-            for flow in flows.iter().filter(|flow| attacks(flow.src) == side) {
-                // Labels of several sections may be equal: a flow that is no piece is a message by itself.
+            for flow in flows {
+                let user = User::of(flow, tenants);
+                if attacks(user) != side {
+                    continue;
+                }
+                // Labels of several sections may be equal. A flow that is no piece is a message by itself.
                 let key = match flow.attack {
-                    Some(label) => (flow.src, label, u32::MAX),
-                    None => (flow.src, flow.label, flow.flow),
+                    Some(label) => (user, flow.section, label, u32::MAX),
+                    None => (user, flow.section, flow.label, flow.flow),
                 };
                 let message = Message::of(flow);
                 let whole = messages.entry(key);
@@ -166,7 +192,7 @@ impl Parties {
 
 /// Goodput of each user in bit/s: zero of one that completed no message.
 fn goodputs(messages: &Messages) -> Vec<f64> {
-    let mut users: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut users: BTreeMap<User, (u64, u64)> = BTreeMap::new();
     for (&(user, ..), message) in messages {
         let (bytes, ps) = users.entry(user).or_default();
         if let Some(lasted) = message.picoseconds() {
@@ -184,7 +210,7 @@ fn goodputs(messages: &Messages) -> Vec<f64> {
 impl Party {
     fn of(messages: &Messages) -> Self {
         let done = || messages.values().filter(|message| message.times.is_some());
-        let users: BTreeSet<u32> = messages.keys().map(|&(user, ..)| user).collect();
+        let users: BTreeSet<User> = messages.keys().map(|&(user, ..)| user).collect();
         Self {
             users: users.len() as u64,
             messages: messages.len() as u64,
@@ -223,8 +249,8 @@ mod tests {
             ..row(number, 3, us)
         };
         let flows = [piece(0, 100), row(1, 4, 400), piece(2, 200), row(3, 5, 400)];
-        assert_eq!(Parties::of(&flows[1..2]), None);
-        let parties = Parties::of(&flows).unwrap();
+        assert_eq!(Parties::of(&flows[1..2], &[]), None);
+        let parties = Parties::of(&flows, &[]).unwrap();
         let (attackers, victims) = (&parties.attackers, &parties.victims);
         assert_eq!(
             (attackers.users, attackers.messages, attackers.flows),
@@ -244,12 +270,39 @@ mod tests {
     }
 
     #[test]
+    fn a_host_of_two_tenants_is_two_users() {
+        // Sections 0 and 2 are of tenant 1, section 1 is of tenant 2. Host 3 sends for both.
+        let section = |section, row| FlowRow { section, ..row };
+        let attack = |row| FlowRow {
+            attack: Some(0),
+            ..row
+        };
+        let flows = [
+            section(0, attack(row(0, 3, 100))),
+            section(1, row(1, 3, 400)),
+            section(1, row(2, 4, 400)),
+            // A message of equal label in another section is another message.
+            section(2, attack(row(3, 3, 100))),
+        ];
+        let sides = |tenants: &[u32]| {
+            let parties = Parties::of(&flows, tenants).unwrap();
+            [parties.attackers, parties.victims].map(|party| {
+                let goodput = party.goodput_bps.unwrap().mean;
+                (party.users, party.messages, goodput)
+            })
+        };
+        assert_eq!(sides(&[1, 2, 1]), [(1, 2, 80e9), (2, 2, 20e9)]);
+        // Without tenants host 3 is one user, and its own slow message dilutes what it has by the attack: 3 MB in 600 us.
+        assert_eq!(sides(&[]), [(1, 3, 40e9), (1, 1, 20e9)]);
+    }
+
+    #[test]
     fn a_message_without_one_of_its_pieces_is_not_complete() {
         let mut flows = [row(0, 3, 100), row(1, 3, 100), row(2, 4, 100)];
         flows[0].attack = Some(1);
         flows[1].attack = Some(1);
         flows[1].finish = None;
-        let parties = Parties::of(&flows).unwrap();
+        let parties = Parties::of(&flows, &[]).unwrap();
         assert_eq!(
             (parties.attackers.messages, parties.attackers.completed),
             (1, 0)

@@ -318,6 +318,8 @@ pub struct RunRecord {
     pub written: Option<Vec<FlowTimes>>,
     /// Names of the sections of the workload that flows belong to; those of equal name count as one.
     pub sections: Vec<String>,
+    /// Number of the tenant of each section; where it is left out, or 0, the sending host is the user.
+    pub tenants: Vec<u32>,
     /// The transports of flows; empty if all have one.
     pub transports: Vec<TransportRow>,
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows

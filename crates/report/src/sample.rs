@@ -85,6 +85,7 @@ pub(crate) fn run() -> RunRecord {
             .collect(),
         written: None,
         sections: vec!["permutation".into(), "burst".into()],
+        tenants: Vec::new(),
         jobs: Vec::new(),
         operations: None,
         packets: PacketCounts {

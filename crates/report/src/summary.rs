@@ -257,7 +257,7 @@ impl Summary {
             sections: Vec::new(),
             transports: by_transport(&flows, &record.transports, &record.sections),
             start_finish: None,
-            parties: Parties::of(&record.flows),
+            parties: Parties::of(&record.flows, &record.tenants),
             operations: record.operations.as_ref().map(OperationSummary::of),
             fairness: record
                 .observed

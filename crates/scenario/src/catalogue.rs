@@ -2,7 +2,9 @@
 
 use crate::WorkloadSettings;
 use crate::topology::{Kind, LinkSettings};
-use crate::{EventSettings, FlowKeys, General, ObserveSettings, SectionKeys, TransportSettings};
+use crate::{
+    EventSettings, FlowKeys, General, ObserveSettings, SectionKeys, TenantKeys, TransportSettings,
+};
 use crate::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -294,7 +296,12 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "keys of [[workload]] for every kind; those of the controller go under `workload.transport`",
             "in what its flows differ from others",
             "workload",
-            [SectionKeys::describe(), FlowKeys::describe()].concat(),
+            [
+                SectionKeys::describe(),
+                TenantKeys::describe(),
+                FlowKeys::describe(),
+            ]
+            .concat(),
         ),
         "event" => (
             "the section [[event]]",

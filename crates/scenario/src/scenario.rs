@@ -12,6 +12,7 @@ use crate::scaleup::NVLINK;
 use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
+use crate::tenant::Tenants;
 use crate::topology::{self, TopologySettings};
 use crate::transport_checks::check_one_path;
 use crate::transports::{Transports, check_transports};
@@ -200,6 +201,11 @@ impl Scenario {
     pub fn section_names(&self) -> Vec<String> {
         let sections = self.workloads.iter();
         section_names(sections.map(|section| (&section.keys, section.kind().to_owned())))
+    }
+
+    /// Tenants of the sections of the workload.
+    pub fn tenants(&self) -> Tenants<'_> {
+        Tenants::of(self.workloads.iter().map(|section| &section.tenant))
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.

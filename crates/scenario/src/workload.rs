@@ -7,6 +7,7 @@ use crate::own_transport::UsualTransport;
 use crate::section::{Section, fill};
 use crate::section_name::SectionKeys;
 use crate::source::Entry;
+use crate::tenant::TenantKeys;
 use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
@@ -143,6 +144,8 @@ pub struct WorkloadSection {
     pub traffic: WorkloadSettings,
     /// Name of the section.
     pub keys: SectionKeys,
+    /// Tenant of the section.
+    pub tenant: TenantKeys,
     /// Keys of the flows.
     pub flows: FlowKeys,
     /// Attack by some of the flows.
@@ -158,6 +161,7 @@ impl WorkloadSection {
         Self {
             traffic,
             keys: SectionKeys::default(),
+            tenant: TenantKeys::default(),
             flows: FlowKeys::default(),
             attack: AttackKeys::default(),
             transport: None,
@@ -207,8 +211,8 @@ impl WorkloadSection {
         self.transport.as_deref()
     }
 
-    /// Every key but those of the transport with its value; its name if it has one, and those of an attack if one of them is not the
-    /// default.
+    /// Every key but those of the transport with its value; its name and its tenant if it has them, and those of an attack if one of
+    /// them is not the default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         // Most sections do not attack, and need not say so.
         let attacks = self.attack != AttackKeys::default();
@@ -216,6 +220,7 @@ impl WorkloadSection {
         let own = self.flows.entries().into_iter();
         let own = own.chain(attack.into_iter().flatten());
         let named = self.keys.written().into_iter();
+        let named = named.chain(self.tenant.written());
         named.chain(self.traffic.entries()).chain(own).collect()
     }
 
@@ -224,6 +229,7 @@ impl WorkloadSection {
         let own = FlowKeys::describe().into_iter();
         let own = own.chain(AttackKeys::describe());
         let named = SectionKeys::describe().into_iter();
+        let named = named.chain(TenantKeys::describe());
         named.chain(self.traffic.describe()).chain(own).collect()
     }
 
@@ -307,6 +313,9 @@ impl Section for WorkloadSection {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
         let mut result = self.keys.set(key, value);
         if result == Err(SetError::UnknownKey) {
+            result = self.tenant.set(key, value);
+        }
+        if result == Err(SetError::UnknownKey) {
             result = self.flows.set(key, value);
         }
         if result == Err(SetError::UnknownKey) {
@@ -326,6 +335,7 @@ impl Section for WorkloadSection {
 pub(super) fn is_common(key: &str) -> bool {
     let common = SectionKeys::describe().into_iter();
     let mut common = common
+        .chain(TenantKeys::describe())
         .chain(FlowKeys::describe())
         .chain(AttackKeys::describe());
     is_of_transport(key) || common.any(|own| own.key == key)

@@ -191,6 +191,124 @@ fn links_that_allocate_rates_are_not_for_lossy_switches() {
     }
 }
 
+/// Tenants `a` and `b` on one host, and hosts of neither: the shared NIC of the book.
+const SHARED_NIC: &str = r#"
+name = "shared-nic"
+topology = { kind = "single-switch", hosts = 8, link-rate = "100Gbps" }
+switch.kind = "shared-buffer"
+transport.kind = "1rc"
+
+[[workload]]
+kind = "flows"
+tenant = "a"
+flows = ["0->7 4MB"]
+
+[[workload]]
+kind = "flows"
+tenant = "b"
+flows = ["0->6 20MB"]
+
+[[workload]]
+kind = "flows"
+flows = ["1->7 20MB", "2->7 20MB", "3->6 20MB"]
+"#;
+
+#[test]
+fn tenants_of_one_nic_are_told_apart() {
+    let bench = Bench::new("isolate-tenants");
+    bench.write("shared-nic.toml", SHARED_NIC);
+    let verdicts = |attackers: &str, section: &str, tenants: &[&str]| {
+        let command = [
+            "isolate",
+            "shared-nic.toml",
+            "--attackers",
+            attackers,
+            "--attacks",
+            "parallel",
+            "--scope",
+            "queue-pair,host",
+            "--set",
+            section,
+            "--out",
+            "here",
+        ];
+        let output = bench.output(&[&command[..], tenants].concat());
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let json = bench.read("here/isolation.json");
+        let study: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let cells = study["cells"].as_array().unwrap().iter();
+        let verdicts = cells.map(|cell| format!("{}, {}", cell["verdict"], cell["harm"]));
+        (
+            printed.lines().next().unwrap().to_owned(),
+            verdicts.collect::<Vec<_>>().join("; ").replace('"', ""),
+        )
+    };
+    let qps = "workload[1].attack.qps=50";
+    assert_eq!(
+        verdicts("tenant:b", qps, &[]),
+        (
+            "shared-nic attacked by tenant b, 1 seed".into(),
+            "vulnerable, harmful; secure, harmful".into()
+        )
+    );
+    // All that the tenant has is on host 0.
+    assert_eq!(
+        verdicts("tenant:b:0-3", qps, &[]).0,
+        "shared-nic attacked by tenant b on hosts 0-3, 1 seed"
+    );
+    // Where the host is the user, its other tenant is a part of the attacker.
+    let untold = [
+        "--set",
+        "workload[0].tenant=auto",
+        "--set",
+        "workload[1].tenant=auto",
+    ];
+    let attack = "workload[1].attack={kind=\"parallel\",qps=50}";
+    assert_eq!(
+        verdicts("0", attack, &untold),
+        (
+            "shared-nic attacked by hosts 0, 1 seed".into(),
+            "secure, unharmed; secure, unharmed".into()
+        )
+    );
+}
+
+#[test]
+fn a_mix_of_transports_is_named_as_it_is() {
+    let bench = Bench::new("isolate-mix");
+    let mixed = |more: &[&str]| {
+        let command = [
+            "isolate",
+            "tenants-mixed",
+            "--attacks",
+            "parallel",
+            "--out",
+            "here",
+        ];
+        let output = bench.output(&[&command[..], more].concat());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let row = |printed: String| {
+        let line = printed.lines().nth(4).unwrap();
+        line.split_whitespace()
+            .take(4)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let storage = row(mixed(&["--attackers", "tenant:storage:0-3"]));
+    assert_eq!(storage, "rocev2+strack queue-pair parallel 3.40");
+    // Hosts attack for the tenants whose sections do.
+    let by_hosts = [
+        "--attackers",
+        "0-3",
+        "--set",
+        "workload[0].attack.kind=parallel",
+    ];
+    assert_eq!(row(mixed(&by_hosts)), storage);
+    let swift = mixed(&["--attackers", "tenant:training", "--transport", "swift"]);
+    assert!(row(swift).starts_with("swift+strack queue-pair "));
+}
+
 #[test]
 fn a_matrix_has_every_scope_that_a_transport_can_have() {
     let bench = Bench::new("isolate-matrix");
@@ -240,6 +358,10 @@ fn what_cannot_be_studied_is_refused() {
     for (more, message) in [
         (&[][..], "nobody attacks in this scenario"),
         (&["--attackers", "x"], "these are no hosts"),
+        (
+            &["--attackers", "tenant:x"],
+            "no section of the workload has this tenant",
+        ),
         (&["--attackers", "all"], "all hosts that send"),
         (&["--attackers", "0-9999"], "there is no host 9999"),
         (
@@ -263,4 +385,18 @@ fn what_cannot_be_studied_is_refused() {
         let error = refused(more);
         assert!(error.contains(message), "{more:?}: {error}");
     }
+    let tenants = |attackers: &str| {
+        let command = ["isolate", "tenants-mixed", "--attackers", attackers];
+        let output = bench.output(&command);
+        assert_eq!(output.status.code(), Some(2), "{attackers}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    insta::assert_snapshot!(tenants("tenant:stor") + &tenants("tenant:storage:x") + &tenants("0-63"), @r#"
+    error: --attackers tenant:stor: no section of the workload has this tenant
+      fix: the tenants are: storage, training
+    error: --attackers tenant:storage:x: these are no hosts
+      fix: expected hosts such as "0-3,8", or a tenant such as "tenant:NAME" or "tenant:NAME:0-3,8"
+    error: --attackers 0-63: all hosts that send in this workload attack
+      fix: leave others as victims, or tell tenants apart by `tenant` in the sections of the workload
+    "#);
 }

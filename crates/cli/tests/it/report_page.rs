@@ -292,6 +292,7 @@ fn large() -> RunRecord {
         flows: (0..8192).map(flow).collect(),
         written: None,
         sections: vec!["permutation".into()],
+        tenants: Vec::new(),
         packets: Default::default(),
         transports: Vec::new(),
         paused_links: Vec::new(),

@@ -83,7 +83,7 @@ fn sections_of_one_name_count_as_one() {
 }
 
 #[test]
-fn a_name_is_in_the_resolved_scenario_only_where_it_is_given() {
+fn names_and_tenants_are_in_the_resolved_scenario_only_where_they_are_given() {
     let resolved = scenario(&[]).resolved();
     let sections: Vec<&str> = resolved.split("[[workload]]").collect();
     assert!(sections[2].contains("name = \"training\""), "{resolved}");
@@ -92,13 +92,23 @@ fn a_name_is_in_the_resolved_scenario_only_where_it_is_given() {
         .read("again", &resolved, None, &[])
         .unwrap();
     assert_eq!(again.resolved(), resolved);
+    assert!(!resolved.contains("tenant ="), "{resolved}");
+    let owned = scenario(&["workload[2].tenant=lab"]);
+    let sections = owned.resolved();
+    let sections: Vec<&str> = sections.split("[[workload]]").collect();
+    let of_tenant = sections
+        .iter()
+        .map(|text| text.contains("tenant = \"lab\""));
+    let of_tenant: Vec<bool> = of_tenant.collect();
+    assert_eq!(of_tenant, [false, false, false, true, false]);
+    assert_eq!(owned.tenants().of_section, [0, 0, 1, 0]);
     let auto = scenario(&["workload[1].name=auto"]);
     assert!(!auto.resolved().contains("training"));
     assert_eq!(auto.section_names()[1], "ring-all-reduce");
 }
 
 #[test]
-fn a_name_changes_no_result() {
+fn names_and_tenants_change_no_result() {
     let digest = |scenario: &Scenario| {
         let assembly = Assembly::new(scenario).unwrap();
         let options = clearway_lab::RunOptions {
@@ -111,5 +121,9 @@ fn a_name_changes_no_result() {
     assert_eq!(
         digest(&scenario(&[])),
         digest(&scenario(&["workload[0].name=x", "workload[3].name=x"]))
+    );
+    assert_eq!(
+        digest(&scenario(&[])),
+        digest(&scenario(&["workload[0].tenant=x", "workload[3].tenant=y"]))
     );
 }

@@ -27,8 +27,8 @@ pub fn render_isolation(study: &IsolationRecord) -> String {
     tiles(&mut document, study);
     document.open_section("attacks", "Attacks");
     document.push(&paragraph(&format!(
-        "Hosts {} attack. {}",
-        study.attackers,
+        "Attackers: {}. {}",
+        study.attackers_text(),
         EXPLANATION.replace('\n', " ").replace("->", "→")
     )));
     if study.cells.len() > study.attacks().len() {
