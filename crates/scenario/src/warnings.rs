@@ -206,7 +206,7 @@ fn lost_control_packets(scenario: &Scenario, transport: &TransportSettings) -> O
     );
     (by_links && scenario.switch.buffer.is_none()).then(|| {
         format!(
-            "`transport.controller` = \"{}\" is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: links may keep wrong sums after lost control packets, and go-back-N sends all behind a loss again; set `switch.kind` to \"shared-buffer\"",
+            "`transport.controller` = \"{}\" is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: after a lost control packet links have wrong sums until they forget the flow, and go-back-N sends all behind a loss again; set `switch.kind` to \"shared-buffer\"",
             transport.controller.name()
         )
     })
