@@ -278,6 +278,24 @@ fn rates_are_those_of_before_after_flaps_and_losses() {
 }
 
 #[test]
+fn short_flows_take_no_more_of_a_link_than_they_can_use() {
+    // One long flow beside flows of 5 KB from three hosts, one after another: each lasts as long as the round trip of 4 us.
+    let topology = single_switch(5, RATE, Span::from_us(1)).unwrap();
+    let mut flows = vec![flow(0, 4, 10_000_000, 0)];
+    flows.extend((0..300).flat_map(|n| (1..4).map(move |src| flow(src, 4, 5_000, 4 * n))));
+    let long = |limit: &str| {
+        let limit = ("host-limit", Value::Text(limit.into()));
+        let one_rc = controller("1rc", &[limit]);
+        let outcome = run(&topology, &one_rc, &flows, (1, 1));
+        goodputs(&outcome, &flows)[0]
+    };
+    let (line_rate, demand) = (long("line-rate"), long("demand"));
+    // All three together bring 32 Gb/s.
+    assert!(line_rate < 0.55 * part(1.0), "{line_rate}");
+    assert!((0.62..0.75).contains(&(demand / part(1.0))), "{demand}");
+}
+
+#[test]
 fn queues_stay_short_where_hosts_send_and_receive() {
     let topology = single_switch(8, RATE, Span::from_us(1)).unwrap();
     // Host 0 receives and sends as much as it can; so do all with the flows around the ring.

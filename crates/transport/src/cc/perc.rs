@@ -36,7 +36,7 @@ clearway_units::parameters! {
         /// acknowledgements for each byte of data.
         pub headroom: Option<f64> = None, "headroom", "decision: control packets and acknowledgements take the rest";
         /// Rate that a host gives as its own limit of a flow: that of its link, or the demand of the flow if that is less.
-        pub host_limit: HostLimit = HostLimit::LineRate, "host-limit", "Snyder §5.1.1: the rate \"on the end-host\"";
+        pub host_limit: HostLimit = HostLimit::Demand, "host-limit", "Snyder §5.1.1: no bandwidth that a flow will not use";
         /// A flow has the weight 1/k, with k open connections at its host.
         pub weights: bool = false, "weights", "Snyder §5.3 adds them";
         /// A control packet on the wire; `"auto"` is an acknowledgement and 64 B for the state of seven links.

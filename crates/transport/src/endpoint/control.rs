@@ -94,10 +94,10 @@ impl<T: Telemetry> Endpoint<T> {
             && let Some(sender) = &slot.sender
         {
             let most = control.host_rate.bytes_in(slot.path_rtt).as_u64();
-            let waiting = sender.waiting(most, &self.rules).max(1);
+            let posted = sender.backlog(most).max(1);
             let network = &self.profile.network;
-            let packets = waiting.div_ceil(u64::from(network.payload));
-            let wire = waiting + packets * u64::from(network.header);
+            let packets = posted.div_ceil(u64::from(network.payload));
+            let wire = posted + packets * u64::from(network.header);
             let bps = wire as f64 * 8.0 / slot.path_rtt.as_secs();
             member
                 .source

@@ -170,13 +170,12 @@ impl Sender {
         of_both!(self, sender => sender.backlog(limit))
     }
 
-    /// Payload that waits to be sent, for the first time or again; counting stops above `limit`.
+    /// Payload that waits to be sent, for the first time or again; counting stops above `limit`. For selective repeat alone.
     pub(crate) fn waiting(&self, limit: u64, rules: &Rules) -> u64 {
         match (self, &rules.scheme) {
             (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
                 sender.waiting(limit, rules)
             }
-            (Self::GoBackN(sender), SchemeRules::GoBackN(rules)) => sender.waiting(limit, rules),
             _ => 0,
         }
     }

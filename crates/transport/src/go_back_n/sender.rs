@@ -117,12 +117,6 @@ impl Sender {
         self.messages.backlog(limit)
     }
 
-    /// Payload that waits to be sent, for the first time or again, a packet of the latter for a full one; counting stops above `limit`.
-    pub(crate) fn waiting(&self, limit: u64, rules: &Rules) -> u64 {
-        let again = (self.sent_end - self.next) * rules.payload;
-        again.saturating_add(self.messages.unsent(limit))
-    }
-
     pub(crate) fn queue_pair(&self) -> u8 {
         self.ends.queue_pair
     }

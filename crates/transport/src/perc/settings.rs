@@ -13,8 +13,9 @@ clearway_units::choices! {
     pub enum HostLimit {
         /// Rate of the host's link: links count each flow as one that would take all it gets.
         LineRate = "line-rate",
-        /// The demand of the flow, if that is less: what it has to send, over an unloaded round trip. A flow that is over within a
-        /// round trip then takes no full share of a link for as long.
+        /// The demand of the flow, if that is less: the messages that it has posted and not completed, over an unloaded round trip. A
+        /// flow that is shorter than a round trip then takes no full share of a link for as long. Messages count as a whole: a long
+        /// one keeps its rate to the end.
         Demand = "demand",
     }
 }

@@ -16,6 +16,7 @@ use clearway_fabric::{
 };
 use clearway_transport::cc::{ControllerSettings, OneRcParameters, SPercParameters};
 use clearway_transport::credit::CreditScheme;
+use clearway_transport::perc::HostLimit;
 use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{ClassSet, Profile, Reliability};
@@ -310,6 +311,7 @@ fn choose_allocation(draw: &mut Draw, profile: &mut Profile) {
     };
     common.control_gap = NonZero::new(draw.of(&[1, 4, 16])).expect("not zero");
     common.headroom = draw.of(&[None, Some(0.98)]);
+    common.host_limit = draw.of(&[HostLimit::LineRate, HostLimit::Demand]);
     profile.controller = controller;
 }
 
