@@ -10,7 +10,7 @@
 use clearway_transport::Header;
 use clearway_transport::perc::{Attachment, LinkAgent};
 use clearway_transport::telemetry::{IntPacket, Telemetry};
-use clearway_units::Time;
+use clearway_units::{Rate, Time};
 
 /// The agent of a link.
 #[derive(Debug, Clone)]
@@ -20,6 +20,12 @@ impl Agent {
     /// An agent that runs the algorithms of `link`.
     pub fn new(link: LinkAgent) -> Self {
         Self(link)
+    }
+
+    /// Sets the rate that the link has now.
+    #[inline]
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.0.set_rate(rate);
     }
 
     /// Looks at a packet that arrives for the link; may rewrite it. False if it is to be dropped.

@@ -353,6 +353,11 @@ impl<T: Telemetry> Link<T> {
         let Some(agent) = &mut self.agent else {
             return true;
         };
+        if let Some(faults) = &self.faults
+            && let Some(rate) = faults.timeline.rate_at(now)
+        {
+            agent.set_rate(rate);
+        }
         let admitted = agent.on_arrival(now, packet);
         if !admitted {
             self.lose(now, packet, DropCause::Agent, sinks);

@@ -246,6 +246,32 @@ fn rates_follow_flows_to_the_links_of_another_path() {
 }
 
 #[test]
+fn rates_follow_the_rate_of_a_degraded_link() {
+    let topology = single_switch(5, RATE, Span::from_us(1)).unwrap();
+    let flows: Vec<Flow> = (0..4).map(|src| flow(src, 4, 5_000_000, 0)).collect();
+    let receiver = Topology::host_node(HostId(4));
+    let mut cables = topology.cables.iter();
+    let receiver = cables
+        .position(|cable| cable.ends.contains(&receiver))
+        .unwrap();
+    let event = |us, gbps| LinkEvent {
+        at: Time::from_us(us),
+        cable: receiver,
+        change: LinkChange::Rate(Rate::from_gbps(gbps)),
+    };
+    for name in ["s-perc", "1rc"] {
+        let controller = controller(name, &[]);
+        let events = vec![event(500, 25), event(1500, 100)];
+        let outcome = run_with(&topology, &controller, &flows, (1, 1), events);
+        // A quarter of the rate for one millisecond costs three quarters of it.
+        let calm = run(&topology, &controller, &flows, (1, 1));
+        let later = last_sent(&outcome).since(last_sent(&calm)).as_us();
+        assert!((740.0..770.0).contains(&later), "{name}: {later}");
+        assert_eq!(outcome.links.pause_frames, 0, "{name}");
+    }
+}
+
+#[test]
 fn rates_are_those_of_before_after_flaps_and_losses() {
     let (topology, flows, cables) = two_leaves();
     let event = |us, change| LinkEvent {

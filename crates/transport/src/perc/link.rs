@@ -170,6 +170,9 @@ impl LargestElsewhere {
 pub struct LinkAgent {
     /// Bytes per second that flows may use (`c`).
     capacity: f64,
+    /// Rate of the link, and the part of it that is given to flows.
+    rate: Rate,
+    headroom: f64,
     sums: Sums,
     largest: LargestElsewhere,
     /// The longest time between two control packets of a flow that is believed.
@@ -192,12 +195,22 @@ impl LinkAgent {
         );
         let windows = |epochs| Box::new(Windows::new(epochs, headroom));
         Self {
-            capacity: parameters.capacity.as_bps() as f64 / 8.0 * headroom,
+            capacity: usable(parameters.capacity, headroom),
+            rate: parameters.capacity,
+            headroom,
             sums: Sums::new(number, parameters.period),
             largest: LargestElsewhere::new(parameters.round),
             longest_interval: parameters.period,
             windows: parameters.epochs.as_ref().map(windows),
             malformed: 0,
+        }
+    }
+
+    /// Sets the rate of the link, which a link that is degraded or repaired changes. Flows hear of it with their next control packets.
+    #[inline]
+    pub fn set_rate(&mut self, rate: Rate) {
+        if rate != self.rate {
+            (self.rate, self.capacity) = (rate, usable(rate, self.headroom));
         }
     }
 
@@ -313,6 +326,11 @@ impl LinkAgent {
         let rate = f64::from(per_unit_weight) / f64::from(connections);
         Part::Rate((rate.min(self.capacity) * RATE_UNITS) as u64)
     }
+}
+
+/// Bytes per second of a link that flows may use.
+fn usable(rate: Rate, headroom: f64) -> f64 {
+    rate.as_bps() as f64 / 8.0 * headroom
 }
 
 /// Weight of a flow in the units of `NumB`: one over the connections of its host.

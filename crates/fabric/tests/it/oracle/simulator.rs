@@ -757,7 +757,10 @@ impl<'a> Oracle<'a> {
             return self.drop_for(DropCause::LinkDown, self.now, link, &packet);
         }
         if let Some(agent) = &mut self.agents[link.0 as usize]
-            && !agent.on_arrival(self.now, &mut packet)
+            && {
+                agent.set_rate(self.network.rate(link, self.now));
+                !agent.on_arrival(self.now, &mut packet)
+            }
         {
             self.links.dropped += 1;
             self.links.agent_drops += 1;
