@@ -196,13 +196,10 @@ impl Study {
         Ok(study)
     }
 
-    /// The attacks that the workload allows.
+    /// The usual attacks that the workload allows.
     fn possible(&self, arguments: &IsolateArguments) -> Result<Vec<AttackKind>, Failure> {
         let (mut possible, mut first) = (Vec::new(), None);
-        for &kind in AttackKind::ALL
-            .iter()
-            .filter(|kind| **kind != AttackKind::None)
-        {
+        for kind in AttackKind::USUAL {
             match Assembly::new(&self.scenario(&self.transports[0], kind, self.seeds[0])) {
                 Ok(_) => possible.push(kind),
                 Err(error) => {

@@ -22,7 +22,7 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
+use clearway_scenario::{Amounts, AttackContext, AttackKeys, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -520,14 +520,25 @@ fn attack(
     let topology = &prepared.topology;
     let routes = routes_of(topology)
         .map_err(|error| routing_error(topology, &error).or_in(scenario.places(), "topology", 0))?;
-    for (index, (section, part)) in scenario.workloads.iter().zip(parts).enumerate() {
+    let sections = scenario.workloads.iter();
+    let needs_busiest = sections
+        .clone()
+        .any(|section| section.attack.needs_busiest());
+    let busiest = needs_busiest.then(|| {
+        let flows = parts.iter().map(|part| &part.flows[..]);
+        AttackKeys::busiest_receiver(sections.clone().map(|section| &section.attack).zip(flows))
+    });
+    for (index, (section, part)) in sections.zip(parts).enumerate() {
         if section.attack.is_on() {
-            let drawn = (scenario.general.seed, index as u32);
             let plain = std::mem::take(part);
             let network = network_of_section(scenario, prepared, index, &routes.paths)?;
-            let attacked = section
-                .attack
-                .apply(plain, &network, topology.machines(), drawn);
+            let context = AttackContext {
+                network: &network,
+                hosts: topology.machines(),
+                drawn: (scenario.general.seed, index as u32),
+                busiest: busiest.flatten(),
+            };
+            let attacked = section.attack.apply(plain, &context);
             *part = attacked.map_err(|error| error.or_in(scenario.places(), "workload", index))?;
         }
     }

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn relative_values_have_their_amounts_behind_them() {
         let registry = Registry::builtin();
-        let text = "name = \"5bdp\"\n[switch]\necn.kmin = \"1KB\"\n[[workload]]\nattack.kind = \"staggered\"\ntransport.max-cwnd = \"50%bdp\"\n";
+        let text = "name = \"5bdp\"\n[switch]\necn.kmin = \"1KB\"\n[[workload]]\nattack = { kind = \"staggered\", bytes = \"1bdp\" }\ntransport.max-cwnd = \"50%bdp\"\n";
         let scenario = Scenario::read(&registry, "x", text, None, &[]).unwrap();
         let amounts = Amounts {
             transport: Bytes::new(1_000_000),

@@ -3,9 +3,11 @@
 use crate::error::ScenarioError;
 use clearway_transport::cc::NetworkFacts;
 use clearway_units::{
-    HostId, Parameter, Purpose, RandomStream, RelativeSize, Span, Value, ValueDomain,
+    Bytes, HostId, Parameter, Purpose, RandomStream, Rare, RelativeSize, Span, Value, ValueDomain,
 };
-use clearway_workload::{Attack, AttackFault, AttackKind, Workload};
+use clearway_workload::{Attack, AttackFault, AttackKind, FlowSpec, Workload};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 
@@ -115,21 +117,46 @@ impl Parameter for HostSet {
 clearway_units::parameters! {
     /// Keys of an attack by flows of a workload section.
     pub struct AttackKeys {
-        /// Attack on congestion control by the flows of some hosts: more queue pairs than one, at once or one after another.
+        /// Attack on congestion control by the flows of some hosts: more queue pairs or receivers than one, at once or one after another.
         pub kind: AttackKind = AttackKind::None, "attack.kind", "Dissertation §3.5";
         /// Hosts that attack.
         pub hosts: HostSet = HostSet::All, "attack.hosts", "decision: all";
         /// Share of the flows of these hosts that are part of the attack, drawn at random, 0 to 1.
         pub share: f64 = 1.0, "attack.share", "decision: all";
-        /// Bytes of a queue pair before the next one takes over, or of each that sends at once.
-        pub bytes: RelativeSize = RelativeSize::percent_of_bdp(100), "attack.bytes", "Dissertation §3.5.2: what leaves before the first feedback";
-        /// Number of queue pairs of a parallel attack; "auto": as many as `attack.bytes` makes.
+        /// Bytes of a queue pair before the next one takes over, or of each that sends at once; "auto": "1bdp", of short flows "25%bdp".
+        pub bytes: Option<RelativeSize> = None, "attack.bytes", "Dissertation §3.5.2: what leaves before the first feedback";
+        /// Number of queue pairs of an attack by all at once; "auto": as many as `attack.bytes` makes, of a fan-out one to each host.
         pub queue_pairs: Option<NonZero<u32>> = None, "attack.qps", "Dissertation §3.5.1";
-        /// Time between the starts of two queue pairs of a staggered attack or an overlay; "auto": the unloaded round trip.
+        /// Time from the start of one queue pair to the next; "auto": the unloaded round trip, of short flows the time to send one.
         pub gap: Option<Span> = None, "attack.gap", "Dissertation §3.5.2: a new queue pair each round trip";
-        /// Messages of at most so many bytes are left as they are; "auto": `attack.bytes`.
+        /// Messages of at most so many bytes are left as they are; "auto": `attack.bytes`, and none where messages are sent whole.
         pub above: Option<RelativeSize> = None, "attack.above", "Dissertation §3.6.2: 1 MB in its parallel attack";
+        with {
+            /// Keys of the attacks that send messages whole.
+            pub whole: Rare<WholeKeys>,
+        }
     }
+}
+
+clearway_units::parameters! {
+    /// Keys of the attacks that send messages whole.
+    pub struct WholeKeys {
+        /// Receiver of an incast, the number of a host; "auto": the one that most messages of others go to.
+        pub target: Option<u32> = None, "attack.target", "decision: whoever can be harmed most";
+    }
+}
+
+/// Facts of a run that an attack by one of its sections needs.
+#[derive(Debug, Clone, Copy)]
+pub struct AttackContext<'a> {
+    /// The network, as the transport of the section knows it.
+    pub network: &'a NetworkFacts,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Seed of the run, and number of the section.
+    pub drawn: (u64, u32),
+    /// Receiver of most messages of those that do not attack; `None` if there are none.
+    pub busiest: Option<HostId>,
 }
 
 impl AttackKeys {
@@ -138,18 +165,48 @@ impl AttackKeys {
         self.kind != AttackKind::None
     }
 
-    /// The traffic of a section with its attack, on a network of so many hosts.
+    /// True if the receiver of victims has to be found.
+    pub fn needs_busiest(&self) -> bool {
+        self.kind == AttackKind::Incast && self.whole.target.is_none()
+    }
+
+    /// True of a flow that comes from a host that attacks.
+    fn is_of_attacker(&self, flow: &FlowSpec) -> bool {
+        self.is_on() && self.hosts.contains(flow.src.0)
+    }
+
+    /// Receiver of most messages of those that do not attack, among equals the one with the lowest number, of sections with these keys.
+    pub fn busiest_receiver<'a>(
+        sections: impl IntoIterator<Item = (&'a Self, &'a [FlowSpec])>,
+    ) -> Option<HostId> {
+        let mut messages: BTreeMap<HostId, u64> = BTreeMap::new();
+        for (keys, flows) in sections {
+            let victims = flows.iter().filter(|flow| !keys.is_of_attacker(flow));
+            victims.for_each(|flow| *messages.entry(flow.dst).or_default() += 1);
+        }
+        let busiest = messages
+            .iter()
+            .max_by_key(|(host, count)| (**count, Reverse(**host)));
+        busiest.map(|(host, _)| *host)
+    }
+
+    /// The traffic of a section with its attack.
     ///
     /// # Errors
     /// If the attack does not fit the network or the traffic.
     pub fn apply(
         &self,
         workload: Workload,
-        network: &NetworkFacts,
-        hosts: u32,
-        (seed, section): (u64, u32),
+        context: &AttackContext<'_>,
     ) -> Result<Workload, ScenarioError> {
-        let bytes = self.bytes.resolve(network.bdp);
+        let (network, hosts) = (context.network, context.hosts);
+        let bytes = self
+            .bytes
+            .unwrap_or(RelativeSize::percent_of_bdp(match self.kind {
+                AttackKind::ShortFlows => SHORT_PERCENT,
+                _ => 100,
+            }));
+        let bytes = bytes.resolve(network.bdp);
         if bytes.as_u64() == 0 {
             return Err(ScenarioError::about(
                 &["attack.bytes"],
@@ -171,18 +228,65 @@ impl AttackKeys {
                 format!("name hosts up to {}", hosts.saturating_sub(1)),
             )
         })?;
+        let usual_above = match self.kind.divides() {
+            true => bytes,
+            false => Bytes::ZERO,
+        };
+        let usual_gap = match self.kind {
+            AttackKind::ShortFlows => time_to_send(bytes, network),
+            _ => network.base_rtt,
+        };
         let attack = Attack {
             kind: self.kind,
             hosts: attackers,
             share: self.share,
-            above: self.above.map_or(bytes, |size| size.resolve(network.bdp)),
+            above: self
+                .above
+                .map_or(usual_above, |size| size.resolve(network.bdp)),
             bytes,
             queue_pairs: self.queue_pairs.map(NonZero::get),
-            gap: self.gap.unwrap_or(network.base_rtt),
+            gap: self.gap.unwrap_or(usual_gap),
+            target: self.target(context)?,
         };
+        let (seed, section) = context.drawn;
         let mut random = RandomStream::new(seed, Purpose::Attack, section.into());
         attack.apply(workload, &mut random).map_err(error_of)
     }
+
+    /// Receiver of an incast; of another attack any host.
+    fn target(&self, context: &AttackContext<'_>) -> Result<HostId, ScenarioError> {
+        if self.kind != AttackKind::Incast {
+            return Ok(HostId(0));
+        }
+        let hosts = context.hosts;
+        match self.whole.target {
+            Some(target) if target >= hosts => Err(ScenarioError::about(
+                &["attack.target"],
+                format!("there is no host {target}: the topology has {hosts}, from 0 on"),
+                format!("name one up to {}", hosts.saturating_sub(1)),
+            )),
+            Some(target) => Ok(HostId(target)),
+            None => context.busiest.ok_or_else(|| {
+                ScenarioError::about(
+                    &["attack.target", "attack.kind"],
+                    "no flow but those of the attackers: there is no receiver of others to send to",
+                    "name a receiver by `attack.target`",
+                )
+            }),
+        }
+    }
+}
+
+/// Size of a short flow in percent of the bandwidth-delay product. All of it has left when the first feedback about it is still three
+/// quarters of a round trip away. Smaller flows take more queue pairs for a message, and leave more of the last packets unfilled.
+const SHORT_PERCENT: u64 = 25;
+
+/// Time that a host's link takes to send a flow, with headers.
+fn time_to_send(bytes: Bytes, network: &NetworkFacts) -> Span {
+    let packets = bytes.as_u64().div_ceil(u64::from(network.payload.max(1)));
+    let headers = packets.saturating_mul(network.header.into());
+    let wire = bytes.as_u64().saturating_add(headers);
+    network.line_rate.span_of(Bytes::new(wire))
 }
 
 /// Error of an attack by a section whose flows belong to jobs.
@@ -203,12 +307,12 @@ fn error_of(fault: AttackFault) -> ScenarioError {
         ),
         AttackFault::TooFewHosts { hosts } => ScenarioError::about(
             &["attack.hosts", "attack.kind"],
-            format!("an overlay of {hosts} hosts has no pairs to change between"),
+            format!("an overlay or a fan-out of {hosts} hosts has no pairs to change between"),
             "let at least three hosts attack",
         ),
         AttackFault::Nothing => ScenarioError::about(
             &["attack.above", "attack.hosts", "attack.kind"],
-            "no message is part of the attack: the hosts that attack send none above `attack.above`, or of an overlay none to each other",
+            "no message is part of the attack: the hosts that attack send none above `attack.above`, or of an overlay or a fan-out none to each other, or of an incast none from another host than the receiver",
             "let hosts attack that send larger messages, or give a smaller `attack.bytes`",
         ),
         AttackFault::TooManyPieces => ScenarioError::about(
@@ -225,6 +329,9 @@ fn error_of(fault: AttackFault) -> ScenarioError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clearway_transport::cc::PathFacts;
+    use clearway_units::{ParameterSet as _, Rate, Time};
+    use clearway_workload::Start;
 
     #[test]
     fn host_sets_are_read_and_written() {
@@ -250,5 +357,123 @@ mod tests {
         assert_eq!(set.among(3), Ok(vec![HostId(0), HostId(2)]));
         assert_eq!(set.among(2), Err(2));
         assert_eq!(HostSet::All.among(2), Ok(vec![HostId(0), HostId(1)]));
+    }
+
+    fn network() -> NetworkFacts {
+        NetworkFacts {
+            line_rate: Rate::from_gbps(100),
+            base_rtt: Span::from_us(8),
+            propagation_rtt: Span::from_us(7),
+            bdp: Bytes::new(100_000),
+            payload: 1000,
+            header: 50,
+            ack: 60,
+            path: PathFacts {
+                rtt: Span::from_us(8),
+                switches: 1,
+            },
+        }
+    }
+
+    fn flow(label: u64, src: u32, dst: u32, bytes: u64) -> FlowSpec {
+        FlowSpec::timed(
+            label,
+            HostId(src),
+            HostId(dst),
+            Bytes::new(bytes),
+            Time::ZERO,
+        )
+    }
+
+    fn keys(settings: &[(&str, Value)]) -> AttackKeys {
+        let mut keys = AttackKeys::default();
+        for (key, value) in settings {
+            keys.set(key, value).unwrap();
+        }
+        keys
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    fn run(keys: &AttackKeys, flows: Vec<FlowSpec>) -> Result<Vec<FlowSpec>, ScenarioError> {
+        let sections = [(keys, &flows[..])];
+        let busiest = AttackKeys::busiest_receiver(sections);
+        let context = AttackContext {
+            network: &network(),
+            hosts: 10,
+            drawn: (1, 0),
+            busiest,
+        };
+        let workload = Workload {
+            flows,
+            triggers: Vec::new(),
+        };
+        keys.apply(workload, &context)
+            .map(|workload| workload.flows)
+    }
+
+    #[test]
+    fn short_flows_are_a_quarter_and_keep_line_rate() {
+        let short = keys(&[("attack.kind", text("short-flows"))]);
+        let flows = run(&short, vec![flow(1, 0, 1, 60_000)]).unwrap();
+        let pieces: Vec<_> = flows
+            .iter()
+            .map(|flow| (flow.bytes.as_u64(), flow.start))
+            .collect();
+        // 25 packets of 1050 B at 100 Gb/s.
+        let at = |ns| Start::At(Time::ZERO + Span::from_ns(ns));
+        assert_eq!(
+            pieces,
+            [(25_000, at(0)), (25_000, at(2100)), (10_000, at(4200))]
+        );
+        let usual = keys(&[("attack.kind", text("staggered"))]);
+        let flows = run(&usual, vec![flow(1, 0, 1, 150_000)]).unwrap();
+        let pieces: Vec<_> = flows
+            .iter()
+            .map(|flow| (flow.bytes.as_u64(), flow.start))
+            .collect();
+        assert_eq!(pieces, [(100_000, at(0)), (50_000, at(8000))]);
+    }
+
+    #[test]
+    fn incasts_aim_at_the_receiver_of_most_messages_of_others() {
+        let flows = vec![
+            flow(1, 0, 9, 5000),
+            flow(2, 1, 9, 5000),
+            flow(3, 1, 9, 5000),
+            flow(4, 5, 8, 5000),
+            flow(5, 5, 7, 5000),
+            flow(6, 6, 7, 5000),
+            flow(7, 6, 8, 5000),
+        ];
+        let targets = |settings: &[(&str, Value)]| {
+            let incast = [
+                ("attack.kind", text("incast")),
+                ("attack.hosts", text("0-1")),
+            ];
+            let incast = keys(&[&incast[..], settings].concat());
+            let flows = run(&incast, flows.clone())?;
+            let pieces = flows.iter().filter(|flow| flow.attack.is_some());
+            let targets: Vec<u32> = pieces.map(|flow| flow.dst.0).collect();
+            Ok::<_, ScenarioError>(targets)
+        };
+        assert_eq!(
+            targets(&[]).unwrap(),
+            [7, 7, 7],
+            "the lower of two that are equal"
+        );
+        let given = ("attack.target", Value::Integer(3));
+        assert_eq!(targets(&[given]).unwrap(), [3, 3, 3], "small messages too");
+        let none = targets(&[("attack.target", Value::Integer(10))]).unwrap_err();
+        assert!(
+            none.message.contains("there is no host 10"),
+            "{}",
+            none.message
+        );
+        let alone = keys(&[("attack.kind", text("incast"))]);
+        let nobody = run(&alone, flows.clone()).unwrap_err();
+        assert_eq!(nobody.fix, "name a receiver by `attack.target`");
     }
 }

@@ -76,7 +76,7 @@ pub mod warnings;
 mod workload;
 
 pub use amounts::{Amounts, without_amounts};
-pub use attack::{AttackKeys, HostSet};
+pub use attack::{AttackContext, AttackKeys, HostSet};
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };

@@ -8,11 +8,19 @@
 //!   pass the data on; of flows between attackers, for the pairs that change are theirs. Instead of Tillson's decomposition into
 //!   Hamiltonian cycles the hosts form rings: the `k`-th piece of host `i` goes to host `i + d(k)` of the `n`, with steps `d` that have no
 //!   divisor in common with `n`, forwards and backwards in turn. What a relay passes on is not simulated.
+//! * [Parallel overlay](AttackKind::ParallelOverlay) (§3.5.3, §5.3): the pieces of an overlay, all at once.
+//! * [Fan-out](AttackKind::FanOut) (§5.3, Eq. 5.2): a host divides a message evenly among the attackers' other hosts, over one queue pair
+//!   to each, all at once. Host `i` sends to `i + 1`, `i + 2` and so on along the ring.
+//! * [Short flows](AttackKind::ShortFlows) (§3.5.2): staggered, with queue pairs so short that each is over before it could be told
+//!   anything.
+//! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver, and those of the attackers together: the `n`-th
+//!   message of each starts when the last of these `n`-th ones was to start.
 //!
 //! Pieces are flows. Each names the message that it is a piece of.
 
 use crate::{FlowSpec, Start, Workload};
-use clearway_units::{Bytes, HostId, RandomStream, Span, choices};
+use clearway_units::{Bytes, HostId, RandomStream, Span, Time, choices};
+use std::collections::BTreeMap;
 
 choices! {
     /// Kind of an attack.
@@ -25,6 +33,34 @@ choices! {
         Staggered = "staggered",
         /// One pair of hosts after another.
         Overlay = "overlay",
+        /// Many pairs of hosts at once.
+        ParallelOverlay = "parallel-overlay",
+        /// One queue pair to each of the attackers' other hosts, all at once.
+        FanOut = "fan-out",
+        /// A short queue pair after another, at line rate.
+        ShortFlows = "short-flows",
+        /// All messages to one receiver, together.
+        Incast = "incast",
+    }
+}
+
+impl AttackKind {
+    /// Attacks of Dissertation §3.5: what an unprivileged user can do with a NIC that obeys.
+    pub const USUAL: [Self; 3] = [Self::Parallel, Self::Staggered, Self::Overlay];
+
+    /// True if messages are divided into pieces.
+    pub const fn divides(self) -> bool {
+        !matches!(self, Self::None | Self::Incast)
+    }
+
+    /// True if the pieces of a message start one after the other.
+    pub const fn takes_turns(self) -> bool {
+        matches!(self, Self::Staggered | Self::Overlay | Self::ShortFlows)
+    }
+
+    /// True if pieces go to other hosts of the attackers, of messages between these.
+    const fn moves_between_attackers(self) -> bool {
+        matches!(self, Self::Overlay | Self::ParallelOverlay | Self::FanOut)
     }
 }
 
@@ -41,10 +77,13 @@ pub struct Attack {
     pub above: Bytes,
     /// Bytes of a piece, above zero. The last one of a message has what is left.
     pub bytes: Bytes,
-    /// Number of queue pairs of a parallel attack, for equal parts, instead of pieces of so many bytes.
+    /// Number of queue pairs of a message whose pieces start at once, for equal parts, instead of pieces of so many bytes. Of a fan-out,
+    /// at most so many receivers.
     pub queue_pairs: Option<u32>,
     /// Time between the starts of two pieces of a message, unless they start at once.
     pub gap: Span,
+    /// Receiver of an incast.
+    pub target: HostId,
 }
 
 /// Error of an attack that a workload does not allow.
@@ -55,7 +94,7 @@ pub enum AttackFault {
         /// Label of the flow.
         label: u64,
     },
-    /// An overlay of fewer than three hosts.
+    /// An overlay or a fan-out of fewer than three hosts.
     TooFewHosts {
         /// Number of hosts.
         hosts: usize,
@@ -90,14 +129,8 @@ impl Attack {
                 flows.push(flow);
                 continue;
             };
-            let Start::At(start) = flow.start else {
-                return Err(AttackFault::Dependent { label: flow.label });
-            };
-            if flow.on_sent.is_some() || flow.on_received.is_some() {
-                return Err(AttackFault::Dependent { label: flow.label });
-            }
-            let mut pieces = self.sizes(flow.bytes);
-            for (number, bytes) in (0u64..).zip(&mut pieces) {
+            let start = independent_start(&flow)?;
+            for (number, bytes) in (0u64..).zip(self.sizes(flow.bytes, steps.len())) {
                 let label = match number {
                     0 => flow.label,
                     _ => {
@@ -106,20 +139,11 @@ impl Attack {
                         label
                     }
                 };
-                let wait = match self.kind {
-                    AttackKind::None | AttackKind::Parallel => Span::ZERO,
-                    AttackKind::Staggered | AttackKind::Overlay => {
-                        Span::from_ps(self.gap.as_ps().saturating_mul(number))
-                    }
-                };
-                let step = steps.get((number % steps.len().max(1) as u64) as usize);
                 flows.push(FlowSpec {
                     label,
                     bytes,
-                    start: Start::At(start.saturating_add(wait)),
-                    dst: step.map_or(flow.dst, |step| {
-                        self.hosts[(place + step) % self.hosts.len()]
-                    }),
+                    start: Start::At(start.saturating_add(self.wait(number))),
+                    dst: self.receiver(&flow, (place, &steps), number),
                     attack: Some(flow.label),
                     ..flow.clone()
                 });
@@ -128,11 +152,11 @@ impl Attack {
                 }
             }
         }
+        if self.kind == AttackKind::Incast {
+            start_together(&mut flows);
+        }
         if flows.iter().all(|flow| matches!(flow.start, Start::At(_))) {
-            flows.sort_by_key(|flow| match flow.start {
-                Start::At(start) => Some(start),
-                Start::On(_) | Start::Posted(_) => None,
-            });
+            flows.sort_by_key(start_of);
         }
         if flows.iter().all(|flow| flow.attack.is_none()) {
             return Err(AttackFault::Nothing);
@@ -141,36 +165,104 @@ impl Attack {
         Ok(workload)
     }
 
+    /// Time from the start of a message to that of a piece of it.
+    fn wait(&self, number: u64) -> Span {
+        match self.kind.takes_turns() {
+            true => Span::from_ps(self.gap.as_ps().saturating_mul(number)),
+            false => Span::ZERO,
+        }
+    }
+
+    /// Receiver of a piece of a flow from the host at a place of the ring, with the steps along the ring.
+    fn receiver(&self, flow: &FlowSpec, (place, steps): (usize, &[usize]), number: u64) -> HostId {
+        if self.kind == AttackKind::Incast {
+            return self.target;
+        }
+        match steps.get((number % steps.len().max(1) as u64) as usize) {
+            Some(step) => self.hosts[(place + step) % self.hosts.len()],
+            None => flow.dst,
+        }
+    }
+
     /// True of an attacker's flow that is part of the attack.
     fn takes(&self, flow: &FlowSpec, random: &mut RandomStream) -> bool {
-        let is_between = self.hosts.binary_search(&flow.dst).is_ok();
-        let can_be = self.kind != AttackKind::Overlay || is_between;
+        let can_be = match self.kind {
+            AttackKind::Incast => flow.src != self.target,
+            kind => !kind.moves_between_attackers() || self.hosts.binary_search(&flow.dst).is_ok(),
+        };
         flow.bytes > self.above && can_be && (self.share >= 1.0 || uniform(random) < self.share)
     }
 
-    /// Sizes of the pieces of a message.
-    fn sizes(&self, bytes: Bytes) -> impl Iterator<Item = Bytes> + use<> {
+    /// Sizes of the pieces of a message, with so many steps along the ring.
+    fn sizes(&self, bytes: Bytes, steps: usize) -> impl Iterator<Item = Bytes> + use<> {
         let whole = bytes.as_u64();
+        let equal = |parts: u64| whole.div_ceil(parts.max(1));
         let piece = match (self.kind, self.queue_pairs) {
-            (AttackKind::None, _) => whole,
-            (AttackKind::Parallel, Some(count)) => whole.div_ceil(u64::from(count.max(1))),
+            (kind, _) if !kind.divides() => whole,
+            (AttackKind::FanOut, _) => equal(steps as u64),
+            (kind, Some(count)) if !kind.takes_turns() => equal(count.into()),
             _ => self.bytes.as_u64(),
         };
         let piece = piece.max(1);
         (0..whole.div_ceil(piece)).map(move |number| Bytes::new(piece.min(whole - number * piece)))
     }
 
-    /// Steps along the ring of the hosts, in turn; none but for an overlay.
+    /// Steps along the ring of the hosts, in turn; none if receivers stay.
     fn steps(&self) -> Result<Vec<usize>, AttackFault> {
-        if self.kind != AttackKind::Overlay {
+        if !self.kind.moves_between_attackers() {
             return Ok(Vec::new());
         }
         let hosts = self.hosts.len();
         if hosts < 3 {
             return Err(AttackFault::TooFewHosts { hosts });
         }
+        if self.kind == AttackKind::FanOut {
+            let most = self.queue_pairs.map_or(hosts, |count| count as usize);
+            return Ok((1..hosts).take(most.max(1)).collect());
+        }
         let forwards = (1..hosts.div_ceil(2)).filter(|step| greatest_divisor(*step, hosts) == 1);
         Ok(forwards.flat_map(|step| [step, hosts - step]).collect())
+    }
+}
+
+/// Start of a flow by the clock; `None` if it waits for others.
+fn start_of(flow: &FlowSpec) -> Option<Time> {
+    match flow.start {
+        Start::At(start) => Some(start),
+        Start::On(_) | Start::Posted(_) => None,
+    }
+}
+
+/// Start of a flow that depends on no others, nor they on it.
+fn independent_start(flow: &FlowSpec) -> Result<Time, AttackFault> {
+    let alone = flow.on_sent.is_none() && flow.on_received.is_none();
+    start_of(flow)
+        .filter(|_| alone)
+        .ok_or(AttackFault::Dependent { label: flow.label })
+}
+
+/// Lets the `n`-th messages of all attackers start together, when the last of them was to start.
+fn start_together(flows: &mut [FlowSpec]) {
+    let mut counts: BTreeMap<HostId, usize> = BTreeMap::new();
+    let mut latest: Vec<Time> = Vec::new();
+    let rounds: Vec<Option<usize>> = flows
+        .iter()
+        .map(|flow| {
+            let start = start_of(flow).filter(|_| flow.attack.is_some())?;
+            let count = counts.entry(flow.src).or_default();
+            let round = *count;
+            *count += 1;
+            match latest.get_mut(round) {
+                Some(latest) => *latest = (*latest).max(start),
+                None => latest.push(start),
+            }
+            Some(round)
+        })
+        .collect();
+    for (flow, round) in flows.iter_mut().zip(rounds) {
+        if let Some(round) = round {
+            flow.start = Start::At(latest[round]);
+        }
     }
 }
 
@@ -188,163 +280,4 @@ const fn greatest_divisor(mut a: usize, mut b: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clearway_units::{Purpose, Time};
-
-    const ATTACK: Attack = Attack {
-        kind: AttackKind::Staggered,
-        hosts: Vec::new(),
-        share: 1.0,
-        above: Bytes::new(1000),
-        bytes: Bytes::new(1000),
-        queue_pairs: None,
-        gap: Span::from_us(10),
-    };
-
-    /// Hosts 0 to 3 attack.
-    fn attack(kind: AttackKind) -> Attack {
-        Attack {
-            kind,
-            hosts: (0..4).map(HostId).collect(),
-            ..ATTACK
-        }
-    }
-
-    fn flow(label: u64, src: u32, bytes: u64) -> FlowSpec {
-        let start = Time::ZERO + Span::from_us(label);
-        FlowSpec::timed(label, HostId(src), HostId(9), Bytes::new(bytes), start)
-    }
-
-    fn run(attack: &Attack, flows: Vec<FlowSpec>) -> Result<Vec<FlowSpec>, AttackFault> {
-        let workload = Workload {
-            flows,
-            triggers: Vec::new(),
-        };
-        let mut random = RandomStream::new(1, Purpose::Workload, 0);
-        attack
-            .apply(workload, &mut random)
-            .map(|workload| workload.flows)
-    }
-
-    /// Label, receiver, bytes and start in microseconds of the pieces.
-    fn pieces(flows: &[FlowSpec]) -> Vec<(u64, u32, u64, u64)> {
-        let piece = |flow: &FlowSpec| match flow.start {
-            Start::At(time) => (
-                flow.label,
-                flow.dst.0,
-                flow.bytes.as_u64(),
-                time.as_ps() / 1_000_000,
-            ),
-            _ => unreachable!("timed"),
-        };
-        flows.iter().map(piece).collect()
-    }
-
-    #[test]
-    fn parallel_pieces_start_at_once() {
-        let flows = run(&attack(AttackKind::Parallel), vec![flow(5, 1, 2500)]).unwrap();
-        let expected = [(5, 9, 1000, 5), (6, 9, 1000, 5), (7, 9, 500, 5)];
-        assert_eq!(pieces(&flows), expected);
-        assert!(flows.iter().all(|flow| flow.attack == Some(5)));
-        let equal = Attack {
-            queue_pairs: Some(2),
-            ..attack(AttackKind::Parallel)
-        };
-        let flows = run(&equal, vec![flow(5, 1, 2500)]).unwrap();
-        assert_eq!(pieces(&flows), [(5, 9, 1250, 5), (6, 9, 1250, 5)]);
-    }
-
-    #[test]
-    fn staggered_pieces_follow_each_other_among_the_flows_of_others() {
-        let flows = vec![flow(1, 0, 2001), flow(8, 7, 5000), flow(12, 2, 1000)];
-        let flows = run(&attack(AttackKind::Staggered), flows).unwrap();
-        let expected = [
-            (1, 9, 1000, 1),
-            (8, 9, 5000, 8),
-            (13, 9, 1000, 11),
-            (12, 9, 1000, 12),
-            (14, 9, 1, 21),
-        ];
-        assert_eq!(pieces(&flows), expected);
-        let attackers: Vec<bool> = flows.iter().map(|flow| flow.attack.is_some()).collect();
-        assert_eq!(attackers, [true, false, true, false, true]);
-    }
-
-    #[test]
-    fn overlays_lead_to_the_other_attackers_and_never_back() {
-        let mut inner = flow(1, 3, 4000);
-        inner.dst = HostId(1);
-        let flows = run(&attack(AttackKind::Overlay), vec![inner]).unwrap();
-        let receivers: Vec<u32> = flows.iter().map(|flow| flow.dst.0).collect();
-        assert_eq!(receivers, [0, 2, 0, 2], "one step forwards, one back");
-        for hosts in 3..40 {
-            let many = Attack {
-                hosts: (0..hosts).map(HostId).collect(),
-                ..attack(AttackKind::Overlay)
-            };
-            let steps = many.steps().unwrap();
-            assert!(steps.iter().all(|step| (1..hosts as usize).contains(step)));
-            // Each step alone visits all hosts.
-            for step in steps {
-                let ring = (0..hosts as usize).map(|turn| turn * step % hosts as usize);
-                let visited: std::collections::BTreeSet<usize> = ring.collect();
-                assert_eq!(visited.len(), hosts as usize);
-            }
-        }
-        let outer = run(&attack(AttackKind::Overlay), vec![flow(1, 3, 4000)]);
-        assert_eq!(outer, Err(AttackFault::Nothing));
-        let two = Attack {
-            hosts: vec![HostId(0), HostId(1)],
-            ..attack(AttackKind::Overlay)
-        };
-        let fault = run(&two, vec![flow(1, 0, 4000)]).unwrap_err();
-        assert_eq!(fault, AttackFault::TooFewHosts { hosts: 2 });
-    }
-
-    #[test]
-    fn bytes_and_flows_of_others_stay() {
-        let mut flows: Vec<FlowSpec> = (0..200)
-            .map(|i| flow(i, i as u32 % 8, 1 + i * 97))
-            .collect();
-        for flow in flows.iter_mut().filter(|flow| flow.src.0 == 2) {
-            flow.dst = HostId(3);
-        }
-        let total = |flows: &[FlowSpec]| flows.iter().map(|flow| flow.bytes.as_u64()).sum::<u64>();
-        for kind in AttackKind::ALL.iter().copied() {
-            let attacked = run(&attack(kind), flows.clone()).unwrap();
-            assert_eq!(total(&attacked), total(&flows));
-            let others = |flows: &[FlowSpec]| -> Vec<FlowSpec> {
-                let others = flows.iter().filter(|flow| flow.src.0 >= 4);
-                others.cloned().collect()
-            };
-            assert_eq!(others(&attacked), others(&flows));
-            let labels: std::collections::BTreeSet<u64> =
-                attacked.iter().map(|flow| flow.label).collect();
-            assert_eq!(labels.len(), attacked.len());
-        }
-    }
-
-    #[test]
-    fn a_share_of_the_flows_is_drawn() {
-        let half = Attack {
-            share: 0.5,
-            ..attack(AttackKind::Parallel)
-        };
-        let flows: Vec<FlowSpec> = (0..1000).map(|i| flow(i, 1, 1500)).collect();
-        let attacked = run(&half, flows).unwrap();
-        let count = attacked.iter().filter(|flow| flow.attack.is_some()).count();
-        assert!((900..1100).contains(&count), "{count} pieces of 1000 flows");
-    }
-
-    #[test]
-    fn flows_that_depend_on_others_are_refused() {
-        let mut waiting = flow(3, 1, 5000);
-        waiting.on_sent = Some(crate::TriggerIndex(0));
-        let fault = run(&attack(AttackKind::Parallel), vec![waiting.clone()]).unwrap_err();
-        assert_eq!(fault, AttackFault::Dependent { label: 3 });
-        waiting.src = HostId(7);
-        let plain = FlowSpec { ..flow(4, 2, 5000) };
-        assert!(run(&attack(AttackKind::Parallel), vec![waiting, plain]).is_ok());
-    }
-}
+mod tests;

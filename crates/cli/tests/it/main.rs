@@ -1,5 +1,6 @@
 //! Tests of the program, as its users call it. One program, so that they are linked once.
 
+mod attacks;
 mod begin;
 mod browser;
 mod captures;

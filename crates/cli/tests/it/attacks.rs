@@ -1,0 +1,109 @@
+//! Kinds of attacks: `clearway isolate` with each.
+
+use crate::common::Bench;
+
+/// One host of four that attack sends to the next one; two victims send to each of its neighbours.
+const FAN_OUT: &str = r#"
+name = "fan-out"
+topology = { kind = "single-switch", hosts = 16, link-rate = "100Gbps" }
+switch.kind = "shared-buffer"
+
+[[workload]]
+kind = "flows"
+flows = ["0->1 8MB"]
+attack = { kind = "fan-out", hosts = "0-3" }
+
+[[workload]]
+kind = "flows"
+flows = ["8->1 8MB", "9->1 8MB", "10->2 8MB", "11->2 8MB", "12->3 8MB", "13->3 8MB"]
+"#;
+
+/// Median gain, and median harm, of each row.
+fn medians(bench: &Bench, command: &[&str]) -> Vec<(String, f64, f64)> {
+    let output = bench.output(&[&["isolate"], command, &["--out", "here"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let study: serde_json::Value =
+        serde_json::from_str(&bench.read("here/isolation.json")).expect(&said);
+    let cells = study["cells"].as_array().unwrap().iter();
+    cells
+        .map(|cell| {
+            assert_eq!(cell["incomplete"], 0, "{cell}");
+            let median = |field: &str| cell[field]["median"].as_f64().unwrap();
+            let attack = cell["attack"].as_str().unwrap().to_owned();
+            (attack, median("gain"), median("loss"))
+        })
+        .collect()
+}
+
+#[test]
+fn weights_do_not_stop_a_fan_out() {
+    let bench = Bench::new("attacks-fan-out");
+    bench.write("fan-out.toml", FAN_OUT);
+    let all = "parallel,parallel-overlay,fan-out,short-flows";
+    let command = [
+        "fan-out.toml",
+        "--attacks",
+        all,
+        "--transport",
+        "1rc",
+        "--scope",
+        "host",
+    ];
+    let rows = medians(&bench, &command);
+    let names: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+    assert_eq!(names.join(","), all);
+    let gains: Vec<f64> = rows.iter().map(|row| row.1).collect();
+    // Each of three links gives 1/3 of 1/(2 + 1/3), where one gave 1/3: 9/7 (Eq. 5.2).
+    assert!((gains[2] - 9.0 / 7.0).abs() < 0.05, "{gains:?}");
+    assert!(gains[1] < gains[2] && gains[1] > 1.1, "{gains:?}");
+    assert!(gains[0] < 1.05 && gains[3] < 1.15, "{gains:?}");
+    // Without weights all of them gain.
+    let rows = medians(&bench, &command[..5]);
+    assert!(rows.iter().all(|row| row.1 > 2.0), "{rows:?}");
+}
+
+#[test]
+fn coalitions_harm_the_receiver_of_others() {
+    let bench = Bench::new("attacks-incast");
+    bench.write("fan-out.toml", FAN_OUT);
+    let ring = "workload[0].flows=[\"0->4 8MB\",\"1->5 8MB\",\"2->6 8MB\",\"3->7 8MB at 20us\"]";
+    let run = |threads: &str| {
+        let command = [
+            "fan-out.toml",
+            "--attacks",
+            "incast",
+            "--transport",
+            "strack",
+            "--set",
+            ring,
+        ];
+        let rows = medians(&bench, &[&command[..], &["--threads", threads]].concat());
+        let [(_, gain, loss)] = &rows[..] else {
+            panic!("{rows:?}");
+        };
+        (*gain, *loss)
+    };
+    // Of hosts 1 to 3 with two messages of victims each it is host 1. Six senders share its link, where two did.
+    let (gain, loss) = run("1");
+    assert!(gain < 0.5 && loss < 0.85, "{gain} {loss}");
+    assert_eq!(run("2"), (gain, loss), "on any number of threads");
+}
+
+#[test]
+fn only_the_usual_attacks_run_unasked() {
+    let bench = Bench::new("attacks-usual");
+    bench.write("fan-out.toml", FAN_OUT);
+    let output = bench.output(&["isolate", "fan-out.toml", "--out", "here"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.starts_with("4 runs: 1 transport x 1 seed x (1 + 3 attacks)\n"),
+        "{said}"
+    );
+    let unknown = bench.output(&["isolate", "fan-out.toml", "--attacks", "flood"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        said.contains("parallel-overlay, fan-out, short-flows, incast"),
+        "{said}"
+    );
+}
