@@ -269,6 +269,7 @@ Examples:
   clearway isolate tenants-mixed --attackers tenant:storage --attacks parallel
   clearway isolate my.toml --attacks staggered --set workload.attack.bytes=150KB
   clearway isolate my.toml --attacks incast,short-flows --set workload.attack.target=7
+  clearway isolate incast-32 --attackers 5 --attacks disobey --transport 1rc --set workload.attack.breaks=leaving
 
 Exit codes: 0 no attack gains and none harms, 1 one does, or nothing was contended or
 measured, 2 the scenario is wrong or the study cannot be written.")]
@@ -279,8 +280,8 @@ pub(crate) struct IsolateArguments {
     /// `workload.attack.hosts` if left out and the scenario attacks
     #[arg(long, value_name = "HOSTS|TENANT")]
     pub(crate) attackers: Option<String>,
-    /// Attacks to run, each by itself: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast; of the first three
-    /// those that the workload allows if left out. Keys `workload.attack.*` say how
+    /// Attacks to run, each by itself: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast, disobey; of the
+    /// first three those that the workload allows if left out. Keys `workload.attack.*` say how
     #[arg(long, value_name = "ATTACK,…", value_delimiter = ',', value_parser = read_attack)]
     pub(crate) attacks: Vec<AttackKind>,
     /// Transports to attack (`clearway list transports`); that of the scenario if left out

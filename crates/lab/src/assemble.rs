@@ -537,6 +537,7 @@ fn attack(
                 hosts: topology.machines(),
                 drawn: (scenario.general.seed, index as u32),
                 busiest: busiest.flatten(),
+                variant: scenario.disobedient_variant(index),
             };
             let attacked = section.attack.apply(plain, &context);
             *part = attacked.map_err(|error| error.or_in(scenario.places(), "workload", index))?;

@@ -40,13 +40,21 @@ impl RunTransports {
         let settings = (0u8..).zip(transports.settings).zip(sizes);
         let transport = |((place, settings), &sizes): ((u8, &TransportSettings), _)| {
             let network = network_of(scenario, place, topology, (paths, sizes))?;
+            let mut profile = Profile {
+                variants: scenario.variants_of(place),
+                strict_priority: scenario.switch.ports.strict_priority,
+                ..settings.profile(network)
+            };
+            for index in scenario.disobedient(place) {
+                let section = &scenario.workloads[index];
+                let disobeying = section.attack.disobeying(&profile, &section.controller());
+                let placed =
+                    |error: ScenarioError| error.or_in(scenario.places(), "workload", index);
+                profile.variants.push(disobeying.map_err(placed)?);
+            }
             Ok::<_, ScenarioError>(RunTransport {
                 sizes,
-                profile: Arc::new(Profile {
-                    variants: scenario.variants_of(place),
-                    strict_priority: scenario.switch.ports.strict_priority,
-                    ..settings.profile(network)
-                }),
+                profile: Arc::new(profile),
             })
         };
         Ok(Self {

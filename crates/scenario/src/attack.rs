@@ -1,7 +1,8 @@
 //! Keys `attack.*` of a workload section: which of its hosts take more than their share, and how.
 
 use crate::error::ScenarioError;
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::cc::{ControllerSettings, NetworkFacts};
+use clearway_transport::{Breach, BreachFault, Profile};
 use clearway_units::{
     Bytes, HostId, Parameter, Purpose, RandomStream, Rare, RelativeSize, Span, Value, ValueDomain,
 };
@@ -143,6 +144,8 @@ clearway_units::parameters! {
     pub struct WholeKeys {
         /// Receiver of an incast, the number of a host; "auto": the one that most messages of others go to.
         pub target: Option<u32> = None, "attack.target", "decision: whoever can be harmed most";
+        /// Rule that NICs break which disobey; "auto": the rate that links allocate, or else what the controller allows.
+        pub breaks: Option<Breach> = None, "attack.breaks", "decision: the gravest breach of each transport";
     }
 }
 
@@ -157,12 +160,60 @@ pub struct AttackContext<'a> {
     pub drawn: (u64, u32),
     /// Receiver of most messages of those that do not attack; `None` if there are none.
     pub busiest: Option<HostId>,
+    /// Number of the variant of NICs that disobey.
+    pub variant: u16,
 }
 
 impl AttackKeys {
     /// True if there is an attack.
     pub fn is_on(&self) -> bool {
         self.kind != AttackKind::None
+    }
+
+    /// True if the NICs of attackers disobey.
+    pub fn disobeys(&self) -> bool {
+        self.kind == AttackKind::Disobey
+    }
+
+    /// Settings of the controller of NICs that disobey, and that have `own` otherwise.
+    ///
+    /// # Errors
+    /// If the transport does not have the rule that is to be broken.
+    pub fn disobeying(
+        &self,
+        profile: &Profile,
+        own: &ControllerSettings,
+    ) -> Result<ControllerSettings, ScenarioError> {
+        let breach = self.whole.breaks.unwrap_or(Profile::usual_breach(own));
+        profile.disobeying(own, breach).map_err(|fault| {
+            let (reason, fix) = match fault {
+                BreachFault::NoAllocation => (
+                    "links allocate no rates to its flows",
+                    "set `attack.breaks = \"marks\"`, or use `transport.kind` = \"s-perc\" or \"1rc\"",
+                ),
+                BreachFault::Allocation => (
+                    "links allocate the rates of its flows",
+                    "set `attack.breaks` to \"rate\", \"leaving\" or, with weights, \"weight\"",
+                ),
+                BreachFault::NoWeights => (
+                    "its flows have no weights",
+                    "set `transport.weights = true` or `transport.scope = \"host\"`, or break another rule",
+                ),
+                BreachFault::NoControl => (
+                    "it controls nothing",
+                    "use a transport with congestion control",
+                ),
+            };
+            let name = own.name();
+            ScenarioError::about(
+                &["attack.breaks", "attack.kind"],
+                format!(
+                    "`attack.breaks` = \"{}\": a transport with the controller \"{name}\" has no such rule, since {reason}",
+                    breach.name()
+                ),
+                fix,
+            )
+        })
     }
 
     /// True if the receiver of victims has to be found.
@@ -247,6 +298,7 @@ impl AttackKeys {
             queue_pairs: self.queue_pairs.map(NonZero::get),
             gap: self.gap.unwrap_or(usual_gap),
             target: self.target(context)?,
+            variant: context.variant,
         };
         let (seed, section) = context.drawn;
         let mut random = RandomStream::new(seed, Purpose::Attack, section.into());
@@ -405,6 +457,7 @@ mod tests {
             hosts: 10,
             drawn: (1, 0),
             busiest,
+            variant: 1,
         };
         let workload = Workload {
             flows,

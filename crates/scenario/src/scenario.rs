@@ -192,6 +192,25 @@ impl Scenario {
         own.flat_map(|(section, _)| section.variants()).collect()
     }
 
+    /// Sections with a transport that have attackers whose NICs disobey. Their variants follow those of [`variants_of`](Self::variants_of).
+    pub fn disobedient(&self, transport: u8) -> Vec<usize> {
+        let transports = self.transports();
+        let sections = self.workloads.iter().zip(&transports.of_section);
+        let own = sections.enumerate();
+        let own = own.filter(|(_, (section, of))| **of == transport && section.attack.disobeys());
+        own.map(|(index, _)| index).collect()
+    }
+
+    /// Number of the variant of NICs of a section that disobey; 0 if none do.
+    pub fn disobedient_variant(&self, section: usize) -> u16 {
+        let transport = self.transports().of_section[section];
+        let disobedient = self.disobedient(transport);
+        let place = disobedient.iter().position(|own| *own == section);
+        place.map_or(0, |place| {
+            (1 + self.variants_of(transport).len() + place) as u16
+        })
+    }
+
     /// Places of its keys.
     pub fn places(&self) -> &Places {
         &self.places
@@ -371,7 +390,8 @@ fn workloads(
         workloads.push(section);
     }
     let variants = workloads.iter().map(|section| section.variants().len());
-    if variants.sum::<usize>() > usize::from(u16::MAX) {
+    // Beside those of attackers, one at most for each section.
+    if variants.sum::<usize>() + workloads.len() >= usize::from(u16::MAX) {
         return Err(ScenarioError::about(
             &["transport"],
             "more than 65535 variants of the controller",

@@ -263,6 +263,12 @@ impl WorkloadSection {
         self.own.variants()
     }
 
+    /// The settings of the controller of its flows, where they are no jobs.
+    pub fn controller(&self) -> ControllerSettings {
+        let own = self.own.variants().into_iter().next();
+        own.unwrap_or_else(|| self.own.usual.clone())
+    }
+
     /// Traffic of the section one flow after the other; `None` if the workload cannot do that, or if the section sets keys of its flows or
     /// of their controller, or attacks.
     pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {

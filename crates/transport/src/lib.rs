@@ -19,8 +19,10 @@
 //! **Architecture invariant:** spurious calls are harmless. `on_deadline` before the deadline and `poll_*` without anything to
 //! do change nothing.
 
+mod breach;
 pub mod cc;
 pub mod credit;
+mod disobedience;
 pub mod endpoint;
 pub mod feedback;
 mod flow;
@@ -39,6 +41,8 @@ pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
+pub use breach::{Breach, Disobedience};
+pub use disobedience::BreachFault;
 pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
 };

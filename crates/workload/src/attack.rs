@@ -15,6 +15,7 @@
 //!   anything.
 //! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver, and those of the attackers together: the `n`-th
 //!   message of each starts when the last of these `n`-th ones was to start.
+//! * [Disobey](AttackKind::Disobey): messages are sent whole, by NICs with other settings than those of the run.
 //!
 //! Pieces are flows. Each names the message that it is a piece of.
 
@@ -41,6 +42,8 @@ choices! {
         ShortFlows = "short-flows",
         /// All messages to one receiver, together.
         Incast = "incast",
+        /// A NIC that breaks a rule of its transport.
+        Disobey = "disobey",
     }
 }
 
@@ -50,7 +53,7 @@ impl AttackKind {
 
     /// True if messages are divided into pieces.
     pub const fn divides(self) -> bool {
-        !matches!(self, Self::None | Self::Incast)
+        !matches!(self, Self::None | Self::Incast | Self::Disobey)
     }
 
     /// True if the pieces of a message start one after the other.
@@ -84,6 +87,8 @@ pub struct Attack {
     pub gap: Span,
     /// Receiver of an incast.
     pub target: HostId,
+    /// Variant of the run's settings that NICs have which disobey.
+    pub variant: u16,
 }
 
 /// Error of an attack that a workload does not allow.
@@ -144,6 +149,10 @@ impl Attack {
                     bytes,
                     start: Start::At(start.saturating_add(self.wait(number))),
                     dst: self.receiver(&flow, (place, &steps), number),
+                    variant: match self.kind {
+                        AttackKind::Disobey => self.variant,
+                        _ => flow.variant,
+                    },
                     attack: Some(flow.label),
                     ..flow.clone()
                 });

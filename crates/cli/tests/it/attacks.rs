@@ -103,7 +103,92 @@ fn only_the_usual_attacks_run_unasked() {
     assert_eq!(unknown.status.code(), Some(2));
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(
-        said.contains("parallel-overlay, fan-out, short-flows, incast"),
+        said.contains("parallel-overlay, fan-out, short-flows, incast, disobey"),
+        "{said}"
+    );
+}
+
+/// Two hosts that attack beside three others, each with two messages at once.
+const PAIRS: &str = r#"
+name = "pairs"
+topology = { kind = "single-switch", hosts = 8, link-rate = "100Gbps" }
+switch.kind = "shared-buffer"
+
+[[workload]]
+kind = "flows"
+flows = ["0->7 8MB", "0->7 8MB", "1->7 8MB", "1->7 8MB"]
+attack = { kind = "disobey", hosts = "0-1" }
+
+[[workload]]
+kind = "flows"
+flows = ["2->7 8MB", "2->7 8MB", "3->7 8MB", "3->7 8MB", "4->7 8MB"]
+"#;
+
+#[test]
+fn nics_that_disobey_gain_what_the_rule_took() {
+    let bench = Bench::new("attacks-disobey");
+    bench.write("pairs.toml", PAIRS);
+    let run = |transport: &str, breaks: &str, more: &[&str]| {
+        let breaks = format!("workload[0].attack.breaks={breaks}");
+        let command = [
+            "pairs.toml",
+            "--attacks",
+            "disobey",
+            "--transport",
+            transport,
+        ];
+        let rows = medians(&bench, &[&command[..], &["--set", &breaks], more].concat());
+        let [(_, gain, loss)] = &rows[..] else {
+            panic!("{rows:?}");
+        };
+        (*gain, *loss)
+    };
+    // The attackers have the weight 4 of 7 that is 2 of 5 otherwise, until all of them are done.
+    let (gain, loss) = run("1rc", "weight", &["--scope", "host"]);
+    assert!((1.25..1.43).contains(&gain) && loss < 0.9, "{gain} {loss}");
+    // Nobody is left who could want what they keep.
+    let (gain, loss) = run("1rc", "leaving", &["--scope", "host"]);
+    assert!(
+        (gain - 1.0).abs() < 0.01 && (loss - 1.0).abs() < 0.01,
+        "{gain} {loss}"
+    );
+    let (gain, _) = run("s-perc", "auto", &[]);
+    assert!(gain > 1.1, "{gain}");
+    for (transport, harms) in [
+        ("strack", false),
+        ("rocev2", true),
+        ("hpcc", false),
+        ("swift", true),
+    ] {
+        let (gain, loss) = run(transport, "marks", &[]);
+        assert!(
+            gain > 1.2 && (loss < 0.85) == harms,
+            "{transport}: {gain} {loss}"
+        );
+        let threads = run(transport, "auto", &["--threads", "2"]);
+        assert_eq!(threads, (gain, loss), "{transport}");
+    }
+}
+
+#[test]
+fn rules_that_a_transport_does_not_have_are_refused() {
+    let bench = Bench::new("attacks-no-rule");
+    bench.write("pairs.toml", PAIRS);
+    let command = [
+        "isolate",
+        "pairs.toml",
+        "--attacks",
+        "parallel,disobey",
+        "--transport",
+        "1rc,strack",
+        "--set",
+        "workload[0].attack.breaks=leaving",
+    ];
+    let output = bench.output(&command);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("has no such rule, since links allocate no rates"),
         "{said}"
     );
 }

@@ -18,10 +18,15 @@ fn attacks_that_cannot_be() {
         &["workload.attack.kind=fan-out", "workload.attack.hosts=0,1"],
         &["workload.attack.kind=incast"],
         &["workload.attack.kind=incast", "workload.attack.target=128"],
+        &["workload.attack.kind=disobey", "workload.attack.breaks=all"],
+        &["workload.attack.kind=disobey", "workload.attack.breaks=leaving"],
+        &["workload.attack.kind=disobey", "workload.attack.breaks=weight", "transport.kind=1rc"],
+        &["workload.attack.kind=disobey", "workload.attack.breaks=marks", "transport.kind=s-perc"],
+        &["workload.attack.kind=disobey", "transport.controller=constant"],
         &["workload.kind=ring-all-reduce", "workload.attack.kind=parallel"],
     ]), @r#"
     --set workload.attack.kind=flood: `workload.attack.kind` cannot be "flood"
-      fix: expected one of "none", "parallel", "staggered", "overlay", "parallel-overlay", "fan-out", "short-flows", "incast"
+      fix: expected one of "none", "parallel", "staggered", "overlay", "parallel-overlay", "fan-out", "short-flows", "incast", "disobey"
     --set workload.attack.hosts=3-1: `workload.attack.hosts` cannot be "3-1"
       fix: expected "all", hosts such as "0-3,8", or a list of their numbers
     --set workload.attack.hosts=0-5000: there is no host 5000: the topology has 128, from 0 on
@@ -42,6 +47,16 @@ fn attacks_that_cannot_be() {
       fix: name a receiver by `attack.target`
     --set workload.attack.target=128: there is no host 128: the topology has 128, from 0 on
       fix: name one up to 127
+    --set workload.attack.breaks=all: `workload.attack.breaks` cannot be "all"
+      fix: expected one of "leaving", "weight", "rate", "marks", or "auto"
+    --set workload.attack.breaks=leaving: `attack.breaks` = "leaving": a transport with the controller "strack" has no such rule, since links allocate no rates to its flows
+      fix: set `attack.breaks = "marks"`, or use `transport.kind` = "s-perc" or "1rc"
+    --set workload.attack.breaks=weight: `attack.breaks` = "weight": a transport with the controller "1rc" has no such rule, since its flows have no weights
+      fix: set `transport.weights = true` or `transport.scope = "host"`, or break another rule
+    --set workload.attack.breaks=marks: `attack.breaks` = "marks": a transport with the controller "s-perc" has no such rule, since links allocate the rates of its flows
+      fix: set `attack.breaks` to "rate", "leaving" or, with weights, "weight"
+    --set workload.attack.kind=disobey: `attack.breaks` = "marks": a transport with the controller "constant" has no such rule, since it controls nothing
+      fix: use a transport with congestion control
     --set workload.attack.kind=parallel: an attack by a section of jobs: their messages wait for each other
       fix: attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs
     "#);
@@ -140,7 +155,7 @@ fn misspelt_keys_and_sections() {
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set swtich.queue=1KB: there is no section `swtich`
       fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, event, observe
     --set observe.series=1: [observe] has no key `series`
@@ -148,7 +163,7 @@ fn misspelt_keys_and_sections() {
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
       fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
     --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
     --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
@@ -177,7 +192,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
-      fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start, tenant
+      fix: did you mean `senders`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start, tenant
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, event, observe
     s.toml:1: there is no section `zzyzx`
@@ -1146,7 +1161,7 @@ fn keys_of_other_sections_and_kinds() {
     --set workload={}: an empty inline table
       fix: write keys into it
     --set workload.attack={kind="staggered",host="0-3"}: a workload of kind "permutation" has no key `attack.host`
-      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "seed = 1\nname = \"x\"\nseed = 2\n",

@@ -19,7 +19,7 @@ const PAYLOAD: u32 = 1000;
 const HEADER: u32 = 64;
 
 /// Settings of a controller by their keys.
-fn controller(name: &str, settings: &[(&str, Value)]) -> ControllerSettings {
+pub(crate) fn controller(name: &str, settings: &[(&str, Value)]) -> ControllerSettings {
     let mut controller = ControllerSettings::named(name).unwrap();
     for (key, value) in settings {
         controller.set(key, value).unwrap();
@@ -40,8 +40,25 @@ fn run_with(
     topology: &Topology,
     controller: &ControllerSettings,
     flows: &[Flow],
-    (seed, threads): (u64, usize),
+    seed_and_threads: (u64, usize),
     events: Vec<LinkEvent>,
+) -> Outcome {
+    run_changed(
+        topology,
+        controller,
+        flows,
+        (seed_and_threads, events),
+        |_| {},
+    )
+}
+
+/// Runs flows on a fabric with a profile that is changed before.
+pub(crate) fn run_changed(
+    topology: &Topology,
+    controller: &ControllerSettings,
+    flows: &[Flow],
+    ((seed, threads), events): ((u64, usize), Vec<LinkEvent>),
+    change: impl FnOnce(&mut Profile),
 ) -> Outcome {
     let routes = Routes::compute(topology).unwrap();
     let sizes = PacketSizes {
@@ -53,6 +70,7 @@ fn run_with(
     profile.reliability = Reliability::named("go-back-n").unwrap();
     profile.selector = SelectorSettings::named("single").unwrap();
     profile.controller = controller.clone();
+    change(&mut profile);
     let setup = Setup {
         topology,
         routes,
@@ -78,7 +96,7 @@ fn run_with(
     outcome
 }
 
-fn flow(src: u32, dst: u32, bytes: u64, us: u64) -> Flow {
+pub(crate) fn flow(src: u32, dst: u32, bytes: u64, us: u64) -> Flow {
     Flow::timed(
         HostId(src),
         HostId(dst),
@@ -88,7 +106,7 @@ fn flow(src: u32, dst: u32, bytes: u64, us: u64) -> Flow {
 }
 
 /// Goodputs of flows in Gb/s.
-fn goodputs(outcome: &Outcome, flows: &[Flow]) -> Vec<f64> {
+pub(crate) fn goodputs(outcome: &Outcome, flows: &[Flow]) -> Vec<f64> {
     let rate = |(result, flow): (&clearway_fabric::FlowOutcome, &Flow)| {
         let lasted = result.sent.unwrap().since(result.started.unwrap());
         flow.bytes.as_f64() * 8e-9 / lasted.as_secs()
@@ -97,7 +115,7 @@ fn goodputs(outcome: &Outcome, flows: &[Flow]) -> Vec<f64> {
 }
 
 #[track_caller]
-fn near(values: &[f64], expected: &[f64], within: f64) {
+pub(crate) fn near(values: &[f64], expected: &[f64], within: f64) {
     assert_eq!(values.len(), expected.len());
     for (value, expected) in values.iter().zip(expected) {
         assert!((value / expected - 1.0).abs() < within, "{values:?}");
@@ -105,12 +123,12 @@ fn near(values: &[f64], expected: &[f64], within: f64) {
 }
 
 /// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s: 96 % less what acknowledgements take.
-fn part(share: f64) -> f64 {
+pub(crate) fn part(share: f64) -> f64 {
     let packet = f64::from(PAYLOAD + HEADER);
     share * (96.0 - 100.0 * f64::from(HEADER) / packet) * f64::from(PAYLOAD) / packet
 }
 
-const RATE: Rate = Rate::from_gbps(100);
+pub(crate) const RATE: Rate = Rate::from_gbps(100);
 
 #[test]
 fn flows_share_a_link_evenly_and_leave_it_to_those_that_stay() {

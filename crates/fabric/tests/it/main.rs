@@ -4,6 +4,7 @@ mod allocation;
 mod arithmetic;
 mod common;
 mod conservation;
+mod disobedience;
 mod ideal;
 mod lossless;
 mod oracle;

@@ -13,6 +13,7 @@
 //! * Without weights each flow counts as its host's only one, and with 1RC numbers its speculative packets by itself.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
+use crate::breach::Disobedience;
 use crate::perc::{EpochParameters, HostLimit, LinkParameters, RateAllocation, Speculation};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::num::NonZero;
@@ -43,6 +44,10 @@ clearway_units::parameters! {
         pub control: Option<Bytes> = None, "control-size", "decision: 8 B for each link of a path, and what an acknowledgement has";
         /// Most unloaded round trips between two control packets of a flow. Otherwise they take 2 % of its rate, or what `headroom` leaves.
         pub control_gap: NonZero<u32> = NonZero::new(16).expect("not zero"), "control-gap", "decision: a flow with next to no rate must soon hear when there is more";
+        with {
+            /// Rule that the NIC of the flow breaks.
+            pub disobeys: Disobedience,
+        }
     }
 }
 
@@ -88,6 +93,7 @@ impl Allocated {
                 control: control.clamp(1, u16::MAX.into()) as u32,
                 control_gap: common.control_gap.get(),
                 speculation,
+                disobeys: common.disobeys.0,
             }),
         }
     }

@@ -3,9 +3,10 @@
 use super::Endpoint;
 use super::key::Key;
 use super::rate_control::{Member, SOURCE};
+use crate::breach::Breach;
 use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
-use crate::perc::{Attachment, HostLimit, Source, SourceParameters};
+use crate::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Bytes, Rate, Time};
 
@@ -46,6 +47,10 @@ impl<T: Telemetry> Endpoint<T> {
         if exempt {
             return;
         }
+        let breach = match controller.allocation() {
+            Some(own) => own.disobeys,
+            None => Some(Breach::Rate),
+        };
         let local = control.clock(now);
         control.numbers.on_open(local);
         let size = control.settings.control as u16;
@@ -66,6 +71,7 @@ impl<T: Telemetry> Endpoint<T> {
             longest_gap: slot.path_rtt * u64::from(control.settings.control_gap),
             open: true,
             again: false,
+            breach,
         });
         self.send_control(now, member);
     }
@@ -103,15 +109,23 @@ impl<T: Telemetry> Endpoint<T> {
                 .source
                 .set_demand(Rate::from_bps((bps as u64).max(1)));
         }
+        let announced = match member.breach {
+            Some(Breach::Weight) => Connections::ONE,
+            _ => connections,
+        };
         let lost = member.source.timeouts();
         let may_send = leaves || member.not_before <= local;
         let sent = match may_send {
-            true => member.source.transmit(local, connections),
+            true => member.source.transmit(local, announced),
             false => None,
         };
         if let Some(mut record) = sent {
             self.counters.rate_controls_lost += u64::from(member.source.timeouts() - lost);
             control.nic.on_control(now, &mut record);
+            if leaves && member.breach == Some(Breach::Leaving) {
+                member.source.vanish();
+                return self.go_on(now, index, false);
+            }
             let mut packet: IntPacket<T> = Packet {
                 stamp: now,
                 header: record.header(false),
@@ -175,7 +189,11 @@ impl<T: Telemetry> Endpoint<T> {
         let local = control.clock(now);
         let returned = control.by_key.get(&key).copied().and_then(|index| {
             let member = control.members[index as usize].as_mut()?;
-            let returned = member.source.on_return(local, &record)?;
+            let mut returned = member.source.on_return(local, &record)?;
+            if member.breach == Some(Breach::Rate) {
+                // No packet was speculative, and none is dropped for it.
+                returned.delivered = None;
+            }
             let gap = control.settings.gap(returned.rate).min(member.longest_gap);
             member.not_before = record.sent().saturating_add(gap);
             Some((index, member.first, returned))
@@ -242,6 +260,9 @@ impl<T: Telemetry> Endpoint<T> {
         };
         let member = control.members[member as usize].as_mut()?;
         if member.source.rate().is_some() {
+            return Some(Attachment::None);
+        }
+        if member.breach == Some(Breach::Rate) {
             return Some(Attachment::None);
         }
         let shares = control.settings.speculation;

@@ -19,9 +19,11 @@
 //! * A connection leaves the count of open connections when its last control packet departs, not when that has come back.
 //! * A message that is posted while its queue pair leaves goes on at the last rate, and joins again afterwards.
 //! * With selective repeat, what links drop of the speculative packets is found by loss detection.
+//! * A flow with a controller that knows no allocation takes part, and does not do as it is told: [`Breach::Rate`].
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
+use crate::breach::Breach;
 use crate::cc::bdp_packets;
 use crate::packet::Packet;
 use crate::perc::{
@@ -52,6 +54,8 @@ pub(super) struct Member {
     pub(super) open: bool,
     /// A message was posted when all had been sent.
     pub(super) again: bool,
+    /// Rule that the NIC breaks.
+    pub(super) breach: Option<Breach>,
 }
 
 impl Member {

@@ -1,5 +1,6 @@
 //! Settings of a network that allocates rates, as its hosts and links share them.
 
+use crate::breach::Breach;
 use clearway_units::{Bytes, Rate, Span};
 
 /// Part of a flow's rate that its control packets may take.
@@ -38,6 +39,8 @@ pub struct RateAllocation {
     pub control_gap: u32,
     /// 1RC: flows send before they have a rate.
     pub speculation: Option<Speculation>,
+    /// Rule that the NIC of the flow breaks.
+    pub disobeys: Option<Breach>,
 }
 
 impl RateAllocation {

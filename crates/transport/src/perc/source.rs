@@ -193,6 +193,11 @@ impl Source {
         }
     }
 
+    /// Ends the source without a word to the links, which forget the flow when they have not heard of it for long enough.
+    pub(crate) fn vanish(&mut self) {
+        (self.done, self.due) = (true, Time::NEVER);
+    }
+
     /// Rate at which the flow may send; `None` until the first control packet has returned.
     pub fn rate(&self) -> Option<Rate> {
         self.rate

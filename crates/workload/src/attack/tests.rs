@@ -10,6 +10,7 @@ const ATTACK: Attack = Attack {
     queue_pairs: None,
     gap: Span::from_us(10),
     target: HostId(8),
+    variant: 3,
 };
 
 /// Hosts 0 to 3 attack.
@@ -202,6 +203,18 @@ fn incasts_send_whole_messages_to_one_receiver_together() {
         [(1, 9, 2000, 1), (2, 0, 2000, 2)],
         "nobody sends to himself"
     );
+}
+
+#[test]
+fn nics_that_disobey_send_the_message_as_it_is() {
+    let flows = run(
+        &attack(AttackKind::Disobey),
+        vec![flow(1, 0, 9000), flow(2, 7, 9000)],
+    )
+    .unwrap();
+    assert_eq!(pieces(&flows), [(1, 9, 9000, 1), (2, 9, 9000, 2)]);
+    assert_eq!([flows[0].variant, flows[1].variant], [3, 0]);
+    assert_eq!([flows[0].attack, flows[1].attack], [Some(1), None]);
 }
 
 #[test]

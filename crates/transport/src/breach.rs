@@ -1,0 +1,45 @@
+//! Rules of a transport that a NIC can break.
+
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value, choices};
+
+choices! {
+    /// Rule that a NIC breaks.
+    pub enum Breach {
+        /// A flow that has sent all says so to its links.
+        Leaving = "leaving",
+        /// A flow announces how many connections its host has open.
+        Weight = "weight",
+        /// A flow sends at the rate that links have allocated.
+        Rate = "rate",
+        /// A flow sends what its controller allows.
+        Marks = "marks",
+    }
+}
+
+/// Rule that the NIC of a flow breaks; none of an ordinary one. No key of a scenario sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Disobedience(pub Option<Breach>);
+
+impl ParameterSet for Disobedience {
+    fn describe() -> Vec<ParameterInfo> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: &Value) -> Result<(), SetError> {
+        Err(SetError::UnknownKey)
+    }
+    fn entries(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_of_a_scenario_disobeys() {
+        assert!(Disobedience::describe().is_empty());
+        let told = Disobedience::default().set("disobeys", &Value::Boolean(true));
+        assert_eq!(told, Err(SetError::UnknownKey));
+    }
+}
