@@ -7,7 +7,6 @@ use crate::places::Places;
 use crate::section::Section;
 use clearway_fabric::topology::Topology;
 use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
-use clearway_transport::cc::ControllerSettings;
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -263,26 +262,4 @@ fn cables(
         .into_iter()
         .filter(|&cable| topology.cables[cable].up)
         .collect())
-}
-
-/// Checks that links whose rate changes have no agents, which share out the rate that a link began with.
-pub(crate) fn check_rates(
-    controller: &ControllerSettings,
-    event: &EventSettings,
-) -> Result<(), ScenarioError> {
-    let allocates = matches!(
-        controller,
-        ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_)
-    );
-    if !allocates || event.rate.is_none() {
-        return Ok(());
-    }
-    Err(ScenarioError::about(
-        &["rate"],
-        format!(
-            "`event.rate` does not go with \"{}\": agents of links share out the rate that a link began with",
-            controller.name()
-        ),
-        "use an event of `state` or `packet-loss`, or another controller such as `transport.controller = \"strack\"`",
-    ))
 }

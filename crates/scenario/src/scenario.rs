@@ -132,7 +132,7 @@ impl Scenario {
         check_one_path(&transport, &topology)
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
-        let events = events(entries, &transport.controller, &places)?;
+        let events = events(entries, &places)?;
         let mut observe = ObserveSettings::default();
         fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
@@ -402,20 +402,14 @@ fn workloads(
 }
 
 /// The `[[event]]` sections.
-fn events(
-    entries: &[Entry],
-    controller: &ControllerSettings,
-    places: &Places,
-) -> Result<Vec<EventSettings>, ScenarioError> {
+fn events(entries: &[Entry], places: &Places) -> Result<Vec<EventSettings>, ScenarioError> {
     let mut events = Vec::new();
     for (index, own) in each_of(entries, "event")?.into_iter().enumerate() {
         let mut event = EventSettings::default();
         fill("an event", &mut event, &own)?;
         let is_given = |key: &str| own.iter().any(|entry| entry.key == key);
         let checked = event.check(is_given);
-        checked
-            .and_then(|()| event::check_rates(controller, &event))
-            .map_err(|error| error.or_in(places, "event", index))?;
+        checked.map_err(|error| error.or_in(places, "event", index))?;
         events.push(event);
     }
     Ok(events)

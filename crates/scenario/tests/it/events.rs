@@ -98,10 +98,6 @@ fn events_that_cannot_be_meant_are_refused() {
             "links = [\"leaf0-spine1 dead-from=1us\"]\n{}",
             one("state = \"up\"")
         ),
-        format!(
-            "[transport]\nkind = \"s-perc\"\n{}",
-            one("rate = \"1Gbps\"")
-        ),
     ];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     insta::assert_snapshot!(refused(&texts));
