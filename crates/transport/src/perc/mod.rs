@@ -42,11 +42,12 @@
 //!   idle link may send a bandwidth-delay product each (I10). Both are inherent in 1RC: it is fair with the rate that was computed.
 //! * The host limit is that of one flow: it lets each of a host's flows have the whole rate of the host. A host that is to divide its
 //!   link among its flows has a [`LinkAgent`] without 1RC for it, as the first egress link.
-//! * The host limit is the [demand](HostLimit::Demand) of the flow, or the rate of its host's link if that is less. §5.1.1 compares a link's
-//!   rate with the lowest one "at another switch or on the end-host", so that no flow is allocated bandwidth that it will not use. With
-//!   the rate of the link alone a flow of a few packets takes a full share of each of its links for a round trip, and flows above 153 KB
-//!   in Figures 5.5 and 5.6 get a third of the throughput of those figures. Figure 5.1 holds with both, if its flows are as long as a
-//!   round trip.
+//! * The host limit is the [demand](HostLimit::Demand) of the flow, or the rate of its host's link if that is less. §5.1.1 compares a
+//!   link's rate with the lowest one "at another switch or on the end-host", so that no flow is allocated bandwidth that it will not use.
+//!   With the rate of the link alone a flow of a few packets takes a full share of each of its links for a round trip, and flows above
+//!   153 KB in Figures 5.5 and 5.6 get a third of the throughput of those figures. Figure 5.1 holds with both, if its flows are as long as
+//!   a round trip.
+//! * Agents take the rate that their link has at the moment. That of a NIC's own link is the line rate, also while the link is degraded.
 //! * With 1RC no flow is exempt from control packets (I11). The host's own link is not policed (I12): its rate is the host limit.
 //! * §5.4 leaves open how window-table entries are collected. Here it is a ring of 64 epochs with tags. A speculative packet without
 //!   an entry is dropped and counted.
