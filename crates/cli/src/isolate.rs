@@ -192,8 +192,34 @@ impl Study {
         if study.attacks.is_empty() {
             study.attacks = study.possible(arguments)?;
         }
+        if arguments.matrix && arguments.transports.is_empty() {
+            study.leave_out_lawless(arguments)?;
+        }
         study.check(arguments)?;
         Ok(study)
+    }
+
+    /// Leaves out transports without the rule that an attack breaks: of a matrix nobody has named them.
+    fn leave_out_lawless(&mut self, arguments: &IsolateArguments) -> Result<(), Failure> {
+        if !self.attacks.contains(&AttackKind::Disobey) {
+            return Ok(());
+        }
+        let mut first = None;
+        for subject in std::mem::take(&mut self.transports) {
+            match Assembly::new(&self.scenario(&subject, AttackKind::Disobey, self.seeds[0])) {
+                Ok(_) => self.transports.push(subject),
+                Err(error) => {
+                    if !arguments.quiet {
+                        say(&format!("left out: {}: {}", subject.name, error.message));
+                    }
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            Some(error) if self.transports.is_empty() => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The usual attacks that the workload allows.

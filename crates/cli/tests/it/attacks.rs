@@ -192,3 +192,34 @@ fn rules_that_a_transport_does_not_have_are_refused() {
         "{said}"
     );
 }
+
+#[test]
+fn a_matrix_leaves_out_transports_without_the_rule() {
+    let bench = Bench::new("attacks-matrix");
+    bench.write("pairs.toml", PAIRS);
+    let command = [
+        "isolate",
+        "pairs.toml",
+        "--attacks",
+        "disobey",
+        "--matrix",
+        "--scope",
+        "host",
+        "--set",
+        "workload[0].attack.breaks=weight",
+        "--out",
+        "here",
+    ];
+    let output = bench.output(&command);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("left out: strack: `attack.breaks` = \"weight\""),
+        "{said}"
+    );
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows = rows.lines().filter(|line| line.contains("  host  "));
+    let names: Vec<&str> = rows
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, ["s-perc", "1rc"], "{said}");
+}
