@@ -204,12 +204,13 @@ impl Study {
         if !self.attacks.contains(&AttackKind::Disobey) {
             return Ok(());
         }
-        let mut first = None;
+        let (mut first, mut told) = (None, BTreeSet::new());
         for subject in std::mem::take(&mut self.transports) {
             match Assembly::new(&self.scenario(&subject, AttackKind::Disobey, self.seeds[0])) {
                 Ok(_) => self.transports.push(subject),
                 Err(error) => {
-                    if !arguments.quiet {
+                    // In all of its scopes.
+                    if told.insert(subject.name.clone()) && !arguments.quiet {
                         say(&format!("left out: {}: {}", subject.name, error.message));
                     }
                     first.get_or_insert(error);

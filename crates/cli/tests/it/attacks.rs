@@ -203,21 +203,19 @@ fn a_matrix_leaves_out_transports_without_the_rule() {
         "--attacks",
         "disobey",
         "--matrix",
-        "--scope",
-        "host",
         "--set",
-        "workload[0].attack.breaks=weight",
+        "workload[0].attack.breaks=leaving",
         "--out",
         "here",
     ];
     let output = bench.output(&command);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("left out: strack: `attack.breaks` = \"weight\""),
+        said.contains("left out: strack: `attack.breaks` = \"leaving\""),
         "{said}"
     );
     let rows = String::from_utf8_lossy(&output.stdout).into_owned();
-    let rows = rows.lines().filter(|line| line.contains("  host  "));
+    let rows = rows.lines().filter(|line| line.contains("  host "));
     let names: Vec<&str> = rows
         .filter_map(|line| line.split_whitespace().next())
         .collect();
