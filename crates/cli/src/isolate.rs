@@ -193,14 +193,14 @@ impl Study {
             study.attacks = study.possible(arguments)?;
         }
         if arguments.matrix && arguments.transports.is_empty() {
-            study.leave_out_lawless(arguments)?;
+            study.leave_out_without_rule(arguments)?;
         }
         study.check(arguments)?;
         Ok(study)
     }
 
     /// Leaves out transports without the rule that an attack breaks: of a matrix nobody has named them.
-    fn leave_out_lawless(&mut self, arguments: &IsolateArguments) -> Result<(), Failure> {
+    fn leave_out_without_rule(&mut self, arguments: &IsolateArguments) -> Result<(), Failure> {
         if !self.attacks.contains(&AttackKind::Disobey) {
             return Ok(());
         }

@@ -45,6 +45,7 @@ fn record() -> RunRecord {
         flows: vec![row(0, 10), row(1, 7)],
         written: None,
         sections: Vec::new(),
+        tenants: Vec::new(),
         jobs: vec![JobRow {
             label: "job".into(),
             hosts: vec![0, 1],

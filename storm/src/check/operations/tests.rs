@@ -64,6 +64,7 @@ fn record() -> RunRecord {
         flows: Vec::new(),
         written: None,
         sections: Vec::new(),
+        tenants: Vec::new(),
         jobs: Vec::new(),
         packets: PacketCounts::default(),
         transports: Vec::new(),
