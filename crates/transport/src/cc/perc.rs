@@ -6,7 +6,7 @@
 //! # Decisions
 //! * No window: rates add up to less than the capacity of each link, so that queues stay short.
 //! * Rates are of whole packets, with headers. Acknowledgements and control packets share the part of the capacity that `headroom` leaves
-//!   over. Up to the dissertation's text it is nothing; 0.98 lets a queue grow without bound where a host sends and receives as much as it
+//!   over. 0.98 lets a queue grow without bound where a host sends and receives as much as it
 //!   can, since acknowledgements of 46 B for packets of 1048 B alone take 4.4 %. With `auto` they are within it. Messages that are exempt
 //!   are not: they are in no sum.
 //! * `exempt` is the bandwidth-delay product, as §5.1.2 has it; 153 KB in the network of 1.6 Tb/s of §5.5.1.

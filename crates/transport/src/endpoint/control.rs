@@ -94,7 +94,10 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(member) = &mut control.members[index as usize] else {
             return;
         };
-        if control.settings.host_limit == HostLimit::Demand
+        let may_send = leaves || member.not_before <= local;
+        if may_send
+            && member.source.due() <= local
+            && control.settings.host_limit == HostLimit::Demand
             && let Some(slot) = self.directory.find(member.key)
             && let slot = &self.slots[slot as usize]
             && let Some(sender) = &slot.sender
@@ -114,7 +117,6 @@ impl<T: Telemetry> Endpoint<T> {
             _ => connections,
         };
         let lost = member.source.timeouts();
-        let may_send = leaves || member.not_before <= local;
         let sent = match may_send {
             true => member.source.transmit(local, announced),
             false => None,

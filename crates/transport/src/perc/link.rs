@@ -170,6 +170,8 @@ impl LargestElsewhere {
 pub struct LinkAgent {
     /// Bytes per second that flows may use (`c`).
     capacity: f64,
+    /// The greatest capacity that the link has had: no part in the sums is larger.
+    greatest: f64,
     /// Rate of the link, and the part of it that is given to flows.
     rate: Rate,
     headroom: f64,
@@ -196,6 +198,7 @@ impl LinkAgent {
         let windows = |epochs| Box::new(Windows::new(epochs, headroom));
         Self {
             capacity: usable(parameters.capacity, headroom),
+            greatest: usable(parameters.capacity, headroom),
             rate: parameters.capacity,
             headroom,
             sums: Sums::new(number, parameters.period),
@@ -211,6 +214,7 @@ impl LinkAgent {
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.capacity) = (rate, usable(rate, self.headroom));
+            self.greatest = self.greatest.max(self.capacity);
         }
     }
 
@@ -321,10 +325,10 @@ impl LinkAgent {
         self.malformed
     }
 
-    /// Part of a flow with a rate. A link never allocates more than its capacity.
+    /// Part of a flow with a rate. A link never allocates more than its capacity, or what that was when it did.
     fn rate_part(&self, per_unit_weight: f32, connections: u16) -> Part {
         let rate = f64::from(per_unit_weight) / f64::from(connections);
-        Part::Rate((rate.min(self.capacity) * RATE_UNITS) as u64)
+        Part::Rate((rate.min(self.greatest) * RATE_UNITS) as u64)
     }
 }
 

@@ -342,3 +342,18 @@ fn links_of_a_former_longer_path_limit_nothing() {
     // With the first trip over the shorter path the source knows its length, and with the second the links do.
     assert_eq!(rates, [1.0, 1.0, 1.0, 98.0]);
 }
+
+#[test]
+fn a_link_takes_out_what_it_put_in_when_it_was_faster() {
+    let parameters = LinkParameters::new(Rate::from_gbps(100), ROUND_TRIP * 2, PERIOD);
+    let mut link = LinkAgent::new(1, &parameters);
+    let mut limited = ControlRecord::new(Time::ZERO, Rate::from_gbps(80), Connections::ONE);
+    link.on_control(Time::ZERO, &mut limited);
+    assert_eq!(link.elsewhere(), 10e9, "elsewhere, at 80 Gb/s");
+    link.set_rate(Rate::from_gbps(25));
+    limited.visited = 0;
+    link.on_control(Time::from_us(10), &mut limited);
+    // 98 % of 25 Gb/s: alone, and bottlenecked here.
+    assert_eq!((link.elsewhere(), link.bottlenecked()), (0.0, 1.0));
+    assert!((limited.rate() - 3.0625e9).abs() < 1e3);
+}
