@@ -4,11 +4,11 @@ use super::Endpoint;
 use super::key::Key;
 use super::rate_control::{Member, SOURCE};
 use crate::breach::Breach;
-use crate::cc::CongestionControl;
+use crate::cc::{CongestionControl, NetworkFacts};
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
-use clearway_units::{Bytes, Rate, Time};
+use clearway_units::{Bytes, Rate, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Lets a queue pair that has got a message of `bytes` to send join the allocation, if there is one.
@@ -103,14 +103,9 @@ impl<T: Telemetry> Endpoint<T> {
             && let Some(sender) = &slot.sender
         {
             let most = control.host_rate.bytes_in(slot.path_rtt).as_u64();
-            let posted = sender.backlog(most).max(1);
-            let network = &self.profile.network;
-            let packets = posted.div_ceil(u64::from(network.payload));
-            let wire = posted + packets * u64::from(network.header);
-            let bps = wire as f64 * 8.0 / slot.path_rtt.as_secs();
-            member
-                .source
-                .set_demand(Rate::from_bps((bps as u64).max(1)));
+            let posted = sender.backlog(most);
+            let demand = demand(posted, slot.path_rtt, &self.profile.network);
+            member.source.set_demand(demand);
         }
         let announced = match member.breach {
             Some(Breach::Weight) => Connections::ONE,
@@ -302,4 +297,13 @@ impl<T: Telemetry> Endpoint<T> {
             self.go_on(now, member, true);
         }
     }
+}
+
+/// Rate at which so many bytes of payload take a round trip, with their headers.
+fn demand(posted: u64, round_trip: Span, network: &NetworkFacts) -> Rate {
+    let payload = posted.max(1);
+    let packets = payload.div_ceil(u64::from(network.payload));
+    let wire = payload + packets * u64::from(network.header);
+    let bps = wire as f64 * 8.0 / round_trip.as_secs();
+    Rate::from_bps((bps as u64).max(1))
 }
