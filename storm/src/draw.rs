@@ -369,7 +369,7 @@ impl Drawn {
         for number in 0..count {
             let section = Section::Event(number);
             self.keys(section, "event", &schema.events, facts);
-            let changes = ["state", "rate", "packet-loss"];
+            let changes = ["state", "rate", "packet-loss", "pause-storm"];
             let own = self.draft.entries().iter();
             let mut own = own.filter(|entry| entry.section == section);
             if !own.any(|entry| changes.contains(&entry.key.as_str())) {

@@ -247,6 +247,7 @@ const USUAL: &[Habit] = &[
         0.15,
         &["0.0", "0.001", "0.3", "1.0"],
     ),
+    ("event", "pause-storm", 0.1, &["true", "true", "false"]),
     ("event", "every", 0.3, &["1ns", "1us", "20us", "100us"]),
     ("event", "times", 0.3, &["1", "2", "3", "10"]),
     (

@@ -12,6 +12,10 @@
 //!
 //! Pauses end with the link that they hold back. A port that comes back tells the other end first which classes it cannot take.
 //!
+//! During a pause storm the far end of a link keeps sending pause frames for all lossless classes, as a NIC does that takes no data any
+//! more. The port of a switch at either end of the cable then sends none of them, whatever other pause frames say, until the storm ends.
+//! The frames of a storm take no time on the wire and have no way to go. Ports without pauses, and NICs, heed no storm.
+//!
 //! A new rate holds for transmissions that begin from then on, a new probability of loss for packets whose last bit leaves from then on.
 //!
 //! # Routing
@@ -35,6 +39,21 @@ pub enum LinkChange {
     Rate(Rate),
     /// Probability from now on that a packet is lost on the way.
     PacketLoss(f64),
+    /// Begin or end of a pause storm: the ports of switches at the cable send nothing of lossless classes while it lasts.
+    PauseStorm(bool),
+}
+
+impl LinkChange {
+    /// Number of the kind of change. Changes of one instant are carried out in this order, so that a cable which comes back in a storm does
+    /// so before it.
+    pub const fn kind(self) -> u8 {
+        match self {
+            Self::Down | Self::Up => 0,
+            Self::Rate(_) => 1,
+            Self::PacketLoss(_) => 2,
+            Self::PauseStorm(_) => 3,
+        }
+    }
 }
 
 /// Event of a link.
@@ -58,9 +77,9 @@ pub struct LinkSchedule {
 }
 
 impl LinkSchedule {
-    /// A schedule of these events, which may come in any order; of one cable and instant the last one counts.
+    /// A schedule of these events, which may come in any order; of one cable, kind of change and instant the last one counts.
     pub fn new(mut events: Vec<LinkEvent>, reroute_delay: Span) -> Self {
-        events.sort_by_key(|event| event.at);
+        events.sort_by_key(|event| (event.at, event.change.kind()));
         let mut timelines: BTreeMap<usize, LinkTimeline> = BTreeMap::new();
         for event in &events {
             timelines.entry(event.cable).or_default().add(event);
@@ -102,7 +121,9 @@ impl LinkSchedule {
             let changed = match event.change {
                 LinkChange::Down => down.insert(event.cable),
                 LinkChange::Up => down.remove(&event.cable),
-                LinkChange::Rate(_) | LinkChange::PacketLoss(_) => false,
+                LinkChange::Rate(_) | LinkChange::PacketLoss(_) | LinkChange::PauseStorm(_) => {
+                    false
+                }
             };
             let at = event.at.saturating_add(self.reroute_delay);
             match known.last_mut().filter(|(time, _)| *time == at) {
@@ -126,6 +147,7 @@ pub(crate) enum PortChange {
     Down,
     Up,
     Rate(Rate),
+    PauseStorm(bool),
 }
 
 /// All that happens to one cable.
@@ -135,6 +157,8 @@ pub(crate) struct LinkTimeline {
     outages: Vec<(Time, Time)>,
     rates: Vec<(Time, Rate)>,
     losses: Vec<(Time, f64)>,
+    /// Begins and ends of pause storms, in turn.
+    storms: Vec<(Time, bool)>,
 }
 
 impl LinkTimeline {
@@ -145,6 +169,16 @@ impl LinkTimeline {
             LinkChange::Up => self.end_outage(event.at),
             LinkChange::Rate(rate) => self.rates.push((event.at, rate)),
             LinkChange::PacketLoss(loss) => self.losses.push((event.at, loss)),
+            LinkChange::PauseStorm(storm) => self.change_storm(event.at, storm),
+        }
+    }
+
+    fn change_storm(&mut self, at: Time, storm: bool) {
+        if self.storms.last().is_some_and(|(last, _)| *last == at) {
+            self.storms.pop();
+        }
+        if self.storms.last().is_some_and(|(_, on)| *on) != storm {
+            self.storms.push((at, storm));
         }
     }
 
@@ -204,7 +238,9 @@ impl LinkTimeline {
         });
         let rates = self.rates.iter();
         let rates = rates.map(|&(at, rate)| (at, PortChange::Rate(rate)));
-        let mut changes: Vec<(Time, PortChange)> = outages.chain(rates).collect();
+        let storms = self.storms.iter();
+        let storms = storms.map(|&(at, storm)| (at, PortChange::PauseStorm(storm)));
+        let mut changes: Vec<(Time, PortChange)> = outages.chain(rates).chain(storms).collect();
         changes.sort_by_key(|(at, _)| *at);
         changes
     }

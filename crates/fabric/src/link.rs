@@ -525,9 +525,9 @@ impl<T: Telemetry> Link<T> {
     }
 
     /// Times of the changes at the port of a switch.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = Time> {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Time, PortChange)> {
         let faults = self.faults.iter();
-        faults.flat_map(|faults| faults.changes.iter().map(|(at, _)| *at))
+        faults.flat_map(|faults| faults.changes.iter().copied())
     }
 
     /// The next change at the port of a switch.
@@ -544,7 +544,7 @@ impl<T: Telemetry> Link<T> {
             Some((_, PortChange::Down)) => faults.is_down = true,
             Some((_, PortChange::Up)) => faults.is_down = false,
             Some((_, PortChange::Rate(rate))) => self.clock = WireClock::new(rate),
-            None => {}
+            Some((_, PortChange::PauseStorm(_))) | None => {}
         }
     }
 

@@ -21,6 +21,10 @@ pub struct LinkPauses {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PauseState {
     classes: ClassSet,
+    /// Classes of the last pause frame.
+    heard: ClassSet,
+    /// Classes of a pause storm.
+    storm: ClassSet,
     since: Time,
     pauses: u64,
     time: Span,
@@ -33,8 +37,34 @@ impl PauseState {
         self.classes
     }
 
-    /// From `now` on these classes are held back, and no others.
+    /// From `now` on these classes are held back, and no others but those of a storm.
     pub(crate) fn obey(&mut self, now: Time, classes: ClassSet) {
+        self.heard = classes;
+        self.hold_back(now, classes.union(self.storm));
+    }
+
+    /// A pause storm of these classes, of none after its end. It counts from the next [`resume`](Self::resume) on.
+    pub(crate) fn set_storm(&mut self, classes: ClassSet) {
+        self.storm = classes;
+    }
+
+    /// Classes that a pause storm holds back.
+    pub(crate) fn storm(&self) -> ClassSet {
+        self.storm
+    }
+
+    /// Return to what was heard and to the storm, at `now`.
+    pub(crate) fn resume(&mut self, now: Time) {
+        self.obey(now, self.heard);
+    }
+
+    /// The link is down from `now` on: nothing is held back, and what was heard is forgotten.
+    pub(crate) fn forget(&mut self, now: Time) {
+        self.heard = ClassSet::EMPTY;
+        self.hold_back(now, ClassSet::EMPTY);
+    }
+
+    fn hold_back(&mut self, now: Time, classes: ClassSet) {
         let (was, is) = (self.classes.is_empty(), classes.is_empty());
         if was && !is {
             self.since = now;

@@ -163,7 +163,7 @@ impl Assembly {
         let routes = routes_of(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
-        let link_events = Arc::new(scenario.link_schedule(&topology)?);
+        let link_events = link_events(scenario, &topology, &workload)?;
         let transports = RunTransports::new(scenario, (&all_sizes, &topology), &routes.paths)?;
         let networks: Vec<NetworkFacts> =
             transports.iter().map(|own| own.profile.network).collect();
@@ -547,6 +547,16 @@ fn attack(
 }
 
 /// Error for a topology that failed links have broken.
+/// The events of links, those of attackers included.
+fn link_events(
+    scenario: &Scenario,
+    topology: &Topology,
+    workload: &Workload,
+) -> Result<Arc<LinkSchedule>, ScenarioError> {
+    let storms = scenario.pause_storms(&workload.flows)?;
+    Ok(Arc::new(scenario.link_schedule(topology, &storms)?))
+}
+
 /// The traffic between NICs, where hosts have several.
 fn nic_traffic(
     scenario: &Scenario,

@@ -161,7 +161,7 @@ pub(crate) const HEADINGS: [&str; 7] = [
 
 /// Unit of the table of both sides.
 pub(crate) const NOTE: &str =
-    "A message of an attacker is made of several flows; slowdown is of messages in one flow.";
+    "A message of an attacker may be made of several flows; slowdown is of messages in one flow.";
 
 impl Parties {
     /// Both sides as rows of texts: name, then the columns of [`HEADINGS`].

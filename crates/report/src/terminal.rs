@@ -268,7 +268,7 @@ mod tests {
         attackers      1         1          1      2         627 Gbit/s  51.00 us             -
         victims        2         2          2      2         212 Gbit/s  97.76 us        2.000x
 
-        A message of an attacker is made of several flows; slowdown is of messages in one flow.
+        A message of an attacker may be made of several flows; slowdown is of messages in one flow.
         Jain's index over the goodputs of users: 0.755.
         ");
     }

@@ -183,6 +183,8 @@ fn link_events(assembly: &Assembly) -> Vec<LinkEventRow> {
                 LinkChange::Up => format!("{link} up"),
                 LinkChange::Rate(rate) => format!("{link} at {rate}"),
                 LinkChange::PacketLoss(loss) => format!("{link} loses {} %", loss * 100.0),
+                LinkChange::PauseStorm(true) => format!("pause storm on {link}"),
+                LinkChange::PauseStorm(false) => format!("end of the pause storm on {link}"),
             },
         }
     };
@@ -231,11 +233,20 @@ fn status(scenario: &Scenario, finished: &Finished) -> Status {
         None => return Status::Complete,
         Some(Stopped::Interrupted) => return Status::Interrupted,
         Some(Stopped::AtMost) => format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        Some(Stopped::Deadlocked) if has_storm(scenario) => {
+            format!("{}, or for the end of a pause storm", Stopped::Deadlocked)
+        }
         Some(stopped @ (Stopped::Deadlocked | Stopped::Stuck)) => stopped.to_string(),
     };
     Status::Incomplete {
         reason: with_jobs(reason, &finished.jobs),
     }
+}
+
+/// True if a host sends pause frames by an event; those of attackers have an end.
+fn has_storm(scenario: &Scenario) -> bool {
+    let mut events = scenario.events.iter();
+    events.any(|event| event.pause_storm == Some(true))
 }
 
 /// The reason why a run ended early, with the number of jobs that are not done: all flows or operations may be done while computations are

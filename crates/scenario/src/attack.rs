@@ -1,10 +1,12 @@
 //! Keys `attack.*` of a workload section: which of its hosts take more than their share, and how.
 
 use crate::error::ScenarioError;
+use crate::limits::LONGEST;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
 use clearway_transport::{Breach, BreachFault, Profile};
 use clearway_units::{
-    Bytes, HostId, Parameter, Purpose, RandomStream, Rare, RelativeSize, Span, Value, ValueDomain,
+    Bytes, HostId, Parameter, Purpose, RandomStream, Rare, RelativeSize, Span, Time, Value,
+    ValueDomain,
 };
 use clearway_workload::{Attack, AttackFault, AttackKind, FlowSpec, Workload};
 use std::cmp::Reverse;
@@ -144,6 +146,10 @@ clearway_units::parameters! {
     pub struct WholeKeys {
         /// Receiver of an incast, the number of a host; "auto": the one that most messages of others go to.
         pub target: Option<u32> = None, "attack.target", "decision: whoever can be harmed most";
+        /// Time at which a pause storm begins, from the start of the simulation.
+        pub from: Time = Time::ZERO, "attack.from", "decision: at once";
+        /// Time from the begin of a pause storm to its end.
+        pub lasts: Span = Span::from_us(1000), "attack.lasts", "decision: 1 ms, much less than a switch's watchdog waits (SONiC: 200 ms)";
         /// Rule that NICs break which disobey; "auto": the rate that links allocate, or else what the controller allows.
         pub breaks: Option<Breach> = None, "attack.breaks", "decision: the gravest breach of each transport";
     }
@@ -173,6 +179,42 @@ impl AttackKeys {
     /// True if the NICs of attackers disobey.
     pub fn disobeys(&self) -> bool {
         self.kind == AttackKind::Disobey
+    }
+
+    /// Begin and end of a pause storm.
+    ///
+    /// # Errors
+    /// If it takes no time, or if it ends too late.
+    pub(crate) fn storm(&self) -> Result<(Time, Time), ScenarioError> {
+        let (begin, lasts) = (self.whole.from, self.whole.lasts);
+        let end = begin.saturating_add(lasts);
+        let fault = |message: String, fix: String| {
+            Err(ScenarioError::about(
+                &["attack.lasts", "attack.from"],
+                message,
+                fix,
+            ))
+        };
+        if lasts.is_zero() {
+            return fault(
+                "a pause storm that takes no time".into(),
+                "give `attack.lasts` a time such as \"1ms\"".into(),
+            );
+        }
+        if end > Time::ZERO + LONGEST {
+            return fault(
+                "a pause storm that ends too late".into(),
+                format!("let it end within {LONGEST} (30 days)"),
+            );
+        }
+        if self.share < 1.0 {
+            return Err(ScenarioError::about(
+                &["attack.share", "attack.kind"],
+                "a pause storm of a share of the messages",
+                "remove `attack.share`: a NIC stops all that is sent to it, or nothing",
+            ));
+        }
+        Ok((begin, end))
     }
 
     /// Settings of the controller of NICs that disobey, and that have `own` otherwise.

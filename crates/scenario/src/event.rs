@@ -3,8 +3,10 @@
 use crate::error::ScenarioError;
 use crate::limits::{LONGEST, RATES, check_reroutes};
 use crate::link_names::{LinkNames, link_advice};
+use crate::pause_storm::{PauseStorms, check_pauses};
 use crate::places::Places;
 use crate::section::Section;
+use crate::switch::SwitchSettings;
 use clearway_fabric::topology::Topology;
 use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
@@ -39,6 +41,9 @@ clearway_units::parameters! {
         /// Probability from then on that a packet is lost on the link, of which no routing knows (a gray failure); "auto" leaves it as
         /// it is.
         pub packet_loss: Option<f64> = None, "packet-loss", "the user";
+        /// Whether the host at the link sends pause frames for all lossless classes from then on, again and again, so that its switch sends
+        /// it none of them (a pause storm); "auto" leaves it as it is.
+        pub pause_storm: Option<bool> = None, "pause-storm", "the user";
         /// Interval after which the event happens again; "auto" if it does not.
         pub every: Option<Span> = None, "every", "the user";
         /// Number of times that it happens in all.
@@ -73,7 +78,8 @@ impl EventSettings {
         });
         let rate = self.rate.map(LinkChange::Rate);
         let loss = self.packet_loss.map(LinkChange::PacketLoss);
-        [state, rate, loss].into_iter().flatten()
+        let storm = self.pause_storm.map(LinkChange::PauseStorm);
+        [state, rate, loss, storm].into_iter().flatten()
     }
 
     /// Times of the event.
@@ -92,7 +98,7 @@ impl EventSettings {
             return fault(
                 &["link"],
                 "an `[[event]]` that changes nothing".into(),
-                "give it `state = \"down\"`, `state = \"up\"`, `rate = \"100Gbps\"` or `packet-loss = 0.01`",
+                "give it `state = \"down\"`, `state = \"up\"`, `rate = \"100Gbps\"`, `packet-loss = 0.01` or `pause-storm = true`",
             );
         }
         if let Some(rate) = self.rate.filter(|rate| *rate < RATES.0 || *rate > RATES.1) {
@@ -155,18 +161,17 @@ fn fault(keys: &[&'static str], message: String, fix: &str) -> Result<(), Scenar
     Err(ScenarioError::about(keys, message, fix))
 }
 
-/// The events of all sections on the links of a fabric.
+/// The events of all sections on the links of a fabric, and the pause storms of attackers.
 ///
 /// # Errors
-/// If there is no such link, if it is down for good, if two events contradict each other, or if routes would change too often.
+/// If there is no such link, if it is down for good, if two events contradict each other, if routes would change too often, or if switches
+/// know no pause frames where there is a pause storm.
 pub(crate) fn schedule(
     (events, reroute_delay): (&[EventSettings], Span),
-    topology: &Topology,
+    (topology, switch): (&Topology, &SwitchSettings),
+    storms: &PauseStorms,
     places: &Places,
 ) -> Result<LinkSchedule, ScenarioError> {
-    if events.is_empty() {
-        return Ok(LinkSchedule::default());
-    }
     let links = LinkNames::of(topology, events.iter().map(|event| event.link.as_str()));
     let all: u64 = events
         .iter()
@@ -181,9 +186,12 @@ pub(crate) fn schedule(
         .or_in(places, "event", 0));
     }
     let mut said = BTreeMap::new();
-    let mut scheduled = Vec::new();
+    let mut scheduled = storms.events(topology);
     for (section, event) in events.iter().enumerate() {
         let placed = |error: ScenarioError| error.or_in(places, "event", section);
+        if event.pause_storm.is_some() {
+            check_pauses(switch, "pause-storm").map_err(placed)?;
+        }
         for cable in cables(event, &links, topology).map_err(placed)? {
             for at in event.instants() {
                 for change in event.changes() {
@@ -196,6 +204,9 @@ pub(crate) fn schedule(
             }
         }
     }
+    if scheduled.is_empty() {
+        return Ok(LinkSchedule::default());
+    }
     let schedule = LinkSchedule::new(scheduled, reroute_delay);
     check_reroutes(topology, &schedule).map_err(|error| error.or_in(places, "event", 0))?;
     Ok(schedule)
@@ -207,12 +218,7 @@ struct Aspect(Time, usize, u8);
 
 impl Aspect {
     fn of(at: Time, cable: usize, change: LinkChange) -> Self {
-        let part = match change {
-            LinkChange::Down | LinkChange::Up => 0,
-            LinkChange::Rate(_) => 1,
-            LinkChange::PacketLoss(_) => 2,
-        };
-        Self(at, cable, part)
+        Self(at, cable, change.kind())
     }
 }
 
@@ -250,6 +256,17 @@ fn cables(
             format!("`{name}` is down from the start"),
             "remove what takes it down, and let another event do that at \"0s\"",
         );
+    }
+    let of_host = |cable: &usize| {
+        let ends = &topology.cables[*cable].ends;
+        ends.iter().any(|end| topology.is_host(*end))
+    };
+    if event.pause_storm.is_some() && !cables.iter().all(of_host) {
+        return Err(ScenarioError::about(
+            &["pause-storm", "link"],
+            format!("a pause storm on `{name}`, which leads to no host"),
+            "name the link of a host, such as `host3-leaf0`: a pause storm comes from a NIC",
+        ));
     }
     let dead = |cable: &usize| topology.cables[*cable].dead_from != Time::NEVER;
     if event.state.is_some() && cables.iter().any(dead) {

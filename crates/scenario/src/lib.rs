@@ -52,6 +52,7 @@ mod nics;
 mod observe;
 mod own_transport;
 mod owners;
+mod pause_storm;
 mod places;
 mod pods;
 mod rail_optimised;
@@ -90,6 +91,7 @@ pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use nics::{NicChoice, between_nics, path_lengths};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
+pub use pause_storm::PauseStorms;
 pub use places::Places;
 pub use scaleup::{
     CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupJob, ScaleupScenario,

@@ -7,6 +7,7 @@ use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{check_general, check_observe, check_switch};
 use crate::own_transport::UsualTransport;
+use crate::pause_storm::PauseStorms;
 use crate::places::Places;
 use crate::scaleup::NVLINK;
 use crate::section::fill;
@@ -157,13 +158,29 @@ impl Scenario {
         })
     }
 
-    /// The events of links of the fabric that the scenario describes.
+    /// The events of links of the fabric that the scenario describes, and the pause storms of its attackers.
     ///
     /// # Errors
     /// If they do not fit the fabric, or each other.
-    pub fn link_schedule(&self, topology: &Topology) -> Result<LinkSchedule, ScenarioError> {
+    pub fn link_schedule(
+        &self,
+        topology: &Topology,
+        storms: &PauseStorms,
+    ) -> Result<LinkSchedule, ScenarioError> {
         let delay = self.topology.links.rerouting.delay;
-        event::schedule((&self.events, delay), topology, &self.places)
+        let fabric = (topology, &self.switch);
+        event::schedule((&self.events, delay), fabric, storms, &self.places)
+    }
+
+    /// The pause storms of attackers among the senders of these flows.
+    ///
+    /// # Errors
+    /// If an attack has no end, if its hosts send nothing, or if switches know no pause frames.
+    pub fn pause_storms<'a>(
+        &self,
+        flows: impl IntoIterator<Item = &'a FlowSpec>,
+    ) -> Result<PauseStorms, ScenarioError> {
+        PauseStorms::of((&self.workloads, &self.switch), &self.places, flows)
     }
 
     /// Adds a section of the workload that lists `flows`, which begin by the clock and are numbered after all others.

@@ -16,6 +16,8 @@
 //! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver, and those of the attackers together: the `n`-th
 //!   message of each starts when the last of these `n`-th ones was to start.
 //! * [Disobey](AttackKind::Disobey): messages are sent whole, by NICs with other settings than those of the run.
+//! * [Pause storm](AttackKind::PauseStorm): messages are sent whole. For a time the attackers' NICs take no data and send pause frames for
+//!   all lossless classes, which is an event of their links.
 //!
 //! Pieces are flows. Each names the message that it is a piece of.
 
@@ -44,6 +46,8 @@ choices! {
         Incast = "incast",
         /// A NIC that breaks a rule of its transport.
         Disobey = "disobey",
+        /// A NIC that takes no data and sends pause frames instead.
+        PauseStorm = "pause-storm",
     }
 }
 
@@ -53,7 +57,10 @@ impl AttackKind {
 
     /// True if messages are divided into pieces.
     pub const fn divides(self) -> bool {
-        !matches!(self, Self::None | Self::Incast | Self::Disobey)
+        !matches!(
+            self,
+            Self::None | Self::Incast | Self::Disobey | Self::PauseStorm
+        )
     }
 
     /// True if the pieces of a message start one after the other.
@@ -134,6 +141,11 @@ impl Attack {
                 flows.push(flow);
                 continue;
             };
+            if self.kind == AttackKind::PauseStorm {
+                let attack = Some(flow.label);
+                flows.push(FlowSpec { attack, ..flow });
+                continue;
+            }
             let start = independent_start(&flow)?;
             for (number, bytes) in (0u64..).zip(self.sizes(flow.bytes, steps.len())) {
                 let label = match number {
@@ -167,7 +179,9 @@ impl Attack {
         if flows.iter().all(|flow| matches!(flow.start, Start::At(_))) {
             flows.sort_by_key(start_of);
         }
-        if flows.iter().all(|flow| flow.attack.is_none()) {
+        // NICs that send nothing in this section may do so in another one.
+        let must_send = self.kind != AttackKind::PauseStorm;
+        if must_send && flows.iter().all(|flow| flow.attack.is_none()) {
             return Err(AttackFault::Nothing);
         }
         workload.flows = flows;

@@ -26,7 +26,7 @@ fn attacks_that_cannot_be() {
         &["workload.kind=ring-all-reduce", "workload.attack.kind=parallel"],
     ]), @r#"
     --set workload.attack.kind=flood: `workload.attack.kind` cannot be "flood"
-      fix: expected one of "none", "parallel", "staggered", "overlay", "parallel-overlay", "fan-out", "short-flows", "incast", "disobey"
+      fix: expected one of "none", "parallel", "staggered", "overlay", "parallel-overlay", "fan-out", "short-flows", "incast", "disobey", "pause-storm"
     --set workload.attack.hosts=3-1: `workload.attack.hosts` cannot be "3-1"
       fix: expected "all", hosts such as "0-3,8", or a list of their numbers
     --set workload.attack.hosts=0-5000: there is no host 5000: the topology has 128, from 0 on
@@ -155,7 +155,7 @@ fn misspelt_keys_and_sections() {
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set swtich.queue=1KB: there is no section `swtich`
       fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, event, observe
     --set observe.series=1: [observe] has no key `series`
@@ -163,7 +163,7 @@ fn misspelt_keys_and_sections() {
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
       fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
     --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
     --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
@@ -192,7 +192,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
-      fix: did you mean `senders`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start, tenant
+      fix: did you mean `senders`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start, tenant
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, event, observe
     s.toml:1: there is no section `zzyzx`
@@ -1161,7 +1161,7 @@ fn keys_of_other_sections_and_kinds() {
     --set workload={}: an empty inline table
       fix: write keys into it
     --set workload.attack={kind="staggered",host="0-3"}: a workload of kind "permutation" has no key `attack.host`
-      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "seed = 1\nname = \"x\"\nseed = 2\n",

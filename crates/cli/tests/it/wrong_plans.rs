@@ -47,7 +47,7 @@ fn keys_that_nobody_knows() {
     p.toml:3: transport.spray="sideways": `transport.spray`: there is no "sideways"
       fix: use one of: adaptive, oblivious, bitmap, reps, mixed, plb, flowlet, single
     p.toml:3: workload.mesage="2MB": a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
+      fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     p.toml:5: workload.message="2MX": `workload.message` cannot be "2MX"
       fix: expected a size such as "2MB", "64KiB" or "4096B"; there is no unit `MX` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB
     "#);

@@ -245,6 +245,8 @@ impl<'a, 's> Accounting<'a, 's> {
     /// Reason why a run ended early, with so many packets in the network; none if all flows and programs `are_over`.
     fn stopped(&self, ending: Ending, in_network: u64, are_over: bool) -> Option<Stopped> {
         match ending {
+            // A pause storm without end may hold packets that nobody waits for.
+            Ending::Idle if are_over => None,
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
             Ending::Idle => (!are_over).then_some(Stopped::Stuck),
             Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),

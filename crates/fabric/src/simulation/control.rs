@@ -14,7 +14,7 @@ pub enum Stopped {
     Interrupted,
     /// No event was left although flows or programs wait: their triggers never came.
     Stuck,
-    /// No event was left because paused links wait for each other.
+    /// No event was left because paused links wait for each other, or for the end of a pause storm that has none.
     Deadlocked,
 }
 

@@ -6,7 +6,8 @@
 use clearway_lab::{
     Assembly, Finished, Laboratory, RunOptions, ScenarioError, Stopped, Verdict, Watch,
 };
-use clearway_units::{FlowId, Time};
+use clearway_units::{FlowId, Span, Time};
+use std::fmt::Write as _;
 
 /// One link goes down for good at 100 us; routing never knows.
 const FOR_GOOD: &str = "\
@@ -249,4 +250,100 @@ flows = [\"0->1 100KB at 0s\"]
     assert!(taken < ideal("") / 5, "{taken} {}", ideal(""));
     // One of the two links stays slow.
     assert!(ideal(&event(0)) > ideal("") / 2);
+}
+
+/// A host sends 2 MB to another one, whose NIC sends pause frames for 200 us. Nothing is marked, so that rates are those of the links.
+const STORM: &str = "\
+name = \"storm\"
+stop.at-most = \"5ms\"
+[topology]
+kind = \"leaf-spine\"
+hosts = 8
+hosts-per-leaf = 4
+link-rate = \"100Gbps\"
+[switch]
+kind = \"shared-buffer\"
+ecn.pmax = 0
+[transport]
+kind = \"rocev2\"
+[[workload]]
+kind = \"flows\"
+flows = [\"0->4 2MB\"]
+[[workload]]
+kind = \"flows\"
+flows = [\"1->2 2MB\", \"4->3 2MB\"]
+attack = { kind = \"pause-storm\", hosts = \"4\", from = \"50us\", lasts = \"200us\" }
+";
+
+#[test]
+fn a_pause_storm_delays_what_goes_to_its_host_by_the_time_it_lasts() {
+    let (calm, storm) = (
+        run(STORM, &["workload[1].attack.kind=none"]),
+        run(STORM, &[]),
+    );
+    let (before, after) = (done(&calm), done(&storm));
+    let late = after[0].unwrap() - before[0].unwrap();
+    // Acknowledgements of what the host sends share its link.
+    assert!((199.0..201.0).contains(&late), "{before:?} {after:?}");
+    assert_eq!(after[1], before[1], "neither its sender nor its link");
+    assert!(after[2] <= before[2], "what the host sends goes on");
+    let pauses: Vec<_> = storm
+        .pauses
+        .iter()
+        .map(|own| (own.pauses, own.time))
+        .collect();
+    assert_eq!(
+        pauses.iter().max_by_key(|own| own.1),
+        Some(&(1, Span::from_us(200))),
+        "{pauses:?}"
+    );
+    assert_eq!(storm.stopped, None);
+}
+
+#[test]
+fn a_pause_storm_of_an_event_is_that_of_an_attack() {
+    let attack = run(STORM, &[]);
+    let event = |at: &str, on: bool| {
+        format!("[[event]]\nat = \"{at}\"\nlink = \"leaf1-host4\"\npause-storm = {on}\n")
+    };
+    let text = format!("{STORM}{}{}", event("50us", true), event("250us", false));
+    let events = run(&text, &["workload[1].attack.kind=none"]);
+    assert_eq!(events.digest, attack.digest);
+    // Without an end.
+    let text = format!("{STORM}{}", event("50us", true));
+    let endless = run(&text, &["workload[1].attack.kind=none"]);
+    assert_eq!(endless.stopped, Some(Stopped::Deadlocked));
+    assert_eq!(done(&endless)[0], None);
+    assert_eq!(done(&endless)[1..], done(&attack)[1..]);
+}
+
+#[test]
+fn pause_storms_need_pause_frames_and_time() {
+    let mut all = String::new();
+    for setting in [
+        "switch.kind=lossy",
+        "switch.pfc.classes=[]",
+        "workload[1].attack.lasts=0s",
+        "workload[1].attack.from=3000000s",
+        "workload[1].attack.share=0.5",
+        "workload[1].attack.hosts=7",
+    ] {
+        let error = read(STORM, &[setting]).err();
+        let error = error.unwrap_or_else(|| panic!("{setting}"));
+        let _ = writeln!(all, "{error}");
+    }
+    insta::assert_snapshot!(all, @r#"
+    events.toml:19: a pause storm, although switches have no shared buffer and heed no pause frames
+      fix: set `switch.kind = "shared-buffer"`
+    events.toml:19: a pause storm, although `switch.pfc.classes` has no class that could be paused
+      fix: name the lossless classes, such as `switch.pfc.classes = [1]`
+    --set workload[1].attack.lasts=0s: a pause storm that takes no time
+      fix: give `attack.lasts` a time such as "1ms"
+    --set workload[1].attack.from=3000000s: a pause storm that ends too late
+      fix: let it end within 2592000s (30 days)
+    --set workload[1].attack.share=0.5: a pause storm of a share of the messages
+      fix: remove `attack.share`: a NIC stops all that is sent to it, or nothing
+    --set workload[1].attack.hosts=7: a pause storm of hosts that send nothing in this workload
+      fix: name hosts by `attack.hosts` that send, or use an `[[event]]` with `pause-storm = true` for the link of a host
+    "#);
 }

@@ -12,7 +12,7 @@ fn schedule(text: &str) -> Result<(Scenario, LinkSchedule), ScenarioError> {
     let text = format!("{FABRIC}{text}");
     let scenario = Scenario::read(&Registry::builtin(), "s.toml", &text, None, &[])?;
     let (topology, _) = scenario.topology.build(None)?;
-    let schedule = scenario.link_schedule(&topology)?;
+    let schedule = scenario.link_schedule(&topology, &scenario.pause_storms(&[])?)?;
     Ok((scenario, schedule))
 }
 
@@ -90,6 +90,15 @@ fn events_that_cannot_be_meant_are_refused() {
         one("state = \"down\"\nevery = \"0s\"\ntimes = 3"),
         one("state = \"down\"\nevery = \"1000000s\"\ntimes = 3"),
         one("state = \"down\"\nevery = \"1us\"\ntimes = 20000"),
+        one("pause-storm = true"),
+        format!(
+            "{}[switch]\nkind = \"shared-buffer\"\n",
+            one("pause-storm = true")
+        ),
+        format!(
+            "{}[switch]\nkind = \"shared-buffer\"\npfc.classes = []\n",
+            one("pause-storm = true")
+        ),
         one("stat = \"down\""),
         format!("{}{}", one("state = \"down\""), one("state = \"up\"")),
         format!("{}{}", one("rate = \"1Gbps\""), one("rate = \"2Gbps\"")),

@@ -147,6 +147,11 @@ impl Buffer {
         self.lossless.contains(class)
     }
 
+    /// The lossless classes.
+    pub(super) fn lossless(&self) -> ClassSet {
+        self.lossless
+    }
+
     /// Classes of `port` whose sender should be paused.
     #[inline]
     pub(super) fn paused(&self, port: usize) -> ClassSet {

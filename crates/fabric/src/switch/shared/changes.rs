@@ -1,27 +1,42 @@
 //! Events of the links of a switch that are to come.
 
 use super::port::SharedPort;
+use crate::events::PortChange;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 use std::collections::VecDeque;
 
+/// Event of the link at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Upcoming {
+    pub(super) at: Time,
+    pub(super) port: u16,
+    /// A pause storm begins or ends.
+    pub(super) storm: bool,
+}
+
 /// Events of all ports that are to come, the next one first.
 #[derive(Debug)]
-pub(super) struct Changes(pub(super) VecDeque<(Time, u16)>);
+pub(super) struct Changes(pub(super) VecDeque<Upcoming>);
 
 impl Changes {
     /// The events of all links of the switch.
     pub(super) fn of<T: Telemetry>(ports: &[SharedPort<T>]) -> Self {
-        let ports = (0u16..).zip(ports);
-        let of_ports =
-            ports.flat_map(|(index, port)| port.link.changes().map(move |at| (at, index)));
-        let mut all: Vec<(Time, u16)> = of_ports.collect();
-        all.sort_unstable();
+        let of_ports = (0u16..).zip(ports).flat_map(|(port, own)| {
+            let changes = own.link.changes();
+            changes.map(move |(at, change)| Upcoming {
+                at,
+                port,
+                storm: matches!(change, PortChange::PauseStorm(_)),
+            })
+        });
+        let mut all: Vec<Upcoming> = of_ports.collect();
+        all.sort_by_key(|change| (change.at, change.port));
         Self(all.into())
     }
 
     /// Time of the next event.
     pub(super) fn next(&self) -> Time {
-        self.0.front().map_or(Time::NEVER, |(at, _)| *at)
+        self.0.front().map_or(Time::NEVER, |change| change.at)
     }
 }

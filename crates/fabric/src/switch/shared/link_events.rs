@@ -1,9 +1,11 @@
 //! Events of the links of a switch with a shared buffer.
 
 use super::SharedSwitch;
+use super::changes::Upcoming;
 use crate::events::PortChange;
 use crate::link::Sinks;
 use crate::observer::Observation;
+use clearway_transport::ClassSet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -12,7 +14,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn pass_changes<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while let Some(&(at, port)) = self.changes.0.front()
+        while let Some(&Upcoming { at, port, .. }) = self.changes.0.front()
             && at <= now
         {
             self.changes.0.pop_front();
@@ -32,7 +34,15 @@ impl<T: Telemetry> SharedSwitch<T> {
                     }
                 }
                 PortChange::Up => {
-                    transmitter.come_up();
+                    transmitter.come_up(now, sinks);
+                    self.wakes.wake(port);
+                }
+                PortChange::PauseStorm(begins) => {
+                    let classes = match begins {
+                        true => self.buffer.lossless(),
+                        false => ClassSet::EMPTY,
+                    };
+                    transmitter.change_storm(now, classes, sinks);
                     self.wakes.wake(port);
                 }
                 PortChange::Rate(_) => {}
@@ -44,13 +54,14 @@ impl<T: Telemetry> SharedSwitch<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn next_change_of_note(&self) -> Time {
-        let is_of_note = |port: u16| {
+        let is_of_note = |&&Upcoming { port, storm, .. }: &&Upcoming| {
             let tell = self.buffer.paused(port.into());
             let is_waiting = self.effects.iter().any(|effect| effect.1 == port);
-            is_waiting || !self.ports[usize::from(port)].is_quiet(tell)
+            storm || is_waiting || !self.ports[usize::from(port)].is_quiet(tell)
         };
         let mut changes = self.changes.0.iter();
-        let first = changes.find(|(_, port)| is_of_note(*port));
-        first.map_or(Time::NEVER, |(at, _)| *at)
+        changes
+            .find(is_of_note)
+            .map_or(Time::NEVER, |change| change.at)
     }
 }

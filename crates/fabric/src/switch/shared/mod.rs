@@ -305,10 +305,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     ) {
         let transmitter = &mut self.ports[usize::from(port)];
         transmitter.pause.obey(now, classes);
-        let link = transmitter.link.id;
-        sinks
-            .observer
-            .tell(|observer| observer.on_pause(now, link, classes));
+        transmitter.tell_pause(now, sinks);
         self.wakes.wake(port);
     }
 

@@ -308,11 +308,8 @@ impl<T: Telemetry> SharedPort<T> {
         self.told = ClassSet::EMPTY;
         self.waiting = ClassSet::EMPTY;
         if !self.pause.classes().is_empty() {
-            self.pause.obey(now, ClassSet::EMPTY);
-            let link = self.link.id;
-            sinks
-                .observer
-                .tell(|observer| observer.on_pause(now, link, ClassSet::EMPTY));
+            self.pause.forget(now);
+            self.tell_pause(now, sinks);
         }
         let mut dropped = Vec::new();
         for (index, queue) in self.queues.iter_mut().enumerate() {
@@ -333,9 +330,35 @@ impl<T: Telemetry> SharedPort<T> {
         dropped
     }
 
-    /// The link is up again.
-    pub(super) fn come_up(&mut self) {
+    /// The link is up again at `now`.
+    pub(super) fn come_up<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         self.wire = None;
+        if !self.pause.storm().is_empty() {
+            self.pause.resume(now);
+            self.tell_pause(now, sinks);
+        }
+    }
+
+    /// A pause storm holds back these classes from `now` on, none after its end.
+    pub(super) fn change_storm<O: Observation>(
+        &mut self,
+        now: Time,
+        classes: ClassSet,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        self.pause.set_storm(classes);
+        if !self.link.is_down() {
+            self.pause.resume(now);
+            self.tell_pause(now, sinks);
+        }
+    }
+
+    /// Tells the observer what is held back from `now` on.
+    pub(super) fn tell_pause<O: Observation>(&self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+        let (link, classes) = (self.link.id, self.pause.classes());
+        sinks
+            .observer
+            .tell(|observer| observer.on_pause(now, link, classes));
     }
 
     /// True if an event of the link changes nothing: nothing waits, and nobody holds anything back. `tell` is what the other end of the

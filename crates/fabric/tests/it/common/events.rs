@@ -28,7 +28,15 @@ pub(super) fn random_events(draw: &mut Draw, scenario: &Scenario) -> Arc<LinkSch
             let at = at + after;
             events.push(LinkEvent { at, cable, change });
         };
-        match draw.below(5) {
+        match draw.below(6) {
+            5 => {
+                add(Span::ZERO, LinkChange::PauseStorm(true));
+                // Some have no end, and some begin once more within themselves.
+                if draw.chance(80) {
+                    let lasts = Span::from_ps(draw.between(0, 50_000_000));
+                    add(lasts, LinkChange::PauseStorm(false));
+                }
+            }
             0 => {
                 let rate = scenario.topology.cables[cable].rate;
                 add(

@@ -14,7 +14,7 @@ mod simulator;
 
 use crate::common::Scenario;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, LinkPauses, Outcome, PathChoice, Rounds, Stopped};
+use clearway_fabric::{DropCause, LinkChange, LinkPauses, Outcome, PathChoice, Rounds, Stopped};
 use clearway_testing::{cases, number};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
@@ -105,6 +105,8 @@ struct EventCoverage {
     link_down_drops: u64,
     no_route_drops: u64,
     pause_frames_lost: u64,
+    /// Shared buffers with a pause storm that held something back.
+    stormed: usize,
     /// Runs with drops of either kind in which all flows were done.
     survived: usize,
 }
@@ -155,6 +157,9 @@ impl EventCoverage {
         self.pause_frames_lost += links.pause_frames_lost;
         let dropped = links.link_down_drops + links.no_route_drops > 0;
         self.survived += usize::from(dropped && outcome.stopped.is_none());
+        let mut changes = scenario.link_events.events().iter();
+        let storms = changes.any(|event| event.change == LinkChange::PauseStorm(true));
+        self.stormed += usize::from(storms && !outcome.pauses.is_empty());
     }
 
     fn check(&self) {
@@ -163,6 +168,7 @@ impl EventCoverage {
         assert!(self.link_down_drops > 5_000, "{self:?}");
         assert!(self.no_route_drops > 1_000, "{self:?}");
         assert!(self.pause_frames_lost > 5, "{self:?}");
+        assert!(self.stormed > 50, "{self:?}");
     }
 }
 
@@ -470,12 +476,20 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome, last_within: Option<Time
         // The simulator may prefer shorter rounds to so long ones.
         return;
     }
+    let network = Network::new(&scenario.topology, &scenario.link_events, seed);
     let round = |time: Time| time.as_ps() / length.as_ps();
     let last_round = last_within.map(round);
     let in_time = |time: Time| time < limit || Some(round(time)) == last_round;
     if outcome.cut_off.is_none() && outcome.stopped != Some(Stopped::Deadlocked) {
-        let paused = outcome.pauses.iter().any(|pauses| pauses.at_the_end);
-        assert!(!paused, "seed {seed}: what is paused waits for nothing");
+        let mut paused = outcome.pauses.iter().filter(|pauses| pauses.at_the_end);
+        // A storm without end spreads.
+        let by_storm = paused
+            .clone()
+            .any(|own| network.storms(own.link, Time::NEVER));
+        assert!(
+            by_storm || paused.next().is_none(),
+            "seed {seed}: what is paused waits for nothing"
+        );
     }
     let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
     assert_eq!(all_sent, outcome.stopped.is_none(), "seed {seed}");

@@ -48,12 +48,22 @@ impl<'a> Network<'a> {
         let states = self.events_of(link).filter_map(|event| match event.change {
             LinkChange::Down => Some((event.at, false)),
             LinkChange::Up => Some((event.at, true)),
-            LinkChange::Rate(_) | LinkChange::PacketLoss(_) => None,
+            LinkChange::Rate(_) | LinkChange::PacketLoss(_) | LinkChange::PauseStorm(_) => None,
         });
         states.fold(true, |before, (at, works)| match at <= now {
             true => works,
             false => before,
         })
+    }
+
+    /// True if a pause storm is on at a link at `now`.
+    pub(crate) fn storms(&self, link: LinkId, now: Time) -> bool {
+        let before = self.events_of(link).filter(|event| event.at <= now);
+        let storms = before.filter_map(|event| match event.change {
+            LinkChange::PauseStorm(storm) => Some(storm),
+            _ => None,
+        });
+        storms.last().unwrap_or(false)
     }
 
     /// True if a link does not work at some time from `from` to `to`, both included.

@@ -40,6 +40,10 @@ struct Port {
     served: Class,
     /// Classes that this transmitter has to hold back.
     obeyed: ClassSet,
+    /// A pause storm comes from the other end.
+    storm: bool,
+    /// The link is down.
+    is_down: bool,
     /// Classes that the other end should hold back, and those that it has been told to.
     stopped: ClassSet,
     told: ClassSet,
@@ -107,6 +111,8 @@ impl Switch {
                 sending: None,
                 served: Class::DATA,
                 obeyed: ClassSet::EMPTY,
+                storm: false,
+                is_down: false,
                 stopped: ClassSet::EMPTY,
                 told: ClassSet::EMPTY,
             };
@@ -294,9 +300,10 @@ impl Switch {
             let waits = |held: &&Held| held.to == link && held.class == class;
             self.held.iter().find(waits)
         };
+        let held_back = self.held_back(link);
         let class = self
             .turns(port)
-            .find(|&class| !port.obeyed.contains(class) && first(class).is_some())?;
+            .find(|&class| !held_back.contains(class) && first(class).is_some())?;
         let size = first(class)?.packet.size;
         let port = self.port(link);
         port.sending = Some(Sending::Packet(class));
@@ -368,16 +375,17 @@ impl Switch {
                 held = self.held.iter();
             }
         }
+        let was_paused = !self.held_back(link).is_empty();
         let port = self.port(link);
-        let was_paused = !port.obeyed.is_empty();
         (port.sending, port.obeyed, port.told) = (None, ClassSet::EMPTY, ClassSet::EMPTY);
+        port.is_down = true;
         (all, was_paused)
     }
 
     /// True if nothing concerns a link.
     pub(crate) fn is_quiet(&self, link: LinkId) -> bool {
         let port = &self.ports[&link];
-        let pauses = [port.obeyed, port.told, port.stopped];
+        let pauses = [self.held_back(link), port.told, port.stopped];
         port.sending.is_none()
             && self.waiting_bytes(link) == 0
             && pauses.iter().all(|classes| classes.is_empty())
@@ -386,5 +394,35 @@ impl Switch {
     /// The transmitter of `link` holds back `classes` from now on.
     pub(crate) fn obey(&mut self, link: LinkId, classes: ClassSet) {
         self.port(link).obeyed = classes;
+    }
+
+    /// A pause storm at `link` begins or ends.
+    pub(crate) fn change_storm(&mut self, link: LinkId, storm: bool) {
+        self.port(link).storm = storm;
+    }
+
+    /// True if a pause storm is on at `link`.
+    pub(crate) fn storms(&self, link: LinkId) -> bool {
+        self.ports[&link].storm
+    }
+
+    /// The link works again; true if a pause storm is on at it.
+    pub(crate) fn come_back(&mut self, link: LinkId) -> bool {
+        let port = self.port(link);
+        port.is_down = false;
+        port.storm
+    }
+
+    /// Classes that the transmitter of `link` holds back.
+    pub(crate) fn held_back(&self, link: LinkId) -> ClassSet {
+        let port = &self.ports[&link];
+        let mut classes = port.obeyed;
+        if port.storm && !port.is_down {
+            let lossless = self.parameters.lossless.classes();
+            let all = (0..Class::COUNT as u8).filter_map(Class::new);
+            all.filter(|class| lossless.contains(*class))
+                .for_each(|class| classes.insert(class));
+        }
+        classes
     }
 }

@@ -479,12 +479,14 @@ impl<'a> Oracle<'a> {
 
     fn on_effect(&mut self, link: LinkId, classes: ClassSet) {
         self.witness();
-        self.log.on_pause(self.now, link, classes);
         let node = self.network.start_of(link);
         if let Some(switch) = self.switches.get_mut(&node) {
             switch.obey(link, classes);
+            let classes = switch.held_back(link);
+            self.log.on_pause(self.now, link, classes);
             self.look_at_ports(node);
         } else {
+            self.log.on_pause(self.now, link, classes);
             let mut held = classes;
             if classes.contains(Class::DATA) && !self.scenario.switch.control_priority {
                 held.insert(Class::CONTROL);
@@ -589,12 +591,19 @@ impl<'a> Oracle<'a> {
             let worked = before.is_none_or(|before| self.network.works(link, before));
             match event.change {
                 LinkChange::PacketLoss(_) => {}
+                LinkChange::PauseStorm(_) => {
+                    self.change_storm(link);
+                }
                 LinkChange::Down | LinkChange::Up if works == worked => {}
                 LinkChange::Down | LinkChange::Up if !works => self.go_down(link),
                 LinkChange::Down | LinkChange::Up | LinkChange::Rate(_) => {
                     self.note_change(link);
                     let node = self.network.start_of(link);
-                    if self.switches.contains_key(&node) {
+                    if let Some(switch) = self.switches.get_mut(&node) {
+                        if !worked && switch.come_back(link) {
+                            let classes = switch.held_back(link);
+                            self.log.on_pause(self.now, link, classes);
+                        }
                         self.look_at_ports(node);
                     }
                 }
@@ -613,6 +622,33 @@ impl<'a> Oracle<'a> {
         };
         if !is_quiet {
             self.witness();
+        }
+    }
+
+    /// A pause storm has begun or ended.
+    fn change_storm(&mut self, link: LinkId) {
+        let node = self.network.start_of(link);
+        let (storms, works) = (
+            self.network.storms(link, self.now),
+            self.network.works(link, self.now),
+        );
+        let Some(switch) = self.switches.get_mut(&node) else {
+            // It concerns nobody, but is an event.
+            let before = self.now.as_ps().checked_sub(1).map(Time::from_ps);
+            if before.is_some_and(|before| self.network.storms(link, before)) != storms {
+                self.note_change(link);
+            }
+            return;
+        };
+        if switch.storms(link) == storms {
+            return;
+        }
+        switch.change_storm(link, storms);
+        self.witness();
+        if works {
+            let classes = self.switches[&node].held_back(link);
+            self.log.on_pause(self.now, link, classes);
+            self.look_at_ports(node);
         }
     }
 
