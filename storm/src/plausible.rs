@@ -52,7 +52,12 @@ const USUAL: &[Habit] = &[
         &["auto", "1", "2", "2", "3", "4"],
     ),
     ("topology", "parallel-links", 0.2, &["1", "2", "3"]),
-    ("topology", "oversubscription", 0.15, &["1", "2", "4"]),
+    (
+        "topology",
+        "oversubscription",
+        0.15,
+        &["1", "2", "4", "1.5", "4:3"],
+    ),
     ("topology", "radix", 1.0, &["2", "4", "4", "4", "6"]),
     ("topology", "tiers", 0.5, &["2", "3"]),
     ("topology", "pods", 1.0, &["1", "2", "2", "3"]),

@@ -3,8 +3,9 @@
 use super::limits::{check_hosts, leaf_size};
 use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
+use crate::oversubscription::Oversubscription;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
-use clearway_units::{Rare, Rate, Span};
+use clearway_units::{Parameter as _, Rare, Rate, Span};
 
 /// Ports of a switch where nothing else says how many.
 const USUAL_RADIX: u32 = 8;
@@ -21,7 +22,7 @@ clearway_units::parameters! {
         /// Tiers of switches: 2 (radix²/2 hosts) or 3 (radix³/4 hosts).
         pub tiers: u32 = 3, "tiers", "decision";
         /// Links down of a leaf for each link up.
-        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
         /// Rate of each link.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay of each link.
@@ -107,10 +108,11 @@ impl FatTreeSettings {
     /// A tree whose switches have no port to spare.
     fn full(&self) -> Result<Shape, ScenarioError> {
         let radix = self.radix.unwrap_or(USUAL_RADIX);
-        let share = self.oversubscription.checked_add(1).filter(|&n| n > 1);
-        let share = share.filter(|&n| is_radix(radix) && radix.is_multiple_of(n));
-        let Some(share) = share else {
-            let ports = "use an even radix up to 1024 that is a multiple of `oversubscription` + 1";
+        let up = self.oversubscription.links_up_of(radix);
+        let up = up.filter(|_| is_radix(radix));
+        let Some(up) = up else {
+            let multiple = self.oversubscription.multiple_of_ports();
+            let ports = format!("use an even radix up to 1024 that is a multiple of {multiple}");
             let half = FatTreeSettings {
                 radix: Some(radix),
                 ..self.clone()
@@ -122,18 +124,18 @@ impl FatTreeSettings {
                         "{ports}, or write `hosts = {hosts}`, which take half of each leaf's ports"
                     )
                 }
-                None => ports.into(),
+                None => ports,
             };
             return Err(impossible(
                 &["radix", "oversubscription"],
                 format!(
-                    "switches of radix {radix} with {}:1 oversubscription",
+                    "switches of radix {radix} with {} oversubscription",
                     self.oversubscription
                 ),
                 &fix,
             ));
         };
-        let (up, half) = (radix / share, radix / 2);
+        let half = radix / 2;
         let down = radix - up;
         let shape = match self.tiers {
             2 => Shape {
@@ -167,13 +169,10 @@ impl FatTreeSettings {
     /// Tree for `hosts` hosts, which have half of the ports of each leaf; `None` if they do not come out even, or are too many.
     fn holding(&self, hosts: u32, radix: u32) -> Option<Shape> {
         let half = radix / 2;
-        let even = is_radix(radix)
-            && self.oversubscription > 0
-            && half.is_multiple_of(self.oversubscription);
         let parts = hosts.checked_div(self.unit(half))?;
         let fills = parts * self.unit(half) == hosts && (1..=radix).contains(&parts);
-        let up = half.checked_div(self.oversubscription)?;
-        (even && fills).then_some(match self.tiers {
+        let up = self.oversubscription.links_up(half)?;
+        (is_radix(radix) && fills).then_some(match self.tiers {
             2 => Shape {
                 down: half,
                 up,
@@ -200,7 +199,7 @@ impl FatTreeSettings {
     fn no_such_size(&self, hosts: u32) -> ScenarioError {
         let of_radix = self.radix.map(|radix| format!(" of radix {radix}"));
         let message = format!(
-            "no fat tree of {} tiers{} has {hosts} hosts at {}:1",
+            "no fat tree of {} tiers{} has {hosts} hosts at {}",
             self.tiers,
             of_radix.unwrap_or_default(),
             self.oversubscription
@@ -217,11 +216,12 @@ impl FatTreeSettings {
                 fixes.push(format!("use {}", near.join(" or ")));
             }
         }
-        let size = leaf_size(hosts, self.oversubscription, USUAL_LEAF);
+        let multiple = self.oversubscription.multiple(1);
+        let size = multiple.and_then(|multiple| leaf_size(hosts, multiple, USUAL_LEAF));
         fixes.extend(size.map(|size| {
             format!(
                 "`kind = \"leaf-spine\"` with `hosts = {hosts}`, `hosts-per-leaf = {size}`, `oversubscription = {}`",
-                self.oversubscription
+                self.oversubscription.to_value()
             )
         }));
         if fixes.is_empty() {
@@ -280,7 +280,7 @@ mod tests {
         let mut settings = FatTreeSettings {
             radix,
             tiers,
-            oversubscription,
+            oversubscription: Oversubscription::new(oversubscription, 1).unwrap(),
             size: Rare(FatTreeSize { hosts }),
             ..FatTreeSettings::default()
         };
@@ -337,19 +337,15 @@ mod tests {
         };
         assert_snapshot!(error(tree(None, Some(16), 3, 2)), @"
         impossible topology: switches of radix 16 with 2:1 oversubscription
-        use an even radix up to 1024 that is a multiple of `oversubscription` + 1, or write `hosts = 1024`, which take half of each leaf's ports
+        use an even radix up to 1024 that is a multiple of 3, or write `hosts = 1024`, which take half of each leaf's ports
         ");
         assert_snapshot!(error(tree(None, Some(16), 2, 2)), @"
         impossible topology: switches of radix 16 with 2:1 oversubscription
-        use an even radix up to 1024 that is a multiple of `oversubscription` + 1, or write `hosts = 128`, which take half of each leaf's ports
+        use an even radix up to 1024 that is a multiple of 3, or write `hosts = 128`, which take half of each leaf's ports
         ");
         assert_snapshot!(error(tree(None, Some(7), 3, 1)), @"
         impossible topology: switches of radix 7 with 1:1 oversubscription
-        use an even radix up to 1024 that is a multiple of `oversubscription` + 1
-        ");
-        assert_snapshot!(error(tree(None, Some(8), 3, 0)), @"
-        impossible topology: switches of radix 8 with 0:1 oversubscription
-        use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+        use an even radix up to 1024 that is a multiple of 2
         ");
         assert_snapshot!(error(tree(Some(1024), None, 3, 3)), @"
         impossible topology: no fat tree of 3 tiers has 1024 hosts at 3:1
@@ -371,10 +367,6 @@ mod tests {
         impossible topology: no hosts
         use at least two hosts
         ");
-        assert_snapshot!(error(tree(Some(1024), None, 3, 0)), @r#"
-        impossible topology: no fat tree of 3 tiers has 1024 hosts at 0:1
-        use another `oversubscription`, or `kind = "pods"`
-        "#);
         assert_snapshot!(error(tree(Some(1024), None, 4, 1)), @"
         impossible topology: a fat tree of 4 tiers
         set `tiers` to 2 or 3

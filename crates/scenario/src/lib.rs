@@ -50,6 +50,7 @@ mod link_names;
 mod multi_plane;
 mod nics;
 mod observe;
+mod oversubscription;
 mod own_transport;
 mod owners;
 mod pause_storm;
@@ -74,6 +75,7 @@ mod transport_presets;
 mod transports;
 pub mod validation;
 pub mod warnings;
+mod words;
 mod workload;
 
 pub use amounts::{Amounts, without_amounts};
@@ -91,6 +93,7 @@ pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use nics::{NicChoice, between_nics, path_lengths};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
+pub use oversubscription::Oversubscription;
 pub use pause_storm::PauseStorms;
 pub use places::Places;
 pub use scaleup::{

@@ -3,6 +3,7 @@
 use super::limits::{check_hosts, leaf_size};
 use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
+use crate::oversubscription::Oversubscription;
 use clearway_fabric::topology::{MultiPlane, PortChoice, Topology, multi_plane};
 use clearway_units::{Rate, Span};
 
@@ -20,7 +21,7 @@ clearway_units::parameters! {
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "decision";
         /// Links down of a leaf for each link up.
-        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
         /// Rate of a NIC, of all its ports together.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay between a host and its leaves.
@@ -51,11 +52,11 @@ impl MultiPlaneSettings {
             "parallel-links",
         ];
         check_hosts(&["hosts"], self.hosts.into())?;
-        if self.spines.is_some() && self.oversubscription != 1 {
+        if self.spines.is_some() && self.oversubscription != Oversubscription::NONE {
             return Err(impossible(
                 &["spines", "oversubscription"],
                 "both `spines` and `oversubscription` are given".into(),
-                "give one of them; the other follows",
+                "give one of them: `spines = \"auto\"` or `oversubscription = 1` leaves the other to it",
             ));
         }
         let port = self.rate.as_bps().checked_div(self.planes.into());
@@ -82,16 +83,16 @@ impl MultiPlaneSettings {
     /// As many spines as make the oversubscription.
     fn spines(&self) -> Result<u32, ScenarioError> {
         let down = self.hosts_per_leaf;
-        let per_spine = self.oversubscription.checked_mul(self.links);
-        let spines = per_spine.filter(|&n| n > 0 && down >= n && down.is_multiple_of(n));
-        spines.map(|n| down / n).ok_or_else(|| {
+        let spines = self.oversubscription.spines(down, self.links);
+        spines.ok_or_else(|| {
+            let multiple = self.oversubscription.multiple(self.links);
             impossible(
                 &["oversubscription", "parallel-links", "hosts-per-leaf"],
                 format!(
-                    "{down} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links",
+                    "{down} hosts per leaf cannot be oversubscribed {} over {} parallel links",
                     self.oversubscription, self.links
                 ),
-                &match per_spine.and_then(|n| leaf_size(self.hosts, n, down)) {
+                &match multiple.and_then(|n| leaf_size(self.hosts, n, down)) {
                     Some(size) => format!("use `hosts-per-leaf` = {size}, or give `spines`"),
                     None => "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`".into(),
                 },

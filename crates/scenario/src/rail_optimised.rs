@@ -3,6 +3,7 @@
 use super::limits::check_hosts;
 use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
+use crate::oversubscription::Oversubscription;
 use clearway_fabric::topology::{RailOptimised, Topology, rail_optimised};
 use clearway_units::{Rate, Span};
 
@@ -21,7 +22,7 @@ clearway_units::parameters! {
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "decision";
         /// Links down of a leaf for each link up.
-        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
         /// Rate of the links of NICs.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "NVIDIA DGX H100: 400 Gb/s";
         /// Delay of the links of NICs.
@@ -48,11 +49,11 @@ impl RailOptimisedSettings {
         ];
         let gpus = u64::from(self.nodes) * u64::from(self.gpus_per_node);
         check_hosts(&KEYS[1..3], gpus)?;
-        if self.spines.is_some() && self.oversubscription != 1 {
+        if self.spines.is_some() && self.oversubscription != Oversubscription::NONE {
             return Err(impossible(
                 &["spines", "oversubscription"],
                 "both `spines` and `oversubscription` are given".into(),
-                "give one of them; the other follows",
+                "give one of them: `spines = \"auto\"` or `oversubscription = 1` leaves the other to it",
             ));
         }
         let spec = RailOptimised {
@@ -74,13 +75,12 @@ impl RailOptimisedSettings {
     /// As many spines as make the oversubscription.
     fn spines(&self) -> Result<u32, ScenarioError> {
         let down = self.nodes.checked_div(self.leaves_per_rail).unwrap_or(0);
-        let per_spine = self.oversubscription.checked_mul(self.links);
-        let spines = per_spine.filter(|&n| n > 0 && down >= n && down.is_multiple_of(n));
-        spines.map(|n| down / n).ok_or_else(|| {
+        let spines = self.oversubscription.spines(down, self.links);
+        spines.ok_or_else(|| {
             impossible(
                 &["oversubscription", "parallel-links", "leaves-per-rail", "nodes"],
                 format!(
-                    "leaves with {down} nodes cannot be oversubscribed {}:1 over {} parallel links",
+                    "leaves with {down} nodes cannot be oversubscribed {} over {} parallel links",
                     self.oversubscription, self.links
                 ),
                 "make the nodes of a leaf a multiple of `oversubscription` times `parallel-links`, or give `spines`",

@@ -2,6 +2,7 @@
 
 use crate::error::{Place, ScenarioError, UnknownKey};
 use crate::source::{self, Entry};
+use crate::words::{meant_by_key, meant_by_name};
 use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
 
 /// The part of a section that can be set by key.
@@ -65,11 +66,15 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
                 .is_some_and(|rest| rest.starts_with('.'))
         })
         .collect();
+    let meant = meant_by_key(&entry.section, &entry.key);
     let fix = if below.is_empty() {
         let mut known: Vec<&str> = keys().collect();
         known.sort_unstable();
         let known = format!("the keys are: {}", known.join(", "));
-        suggestion(nearest(&entry.key, keys()), &known)
+        match &meant {
+            Some(meant) => meant.clone(),
+            None => suggestion(nearest(&entry.key, keys()), &known),
+        }
     } else {
         format!("give its parts: {}", below.join(", "))
     };
@@ -78,7 +83,7 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
         format!("{name} has no key `{}`", entry.key),
         fix,
     );
-    let unknown = below.is_empty().then(|| UnknownKey {
+    let unknown = (below.is_empty() && meant.is_none()).then(|| UnknownKey {
         section: entry.section.clone(),
         key: entry.key.clone(),
     });
@@ -97,7 +102,11 @@ pub(crate) fn unknown_name(
     names: &[&str],
 ) -> ScenarioError {
     let known = format!("use one of: {}", names.join(", "));
-    let fix = suggestion(nearest(name, names.iter().copied()), &known);
+    let fix = match meant_by_name((section, key), name, names) {
+        Some(meant) if meant.ends_with('?') => format!("{meant} Use one of: {}", names.join(", ")),
+        Some(meant) => format!("{meant}; else {known}"),
+        None => suggestion(nearest(name, names.iter().copied()), &known),
+    };
     ScenarioError::at(
         &entry.place,
         format!("`{section}.{key}`: there is no {}", entry.value),

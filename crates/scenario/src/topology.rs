@@ -12,6 +12,7 @@ use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::link_names::{LinkNames, link_advice};
 use crate::nics::NicChoice;
+use crate::oversubscription::Oversubscription;
 use crate::section::Section;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
@@ -67,7 +68,7 @@ clearway_units::parameters! {
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "STrack §4.2";
         /// Links down of a leaf for each link up.
-        pub oversubscription: u32 = 1, "oversubscription", "STrack §4.2: 1, 4 or 8";
+        pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "STrack §4.2: 1, 4 or 8";
         /// Rate of the links of hosts.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay of the links of hosts.
@@ -324,11 +325,11 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
             &fix,
         ));
     }
-    if s.spines.is_some() && s.oversubscription != 1 {
+    if s.spines.is_some() && s.oversubscription != Oversubscription::NONE {
         return Err(impossible(
             &["spines", "oversubscription"],
             "both `spines` and `oversubscription` are given".into(),
-            "give one of them; the other follows",
+            "give one of them: `spines = \"auto\"` or `oversubscription = 1` leaves the other to it",
         ));
     }
     let spines = match s.spines {
@@ -352,18 +353,17 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
 
 /// As many spines as make the oversubscription.
 fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
-    let per_spine = s.oversubscription.checked_mul(s.links);
-    per_spine
-        .filter(|&n| n > 0 && s.hosts_per_leaf >= n && s.hosts_per_leaf.is_multiple_of(n))
-        .map(|n| s.hosts_per_leaf / n)
+    let spines = s.oversubscription.spines(s.hosts_per_leaf, s.links);
+    spines
         .ok_or_else(|| {
+            let multiple = s.oversubscription.multiple(s.links);
             impossible(
                 &["oversubscription", "parallel-links", "hosts-per-leaf"],
                 format!(
-                    "{} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links",
+                    "{} hosts per leaf cannot be oversubscribed {} over {} parallel links",
                     s.hosts_per_leaf, s.oversubscription, s.links
                 ),
-                &match per_spine.and_then(|n| leaf_size(s.hosts, n, s.hosts_per_leaf)) {
+                &match multiple.and_then(|n| leaf_size(s.hosts, n, s.hosts_per_leaf)) {
                     Some(size) => format!("use `hosts-per-leaf` = {size}, or give `spines`"),
                     None => "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`".into(),
                 },

@@ -36,8 +36,22 @@ pub(crate) fn unit_advice(
         "" => {
             format!("{noun} has a unit, one of {list}: write \"{number}{usual}\" if that is meant")
         }
-        unit => format!("there is no unit `{unit}` of {noun}; the units are {list}"),
+        unit => match meant_unit(unit, &units) {
+            Some(meant) => format!("write \"{number}{meant}\"; the units are {list}"),
+            None => format!("there is no unit `{unit}` of {noun}; the units are {list}"),
+        },
     })
+}
+
+/// The one of `units` that is written `unit` but for capitals, or for the `B` of bytes at its end.
+fn meant_unit<'a>(unit: &str, units: &[&'a str]) -> Option<&'a str> {
+    let is = |own: &&&str| own.eq_ignore_ascii_case(unit);
+    let in_bytes = |own: &&&str| {
+        let short = own.strip_suffix('B');
+        short.is_some_and(|short| !short.is_empty() && short.eq_ignore_ascii_case(unit))
+    };
+    let all = || units.iter();
+    all().find(is).or_else(|| all().find(in_bytes)).copied()
 }
 
 /// True for a zero without a unit, which is the same in all of them.

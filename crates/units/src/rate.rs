@@ -120,9 +120,33 @@ const RATE_UNITS: [(&str, u64); 18] = [
     ("T", PS_PER_SECOND),
 ];
 
+/// The rate that a number of bytes per second is, such as `50GB/s`.
+fn of_bytes(text: &str) -> Option<Rate> {
+    const UNITS: [(&str, u64); 5] = [
+        ("B", 8),
+        ("KB", 8_000),
+        ("MB", 8_000_000),
+        ("GB", 8_000_000_000),
+        ("TB", 8 * PS_PER_SECOND),
+    ];
+    let (number, unit) = split_unit(text);
+    let unit = unit
+        .strip_suffix("/s")
+        .or_else(|| unit.strip_suffix("ps"))?;
+    let unit = if unit == "kB" { "KB" } else { unit };
+    let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let bps = scaled_integer(number, *scale).filter(|bps| *bps > 0)?;
+    Some(Rate::from_bps(bps))
+}
+
 impl Rate {
     /// Advice on the unit of `text`, which is no rate; none if its unit is not at fault.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
+        if let Some(rate) = of_bytes(text) {
+            return Some(format!(
+                "write \"{rate}\": rates are in bits, and a byte has 8"
+            ));
+        }
         unit_advice(
             text,
             "a rate",
