@@ -9,8 +9,8 @@ use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
 use clearway_reproduce::{
-    ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, Header, Judgement, Line, Reproducer,
-    Request, Scale, Tally, Watcher, figure, figure_ids, named_figures, recorded,
+    ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, Header, Judgement, Line, Recorded,
+    Reproducer, Request, Scale, Tally, Watcher, figure, figure_ids, named_figures, recorded,
 };
 use clearway_runs::REVISION;
 use clearway_runs::Stopwatch;
@@ -153,26 +153,53 @@ fn file_name(id: &str, request: &Request) -> String {
 fn list() -> Result<(), Failure> {
     let mut table = Table::new()
         .column("figure", Align::Left)
-        .column("passed, small scale", Align::Left)
+        .column("small scale", Align::Left)
         .column("full scale", Align::Left)
         .column("shows", Align::Left);
+    let mut known: [Vec<Recorded>; 2] = Default::default();
     for id in figure_ids() {
         let figure = figure(id).expect("its id comes from the list");
-        let [small, full] = Scale::ALL.map(|scale| recorded_verdicts(id, scale));
+        let records = Scale::ALL.map(|scale| recorded(id, scale));
+        let [small, full] = records.map(recorded_verdicts);
         table.row([id.to_owned(), small, full, figure.title]);
+        for (known, record) in known.iter_mut().zip(records) {
+            known.extend(record);
+        }
     }
     print(&format!(
-        "{table}\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n"
+        "{table}\n{}\n\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n",
+        wrap(&overview(&known, figure_ids().count()), 80).join("\n")
     ))
 }
 
 /// Recorded verdicts of a figure at one scale, as text.
-fn recorded_verdicts(id: &str, scale: Scale) -> String {
-    let Some(record) = recorded(id, scale) else {
+fn recorded_verdicts(record: Option<Recorded>) -> String {
+    let Some(record) = record else {
         return "-".into();
     };
     let stale = if record.stale { ", stale" } else { "" };
-    format!("{} of {}{stale}", record.passed, record.judged)
+    format!("{} of {}{stale}", record.passed, record.judged())
+}
+
+/// Sums of the table: records at small and at full scale of so many figures.
+fn overview([small, full]: &[Vec<Recorded>; 2], figures: usize) -> String {
+    let sum = |records: &[Recorded], count: fn(&Recorded) -> u32| -> u32 {
+        records.iter().map(count).sum()
+    };
+    let stale = full.iter().filter(|record| record.stale).count();
+    format!(
+        "Claims that hold, of those that can be judged. Small scale, which takes minutes and which CI runs: {} of {} hold, {} do not, and {} \
+         differ between seeds. Why each of them does not is in the book (docs/src/figures.md). Full scale, the size of the paper, which \
+         takes up to hours for a figure: {} of {} hold in the {} of {figures} figures that have a record (`-`: none); {stale} records are \
+         older than a change of what is measured (stale).",
+        sum(small, |own| own.passed),
+        sum(small, Recorded::judged),
+        sum(small, |own| own.missed),
+        sum(small, |own| own.unsure),
+        sum(full, |own| own.passed),
+        sum(full, Recorded::judged),
+        full.len(),
+    )
 }
 
 /// Fingerprint of what an outcome measures. At full scale the figure runs at small scale, too, with one seed.

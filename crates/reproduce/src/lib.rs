@@ -196,7 +196,7 @@ pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static st
     Err(meant.or_else(|| nearest(name, figure_ids().chain(papers))))
 }
 
-/// Verdicts of all recorded figures, a line for each figure and scale: `PAPER/FIGURE SCALE PASSED JUDGED current|stale`.
+/// Verdicts of all recorded figures, a line for each figure and scale: `PAPER/FIGURE SCALE PASSED MISSED UNSURE current|stale`.
 /// `cargo xtask claims --page` writes them.
 const VERDICTS: &str = include_str!("../results/verdicts.txt");
 
@@ -205,10 +205,19 @@ const VERDICTS: &str = include_str!("../results/verdicts.txt");
 pub struct Recorded {
     /// Number of claims that passed.
     pub passed: u32,
-    /// Number of claims that passed, were missed, or are unsure.
-    pub judged: u32,
+    /// Number of claims that were missed.
+    pub missed: u32,
+    /// Number of claims whose verdict differs between seeds.
+    pub unsure: u32,
     /// True if the program does other things in this figure than when it was recorded.
     pub stale: bool,
+}
+
+impl Recorded {
+    /// Number of claims with a verdict.
+    pub const fn judged(&self) -> u32 {
+        self.passed + self.missed + self.unsure
+    }
 }
 
 /// The recorded verdicts of figure `id` at `scale`; `None` if there is no record.
@@ -220,7 +229,8 @@ pub fn recorded(id: &str, scale: Scale) -> Option<Recorded> {
         }
         Some(Recorded {
             passed: words.next()?.parse().ok()?,
-            judged: words.next()?.parse().ok()?,
+            missed: words.next()?.parse().ok()?,
+            unsure: words.next()?.parse().ok()?,
             stale: words.next()? == "stale",
         })
     })

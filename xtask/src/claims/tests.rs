@@ -165,14 +165,14 @@ fn records() -> Records {
 #[test]
 fn verdicts_are_counted_by_scale() {
     let mut records = records();
-    let list = "strack/fig9 small 1 2 current\nstrack/fig9 full 1 2 current\n";
+    let list = "strack/fig9 small 1 1 0 current\nstrack/fig9 full 1 0 1 current\n";
     assert_eq!(verdicts::text(&records), list);
     for full in records.full.values_mut() {
         full.fingerprint = Some("of other sources".into());
     }
     assert_eq!(
         verdicts::text(&records),
-        list.replace("full 1 2 current", "full 1 2 stale")
+        list.replace("full 1 0 1 current", "full 1 2 stale")
     );
 }
 

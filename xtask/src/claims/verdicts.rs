@@ -1,4 +1,4 @@
-//! `crates/reproduce/results/verdicts.txt`: passes of each figure at each scale, which `clearway reproduce` lists.
+//! `crates/reproduce/results/verdicts.txt`: verdicts of each figure at each scale, which `clearway reproduce` lists.
 
 use super::record::{Figure, Verdict};
 use super::records::{FigureId, Records, results};
@@ -9,7 +9,7 @@ pub(super) fn path(root: &Path) -> PathBuf {
     results(root).join("verdicts.txt")
 }
 
-/// The list: `PAPER/FIGURE SCALE PASSED JUDGED current|stale`, a line for each record.
+/// The list: `PAPER/FIGURE SCALE PASSED MISSED UNSURE current|stale`, a line for each record.
 pub(super) fn text(records: &Records) -> String {
     let small = records.small.iter().map(|record| ("small", record));
     let full = records.full.iter().map(|record| ("full", record));
@@ -22,14 +22,10 @@ pub(super) fn text(records: &Records) -> String {
 }
 
 fn line(scale: &str, figure: &Figure, is_stale: bool) -> String {
-    let count = |verdicts: &[Verdict]| {
+    let [passed, missed, unsure] = [Verdict::Pass, Verdict::Miss, Verdict::Unsure].map(|verdict| {
         let claims = figure.claims.iter();
-        claims
-            .filter(|claim| verdicts.contains(&claim.verdict))
-            .count()
-    };
-    let passed = count(&[Verdict::Pass]);
-    let judged = count(&[Verdict::Pass, Verdict::Miss, Verdict::Unsure]);
+        claims.filter(|claim| claim.verdict == verdict).count()
+    });
     let state = if is_stale { "stale" } else { "current" };
-    format!("{} {scale} {passed} {judged} {state}\n", figure.id)
+    format!("{} {scale} {passed} {missed} {unsure} {state}\n", figure.id)
 }
