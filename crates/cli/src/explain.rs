@@ -30,13 +30,7 @@ pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitC
     };
     let mut text = String::new();
     for name in groups {
-        let rows = group_of(&catalogue, name)?;
-        let mut table = Table::new()
-            .column(name, Align::Left)
-            .column("", Align::Left);
-        rows.into_iter()
-            .for_each(|(name, summary)| table.row([name, summary]));
-        text += &format!("{}\n", table.render(WIDTH));
+        text += &format!("{}\n", names_of(group_of(&catalogue, name)?, name));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -94,8 +88,44 @@ pub fn explained(
         )));
     }
     let texts: Vec<String> = found.iter().map(explanation).collect();
-    let text = texts.join("\n");
+    let text = contents(&catalogue, name) + &texts.join("\n");
     Ok((found, text))
+}
+
+/// A list of the kinds of a section before everything about it; empty if `name` is something else.
+fn contents(catalogue: &Catalogue<'_>, name: &str) -> String {
+    let groups: &[&str] = match name {
+        "transport" => &[
+            "transports",
+            "reliability",
+            "controllers",
+            "spray",
+            "feedback",
+        ],
+        "topology" => &["topologies"],
+        "switch" => &["switches"],
+        "workload" => &["workloads"],
+        _ => return String::new(),
+    };
+    let mut text = format!(
+        "The section `{name}` is made of these. `clearway explain NAME` has the keys of one of them,\n\
+         `clearway explain KEY` one key. All keys of the section follow.\n\n"
+    );
+    for group in groups {
+        text += &names_of(catalogue.group(group).unwrap_or_default(), group);
+        text.push('\n');
+    }
+    text
+}
+
+/// A table of names with what they are.
+fn names_of(rows: Vec<(String, String)>, heading: &str) -> String {
+    let mut table = Table::new()
+        .column(heading, Align::Left)
+        .column("", Align::Left);
+    rows.into_iter()
+        .for_each(|(name, summary)| table.row([name, summary]));
+    table.render(WIDTH)
 }
 
 fn explanation(item: &Explanation) -> String {

@@ -58,6 +58,7 @@ mod threads;
 mod topology;
 mod transfer;
 mod tune;
+mod unknown_option;
 mod whole_file;
 mod why;
 mod worker;
@@ -103,7 +104,7 @@ pub fn main_from(
 fn carry_out(laboratory: &Laboratory, parsed: Result<Arguments, clap::Error>) -> ExitCode {
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(request) => return answer(&request),
+        Err(request) => return answer(&unknown_option::with_advice(laboratory, request)),
     };
     survive_limits();
     // A defect of ours must not look like the user's mistake.

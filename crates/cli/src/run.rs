@@ -16,7 +16,9 @@ use clearway_lab::record::Capture;
 use clearway_lab::{
     Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
 };
-use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
+use clearway_report::{
+    FolderError, ResultFolder, RunRecord, Status, Summary, pcapng, summary_table, timeline,
+};
 use clearway_runs::watch::{self, ObservedRun, Watchers};
 use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record};
 use std::path::{Path, PathBuf};
@@ -264,6 +266,20 @@ fn explain(
     why::explain(laboratory, &question).map(|_| ())
 }
 
+/// Captures among the results, with the programs that open them; `None` if there are none.
+fn captures(target: &Path) -> Option<String> {
+    let viewers = [
+        (pcapng::FILE_NAME, "Wireshark"),
+        (timeline::FILE_NAME, "https://ui.perfetto.dev"),
+    ];
+    let captures: Vec<String> = viewers
+        .iter()
+        .filter(|(name, _)| target.join(name).exists())
+        .map(|(name, viewer)| format!("{name} ({viewer})"))
+        .collect();
+    (!captures.is_empty()).then(|| format!("Captures   {}", captures.join(", ")))
+}
+
 /// Says where the results are, and what they are not.
 pub(crate) fn conclude(
     arguments: &RunArguments,
@@ -272,7 +288,10 @@ pub(crate) fn conclude(
 ) -> Result<ExitCode, Failure> {
     match (arguments.json, arguments.quiet) {
         (_, true) => {}
-        (false, false) => print(&format!("Results    {}\n", target.display()))?,
+        (false, false) => {
+            let captures = captures(target).map_or_else(String::new, |line| line + "\n");
+            print(&format!("Results    {}\n{captures}", target.display()))?;
+        }
         // Standard output is for the document. Who names a folder knows it.
         (true, false) if arguments.out.is_none() => {
             say(&format!("results in {}", target.display()));

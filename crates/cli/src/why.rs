@@ -26,6 +26,38 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Advice where a path is no result folder: a scenario, or a folder of several results.
+fn other_folder(path: &Path) -> String {
+    let name = path.to_string_lossy();
+    let is_file = path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+        && path.is_file();
+    if is_file || clearway_lab::builtin_scenario(&name).is_some() {
+        return format!(
+            "`clearway run {name} --why` runs this scenario and says why its slowest flows were slow"
+        );
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let below = entries.map(|entry| entry.path());
+    let mut results: Vec<String> = below
+        .filter(|below| below.join("summary.json").exists())
+        .map(|below| format!("`{}`", below.display()))
+        .collect();
+    results.sort_unstable();
+    match results.len() {
+        0 => "name a result folder, such as `clearway run` writes".into(),
+        count => {
+            let more = if count > LISTED { ", …" } else { "" };
+            results.truncate(LISTED);
+            format!(
+                "name one of the results in it: {}{more}",
+                results.join(", ")
+            )
+        }
+    }
+}
+
 /// Names of a node set that are listed.
 const LISTED: usize = 3;
 
@@ -130,8 +162,8 @@ impl Results {
         let fault =
             |what: String, fix: &str| Failure::new(format!("{place}: {what}\n  fix: {fix}"));
         let missing = |name: &str| {
-            let fix = "name a result folder, such as `clearway run` writes";
-            (!folder.join(name).exists()).then(|| fault(format!("there is no {name} in it"), fix))
+            let is_missing = !folder.join(name).exists();
+            is_missing.then(|| fault(format!("there is no {name} in it"), &other_folder(folder)))
         };
         if let Some(failure) = missing("summary.json").or_else(|| missing("scenario.toml")) {
             return Err(failure);

@@ -32,5 +32,6 @@ mod transfer;
 mod triggers;
 mod tune;
 mod why;
+mod words;
 mod wrong_input;
 mod wrong_plans;

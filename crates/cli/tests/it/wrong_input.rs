@@ -221,7 +221,7 @@ fn unknown_names() {
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
       fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, rail-optimised, multi-plane, dragonfly, dragonfly-plus, bcube, single-switch, dumbbell, file, nvlink
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
-      fix: use one of: lossy, shared-buffer
+      fix: write "shared-buffer", with priority flow control; `pfc.classes` says for which classes; else use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
       fix: did you mean `rocev2`? Use one of: strack, rocev2, dcqcn-2016, tmdml, dctcp, tcp, mltcp, hpcc, swift, timely, irn, s-perc, 1rc, uet, uet-rccc, uet-no-trim
     --set transport.controller=strak: `transport.controller`: there is no "strak"
@@ -454,7 +454,7 @@ fn impossible_topologies() {
         &["topology.kind=pods", "topology.aggs-per-pod=0"],
         &["topology.kind=pods", "topology.hosts-per-leaf=4294967295"],
         &["topology.kind=pods", "topology.cores-per-agg=4294967295"],
-    ]), @r"
+    ]), @r#"
     --set topology.hosts=0: impossible topology: no hosts
       fix: use at least two hosts
     --set topology.hosts=130: impossible topology: `hosts` = 130 is not a multiple of `hosts-per-leaf` = 16
@@ -467,20 +467,20 @@ fn impossible_topologies() {
       fix: use 1 to 65536 uplinks per leaf
     --set topology.oversubscription=3: impossible topology: 16 hosts per leaf cannot be oversubscribed 3:1 over 1 parallel links
       fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
-    --set topology.oversubscription=0: impossible topology: 16 hosts per leaf cannot be oversubscribed 0:1 over 1 parallel links
-      fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
+    --set topology.oversubscription=0: `topology.oversubscription` cannot be 0
+      fix: expected links down for each link up: a number above 0 such as 2 or 1.5, or a ratio such as "3:2", of numbers up to 65535
     --set topology.oversubscription=2: impossible topology: both `spines` and `oversubscription` are given
-      fix: give one of them; the other follows
+      fix: give one of them: `spines = "auto"` or `oversubscription = 1` leaves the other to it
     --set topology.parallel-links=4294967295: impossible topology: 16 hosts per leaf cannot be oversubscribed 1:1 over 4294967295 parallel links
       fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
     --set topology.radix=3: impossible topology: switches of radix 3 with 1:1 oversubscription
-      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+      fix: use an even radix up to 1024 that is a multiple of 2
     --set topology.radix=0: impossible topology: switches of radix 0 with 1:1 oversubscription
-      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+      fix: use an even radix up to 1024 that is a multiple of 2
     --set topology.tiers=4: impossible topology: a fat tree of 4 tiers
       fix: set `tiers` to 2 or 3
-    --set topology.oversubscription=4294967295: impossible topology: switches of radix 8 with 4294967295:1 oversubscription
-      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+    --set topology.oversubscription=4294967295: `topology.oversubscription` cannot be 4294967295
+      fix: expected links down for each link up: a number above 0 such as 2 or 1.5, or a ratio such as "3:2", of numbers up to 65535
     --set topology.hosts=1: impossible topology: 1 hosts on one switch
       fix: use 2 to 65535
     --set topology.hosts=65537: impossible topology: 65537 hosts on one switch
@@ -495,7 +495,7 @@ fn impossible_topologies() {
       fix: use at most 1048576
     --set topology.cores-per-agg=4294967295: impossible topology: more than 25165824 links between switches
       fix: use fewer switches
-    ");
+    "#);
 }
 
 #[test]
@@ -666,7 +666,7 @@ fn numbers_beyond_all_measure() {
     --set topology.radix=1000: impossible topology: 250000000 hosts
       fix: use at most 1048576
     --set topology.radix=4294967295: impossible topology: switches of radix 4294967295 with 1:1 oversubscription
-      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+      fix: use an even radix up to 1024 that is a multiple of 2
     --set topology.link-rate=1bps: impossible topology: link `host0-leaf0` has a rate of 1bps
       fix: use 1Mbps to 100Tbps
     --set topology.link-rate=18446744Tbps: impossible topology: link `host0-leaf0` has a rate of 18446744Tbps
@@ -1057,7 +1057,7 @@ fn quantities_without_units_or_with_unknown_ones() {
     --set topology.link-rate=400: `topology.link-rate` cannot be 400
       fix: expected a rate such as "400Gbps"; a rate has a unit, one of bps, Kbps, Mbps, Gbps, Tbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bit/s, Kbit/s, Mbit/s, Gbit/s, Tbit/s, kbps, G, T: write "400Gbps" if that is meant
     --set topology.link-rate=400GBps: `topology.link-rate` cannot be "400GBps"
-      fix: expected a rate such as "400Gbps"; there is no unit `GBps` of a rate; the units are bps, Kbps, Mbps, Gbps, Tbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bit/s, Kbit/s, Mbit/s, Gbit/s, Tbit/s, kbps, G, T
+      fix: expected a rate such as "400Gbps"; write "3.2Tbps": rates are in bits, and a byte has 8
     --set topology.link-delay=1: `topology.link-delay` cannot be 1
       fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "1us" if that is meant
     --set stop.at-most=5: `stop.at-most` cannot be 5
