@@ -172,7 +172,7 @@ fn verdicts_are_counted_by_scale() {
     }
     assert_eq!(
         verdicts::text(&records),
-        list.replace("full 1 0 1 current", "full 1 2 stale")
+        list.replace("full 1 0 1 current", "full 1 0 1 stale")
     );
 }
 
