@@ -461,6 +461,12 @@ mod tests {
                     simulated_us: vec![Some(61_200.0), None],
                     mean_us: vec![Some(61_250.0), None],
                 },
+                TrialRow {
+                    mechanism: "priorities",
+                    predicted_us: vec![Some(60_000.0), Some(40_000.0)],
+                    simulated_us: vec![Some(65_900.0), Some(56_800.0)],
+                    mean_us: vec![Some(66_000.0), Some(57_000.0)],
+                },
             ],
             left_out: vec![LeftOut {
                 mechanism: "timers",
@@ -472,15 +478,18 @@ mod tests {
         let table = plan.to_table();
         let (_, table) = table.split_once("found.\n\n").unwrap();
         insta::assert_snapshot!(table, @"
-        simulated  job  predicted    median      mean  to fair
-        ---------  ---  ---------  --------  --------  -------
-        alone      B     60.00 ms  61.00 ms
-        alone      A     40.00 ms  40.50 ms
-        fair       B     75.00 ms  76.00 ms  76.50 ms    1.00x
-        fair       A     50.00 ms  51.00 ms  51.25 ms    1.00x
-        shifted    B            -  61.20 ms  61.25 ms    1.24x
-        shifted    A     40.60 ms         -         -        -
+        simulated   job  predicted    median      mean  to fair
+        ----------  ---  ---------  --------  --------  -------
+        alone       B     60.00 ms  61.00 ms
+        alone       A     40.00 ms  40.50 ms
+        fair        B     75.00 ms  76.00 ms  76.50 ms    1.00x
+        fair        A     50.00 ms  51.00 ms  51.25 ms    1.00x
+        shifted     B            -  61.20 ms  61.25 ms    1.24x
+        shifted     A     40.60 ms         -         -        -
+        priorities  B     60.00 ms  65.90 ms  66.00 ms    1.15x
+        priorities  A     40.00 ms  56.80 ms  57.00 ms    0.90x
 
+        - `priorities`: A takes 1.42 times what was predicted, for the model has no congestion control
         - slots are 1.9 % longer than planned: congestion control and headers need that
         - `timers` was left out: the controller has no `rate-timer`
         ");

@@ -70,9 +70,21 @@ pub(crate) fn table(columns: &[(&str, Column)], rows: &[Vec<String>]) -> String 
     html
 }
 
-/// A paragraph.
+/// A paragraph; what stands between two backticks is code.
 pub(crate) fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>", Escaped(text))
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        // A backtick without a partner.
+        return format!("<p>{}</p>", Escaped(text));
+    }
+    let mut html = String::from("<p>");
+    for (place, part) in parts.into_iter().enumerate() {
+        let _ = match place % 2 {
+            0 => write!(html, "{}", Escaped(part)),
+            _ => write!(html, "<code>{}</code>", Escaped(part)),
+        };
+    }
+    html + "</p>"
 }
 
 /// Figures that matter most: name, value, and what stands under it.
@@ -112,5 +124,18 @@ mod tests {
         let cell = table(&[(evil, Column::Text)], &[vec![evil.into()]]);
         assert!(!cell.contains("<img"), "{cell}");
         assert!(!details(evil, &paragraph(evil)).contains("<img"));
+        assert!(!paragraph(&format!("`{evil}`")).contains("<img"));
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        for (text, html) in [
+            ("`a < b`: so", "<p><code>a &lt; b</code>: so</p>"),
+            ("a `b` c `d`", "<p>a <code>b</code> c <code>d</code></p>"),
+            ("a ` b", "<p>a ` b</p>"),
+            ("", "<p></p>"),
+        ] {
+            assert_eq!(paragraph(text), html);
+        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn section(document: &mut Document, plan: &PlanRecord) {
     ];
     let rows = trials.rows(plan).into_iter().map(Vec::from);
     document.push(&table(&columns, &rows.collect::<Vec<_>>()));
-    for remark in trials.remarks() {
+    for remark in trials.remarks(plan) {
         document.push(&paragraph(&remark));
     }
     document.close_section();

@@ -45,6 +45,9 @@ pub struct TrialsRecord {
     pub interrupted: bool,
 }
 
+/// Share by which a median may differ from its prediction without a remark.
+const FAR: f64 = 0.1;
+
 fn time(us: Option<f64>) -> String {
     us.map_or("-".into(), quantity::microseconds)
 }
@@ -88,8 +91,8 @@ impl TrialsRecord {
     }
 
     /// Remarks below the table.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+    pub(crate) fn remarks(&self, plan: &PlanRecord) -> Vec<String> {
+        let mut remarks = self.misjudged(plan);
         if self.stretch > 0.0 {
             remarks.push(format!(
                 "slots are {:.1} % longer than planned: congestion control and headers need that",
@@ -105,6 +108,27 @@ impl TrialsRecord {
         remarks
     }
 
+    /// Jobs whose median is far beside its prediction.
+    fn misjudged(&self, plan: &PlanRecord) -> Vec<String> {
+        let mut all = Vec::new();
+        for trial in &self.trials {
+            let medians = trial.predicted_us.iter().zip(&trial.simulated_us);
+            for (job, (predicted, simulated)) in medians.enumerate() {
+                let (Some(predicted), Some(simulated)) = (predicted, simulated) else {
+                    continue;
+                };
+                let factor = simulated / predicted;
+                if (factor - 1.0).abs() > FAR {
+                    all.push(format!(
+                        "`{}`: {} takes {factor:.2} times what was predicted, for the model has no congestion control",
+                        trial.mechanism, plan.jobs[job].name
+                    ));
+                }
+            }
+        }
+        all
+    }
+
     /// Table and remarks for a terminal.
     pub(crate) fn to_table(&self, plan: &PlanRecord) -> String {
         let mut table = Table::new()
@@ -116,10 +140,10 @@ impl TrialsRecord {
             .column("to fair", Align::Right);
         self.rows(plan).into_iter().for_each(|row| table.row(row));
         let mut text = table.to_string();
-        for remark in self.remarks() {
+        for remark in self.remarks(plan) {
             let _ = write!(text, "\n- {remark}");
         }
-        if !self.remarks().is_empty() {
+        if !self.remarks(plan).is_empty() {
             text.push('\n');
         }
         text

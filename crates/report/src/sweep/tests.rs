@@ -508,7 +508,7 @@ fn a_measure_that_no_run_has_is_not_replaced_by_another() {
         "{table}"
     );
     let page = crate::page::render_sweep(&tuned);
-    assert!(page.contains("No run has a value of `sections.nosuch.fctp`."));
+    assert!(page.contains("No run has a value of <code>sections.nosuch.fctp</code>."));
 }
 
 #[test]
