@@ -133,6 +133,9 @@ totals! {
     duplicates: Packets, IfAny, false, "received twice", "received twice";
 }
 
+/// One packet in so many is worth a warning.
+const MANY: u64 = 500;
+
 impl PacketCounts {
     /// Suspicious counts, in words for people.
     pub fn warnings(&self) -> Vec<String> {
@@ -142,6 +145,15 @@ impl PacketCounts {
                 "{} retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; \
                  what was sent again is load that a longer timeout avoids",
                 self.timeouts
+            ));
+        }
+        if self.timeouts + self.dropped + self.corrupted + self.trimmed == 0
+            && self.retransmitted * MANY >= self.data_sent.max(1)
+        {
+            warnings.push(format!(
+                "{} packets were sent again though none was lost: on ways of different length or load others had overtaken them by more than \
+                 the transport waits for; with selective repeat a larger `transport.ooo-factor` waits longer",
+                self.retransmitted
             ));
         }
         if self.no_route_drops > 0 {
@@ -172,6 +184,31 @@ mod tests {
         };
         assert!(warned(1, 0, 0));
         assert!(!warned(0, 0, 0) && !warned(1, 1, 0) && !warned(1, 0, 1));
+    }
+
+    #[test]
+    fn retransmissions_without_a_loss_are_suspicious_if_they_are_many() {
+        let warned = |retransmitted, [dropped, corrupted, trimmed, timeouts]: [u64; 4]| {
+            let counts = PacketCounts {
+                data_sent: 10_000,
+                retransmitted,
+                dropped,
+                corrupted,
+                trimmed,
+                timeouts,
+                ..PacketCounts::default()
+            };
+            let warnings = counts.warnings();
+            warnings.iter().any(|warning| warning.contains("overtaken"))
+        };
+        assert!(warned(20, [0; 4]));
+        assert!(!warned(19, [0; 4]) && !warned(0, [0; 4]));
+        for loss in 0..4 {
+            let mut losses = [0; 4];
+            losses[loss] = 1;
+            assert!(!warned(20, losses), "{losses:?}");
+        }
+        assert!(PacketCounts::default().warnings().is_empty());
     }
 
     #[test]
