@@ -16,6 +16,8 @@
 //! shares with the first one: two runs of one seed are a pair, so that what the seed does to both does not count
 //! ([`ratio_estimate`]). An interval without 1 is a difference that seeds explain in fewer than 5 % of
 //! such comparisons; with many measures, some are. The median, whose ratio the table shows, may differ from the mean.
+//! An interval that reaches below zero, where no ratio is, says that seeds are too few for how much they differ: the table has that in its
+//! place.
 //!
 //! # `compare.json`
 //! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know.
@@ -25,6 +27,7 @@
 //! | `kind` | `comparison` | what the document is |
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | the program, and the command that made the comparison |
+//! | `answer` | text or null | by how much each variant is slower or faster than the first, by the mean iteration of the slowest job, or if there are no jobs by the p99 slowdown of flows; null if a variant has neither |
 //! | `complete` | true or false | false if the user interrupted it: runs are missing then |
 //! | `warnings` | list of text | why ratios may not mean what they seem to, and what the runs were warned of |
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
@@ -41,6 +44,7 @@
 //! | `….common_seeds` | integer | seeds of which this and the first variant have values |
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
+mod answer;
 mod courses;
 mod outcome;
 mod run;
@@ -252,6 +256,7 @@ impl Comparison {
             schema: u32,
             #[serde(flatten)]
             origin: &'a Origin,
+            answer: Option<String>,
             #[serde(flatten)]
             comparison: &'a Comparison,
         }
@@ -259,6 +264,7 @@ impl Comparison {
             kind: "comparison",
             schema: SCHEMA,
             origin,
+            answer: self.answer(),
             comparison: self,
         };
         let mut json =

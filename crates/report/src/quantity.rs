@@ -74,6 +74,11 @@ pub fn plain(value: f64) -> String {
     significant(value, &[("", 1.0)], 4).0
 }
 
+/// A number of any kind with three significant digits: `1.07`, `12.3`.
+pub(crate) fn three_digits(value: f64) -> String {
+    significant(value, &[("", 1.0)], 3).0
+}
+
 /// `part` of `whole` in percent: `0.02 %`. Of nothing, it is `0 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {

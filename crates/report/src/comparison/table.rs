@@ -5,6 +5,9 @@ use crate::measures::{MEAN_ITERATION, PER_CLASS, Shown};
 use crate::quantity::{bytes, count, factor};
 use crate::table::{Align, Table};
 
+/// Columns of the answer on a terminal.
+const ANSWER_WIDTH: usize = 100;
+
 /// As many variants beside the first as fit on a terminal.
 const PER_BLOCK: usize = 4;
 
@@ -14,6 +17,10 @@ impl Comparison {
     /// Measures that are zero everywhere are left out where most runs have none of them.
     pub fn to_table(&self) -> String {
         let mut text = self.legend();
+        if let Some(answer) = self.answer() {
+            let lines = wrapped(&answer, ANSWER_WIDTH);
+            text = format!("{lines}\n\n{text}");
+        }
         let others: Vec<usize> = (1..self.variants.len()).collect();
         // The first alone makes a block, too.
         let blocks: Vec<&[usize]> = match others.is_empty() {
@@ -190,6 +197,13 @@ impl VariantOutcome {
     }
 }
 
+/// Text in lines of at most so many columns, where words allow it.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = Table::new().column("", Align::Left);
+    lines.row([text]);
+    lines.render(width).trim_end().to_owned()
+}
+
 /// One row with medians and ratios, and one with ranges where there are any.
 fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
     let shown = || [0].iter().chain(others).map(|&place| &row.values[place]);
@@ -238,6 +252,14 @@ impl Spread {
     /// Interval of the ratio of the means: `1.207..1.250x`, in line with the ratios; nothing if there is none or all seeds agree.
     pub(crate) fn interval_text(&self) -> String {
         match self.mean_ratio_interval {
+            // No ratio is less than zero.
+            Some([low, _]) if low < 0.0 => {
+                let times = self.seeds_differ();
+                match times.is_finite() && times > 1.0 {
+                    true => format!("seeds differ {}  ", factor(times)),
+                    false => String::new(),
+                }
+            }
             Some([low, high]) if low < high => {
                 let mark = if self.within_spread.is_some() {
                     "  "
@@ -247,6 +269,21 @@ impl Spread {
                 Unit::Ratio.print_range(low, high) + mark
             }
             _ => String::new(),
+        }
+    }
+
+    /// The interval of the ratio of the means; `None` if there is none, or if it reaches below zero, where no ratio is: then seeds are
+    /// too few for how much they differ.
+    pub(super) fn ratio_interval(&self) -> Option<[f64; 2]> {
+        self.mean_ratio_interval.filter(|[low, _]| *low > 0.0)
+    }
+
+    /// The greatest value over seeds as a multiple of the least one.
+    pub(super) fn seeds_differ(&self) -> f64 {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) if min > 0.0 => max / min,
+            (Some(min), Some(max)) if min < max => f64::INFINITY,
+            _ => 1.0,
         }
     }
 

@@ -299,6 +299,9 @@ fn several_seeds_as_a_table() {
         seeds("transport.spray=single", &[90, 104, 98]),
     ]);
     insta::assert_snapshot!(comparison.to_table(), @"
+    transport.spray=oblivious is 2.00 (1.51 to 2.76) times as slow as quickstart; transport.spray=single
+    is 1.13 (1.06 to 1.18) times as fast as quickstart, by the p99 slowdown of flows.
+
        flows  payload   seeds  what
     -  -----  -------  ------  -------------------------
     A      1     2 MB  1 to 3  quickstart
@@ -349,6 +352,9 @@ fn one_seed_as_a_table() {
         variant("out/c", [ComparedRun::of(paused)]),
     ]);
     insta::assert_snapshot!(comparison.to_table(), @"
+    out/b is equal to out/a; out/c is equal to out/a, by the p99 slowdown of flows (one seed: seeds
+    alone may explain it).
+
        flows  payload  seeds  what
     -  -----  -------  -----  -----
     A      4     8 MB      1  out/a
@@ -502,6 +508,7 @@ fn the_document() {
       "revision": "0123abc",
       "command": "clearway compare a b",
       "complete": true,
+      "answer": "b is 1.23 times as slow as a, by the p99 slowdown of flows.",
       "warnings": [],
       "variants": [
         {
@@ -528,7 +535,6 @@ fn the_document() {
               "digest": "1-[100]",
               "version": "0.1.0",
               "revision": "0123abc",
-              "folder": null
     "#);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let mut measures = value["measures"].as_array().unwrap().iter();
@@ -742,4 +748,45 @@ fn unfinished_operations_are_warned_of() {
             "A and B do different work: 512 operations in all against 100 operations in all with seed 1",
         ]
     );
+}
+
+/// The answer of variants with these labels, and one flow for each seed.
+fn answer(variants: &[(&str, &[u64])]) -> String {
+    let variants: Vec<Variant> = variants
+        .iter()
+        .map(|(label, fcts)| seeds(label, fcts))
+        .collect();
+    Comparison::of(&variants).answer().unwrap_or_default()
+}
+
+#[test]
+fn the_answer_names_who_is_slower_and_by_how_much() {
+    let kinds = |fcts: [&[u64]; 3]| {
+        answer(&[
+            ("net.toml transport.kind=strack", fcts[0]),
+            ("net.toml transport.kind=uet", fcts[1]),
+            ("net.toml transport.kind=hpcc", fcts[2]),
+        ])
+    };
+    let all = [
+        kinds([&[100, 110, 120], &[201, 220, 239], &[99, 111, 121]]),
+        kinds([&[200, 221, 240], &[100, 110, 120], &[200, 221, 240]]),
+        // Seeds are too few for how much they differ.
+        kinds([&[10, 11, 12], &[13, 20, 300], &[100, 101, 102]]),
+        kinds([&[100], &[150], &[50]]),
+        // Settings of several keys, and labels that do not tell variants apart.
+        answer(&[("a=1, b=2", &[10, 11]), ("a=1, c=3", &[20, 22])]),
+        answer(&[("a", &[10, 11]), ("a", &[20, 22])]),
+        answer(&[("x", &[10, 11]), ("y", &[10, 11])]),
+        answer(&[("x", &[10, 11])]),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @"
+    uet is 2.00 (1.98 to 2.03) times as slow as strack; hpcc cannot be told apart from strack (0.97 to 1.02 times), by the p99 slowdown of flows.
+    uet is 2.00 (1.99 to 2.02) times as fast as strack; hpcc is equal to strack, by the p99 slowdown of flows.
+    uet cannot be told apart from strack (seeds differ 23.1-fold); hpcc is 9.18 (7.67 to 11.6) times as slow as strack, by the p99 slowdown of flows.
+    uet is 1.50 times as slow as strack; hpcc is 2.00 times as fast as strack, by the p99 slowdown of flows (one seed: seeds alone may explain it).
+    c=3 is 2.00 times as slow as b=2, by the p99 slowdown of flows.
+    B is 2.00 times as slow as A, by the p99 slowdown of flows.
+    y is equal to x, by the p99 slowdown of flows.
+    ");
 }

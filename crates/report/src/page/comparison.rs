@@ -37,6 +37,9 @@ pub fn render_comparison(page: &ComparisonPage<'_>) -> String {
     header(&mut document, page);
     document.push("<main>");
     document.open_section("variants", "What is compared");
+    if let Some(answer) = comparison.answer() {
+        document.push(&format!("<p><strong>{}</strong></p>", Escaped(&answer)));
+    }
     document.push(&legend(comparison));
     document.close_section();
     document.open_section("measures", "Measures");

@@ -1,0 +1,151 @@
+//! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first one.
+
+use super::{Comparison, Spread, VariantOutcome};
+use crate::quantity::three_digits;
+use std::collections::BTreeSet;
+
+/// Measures by which variants are judged, the first that all runs have, with the words for it. The less, the better.
+const JUDGED_BY: [(&str, &str); 2] = [
+    ("jobs_us.max", "in the slowest job"),
+    ("slowdown.p99", "by the p99 slowdown of flows"),
+];
+
+impl Comparison {
+    /// The answer in a sentence, such as "uet is 1.07 (1.05 to 1.09) times as slow as strack in the slowest job; hpcc cannot be told
+    /// apart"; `None` of a single variant, or if some variant has no measure by which it could be judged.
+    pub fn answer(&self) -> Option<String> {
+        if self.variants.len() < 2 {
+            return None;
+        }
+        let (row, by) = JUDGED_BY.iter().find_map(|(name, by)| {
+            let row = self.measures.iter().find(|row| row.name == *name)?;
+            let all_have = row.values.iter().all(|spread| spread.median.is_some());
+            all_have.then_some((row, *by))
+        })?;
+        let names = self.short_names();
+        let mut parts: Vec<String> = Vec::new();
+        for (place, spread) in row.values.iter().enumerate().skip(1) {
+            let first = &row.values[0];
+            parts.push(format!(
+                "{} {}",
+                names[place],
+                verdict(spread, first, &names[0])?
+            ));
+        }
+        let mut text = parts.join("; ");
+        text += &format!(", {by}");
+        if row.values.iter().any(|spread| spread.per_seed.len() < 2) {
+            text += " (one seed: seeds alone may explain it)";
+        }
+        Some(text + ".")
+    }
+
+    /// A short name of each variant: its label without the settings that all have in common, or without their key if it is the only one
+    /// that differs; its letter if that would be no name of its own.
+    fn short_names(&self) -> Vec<String> {
+        let settings: Vec<Vec<&str>> = self.variants.iter().map(settings_of).collect();
+        let shared = |setting: &&str| settings.iter().all(|own| own.contains(setting));
+        let rest: Vec<Vec<&str>> = settings
+            .iter()
+            .map(|own| {
+                own.iter()
+                    .filter(|setting| !shared(setting))
+                    .copied()
+                    .collect()
+            })
+            .collect();
+        let keys: BTreeSet<&str> = rest
+            .iter()
+            .flatten()
+            .map(|setting| setting.split_once('=').map_or(*setting, |(key, _)| key))
+            .collect();
+        let name = |own: &Vec<&str>| match own.as_slice() {
+            [setting] if keys.len() == 1 => {
+                let value = setting.split_once('=').map_or(*setting, |(_, value)| value);
+                value.trim_matches('"').to_owned()
+            }
+            own => own.join(", "),
+        };
+        let names: Vec<String> = rest.iter().map(name).collect();
+        let count = names.iter().collect::<BTreeSet<_>>().len();
+        let are_names = count == names.len() && names.iter().all(|name| !name.is_empty());
+        match are_names {
+            true => names,
+            false => self
+                .variants
+                .iter()
+                .map(|variant| variant.id.clone())
+                .collect(),
+        }
+    }
+}
+
+/// From so many times the least value of a variant on, seeds differ much.
+const MUCH: f64 = 2.0;
+
+/// The parts of a label, which may be settings.
+fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
+    variant
+        .label
+        .split([' ', ','])
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// What the values of a variant say, of which less is better, beside those of the first, which has a name.
+fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
+    let ratio = own.ratio?;
+    if ratio == 1.0 && own.min == first.min && own.max == first.max {
+        return Some(format!("is equal to {name}"));
+    }
+    let interval = own.ratio_interval();
+    // The interval is of pairs of one seed each, and so tells more than the ranges do.
+    let is_open = match own.mean_ratio_interval {
+        Some([low, high]) => low <= 1.0 && 1.0 <= high,
+        None => own.within_spread == Some(true),
+    };
+    if is_open {
+        let why = match interval {
+            Some([low, high]) => {
+                format!(" ({} to {} times)", three_digits(low), three_digits(high))
+            }
+            None => seeds_differ(own, first),
+        };
+        return Some(format!("cannot be told apart from {name}{why}"));
+    }
+    // The interval is of the ratio of the means.
+    let ratio = own
+        .mean_ratio
+        .filter(|_| interval.is_some())
+        .unwrap_or(ratio);
+    let (factor, interval, word) = match ratio >= 1.0 {
+        true => (ratio, interval, "slow"),
+        false => (
+            1.0 / ratio,
+            interval.map(|[low, high]| [1.0 / high, 1.0 / low]),
+            "fast",
+        ),
+    };
+    if !factor.is_finite() {
+        return None;
+    }
+    let range = match interval {
+        Some([low, high]) if low < high => {
+            format!(" ({} to {})", three_digits(low), three_digits(high))
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "is {}{range} times as {word} as {name}",
+        three_digits(factor)
+    ))
+}
+
+/// By how much the seeds of a variant or of the first one differ, in brackets, if that is much.
+fn seeds_differ(own: &Spread, first: &Spread) -> String {
+    let widest = own.seeds_differ().max(first.seeds_differ());
+    match widest >= MUCH {
+        true => format!(" (seeds differ {}-fold)", three_digits(widest)),
+        false => String::new(),
+    }
+}
