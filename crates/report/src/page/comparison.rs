@@ -5,7 +5,7 @@ use super::completion::{
 };
 use super::curves::overlay;
 use super::document::Document;
-use super::html::{Column, Escaped, details, paragraph, table};
+use super::html::{Column, Escaped, details, paragraph, prose, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
 use super::{jobs, words};
 use crate::by_size::{FlowsBySize, SizeBin, Tail};
@@ -70,7 +70,7 @@ fn header(document: &mut Document, page: &ComparisonPage<'_>) {
     for warning in interrupted.iter().chain(&page.comparison.warnings) {
         document.push(&format!(
             "<p class=\"warning\" role=\"status\">{}</p>",
-            Escaped(warning)
+            prose(warning)
         ));
     }
 }

@@ -70,21 +70,26 @@ pub(crate) fn table(columns: &[(&str, Column)], rows: &[Vec<String>]) -> String 
     html
 }
 
-/// A paragraph; what stands between two backticks is code.
+/// A paragraph.
 pub(crate) fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>", prose(text))
+}
+
+/// Text for people; what stands between two backticks is code.
+pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
         // A backtick without a partner.
-        return format!("<p>{}</p>", Escaped(text));
+        return Escaped(text).to_string();
     }
-    let mut html = String::from("<p>");
+    let mut html = String::new();
     for (place, part) in parts.into_iter().enumerate() {
         let _ = match place % 2 {
             0 => write!(html, "{}", Escaped(part)),
             _ => write!(html, "<code>{}</code>", Escaped(part)),
         };
     }
-    html + "</p>"
+    html
 }
 
 /// Figures that matter most: name, value, and what stands under it.

@@ -39,7 +39,7 @@ use crate::summary::Summary;
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 pub use content::{Page, Setting};
 use document::Document;
-use html::{Column, Escaped, paragraph, table};
+use html::{Column, Escaped, paragraph, prose, table};
 pub use isolation::{ISOLATION_FILE_NAME, render_isolation};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
@@ -105,7 +105,7 @@ fn header(document: &mut Document, record: &RunRecord) {
     for warning in status.into_iter().chain(warnings) {
         document.push(&format!(
             "<p class=\"warning\" role=\"status\">{}</p>",
-            Escaped(&warning)
+            prose(&warning)
         ));
     }
 }
