@@ -203,10 +203,11 @@ pub(crate) struct RunArguments {
 Examples:
   clearway compare quickstart :transport.spray=oblivious :transport.kind=rocev2,switch.kind=shared-buffer
   clearway compare quickstart --vary transport.spray=adaptive,oblivious,single --seeds 5
+  clearway compare ours=my.toml theirs=:transport.kind=uet
   clearway compare out/quickstart-1a2b3c4d my.toml")]
 pub(crate) struct CompareArguments {
     /// Scenarios, to be run now, and result folders; ratios are to the first. `NAME:KEY=VALUE,KEY=VALUE` changes a scenario,
-    /// `:KEY=VALUE` is the scenario before it with changes
+    /// `:KEY=VALUE` is the scenario before it with changes; `LABEL=` in front of any of them is what tables call it
     #[arg(value_name = "SCENARIO|FOLDER", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) what: Vec<String>,
     /// Set a key of all scenarios

@@ -12,6 +12,8 @@ pub(super) struct Group {
     /// The folders, as they were named.
     pub(super) paths: Vec<PathBuf>,
     pub(super) runs: Vec<ComparedRun>,
+    /// Label that the user gives them.
+    given: Option<String>,
     /// Key that the folders have in common; `None` without a resolved scenario.
     key: Option<Key>,
 }
@@ -75,15 +77,25 @@ impl Group {
         Ok(Self {
             paths: vec![path.to_owned()],
             runs: vec![run],
+            given: None,
             key,
         })
+    }
+
+    /// The same with a label, if there is one.
+    pub(super) fn named(self, given: Option<&str>) -> Self {
+        let given = given.map(str::to_owned);
+        Self { given, ..self }
     }
 
     /// True if the runs of `other` are further seeds of the same scenario.
     pub(super) fn takes(&self, other: &Self) -> bool {
         let seed = |run: &ComparedRun| run.summary.scenario.seed;
         let known = |run| self.runs.iter().any(|own| seed(own) == seed(run));
-        self.key.is_some() && self.key == other.key && !other.runs.iter().any(known)
+        self.key.is_some()
+            && self.key == other.key
+            && self.given == other.given
+            && !other.runs.iter().any(known)
     }
 
     pub(super) fn join(&mut self, other: Self) {
@@ -92,8 +104,11 @@ impl Group {
         self.runs.sort_by_key(|run| run.summary.scenario.seed);
     }
 
-    /// The first of its folders, and how many more there are.
+    /// The label that the user gives it, or the first of its folders, and how many more there are.
     pub(super) fn label(&self) -> String {
+        if let Some(given) = &self.given {
+            return given.clone();
+        }
         let first = self.paths[0].display();
         match self.paths.len() {
             1 => first.to_string(),

@@ -37,6 +37,8 @@ pub(super) enum Source {
 struct Wanted {
     /// As it was typed.
     argument: String,
+    /// Label that the user gives it.
+    given: Option<String>,
     name: String,
     /// `KEY=VALUE` of this argument alone.
     settings: Vec<String>,
@@ -47,7 +49,8 @@ struct Wanted {
 /// One argument, understood.
 #[derive(Debug, PartialEq, Eq)]
 enum Argument {
-    Folder(PathBuf),
+    /// With the label that the user gives it.
+    Folder(PathBuf, Option<String>),
     Scenario(Wanted),
 }
 
@@ -106,6 +109,10 @@ impl Wanted {
 
     /// Label that tells the variant from the others: its settings, with the name if there are several names.
     fn label(&self, several_names: bool) -> String {
+        if let Some(given) = &self.given {
+            let all = [given].into_iter().chain(&self.varied);
+            return all.map(String::as_str).collect::<Vec<_>>().join(", ");
+        }
         let settings: Vec<&str> = self
             .settings
             .iter()
@@ -140,7 +147,7 @@ pub(super) fn plan(
     let combinations = combinations(&arguments.vary)?;
     let names = understood.iter().filter_map(|argument| match argument {
         Argument::Scenario(wanted) => Some(wanted.name.as_str()),
-        Argument::Folder(_) => None,
+        Argument::Folder(..) => None,
     });
     let mut names: Vec<&str> = names.collect();
     names.dedup();
@@ -151,8 +158,8 @@ pub(super) fn plan(
     let mut groups: Vec<(usize, Group)> = Vec::new();
     for argument in &understood {
         match argument {
-            Argument::Folder(path) => {
-                let group = Group::read(path)?;
+            Argument::Folder(path, given) => {
+                let group = Group::read(path)?.named(given.as_deref());
                 match groups.iter_mut().find(|(_, known)| known.takes(&group)) {
                     Some((_, known)) => known.join(group),
                     None => {
@@ -225,11 +232,37 @@ fn seeds(
     Ok(scenarios)
 }
 
-/// Understands one argument; `before` is the scenario that was named last.
+/// Understands one argument, which may have a label in front of it; `before` is the scenario that was named last.
 fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> {
+    let Some((label, rest)) = labelled(text) else {
+        return read_unlabelled(text, before);
+    };
+    let given = Some(label.to_owned());
+    Ok(match read_unlabelled(rest, before)? {
+        Argument::Folder(path, _) => Argument::Folder(path, given),
+        Argument::Scenario(wanted) => Argument::Scenario(Wanted {
+            argument: text.into(),
+            given,
+            ..wanted
+        }),
+    })
+}
+
+/// The label in front of an argument, and the rest: `ours` and `my.toml:seed=2` of `ours=my.toml:seed=2`. None if the text is a file or a
+/// folder, or a setting without its scenario.
+fn labelled(text: &str) -> Option<(&str, &str)> {
+    let (label, rest) = text.split_once('=')?;
+    let is_label = !label.trim().is_empty() && !label.contains([':', '.', '/', '[', ',']);
+    let is_known = |name: &str| builtin_scenario(name).is_some() || Path::new(name).exists();
+    let named = is_known(rest) || rest.contains(':') || rest.ends_with("summary.json");
+    (is_label && named && !Path::new(text).exists()).then(|| (label.trim(), rest))
+}
+
+fn read_unlabelled(text: &str, before: Option<&str>) -> Result<Argument, Failure> {
     let wanted = |name: &str, settings: Vec<String>| {
         Argument::Scenario(Wanted {
             argument: text.into(),
+            given: None,
             name: name.into(),
             settings,
             varied: Vec::new(),
@@ -240,12 +273,12 @@ fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> 
     }
     let path = Path::new(text);
     if path.is_dir() {
-        return Ok(Argument::Folder(path.to_owned()));
+        return Ok(Argument::Folder(path.to_owned(), None));
     }
     if let (true, Some(folder)) = (path.ends_with("summary.json"), path.parent()) {
         let here = folder.as_os_str().is_empty();
         let folder = if here { Path::new(".") } else { folder };
-        return Ok(Argument::Folder(folder.to_owned()));
+        return Ok(Argument::Folder(folder.to_owned(), None));
     }
     if path.exists() {
         return Ok(wanted(text, Vec::new()));
@@ -330,6 +363,7 @@ mod tests {
         let argument = format!("{name}:{}", settings.join(","));
         Argument::Scenario(Wanted {
             argument: argument.trim_end_matches(':').into(),
+            given: None,
             name: name.into(),
             settings,
             varied: Vec::new(),
@@ -366,13 +400,54 @@ mod tests {
     fn folders_are_folders() {
         assert_eq!(
             read_argument(".", None).unwrap(),
-            Argument::Folder(".".into())
+            Argument::Folder(".".into(), None)
         );
         assert_eq!(
             read_argument("x/summary.json", None).unwrap(),
-            Argument::Folder("x".into())
+            Argument::Folder("x".into(), None)
         );
         assert!(read_argument(".:seed=2", None).is_err());
+    }
+
+    #[test]
+    fn a_label_stands_in_front() {
+        let read = |text| match read_argument(text, Some("base")).unwrap() {
+            Argument::Scenario(wanted) => (
+                wanted.given.clone(),
+                wanted.name.clone(),
+                wanted.label(true),
+            ),
+            Argument::Folder(path, given) => (given, path.display().to_string(), String::new()),
+        };
+        let some = |text: &str| Some(text.to_owned());
+        for (text, given, name, label) in [
+            ("ours=quickstart", some("ours"), "quickstart", "ours"),
+            ("ours 2=my.toml:seed=2", some("ours 2"), "my.toml", "ours 2"),
+            ("uet=:transport.kind=uet", some("uet"), "base", "uet"),
+            ("here=.", some("here"), ".", ""),
+            ("run=x/summary.json", some("run"), "x", ""),
+            ("my.toml:a=1", None, "my.toml", "my.toml: a=1"),
+            (
+                ":transport.kind=uet,b=[1:2]",
+                None,
+                "base",
+                "base: transport.kind=uet, b=[1:2]",
+            ),
+        ] {
+            assert_eq!(
+                read(text),
+                (given, name.to_owned(), label.to_owned()),
+                "{text}"
+            );
+        }
+        for setting in [
+            "seed=2",
+            "transport.kind=uet",
+            "=quickstart",
+            " =quickstart",
+        ] {
+            assert!(read_argument(setting, Some("base")).is_err(), "{setting}");
+        }
     }
 
     #[test]

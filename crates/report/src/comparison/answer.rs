@@ -83,12 +83,12 @@ impl Comparison {
 /// From so many times the least value of a variant on, seeds differ much.
 const MUCH: f64 = 2.0;
 
-/// The parts of a label, which may be settings.
+/// The parts of a label: a scenario, and settings.
 fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
     variant
         .label
-        .split([' ', ','])
-        .filter(|part| !part.is_empty())
+        .split(", ")
+        .flat_map(|part| part.splitn(2, ": "))
         .collect()
 }
 

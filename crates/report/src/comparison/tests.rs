@@ -763,9 +763,9 @@ fn answer(variants: &[(&str, &[u64])]) -> String {
 fn the_answer_names_who_is_slower_and_by_how_much() {
     let kinds = |fcts: [&[u64]; 3]| {
         answer(&[
-            ("net.toml transport.kind=strack", fcts[0]),
-            ("net.toml transport.kind=uet", fcts[1]),
-            ("net.toml transport.kind=hpcc", fcts[2]),
+            ("net.toml: transport.kind=strack", fcts[0]),
+            ("net.toml: transport.kind=uet", fcts[1]),
+            ("net.toml: transport.kind=hpcc", fcts[2]),
         ])
     };
     let all = [
