@@ -109,7 +109,7 @@ fn a_fat_tree_of_1024_hosts_at_two_to_one() {
     let with_radix = [&["topology"][..], &tree, &["--set", "topology.radix=16"]].concat();
     assert_snapshot!(bench.refuse(&with_radix), @"
     --set topology.radix=16: impossible topology: switches of radix 16 with 2:1 oversubscription
-      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1, or write `hosts = 1024`, which take half of each leaf's ports
+      fix: use an even radix up to 1024 that is a multiple of 3, or write `hosts = 1024`, which take half of each leaf's ports
     ");
 }
 

@@ -51,8 +51,10 @@ fn two_scenarios_with_seeds() {
     ]
     .concat();
     let text = bench.succeed(&arguments);
-    let heading: Vec<&str> = text.lines().take(4).collect();
+    let heading: Vec<&str> = text.lines().take(6).collect();
     assert_snapshot!(heading.join("\n"), @"
+    incast-32 is equal to quickstart, by the p99 slowdown of flows.
+
        flows  payload   seeds  what
     -  -----  -------  ------  ----------
     A     16   1.6 MB  1 to 2  quickstart

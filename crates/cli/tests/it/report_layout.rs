@@ -172,7 +172,7 @@ fn sections_that_explain_have_headings_links_and_texts_for_those_who_do_not_see(
         "return [...notes].map((note) => note.getAttribute('role') + ': ' + note.textContent).join('; ');",
     ));
     assert!(
-        note.starts_with("status: `transport.max-cwnd` = 90%bdp is "),
+        note.starts_with("status: transport.max-cwnd = 90%bdp is "),
         "{note}"
     );
     bars(&browser);
