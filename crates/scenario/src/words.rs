@@ -108,7 +108,7 @@ const KEYS: [(&str, &[&str], &str); 9] = [
     ),
     (
         "",
-        &["duration", "simtime", "simulationtime", "until", "timeout"],
+        &["simtime", "simulationtime", "until", "timeout"],
         "`stop.at-most`: a run ends by itself when all is done",
     ),
     (
