@@ -66,7 +66,7 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
                 .is_some_and(|rest| rest.starts_with('.'))
         })
         .collect();
-    let meant = meant_by_key(&entry.section, &entry.key);
+    let meant = meant_by_key(&entry.key);
     let fix = if below.is_empty() {
         let mut known: Vec<&str> = keys().collect();
         known.sort_unstable();

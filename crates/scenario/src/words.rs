@@ -61,15 +61,13 @@ const NAMES: [(&str, &[&str], &str); 11] = [
     ),
 ];
 
-/// Keys that do not exist: the section (any if empty), what is written, and what is meant.
-const KEYS: [(&str, &[&str], &str); 9] = [
+/// Keys that do not exist in any section: what is written, and what is meant.
+const KEYS: [(&[&str], &str); 9] = [
     (
-        "",
         &["pfc", "lossless", "priorityflowcontrol", "pfcenabled"],
         "`switch.kind = \"shared-buffer\"`: pause frames need a shared buffer; `switch.pfc.classes` says for which classes",
     ),
     (
-        "",
         &[
             "ecnthreshold",
             "ecnkminkmax",
@@ -80,12 +78,10 @@ const KEYS: [(&str, &[&str], &str); 9] = [
         "`switch.ecn.kmin` and `switch.ecn.kmax`: equal for a step",
     ),
     (
-        "",
         &["mtu", "mss", "packetsize", "pktsize"],
         "`transport.payload`: bytes of a full packet without headers",
     ),
     (
-        "",
         &[
             "bandwidth",
             "linkspeed",
@@ -97,27 +93,22 @@ const KEYS: [(&str, &[&str], &str); 9] = [
         "`topology.link-rate`",
     ),
     (
-        "",
         &["latency", "linklatency", "propagation", "propagationdelay"],
         "`topology.link-delay`: of one link, one way",
     ),
     (
-        "",
         &["seeds", "repetitions", "runs"],
         "`seed` for one run; `clearway compare SCENARIO --seeds 3` runs several",
     ),
     (
-        "",
         &["simtime", "simulationtime", "until", "timeout"],
         "`stop.at-most`: a run ends by itself when all is done",
     ),
     (
-        "",
         &["allreduce", "collective"],
         "`workload.kind`, such as \"ring-all-reduce\"; `clearway list workloads` names all",
     ),
     (
-        "",
         &["congestioncontrol", "cc", "ccmode"],
         "`transport.kind` for a whole transport, `transport.controller` for the congestion control alone",
     ),
@@ -189,13 +180,13 @@ fn other_part(key: &str, name: &str, names: &[&str]) -> Option<String> {
         .then(|| format!("`{name}` is a whole transport: set `transport.kind = \"{name}\"`"))
 }
 
-/// Advice for somebody who writes the key `key` in a section; none if it is no word of the field.
-pub(crate) fn meant_by_key(section: &str, key: &str) -> Option<String> {
+/// Advice for somebody who writes the key `key` in a section that has none of this name; none if it is no word of the field.
+pub(crate) fn meant_by_key(key: &str) -> Option<String> {
     let word = plain(key);
-    let known = KEYS.iter().find(|(own, words, _)| {
-        (own.is_empty() || *own == section) && words.contains(&word.as_str())
-    });
-    known.map(|(_, _, meant)| format!("write {meant}"))
+    let known = KEYS
+        .iter()
+        .find(|(words, _)| words.contains(&word.as_str()));
+    known.map(|(_, meant)| format!("write {meant}"))
 }
 
 #[cfg(test)]
@@ -209,7 +200,7 @@ mod tests {
             .flat_map(|(key, words, _)| words.iter().map(move |word| (*key, *word)));
         let keys = KEYS
             .iter()
-            .flat_map(|(key, words, _)| words.iter().map(move |word| (*key, *word)));
+            .flat_map(|(words, _)| words.iter().map(|word| ("", *word)));
         let mut all: Vec<(&str, &str)> = names.chain(keys).collect();
         assert!(all.iter().all(|(_, word)| plain(word) == *word));
         let count = all.len();
