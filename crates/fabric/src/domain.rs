@@ -62,8 +62,9 @@ impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
 
     /// The domain and its first event, as the engine wants them.
     pub(crate) fn with_first_event(self) -> (Self, Time) {
-        let first = self.host_next.iter().copied().min();
-        (self, first.unwrap_or(Time::NEVER))
+        let hosts = self.host_next.iter().copied();
+        let first = hosts.fold(self.switch.next(), Time::min);
+        (self, first)
     }
 
     /// Packets in queues, and packets and pause frames on wires towards nodes of this domain.

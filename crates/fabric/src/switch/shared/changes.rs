@@ -35,6 +35,13 @@ impl Changes {
         Self(all.into())
     }
 
+    /// Time of the first pause storm, which a switch without traffic has to note, too.
+    pub(super) fn first_storm(&self) -> Time {
+        let mut changes = self.0.iter();
+        let storm = changes.find(|change| change.storm);
+        storm.map_or(Time::NEVER, |change| change.at)
+    }
+
     /// Time of the next event.
     pub(super) fn next(&self) -> Time {
         self.0.front().map_or(Time::NEVER, |change| change.at)

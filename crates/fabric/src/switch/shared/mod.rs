@@ -148,6 +148,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         (reaction, frame): (Span, u32),
         local: Option<Box<LocalChoice>>,
     ) -> Self {
+        let changes = Changes::of(&ports);
         Self {
             ingress,
             local,
@@ -155,7 +156,6 @@ impl<T: Telemetry> SharedSwitch<T> {
                 starts: Vec::new(),
                 active: BitSet::new(ports.len()),
             },
-            changes: Changes::of(&ports),
             ends: Ends::default(),
             was_port_by_port: false,
             incoming: Vec::new(),
@@ -164,7 +164,8 @@ impl<T: Telemetry> SharedSwitch<T> {
             effects: VecDeque::new(),
             reaction,
             frame,
-            next: Time::NEVER,
+            next: changes.first_storm(),
+            changes,
         }
     }
 
