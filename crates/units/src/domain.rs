@@ -13,7 +13,7 @@ pub enum ValueDomain {
     Rate,
     /// A size in bytes, written as `"2MB"`.
     Size,
-    /// A size in bytes or relative to a bandwidth-delay product, written as `"25%bdp"`.
+    /// A size in bytes, relative to a bandwidth-delay product, written as `"25%bdp"`, or what a link sends in a time, written as `"32us"`.
     RelativeSize,
     /// A whole number within bounds, both included.
     Whole {

@@ -114,7 +114,7 @@ quantity_parameter! {
     Time: Instant, Span, "an instant such as \"0s\" or \"12.5us\"";
     Rate: Rate, Rate, "a rate such as \"400Gbps\"";
     Bytes: Size, Bytes, "a size such as \"2MB\", \"64KiB\" or \"4096B\"";
-    RelativeSize: RelativeSize, RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"";
+    RelativeSize: RelativeSize, RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\", or what a link sends in a time such as \"32us\"";
 }
 
 impl Parameter for String {

@@ -3,6 +3,7 @@
 use crate::decimal::{
     ParseUnitError, is_bare_zero, scaled_integer, split_unit, unit_advice, write_scaled,
 };
+use crate::{Rate, Span};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -136,7 +137,8 @@ impl fmt::Display for Packets {
 
 const MILLION: u64 = 1_000_000;
 
-/// A size that is either absolute (`"100KB"`) or a multiple of the fabric's bandwidth-delay product (`"25%bdp"`, `"5bdp"`).
+/// A size that is absolute (`"100KB"`), a multiple of the fabric's bandwidth-delay product (`"25%bdp"`, `"5bdp"`), or what a link sends in
+/// some time (`"32us"`), which scales with its rate alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelativeSize {
     /// So many bytes.
@@ -146,6 +148,8 @@ pub enum RelativeSize {
         /// 1 000 000 is one bandwidth-delay product.
         millionths: u64,
     },
+    /// What the link sends in this time.
+    OfTime(Span),
 }
 
 impl RelativeSize {
@@ -155,9 +159,10 @@ impl RelativeSize {
             millionths: percent * (MILLION / 100),
         }
     }
-    /// The size in bytes where the bandwidth-delay product is `bdp`, rounded to the nearest byte.
-    pub fn resolve(self, bdp: Bytes) -> Bytes {
+    /// The size in bytes at a link of this rate whose bandwidth-delay product is `bdp`, rounded to the nearest byte.
+    pub fn resolve(self, rate: Rate, bdp: Bytes) -> Bytes {
         match self {
+            Self::OfTime(span) => rate.bytes_in(span),
             Self::Absolute(bytes) => bytes,
             Self::OfBdp { millionths } => {
                 let scaled = u128::from(millionths) * u128::from(bdp.as_u64());
@@ -176,6 +181,7 @@ impl fmt::Display for RelativeSize {
                 write_scaled(f, millionths, MILLION / 100, "%bdp")
             }
             Self::OfBdp { millionths } => write_scaled(f, millionths, MILLION, "bdp"),
+            Self::OfTime(span) => span.fmt(f),
         }
     }
 }
@@ -201,10 +207,13 @@ impl FromStr for RelativeSize {
             Some(scale) => {
                 scaled_integer(number, scale).map(|millionths| Self::OfBdp { millionths })
             }
-            None => text.parse().ok().map(Self::Absolute),
+            None => {
+                let bytes = text.parse().map(Self::Absolute);
+                bytes.or_else(|_| text.parse().map(Self::OfTime)).ok()
+            }
         };
         parsed.ok_or(ParseUnitError {
-            expected: "a size such as `100KB`, `25%bdp` or `5bdp`",
+            expected: "a size such as `100KB`, `25%bdp` or `5bdp`, or a time such as `32us`",
         })
     }
 }
@@ -217,7 +226,10 @@ mod tests {
     #[test]
     fn relative_sizes_resolve_against_the_bdp() {
         let bdp = Bytes::new(400_000);
-        let resolve = |text: &str| text.parse::<RelativeSize>().unwrap().resolve(bdp).as_u64();
+        let resolve = |text: &str| {
+            let size = text.parse::<RelativeSize>().unwrap();
+            size.resolve(Rate::from_gbps(100), bdp).as_u64()
+        };
         assert_eq!(resolve("25%bdp"), 100_000);
         assert_eq!(resolve("75 %bdp"), 300_000);
         assert_eq!(resolve("5bdp"), 2_000_000);

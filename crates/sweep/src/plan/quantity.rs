@@ -70,13 +70,11 @@ fn of_text(text: &str) -> Option<(QuantityKind, f64)> {
         return Some(match size {
             RelativeSize::Absolute(bytes) => (QuantityKind::Size, bytes.as_f64()),
             RelativeSize::OfBdp { millionths } => (QuantityKind::OfBdp, millionths as f64),
+            RelativeSize::OfTime(span) => (QuantityKind::Span, span.as_ps() as f64),
         });
     }
-    let span: Result<Span, _> = text.parse();
-    let rate: Result<Rate, _> = text.parse();
-    let span = span.map(|span| (QuantityKind::Span, span.as_ps() as f64));
-    let rate = rate.map(|rate| (QuantityKind::Rate, rate.as_bps() as f64));
-    span.or(rate).ok()
+    let rate: Rate = text.parse().ok()?;
+    Some((QuantityKind::Rate, rate.as_bps() as f64))
 }
 
 /// All of `values` as numbers of one kind; `None` if they are not all quantities of one.

@@ -29,8 +29,8 @@ impl AdditiveWindow {
         slow_start: bool,
     ) -> Self {
         let segment = f64::from(network.payload);
-        let max = max.resolve(network.bdp).as_f64().max(segment);
-        let initial = initial.map_or(segment, |size| size.resolve(network.bdp).as_f64());
+        let max = network.size(max).as_f64().max(segment);
+        let initial = initial.map_or(segment, |size| network.size(size).as_f64());
         Self {
             window: initial.clamp(segment, max),
             max,

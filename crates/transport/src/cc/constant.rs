@@ -25,7 +25,7 @@ impl ControllerDefinition for Constant {
     type Parameters = ConstantParameters;
 
     fn new(parameters: &ConstantParameters, network: &NetworkFacts) -> Self {
-        let window = parameters.window.resolve(network.bdp).as_f64();
+        let window = network.size(parameters.window).as_f64();
         Self {
             allowance: Allowance {
                 window: window.max(f64::from(network.payload)),

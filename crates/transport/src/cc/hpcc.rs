@@ -39,6 +39,9 @@ use crate::telemetry::{Hop, MOST_HOPS};
 use clearway_units::{Bytes, RandomStream, Rate};
 use rustc_hash::FxHashMap;
 
+/// Steps of additive increase in the line rate, where the step is `"auto"`. The HPCC artifact has 2500 (10 Mb/s for each 25 Gb/s).
+const AUTO_STEPS: f64 = 2000.0;
+
 clearway_units::parameters! {
     /// Settings of [`Hpcc`].
     pub struct HpccParameters {
@@ -46,8 +49,8 @@ clearway_units::parameters! {
         pub target_utilisation: f64 = 0.95, "target-utilisation", "HPCC §3.3; Snyder Table 3.1";
         /// Steps of additive increase before a multiplicative one (`maxStage`).
         pub max_stage: u32 = 5, "max-stage", "HPCC §3.3; Snyder Table 3.1";
-        /// Added to the rate with each update (`W_AI` over the base round trip).
-        pub rate_ai: Rate = Rate::from_bps(50_000_000), "rate-ai", "Snyder Table 3.1: 50 Mb/s; 1 Gb/s in its HPCC 1Gbps";
+        /// Added to the rate with each update (`W_AI` over the base round trip); `"auto"` is a 2000th of the line rate.
+        pub rate_ai: Option<Rate> = None, "rate-ai", "Snyder Table 3.1: 50 Mb/s at 100 Gb/s; 1 Gb/s in its HPCC 1Gbps";
         /// The rate never falls below.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
         /// The unloaded round trip (`T`), which also gives the window: `"network"`, the longest in the fabric; `"path"`, the flow's
@@ -207,6 +210,8 @@ impl ControllerDefinition for Hpcc {
             parameters.token_threshold.as_f64(),
             parameters.ai_div.as_f64(),
         );
+        let auto = limits.line / AUTO_STEPS;
+        let rate_ai = parameters.rate_ai.map_or(auto, |rate| rate.as_bps() as f64);
         Self {
             rate: limits.line,
             reference: Reference::new(
@@ -223,8 +228,8 @@ impl ControllerDefinition for Hpcc {
             records: Box::default(),
             inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
             inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
-            rate_ai: parameters.rate_ai.as_bps() as f64,
-            phased: Phased::new(&parameters.phase, parameters.rate_ai.as_bps() as f64),
+            rate_ai,
+            phased: Phased::new(&parameters.phase, rate_ai),
             fast_react: parameters.fast_react,
         }
     }

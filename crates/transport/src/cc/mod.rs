@@ -39,7 +39,8 @@ use crate::perc::RateAllocation;
 use crate::plugin::plugin_settings;
 use crate::telemetry::Hop;
 use clearway_units::{
-    Bytes, ParameterInfo, ParameterSet, RandomStream, Rate, SetError, Span, Time, Value,
+    Bytes, ParameterInfo, ParameterSet, RandomStream, Rate, RelativeSize, SetError, Span, Time,
+    Value,
 };
 
 pub use base_rtt::BaseRtt;
@@ -103,6 +104,11 @@ impl NetworkFacts {
             bdp: line_rate.bytes_in(self.base_rtt),
             ..self
         }
+    }
+
+    /// Bytes of a size at the line rate.
+    pub fn size(&self, size: RelativeSize) -> Bytes {
+        size.resolve(self.line_rate, self.bdp)
     }
 
     /// The same network as a flow on `path` sees it.

@@ -141,7 +141,7 @@ impl ControllerDefinition for SPerc {
     type Parameters = SPercParameters;
 
     fn new(parameters: &SPercParameters, network: &NetworkFacts) -> Self {
-        let exempt = parameters.exempt.resolve(network.bdp);
+        let exempt = network.size(parameters.exempt);
         Self(Allocated::new(&parameters.common, network, exempt, None))
     }
 }

@@ -104,7 +104,7 @@ impl ControllerDefinition for Smartt {
 
     fn new(parameters: &SmarttParameters, network: &NetworkFacts) -> Self {
         let payload = f64::from(network.payload);
-        let resolve = |size: RelativeSize| size.resolve(network.bdp).as_f64();
+        let resolve = |size: RelativeSize| network.size(size).as_f64();
         let max_window = resolve(parameters.max_window).max(payload);
         let initial = parameters.initial_window.map_or(max_window, resolve);
         let base_rtt = parameters.base_rtt.resolve(network);

@@ -172,7 +172,7 @@ impl ControllerDefinition for Strack {
     fn new(parameters: &StrackParameters, network: &NetworkFacts) -> Self {
         let payload = f64::from(network.payload);
         let gains = Gains::new(parameters, network).times(payload);
-        let resolve = |size: RelativeSize| size.resolve(network.bdp).as_f64();
+        let resolve = |size: RelativeSize| network.size(size).as_f64();
         let min_window = parameters.min_window.map_or(payload, resolve).max(1.0);
         let max_window = resolve(parameters.max_window).max(min_window);
         let initial = parameters.initial_window.map_or(max_window, resolve);

@@ -44,11 +44,14 @@ clearway_units::choices! {
     }
 }
 
+/// Steps of additive increase in the line rate, where the step is `"auto"`.
+const AUTO_STEPS: f64 = 2000.0;
+
 clearway_units::parameters! {
     /// Settings of [`Swift`].
     pub struct SwiftParameters {
-        /// Added to the rate in each round trip, as packets of the window.
-        pub rate_ai: Rate = Rate::from_bps(50_000_000), "rate-ai", "Snyder Table 3.1: 50 Mb/s; 1 Gb/s in its Swift 1Gbps";
+        /// Added to the rate in each round trip, as packets of the window; `"auto"` is a 2000th of the line rate.
+        pub rate_ai: Option<Rate> = None, "rate-ai", "Snyder Table 3.1: 50 Mb/s at 100 Gb/s; 1 Gb/s in its Swift 1Gbps";
         /// Gain of multiplicative decrease: a cut takes this times the excess of the delay over the target, relative to that delay.
         pub beta: f64 = 0.8, "beta", "Snyder Table 3.1; Swift §3.1";
         /// The largest share of the window that one cut takes, at most 1.
@@ -192,9 +195,10 @@ impl ControllerDefinition for Swift {
         let payload = f64::from(network.payload);
         let base_rtt = parameters.base_rtt.resolve(network);
         // Bytes that the line carries in so many picoseconds.
-        let line = |ps: f64| network.line_rate.as_bps() as f64 * ps / 8e12;
+        let line_rate = network.line_rate.as_bps() as f64;
+        let line = |ps: f64| line_rate * ps / 8e12;
         let size = |size: Option<RelativeSize>, auto: f64| {
-            size.map_or(auto, |size| size.resolve(network.bdp).as_f64()) / payload
+            size.map_or(auto, |size| network.size(size).as_f64()) / payload
         };
         // Not below a byte.
         let min_window = parameters.min_window.max(1.0 / payload);
@@ -217,7 +221,9 @@ impl ControllerDefinition for Swift {
         } else {
             Form::Plain(random_feedback)
         };
-        let step = parameters.rate_ai.as_bps() as f64 * base_rtt.as_ps() as f64 / 8e12 / payload;
+        let auto = line_rate / AUTO_STEPS;
+        let rate_ai = parameters.rate_ai.map_or(auto, |rate| rate.as_bps() as f64);
+        let step = rate_ai * base_rtt.as_ps() as f64 / 8e12 / payload;
         Self {
             window,
             min_window,

@@ -162,7 +162,7 @@ fn the_reference_halves_once_per_round_trip() {
     let mut swift = swift(|p| {
         p.flow_scaling = false;
         p.reference_window = true;
-        p.rate_ai = Rate::from_bps(1);
+        p.rate_ai = Some(Rate::from_bps(1));
     });
     let full = swift.initial_window;
     for n in 1..=11 {
