@@ -27,6 +27,13 @@ impl Blocks {
         self.span(index..index + 1)
     }
 
+    /// Byte range of part `number` of block `index`, which is cut into `parts` as equal as whole bytes allow.
+    pub(super) fn part(&self, index: u32, (number, parts): (u32, u32)) -> Range<u64> {
+        let block = self.range(index);
+        let part = Self::new(block.end - block.start, parts).range(number);
+        block.start + part.start..block.start + part.end
+    }
+
     /// Byte range of consecutive blocks.
     pub fn span(&self, blocks: Range<u32>) -> Range<u64> {
         self.start(blocks.start)..self.start(blocks.end)

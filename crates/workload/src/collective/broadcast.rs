@@ -1,8 +1,11 @@
 //! Broadcast: the data of one rank goes to all others, along a chain or down a tree.
 
-use super::builder::{Builder, Extent, chosen_rank, sound};
+use super::builder::{Builder, Edge, Extent, chosen_rank, sound};
 use super::options::Options;
-use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining};
+use super::{
+    Blocks, Channels, Collective, CollectiveDefinition, CollectiveError, Effect, Layout, Operation,
+    Pipelining,
+};
 use crate::{Rank, TaskId};
 use clearway_units::{Bytes, choices, parameters};
 
@@ -15,6 +18,8 @@ parameters! {
         /// The rank whose buffer is broadcast.
         pub root: u32 = 0, "root", "any is as good";
         with {
+            /// Chains side by side.
+            pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
         }
@@ -48,30 +53,47 @@ parameters! {
     }
 }
 
-/// Sends the root's buffer along `edges`, in ranks counted from the root: each from a rank that has it to one that has not.
+/// Sends the root's buffer along `edges`, in places counted from the root: each from a place that has it to one that has not. Each channel
+/// has its part of the buffer, and `order` the ranks at its places.
 fn broadcast<D: CollectiveDefinition>(
-    ranks: u32,
+    (ranks, root, channels): (u32, u32, u32),
     size: Bytes,
-    root: u32,
+    order: impl Fn(u32) -> Vec<u32>,
     edges: impl FnOnce() -> Vec<(u32, u32)>,
     pipelining: &Pipelining,
 ) -> Result<Collective, CollectiveError> {
     let root = chosen_rank::<D>("root", Some(root), 0, ranks)?;
-    let pieces = u128::from(ranks - 1);
-    let payload = pieces * u128::from(size.as_u64());
+    let pieces = u128::from(ranks - 1) * u128::from(channels);
+    let payload = u128::from(ranks - 1) * u128::from(size.as_u64());
     let operation = Operation::Broadcast { root: Rank(root) };
     let extent = Extent { pieces, payload };
     let options = Options::from(pipelining);
     let mut builder = Builder::new::<D>(operation, ranks, size, extent, options)?;
-    let rank = |from_root: u32| (root + from_root) % ranks;
     let edges = edges();
-    let mut arrived: Vec<Option<TaskId>> = vec![None; ranks as usize];
-    for chunk in builder.chunks(0..size.as_u64()) {
-        for &(from, to) in &edges {
-            let ends = (rank(from), rank(to));
-            let after = arrived[from as usize];
-            let message = builder.message(ends, chunk.clone(), Effect::Copy, after);
-            arrived[to as usize] = Some(message);
+    let parts = Blocks::new(size.as_u64(), channels);
+    let mut all: Vec<_> = (0..channels)
+        .map(|channel| {
+            let mut order = order(channel);
+            let first = order.iter().position(|rank| *rank == root);
+            order.rotate_left(first.unwrap_or(0));
+            (order, builder.chunks(parts.range(channel)))
+        })
+        .collect();
+    // Of each channel the next chunk, until none has any.
+    let mut is_left = true;
+    while is_left {
+        is_left = false;
+        for (channel, (order, chunks)) in all.iter_mut().enumerate() {
+            let Some(chunk) = chunks.next() else { continue };
+            is_left = true;
+            let mut arrived: Vec<Option<TaskId>> = vec![None; ranks as usize];
+            for &(from, to) in &edges {
+                let ends = (order[from as usize], order[to as usize]);
+                let after = arrived[from as usize];
+                let edge = Edge::of_channel(ends, channel);
+                let message = builder.message(edge, chunk.clone(), Effect::Copy, after);
+                arrived[to as usize] = Some(message);
+            }
         }
     }
     Ok(builder.finish())
@@ -83,9 +105,16 @@ impl CollectiveDefinition for ChainBroadcastSettings {
     const SUMMARY: &'static str = "from each rank to the next";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_on(&Layout::flat(ranks))
+    }
+
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
-        let edges = || (1..ranks).map(|rank| (rank - 1, rank)).collect();
-        broadcast::<Self>(ranks, self.size, self.root, edges, &self.pipelining)
+        let edges = || (1..ranks).map(|place| (place - 1, place)).collect();
+        let counts = (ranks, self.root, self.channels.of(layout, self.size));
+        let order = |channel| layout.ring(channel);
+        broadcast::<Self>(counts, self.size, order, edges, &self.pipelining)
     }
 
     fn steps(&self, ranks: u32) -> u32 {
@@ -104,7 +133,9 @@ impl CollectiveDefinition for TreeBroadcastSettings {
             TreeShape::Binary => (1..ranks).map(|rank| ((rank - 1) / 2, rank)).collect(),
             TreeShape::Binomial => binomial(ranks),
         };
-        broadcast::<Self>(ranks, self.size, self.root, edges, &self.pipelining)
+        let counts = (ranks, self.root, 1);
+        let order = |_| (0..ranks).collect();
+        broadcast::<Self>(counts, self.size, order, edges, &self.pipelining)
     }
 
     fn steps(&self, ranks: u32) -> u32 {

@@ -170,7 +170,7 @@ impl Builder {
     /// Sends `range` from one rank to another, chunk by chunk. Each chunk waits for those of its bytes that belong to the pieces `after`.
     pub(super) fn send(
         &mut self,
-        ends: (u32, u32),
+        edge: impl Into<Edge>,
         range: Range<u64>,
         effect: Effect,
         after: &[Piece],
@@ -179,9 +179,10 @@ impl Builder {
             return Piece::EMPTY;
         }
         let mut first = None;
+        let edge = edge.into();
         for chunk in self.chunks(range.clone()) {
             let needs = after.iter().flat_map(|piece| piece.covering(&chunk));
-            let arrived = self.message(ends, chunk.clone(), effect, needs);
+            let arrived = self.message(edge, chunk.clone(), effect, needs);
             first = first.or(Some(arrived));
         }
         let computes = effect == Effect::Reduce && self.reduction_rate.is_some();

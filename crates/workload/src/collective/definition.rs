@@ -1,6 +1,6 @@
 //! Interface of an algorithm: its names, its settings, and how it is built.
 
-use super::Collective;
+use super::{Collective, Layout};
 use clearway_units::ParameterSet;
 use std::fmt;
 
@@ -45,6 +45,14 @@ pub trait CollectiveDefinition: ParameterSet {
     /// # Errors
     /// If the settings do not fit each other or the number of ranks.
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError>;
+
+    /// Makes the messages for ranks that lie so, over a channel for each NIC of a node where the algorithm has channels.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        self.build(layout.ranks())
+    }
 
     /// Messages on the longest chain of messages of which each waits for the one before, among `ranks` ranks (two or more) when there are
     /// bytes for all of them and no [window](super::Pipelining::window).

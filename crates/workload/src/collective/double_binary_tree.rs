@@ -4,7 +4,8 @@
 use super::builder::{Builder, Edge, Extent, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
+    Blocks, Channels, Collective, CollectiveDefinition, CollectiveError, Effect, Layout, Operation,
+    Pipelining, Reduction,
 };
 use crate::TaskId;
 use clearway_units::{Bytes, parameters};
@@ -17,6 +18,8 @@ parameters! {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
+            /// Pairs of trees side by side.
+            pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
             /// Rate of the reduction.
@@ -121,17 +124,40 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
     const SUMMARY: &'static str = "up and down two binary trees, half of the chunks on each";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_on(&Layout::flat(ranks))
+    }
+
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
+        let channels = self.channels.of(layout, self.size);
         let options = Options::from(&self.pipelining).reducing(&self.reduction);
         let payload = 2 * u128::from(ranks - 1) * u128::from(self.size.as_u64());
-        let pieces = 2 * u128::from(ranks - 1);
+        let pieces = 2 * u128::from(ranks - 1) * u128::from(channels);
         let extent = Extent { pieces, payload };
         let operation = Operation::AllReduce;
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
-        let mut passes = BinaryTree::pair(ranks).map(Pass::new);
-        for (number, chunk) in (0..).zip(builder.chunks(0..self.size.as_u64())) {
-            let channel = number % 2;
-            passes[channel].send(&mut builder, channel, &chunk);
+        let parts = Blocks::new(self.size.as_u64(), channels);
+        let mut pairs: Vec<_> = (0..channels)
+            .map(|channel| {
+                let order = layout.tree(channel);
+                let pass = |tree| Pass::new(tree, order.clone());
+                let chunks = builder.chunks(parts.range(channel));
+                (BinaryTree::pair(ranks).map(pass), chunks)
+            })
+            .collect();
+        // Of each pair the next chunk, until none has any.
+        let (mut number, mut is_left) = (0, true);
+        while is_left {
+            is_left = false;
+            for (channel, (passes, chunks)) in pairs.iter_mut().enumerate() {
+                if let Some(chunk) = chunks.next() {
+                    let tree = (number + channel) % 2;
+                    passes[tree].send(&mut builder, 2 * channel + tree, &chunk);
+                    is_left = true;
+                }
+            }
+            number += 1;
         }
         Ok(builder.finish())
     }
@@ -145,51 +171,55 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
 /// State of a tree while chunks go up and down in it.
 struct Pass {
     tree: BinaryTree,
-    /// The ranks, each behind its parent.
+    /// The rank at each place of the tree.
+    ranks: Vec<u32>,
+    /// The places, each behind its parent.
     order: Vec<u32>,
-    /// For each rank, the task for which its parent waits: the chunk has been sent up, and added.
+    /// For each place, the task for which its parent waits: the chunk has been sent up, and added.
     up: Vec<TaskId>,
-    /// For each rank, the message with the chunk from its parent.
+    /// For each place, the message with the chunk from its parent.
     down: Vec<TaskId>,
 }
 
 impl Pass {
-    fn new(tree: BinaryTree) -> Self {
-        let ranks = tree.parents.len();
+    fn new(tree: BinaryTree, ranks: Vec<u32>) -> Self {
         Self {
             order: tree.from_root(),
             tree,
-            up: vec![TaskId(0); ranks],
-            down: vec![TaskId(0); ranks],
+            up: vec![TaskId(0); ranks.len()],
+            down: vec![TaskId(0); ranks.len()],
+            ranks,
         }
     }
 
     fn send(&mut self, builder: &mut Builder, channel: usize, chunk: &Range<u64>) {
         let Self {
             tree,
+            ranks,
             order,
             up,
             down,
         } = self;
-        for &rank in order.iter().rev() {
-            if let Some(parent) = tree.parents[rank as usize] {
-                let children = tree.children[rank as usize].iter().flatten();
+        let at = |place: u32| ranks[place as usize];
+        for &place in order.iter().rev() {
+            if let Some(parent) = tree.parents[place as usize] {
+                let children = tree.children[place as usize].iter().flatten();
                 let arrived = children.map(|&child| up[child as usize]);
-                let edge = Edge::of_channel((rank, parent), channel);
-                up[rank as usize] = builder.message(edge, chunk.clone(), Effect::Reduce, arrived);
+                let edge = Edge::of_channel((at(place), at(parent)), channel);
+                up[place as usize] = builder.message(edge, chunk.clone(), Effect::Reduce, arrived);
             }
         }
-        for &rank in order.iter() {
-            if let Some(parent) = tree.parents[rank as usize] {
+        for &place in order.iter() {
+            if let Some(parent) = tree.parents[place as usize] {
                 let children = tree.children[parent as usize].iter().flatten();
                 let is_root = parent == tree.root;
                 let sums = children
                     .filter(|_| is_root)
                     .map(|&child| up[child as usize]);
                 let copy = (!is_root).then(|| down[parent as usize]);
-                let edge = Edge::of_channel((parent, rank), channel);
+                let edge = Edge::of_channel((at(parent), at(place)), channel);
                 let after = sums.chain(copy);
-                down[rank as usize] = builder.message(edge, chunk.clone(), Effect::Copy, after);
+                down[place as usize] = builder.message(edge, chunk.clone(), Effect::Copy, after);
             }
         }
     }

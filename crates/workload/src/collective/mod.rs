@@ -14,7 +14,8 @@
 //!   A block or a half without bytes is not sent, and nothing waits for it.
 //! * Messages of one rank that become ready together leave in the order of their numbers. Rings, halving and doubling and direct
 //!   algorithms are numbered step by step, trees and broadcasts chunk by chunk.
-//! * The job decides on which host a rank is.
+//! * The job decides on which host a rank is, and by its [`Layout`] tells which ranks share a node. Rings, double binary trees and chains
+//!   have a [channel](Channels) for each rank of a node.
 
 mod all_to_all;
 mod blocks;
@@ -25,6 +26,7 @@ mod direct;
 mod direct_all_reduce;
 mod double_binary_tree;
 mod halving_doubling;
+mod layout;
 mod options;
 mod parameter_server;
 mod registry;
@@ -45,7 +47,8 @@ pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
 pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
 pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
-pub use options::{Parts, Pipelining, Reduction, Steps};
+pub use layout::Layout;
+pub use options::{Channels, Parts, Pipelining, Reduction, Steps};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
 pub use registry::{CollectiveKind, CollectiveSettings};
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};

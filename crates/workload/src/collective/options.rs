@@ -1,6 +1,8 @@
 //! Settings that several collectives share.
 
+use super::Layout;
 use clearway_units::{Bytes, Rate, parameters};
+use std::num::NonZero;
 
 parameters! {
     /// Chunk size and window of an algorithm that passes data on.
@@ -9,6 +11,24 @@ parameters! {
         pub chunk: Bytes = Bytes::new(131_072), "chunk", "STrack §4.3: 128KB";
         /// Maximum number of messages in flight from one rank to another, counted for each tree on its own. "auto": no limit.
         pub window: Option<u32> = None, "window", "STrack names no limit";
+    }
+}
+
+parameters! {
+    /// Channels of an algorithm that passes data on from rank to rank.
+    pub struct Channels {
+        /// Number of rings, or of pairs of trees, side by side, each with as many of the bytes; each enters a node at another rank, so that
+        /// all NICs of a node have work. "auto": as many as each node has ranks, or one where nodes have not all as many.
+        pub channels: Option<NonZero<u32>> = None, "channels", "NCCL: one for each NIC of a node at least";
+    }
+}
+
+impl Channels {
+    /// Number of channels for ranks that lie so, none of which is without bytes of the `parts` that it is given.
+    pub(super) fn of(&self, layout: &Layout, size: Bytes) -> u32 {
+        let auto = layout.ranks_per_node();
+        let most = u32::try_from(size.as_u64()).unwrap_or(u32::MAX);
+        self.channels.map_or(auto.min(most), NonZero::get)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     AllToAllSettings, ChainBroadcastSettings, Collective, CollectiveDefinition, CollectiveError,
     DirectAllGatherSettings, DirectAllReduceSettings, DirectReduceScatterSettings,
-    DoubleBinaryTreeSettings, HalvingDoublingSettings, ParameterServerSettings,
+    DoubleBinaryTreeSettings, HalvingDoublingSettings, Layout, ParameterServerSettings,
     RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings, TreeBroadcastSettings,
 };
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
@@ -84,6 +84,15 @@ macro_rules! collectives {
             pub fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
                 match self {
                     $(Self::$variant(settings) => settings.build(ranks),)+
+                }
+            }
+            /// Makes the messages for ranks that lie so.
+            ///
+            /// # Errors
+            /// As [`build`](Self::build).
+            pub fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+                match self {
+                    $(Self::$variant(settings) => settings.build_on(layout),)+
                 }
             }
             /// Messages on the longest chain of messages of which each waits for the one before, among `ranks` ranks (two or more)

@@ -1,10 +1,11 @@
 //! Ring algorithms: block by block from each rank to the next, N-1 steps to add up and N-1 to hand out.
 
 use super::blocks::Blocks;
-use super::builder::{Builder, Extent, Piece, sound};
+use super::builder::{Builder, Edge, Extent, Piece, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
+    Channels, Collective, CollectiveDefinition, CollectiveError, Effect, Layout, Operation,
+    Pipelining, Reduction,
 };
 use clearway_units::{Bytes, parameters};
 
@@ -15,6 +16,8 @@ parameters! {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
+            /// Rings side by side.
+            pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
             /// Rate of the reduction.
@@ -29,6 +32,8 @@ parameters! {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
+            /// Rings side by side.
+            pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
             /// Rate of the reduction.
@@ -43,13 +48,15 @@ parameters! {
         /// Size of the buffer of each rank in the end: the blocks of all ranks together.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
+            /// Rings side by side.
+            pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
         }
     }
 }
 
-/// A way around a ring: rank r sends block r + `shift` - s in step s.
+/// A way around a ring: the rank at place p sends the block of place p + `shift` - s in step s.
 struct Way {
     operation: Operation,
     shift: u32,
@@ -58,32 +65,54 @@ struct Way {
     steps: u32,
 }
 
+/// One of the rings of a collective.
+struct Ring {
+    number: u32,
+    /// The rank at each place.
+    order: Vec<u32>,
+    /// The message, by place of the rank that a block belongs to, that has brought it where it is: in one step each is sent by one rank, to
+    /// the one that sends it in the next.
+    arrived: Vec<Piece>,
+}
+
 impl Way {
     fn build<D: CollectiveDefinition>(
         &self,
-        ranks: u32,
+        (layout, channels): (&Layout, u32),
         size: Bytes,
         options: Options,
     ) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         let extent = Extent {
-            pieces: u128::from(self.steps) * u128::from(ranks),
+            pieces: u128::from(self.steps) * u128::from(ranks) * u128::from(channels),
             payload: u128::from(self.steps) * u128::from(size.as_u64()),
         };
         let mut builder = Builder::new::<D>(self.operation, ranks, size, extent, options)?;
         let blocks = Blocks::new(size.as_u64(), ranks);
-        // Where each block has come to: in one step each is sent by one rank, to the one that sends it in the next.
-        let mut arrived = vec![Piece::EMPTY; ranks as usize];
+        let ring = |number| Ring {
+            number,
+            order: layout.ring(number),
+            arrived: vec![Piece::EMPTY; ranks as usize],
+        };
+        let mut rings: Vec<Ring> = (0..channels).map(ring).collect();
         for step in 0..self.steps {
             let effect = match step < self.reducing {
                 true => Effect::Reduce,
                 false => Effect::Copy,
             };
-            for rank in 0..ranks {
-                let block = (rank + self.shift + ranks - step % ranks) % ranks;
-                let before = std::slice::from_ref(&arrived[block as usize]);
-                let ends = (rank, (rank + 1) % ranks);
-                let piece = builder.send(ends, blocks.range(block), effect, before);
-                arrived[block as usize] = piece;
+            for ring in &mut rings {
+                for place in 0..ranks {
+                    let of = (place + self.shift + ranks - step % ranks) % ranks;
+                    let before = std::slice::from_ref(&ring.arrived[of as usize]);
+                    let at = |place: u32| ring.order[place as usize];
+                    let edge = Edge::of_channel(
+                        (at(place), at((place + 1) % ranks)),
+                        ring.number as usize,
+                    );
+                    let part = blocks.part(at(of), (ring.number, channels));
+                    let piece = builder.send(edge, part, effect, before);
+                    ring.arrived[of as usize] = piece;
+                }
             }
         }
         Ok(builder.finish())
@@ -96,7 +125,13 @@ impl CollectiveDefinition for RingAllReduceSettings {
     const SUMMARY: &'static str = "blocks around a ring, once to add up and once to hand out";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_on(&Layout::flat(ranks))
+    }
+
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
+        let rings = (layout, self.channels.of(layout, self.size));
         let way = Way {
             operation: Operation::AllReduce,
             shift: 0,
@@ -104,7 +139,7 @@ impl CollectiveDefinition for RingAllReduceSettings {
             steps: self.steps(ranks),
         };
         let options = Options::from(&self.pipelining).reducing(&self.reduction);
-        way.build::<Self>(ranks, self.size, options)
+        way.build::<Self>(rings, self.size, options)
     }
 
     fn steps(&self, ranks: u32) -> u32 {
@@ -118,7 +153,13 @@ impl CollectiveDefinition for RingReduceScatterSettings {
     const SUMMARY: &'static str = "blocks around a ring, each rank adds its own to them";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_on(&Layout::flat(ranks))
+    }
+
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
+        let rings = (layout, self.channels.of(layout, self.size));
         let way = Way {
             operation: Operation::ReduceScatter,
             shift: ranks - 1,
@@ -126,7 +167,7 @@ impl CollectiveDefinition for RingReduceScatterSettings {
             steps: self.steps(ranks),
         };
         let options = Options::from(&self.pipelining).reducing(&self.reduction);
-        way.build::<Self>(ranks, self.size, options)
+        way.build::<Self>(rings, self.size, options)
     }
 
     fn steps(&self, ranks: u32) -> u32 {
@@ -140,14 +181,20 @@ impl CollectiveDefinition for RingAllGatherSettings {
     const SUMMARY: &'static str = "blocks around a ring, each rank keeps a copy";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        self.build_on(&Layout::flat(ranks))
+    }
+
+    fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
+        let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
+        let rings = (layout, self.channels.of(layout, self.size));
         let way = Way {
             operation: Operation::AllGather,
             shift: 0,
             reducing: 0,
             steps: self.steps(ranks),
         };
-        way.build::<Self>(ranks, self.size, Options::from(&self.pipelining))
+        way.build::<Self>(rings, self.size, Options::from(&self.pipelining))
     }
 
     fn steps(&self, ranks: u32) -> u32 {

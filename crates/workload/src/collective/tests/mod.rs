@@ -21,6 +21,7 @@ fn other_settings() -> Vec<(&'static str, Value)> {
         ("server", Value::Integer(0)),
         ("reduction-rate", text("100Gbps")),
         ("window", Value::Integer(2)),
+        ("channels", Value::Integer(3)),
     ]
 }
 
