@@ -48,6 +48,6 @@ pub use simulation::{
     Simulation, Snapshot, Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
-    AdaptiveParameters, LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters,
-    SwitchParameters, TelemetryFormat, TrimVictim,
+    AdaptiveParameters, ClassMarks, LosslessClasses, MarkAt, PathChoice, QueueRules,
+    SharedBufferParameters, SwitchParameters, TelemetryFormat, TrimVictim,
 };

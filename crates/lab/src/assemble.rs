@@ -2,6 +2,7 @@
 
 use crate::grants::Grants;
 use crate::ideal_paths::ideal_paths;
+use crate::idle_nics;
 use crate::jobs::Jobs;
 use crate::observe::WatchPlan;
 use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
@@ -174,6 +175,7 @@ impl Assembly {
         let nic_traffic =
             nic_traffic(scenario, &topology, &routes.paths, &workload).map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
+        warnings.extend(idle_nics::warning(&topology, &jobs, traffic));
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());
@@ -258,7 +260,7 @@ impl Assembly {
         let rates = BTreeSet::from_iter(rates.map(|cable| cable.rate));
         let bdp = |rate: Rate| (rate, rate.bytes_in(self.network.propagation_rtt));
         let amounts = Amounts {
-            transport: self.network.bdp,
+            transport: (self.network.line_rate, self.network.bdp),
             ports: rates.into_iter().map(bdp).collect(),
         };
         scenario.resolved_with(&amounts)
@@ -438,7 +440,7 @@ fn check_reach(
     paths: &Paths,
     sizes: PacketSizes,
 ) -> Result<(), ScenarioError> {
-    if topology.further_nics.is_empty() || paths.longest_pair(sizes).is_some() {
+    if !topology.may_be_apart() || paths.longest_pair(sizes).is_some() {
         return Ok(());
     }
     let error = TopologyError::Impossible {
@@ -565,7 +567,8 @@ fn nic_traffic(
     workload: &Workload,
 ) -> Result<Option<Workload>, ScenarioError> {
     let choice = scenario.topology.nic_choice(scenario.general.seed);
-    (!topology.further_nics.is_empty())
+    topology
+        .may_be_apart()
         .then(|| between_nics(topology, paths, workload, choice))
         .transpose()
 }

@@ -21,6 +21,7 @@ mod frames;
 mod grants;
 mod ideal;
 mod ideal_paths;
+mod idle_nics;
 mod jobs;
 mod laboratory;
 mod loads;

@@ -28,7 +28,7 @@ impl PreparedFabric {
         let sizes = (0u8..).zip(&transports.settings);
         let sizes = sizes.map(|(place, settings)| packet_sizes(settings).map_err(|e| (place, e)));
         let sizes = sizes.collect::<Result<_, _>>().map_err(placed)?;
-        let built = scenario.topology.build(scenario.base_dir.as_deref());
+        let built = scenario.fabric();
         let (topology, warnings) =
             built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
         Ok(Self {
@@ -105,7 +105,7 @@ pub(crate) fn arrivals(
 ) -> Result<Option<MergedArrivals>, ScenarioError> {
     let observe = &scenario.observe;
     let is_listed = observe.perfetto || !observe.pcap.is_empty();
-    if is_listed || !prepared.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
+    if is_listed || prepared.topology.may_be_apart() || scenario.workloads.is_empty() {
         return Ok(None);
     }
     let nic_rates = rates_of_hosts(&prepared.topology);

@@ -397,7 +397,7 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
             "leave `observe.trace` out",
         ),
         (
-            !assembly.topology.further_nics.is_empty(),
+            assembly.topology.may_be_apart(),
             "hosts with several NICs",
             "use a topology whose hosts have one NIC each",
         ),

@@ -12,9 +12,9 @@ const COMMENT: &str = "  # ";
 /// Bandwidth-delay products of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amounts {
-    /// The one of transports: the line rate times the longest round trip.
-    pub transport: Bytes,
-    /// Those of ports, by the rates of their links: times the propagation round trip.
+    /// The one of transports, behind the line rate: that times the longest round trip.
+    pub transport: (Rate, Bytes),
+    /// Those of ports, behind the rates of their links: times the propagation round trip.
     pub ports: Vec<(Rate, Bytes)>,
 }
 
@@ -24,13 +24,13 @@ impl Amounts {
         if let RelativeSize::Absolute(_) = size {
             return None;
         }
-        let shown = |bdp: Bytes| format!("{} B", in_groups(size.resolve(bdp).as_u64()));
+        let shown = |(rate, bdp)| format!("{} B", in_groups(size.resolve(rate, bdp).as_u64()));
         Some(match (section, self.ports.as_slice()) {
-            ("switch", [(_, alone)]) => shown(*alone),
+            ("switch", [alone]) => shown(*alone),
             ("switch", ports) => {
                 let ports = ports
                     .iter()
-                    .map(|&(rate, bdp)| format!("{} at {rate}", shown(bdp)));
+                    .map(|&(rate, bdp)| format!("{} at {rate}", shown((rate, bdp))));
                 ports.collect::<Vec<_>>().join(", ")
             }
             _ => shown(self.transport),
@@ -133,7 +133,7 @@ mod tests {
         let text = "name = \"5bdp\"\n[switch]\necn.kmin = \"1KB\"\n[[workload]]\nattack = { kind = \"staggered\", bytes = \"1bdp\" }\ntransport.max-cwnd = \"50%bdp\"\n";
         let scenario = Scenario::read(&registry, "x", text, None, &[]).unwrap();
         let amounts = Amounts {
-            transport: Bytes::new(1_000_000),
+            transport: (Rate::from_gbps(400), Bytes::new(1_000_000)),
             ports: vec![(Rate::from_gbps(400), Bytes::new(400_000))],
         };
         let resolved = scenario.resolved_with(&amounts);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn ports_of_several_rates_have_an_amount_each() {
         let amounts = Amounts {
-            transport: Bytes::ZERO,
+            transport: (Rate::from_gbps(400), Bytes::ZERO),
             ports: vec![
                 (Rate::from_gbps(100), Bytes::new(100)),
                 (Rate::from_gbps(400), Bytes::new(400)),

@@ -299,7 +299,7 @@ impl AttackKeys {
                 AttackKind::ShortFlows => SHORT_PERCENT,
                 _ => 100,
             }));
-        let bytes = bytes.resolve(network.bdp);
+        let bytes = network.size(bytes);
         if bytes.as_u64() == 0 {
             return Err(ScenarioError::about(
                 &["attack.bytes"],
@@ -333,9 +333,7 @@ impl AttackKeys {
             kind: self.kind,
             hosts: attackers,
             share: self.share,
-            above: self
-                .above
-                .map_or(usual_above, |size| size.resolve(network.bdp)),
+            above: self.above.map_or(usual_above, |size| network.size(size)),
             bytes,
             queue_pairs: self.queue_pairs.map(NonZero::get),
             gap: self.gap.unwrap_or(usual_gap),

@@ -218,6 +218,7 @@ impl<'a> Catalogue<'a> {
             let settings = TransportSettings::preset(self.registry, name)?;
             Some(explanation("kind", summary, settings.describe()))
         });
+        let switch = preset.is_some().then(|| designed_switch(name)).flatten();
         let scheme = Reliability::ALL.iter().find(|(known, _)| *known == name);
         let scheme = scheme.and_then(|(_, summary)| {
             let scheme = Reliability::named(name)?;
@@ -229,7 +230,7 @@ impl<'a> Catalogue<'a> {
         let selector = selector.map(|s| explanation("spray", s.summary(), s.describe()));
         let feedback = self.registry.feedback_rule(name);
         let feedback = feedback.map(|f| explanation("feedback", f.summary(), f.describe()));
-        let all = [preset, scheme, controller, selector, feedback];
+        let all = [preset, switch, scheme, controller, selector, feedback];
         all.into_iter().flatten().collect()
     }
 
@@ -322,6 +323,23 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
         role: role.into(),
         summary: summary.into(),
         section,
+        parameters,
+    })
+}
+
+/// What the switches are by default with the transport preset `name`; `None` if it says nothing of them.
+fn designed_switch(name: &str) -> Option<Explanation> {
+    let keys = TransportSettings::designed(name)?;
+    let switch = SwitchSettings::of_kind(SwitchSettings::designed_kind(&keys));
+    let mut parameters = vec![SwitchSettings::kind_key()];
+    parameters.extend(switch.describe());
+    parameters.retain(|known| keys.iter().any(|own| own.key == known.key));
+    keys.iter().for_each(|own| own.describe_in(&mut parameters));
+    Some(Explanation {
+        name: name.into(),
+        role: format!("defaults of [switch] with transport.kind = \"{name}\""),
+        summary: "What its authors tuned switches for; a key of [switch] wins".into(),
+        section: "switch",
         parameters,
     })
 }

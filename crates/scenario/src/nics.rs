@@ -2,8 +2,8 @@
 //!
 //! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between them; of
 //! these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several pairs are equal,
-//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or all flows go
-//! from low to high NICs. Pairs without a path are skipped: hosts do not forward.
+//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or the first; or all
+//! flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says otherwise. Pairs without a path are skipped: hosts do not forward.
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
@@ -22,6 +22,8 @@ pub enum NicChoice {
         /// Seed of the run.
         seed: u64,
     },
+    /// The first.
+    First,
     /// From the lowest NIC of the sender to the highest of the receiver.
     Ascending,
 }
@@ -31,6 +33,7 @@ impl NicChoice {
     fn of(self, pairs: &[(HostId, HostId)], flow: usize) -> (HostId, HostId) {
         let index = match self {
             Self::InTurn => flow % pairs.len(),
+            Self::First => 0,
             Self::Random { seed } => {
                 let mut lots = RandomStream::new(seed, Purpose::Nics, flow as u64);
                 lots.below(pairs.len() as u32) as usize

@@ -24,8 +24,8 @@ use crate::{
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::Topology;
 use clearway_scaleup::injection::InjectionRegistry;
-use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
+use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterSet, Value};
 use clearway_workload::FlowSpec;
 use std::fmt::Write as _;
@@ -114,12 +114,10 @@ impl Scenario {
         let own = of(entries, "switch", 0);
         let kinds = SwitchKind::KINDS.map(|(name, _)| name);
         let kind = kind_of(&own, &kinds, SwitchKind::named, "switch")?;
-        let mut switch = SwitchSettings::of_kind(kind.unwrap_or(SwitchKind::Lossy));
-        switch.design_for(&TransportSettings::switch_keys(&of(
-            entries,
-            "transport",
-            0,
-        ))?);
+        let designed = TransportSettings::switch_keys(&of(entries, "transport", 0))?;
+        let kind = kind.unwrap_or_else(|| SwitchSettings::designed_kind(&designed));
+        let mut switch = SwitchSettings::of_kind(kind);
+        switch.design_for(&designed);
         let name = format!("a {} switch", switch.kind().name());
         fill(&name, &mut switch, &without_kind(&own))?;
         check_switch(&switch).map_err(|error| error.or_in(&places, "switch", 0))?;
@@ -194,6 +192,17 @@ impl Scenario {
         let list = WorkloadSettings::List(ListSettings::of(flows, posted));
         let section = WorkloadSection::of(list, &self.transport.controller);
         self.workloads.push(section);
+    }
+
+    /// Builds the fabric. Returns it with warnings about its file.
+    ///
+    /// # Errors
+    /// If there is no such fabric.
+    pub fn fabric(&self) -> Result<(Topology, Vec<String>), ScenarioError> {
+        let mut transports = self.transports().settings.into_iter();
+        let in_order =
+            transports.any(|transport| matches!(transport.reliability, Reliability::GoBackN(_)));
+        self.topology.build(self.base_dir.as_deref(), in_order)
     }
 
     /// The transports of the run.

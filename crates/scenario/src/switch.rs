@@ -1,8 +1,9 @@
 //! The `[switch]` section: what all switches of the fabric are.
 
 use crate::section::Section;
+use crate::transport_presets::{Keys, PresetKey};
 use clearway_fabric::{SharedBufferParameters, SwitchParameters};
-use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 
 clearway_units::choices! {
     /// Kind of switch that the fabric is made of.
@@ -40,7 +41,7 @@ pub struct SwitchSettings {
     /// The shared buffer, if there is one.
     pub buffer: Option<SharedBufferParameters>,
     /// Keys that have other defaults with the transport of the scenario.
-    designed: Vec<&'static str>,
+    designed: Keys,
 }
 
 impl SwitchSettings {
@@ -49,22 +50,51 @@ impl SwitchSettings {
         Self {
             ports: SwitchParameters::default(),
             buffer: (kind == SwitchKind::SharedBuffer).then(SharedBufferParameters::default),
-            designed: Vec::new(),
+            designed: Keys::new(),
         }
     }
 
     /// Sets the defaults that a transport was designed with, as far as this kind of switch has such a thing.
-    pub(crate) fn design_for(&mut self, keys: &[(&'static str, Value)]) {
-        for (key, value) in keys {
-            if self.buffer.is_none() || *key != "trimming" {
+    pub(crate) fn design_for(&mut self, keys: &Keys) {
+        for own in keys {
+            let PresetKey { key, value, .. } = own;
+            let is_apart = *key == "kind" || self.buffer.is_some() && *key == "trimming";
+            if !is_apart {
                 let result = self.set(key, value);
                 // Keys of shared buffers mean nothing to lossy switches.
                 let is_absent = result == Err(SetError::UnknownKey) && self.buffer.is_none();
                 debug_assert!(result.is_ok() || is_absent, "`{key}`: {result:?}");
                 if result.is_ok() {
-                    self.designed.push(key);
+                    self.designed.push(own.clone());
                 }
             }
+        }
+    }
+
+    /// Description of `kind`, which decides what the other keys are.
+    pub(crate) fn kind_key() -> ParameterInfo {
+        let names = Self::KIND_NAMES;
+        ParameterInfo {
+            key: "kind",
+            default: Value::Text(names[0].into()),
+            expected: format!("one of \"{}\"", names.join("\", \"")),
+            domain: ValueDomain::Words(names.to_vec()),
+            meaning: "Kind of the switches; `clearway list switches`.".into(),
+            source: "the transport",
+        }
+    }
+
+    const KIND_NAMES: [&'static str; 2] = [SwitchKind::KINDS[0].0, SwitchKind::KINDS[1].0];
+
+    /// Kind that a transport was designed with.
+    pub(crate) fn designed_kind(keys: &Keys) -> SwitchKind {
+        let is_lossless = keys.iter().any(|own| {
+            own.key == "kind" && own.value == Value::Text(SwitchKind::SharedBuffer.name().into())
+        });
+        if is_lossless {
+            SwitchKind::SharedBuffer
+        } else {
+            SwitchKind::Lossy
         }
     }
 
@@ -89,8 +119,9 @@ impl SwitchSettings {
         let trims = self.ports.trimming;
         let usual = |(key, value): &(&str, Value)| match *key {
             // What is usual elsewhere would be read as the default of the transport.
-            "ecn.last-hop" if self.designed.contains(key) => false,
+            "ecn.last-hop" if self.designed.iter().any(|own| own.key == *key) => false,
             "pfc.agent-drops" | "ecn.last-hop" => *value == Value::Boolean(true),
+            "ecn.classes" => *value == Value::List(Vec::new()),
             // `trimming` itself is always written: its default depends on the transport.
             key => !trims && ["trim-size", "trim-victim"].contains(&key),
         };
@@ -98,12 +129,14 @@ impl SwitchSettings {
         entries.filter(|entry| !usual(entry)).collect()
     }
 
-    /// Every parameter of this kind of switch.
+    /// Every parameter of this kind of switch; the defaults are those of the transport.
     pub fn describe(&self) -> Vec<ParameterInfo> {
         let mut parameters = SwitchParameters::describe();
         if self.buffer.is_some() {
             parameters.extend(SharedBufferParameters::describe());
         }
+        let designed = self.designed.iter();
+        designed.for_each(|own| own.describe_in(&mut parameters));
         parameters
     }
 }

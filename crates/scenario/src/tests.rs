@@ -6,7 +6,7 @@ use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::Reliability;
 use clearway_transport::cc::ControllerSettings;
-use clearway_units::{ParameterInfo, ParameterSet, SetError, Span, Value};
+use clearway_units::{Bytes, ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use insta::assert_snapshot;
 use std::fmt::Write as _;
 
@@ -59,6 +59,48 @@ fn dcqcn_2016_brings_its_switches() {
     let own = format!("{shared}\nalpha = 0.125");
     assert_eq!(value(&own, "alpha").as_deref(), Some("0.125"));
     assert_eq!(value("kind = \"lossy\"", "alpha"), None);
+}
+
+#[test]
+fn switches_are_by_default_those_of_the_transport() {
+    let switch = |text: &str| {
+        let switch = read(text).switch;
+        let ports = &switch.ports;
+        (
+            switch.kind().name(),
+            [ports.kmin, ports.kmax].map(|size| size.to_string()),
+            ports.pmax,
+        )
+    };
+    let of = |kind: &str, switch_keys: &str| {
+        switch(&format!("[transport]\nkind = \"{kind}\"\n{switch_keys}"))
+    };
+    let sizes = |kmin: &str, kmax: &str| [kmin, kmax].map(String::from);
+    let dcqcn = sizes("1us", "40us");
+    assert_eq!(of("rocev2", ""), ("shared-buffer", dcqcn.clone(), 0.01));
+    assert_eq!(of("strack", ""), ("lossy", sizes("25%bdp", "75%bdp"), 1.0));
+    assert_eq!(of("dctcp", "").1, sizes("14.2857%bdp", "14.2857%bdp"));
+    // Keys of the user win, each for itself.
+    let own = "[switch]\nkind = \"lossy\"\necn.pmax = 0.2\n";
+    assert_eq!(of("rocev2", own), ("lossy", dcqcn, 0.2));
+    // 5 KB and 200 KB at 40 Gb/s, and ten times as much at 400 Gb/s.
+    let ports = read("[transport]\nkind = \"rocev2\"\n").switch.ports;
+    let at = |gbps| {
+        let rate = Rate::from_gbps(gbps);
+        [ports.kmin, ports.kmax].map(|size| size.resolve(rate, Bytes::ZERO).as_u64())
+    };
+    assert_eq!([at(40), at(400)], [[5000, 200_000], [50_000, 2_000_000]]);
+}
+
+#[test]
+fn sources_of_switch_keys_are_those_of_the_preset() {
+    let described = read("[transport]\nkind = \"rocev2\"\n").switch.describe();
+    let kmin = described
+        .iter()
+        .find(|known| known.key == "ecn.kmin")
+        .unwrap();
+    assert_eq!(kmin.default.to_string(), "\"1us\"");
+    assert!(kmin.source.starts_with("DCQCN"), "{}", kmin.source);
 }
 
 /// A preset may have other scopes and credits than the default, which is then a choice that must not be lost.
@@ -268,7 +310,8 @@ fn every_parameter_can_be_set_to_its_own_default() {
         });
         assert_eq!(settings, before);
         let text = format!("[switch]\nkind = \"{kind}\"\n");
-        assert_eq!(read(&read(&text).resolved()).switch, before);
+        let again = read(&read(&text).resolved()).switch;
+        assert_eq!((again.ports, again.buffer), (before.ports, before.buffer));
     }
     for (kind, _) in topology::Kind::KINDS {
         let mut settings = TopologySettings {
@@ -384,21 +427,26 @@ fn a_preset_may_have_settings_for_parts_and_yields_to_the_key() {
         let entries = transport.controller.entries();
         infos.map(|info| {
             let (_, value) = entries.iter().find(|(key, _)| *key == info.key).unwrap();
-            (value.to_string(), info.default.to_string(), info.source)
+            [
+                value.to_string(),
+                info.default.to_string(),
+                info.source.into(),
+            ]
         })
     };
-    let of = |value: &str, default: &str, source| (value.into(), default.into(), source);
-    let [increase, base] = ["the preset"; 2];
+    let of = |value: &str, default: &str, source: &str| [value, default, source].map(String::from);
+    let [increase, base] =
+        ["the slope", "the intercept"].map(|of| format!("MLTCP (HotNets 2024): {of}"));
     for more in ["", "controller = \"dcqcn\"\n"] {
         let text = format!("[transport]\nkind = \"mltcp\"\n{more}");
-        let expected = [of("1.75", "1.75", increase), of("0.25", "0.25", base)];
+        let expected = [of("1.75", "1.75", &increase), of("0.25", "0.25", &base)];
         assert_eq!(described(&text), expected);
     }
     let text = "[transport]\nkind = \"mltcp\"\nphase-base = 0.5\n";
-    let expected = [of("1.75", "1.75", increase), of("0.5", "0.25", base)];
+    let expected = [of("1.75", "1.75", &increase), of("0.5", "0.25", &base)];
     assert_eq!(described(text), expected);
     let plain = described("[transport]\nkind = \"tcp\"\n");
-    assert_eq!((&plain[0].0[..], &plain[1].0[..]), ("0.0", "1.0"));
+    assert_eq!((&plain[0][0][..], &plain[1][0][..]), ("0.0", "1.0"));
     let irn = read("transport.kind = \"irn\"\n").transport.entries();
     let given = |key: &str, value: &str| {
         let mut entries = irn.iter();
@@ -522,6 +570,7 @@ fn the_defaults_of_strack() {
     ecn.kmin = "25%bdp" (STrack §4.1: 25% BDP)
     ecn.kmax = "75%bdp" (STrack §4.1: 75% BDP)
     ecn.pmax = 1.0 (decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1)
+    ecn.classes = [] (decision: the same for all)
     ecn.mark = "dequeue" (STrack §2.2.2: marking at egress, when a packet exits a queue)
     ecn.last-hop = true (STrack §4.1; UEC with receiver credits: false (U9))
     routing = "ecmp" (STrack §2.1: ECMP)

@@ -80,6 +80,22 @@ clearway_units::parameters! {
     }
 }
 
+clearway_units::choices! {
+    /// Sharing of the equal links of a host among its traffic.
+    pub enum NicSharing {
+        /// As the transport can bear.
+        Auto = "auto",
+        /// Packet by packet.
+        Stripe = "stripe",
+        /// Queue pair by queue pair.
+        Hash = "hash",
+        /// Flow by flow, round robin.
+        InTurn = "in-turn",
+        /// All on the first.
+        First = "first",
+    }
+}
+
 clearway_units::parameters! {
     /// A fabric from a file.
     pub struct TopologyFile {
@@ -88,6 +104,11 @@ clearway_units::parameters! {
         /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
         /// first word, which is a number in the latter alone.
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
+        /// Sharing of a host's equal links, those of one rate and delay, among its traffic. "stripe": they are ports of one NIC, and each
+        /// packet takes the port at which the least waits; "hash": ports of one NIC, and a hash of the header decides, so that each queue
+        /// pair has one (`transport.qps`); "in-turn": NICs by themselves, and each flow takes the next; "first": the first of them alone.
+        /// "auto": "stripe", or "in-turn" where a transport takes overtaken packets for lost ones (go-back-N).
+        pub nics: NicSharing = NicSharing::Auto, "nics", "decision: all of them, as NCCL; SimAI's ns-3 hashes queue pairs over the NICs of a host";
     }
 }
 
@@ -228,6 +249,7 @@ impl TopologySettings {
     pub fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
             Kind::Bcube(settings) => settings.nic_choice(seed),
+            Kind::File(settings) if settings.nics == NicSharing::First => NicChoice::First,
             _ => NicChoice::InTurn,
         }
     }
@@ -244,7 +266,19 @@ impl TopologySettings {
 
     /// True if hosts have NICs that send each packet by the port at which the least waits.
     pub(crate) fn has_least_queue_nics(&self) -> bool {
-        matches!(&self.kind, Kind::MultiPlane(settings) if settings.port_choice == PortChoice::LeastQueue)
+        match &self.kind {
+            Kind::MultiPlane(settings) => settings.port_choice == PortChoice::LeastQueue,
+            Kind::File(settings) => settings.nics == NicSharing::Stripe,
+            _ => false,
+        }
+    }
+
+    /// The key by which NICs send each packet by another port, and its value.
+    pub(crate) fn overtaking_nics(&self) -> (&'static str, &'static str) {
+        match &self.kind {
+            Kind::File(_) => ("nics", "stripe"),
+            _ => ("port-choice", "least-queue"),
+        }
     }
 
     /// True if the fabric is of groups of switches, all connected with each other.
@@ -260,8 +294,12 @@ impl TopologySettings {
         }
     }
 
-    /// Builds the fabric. Returns it with warnings about its file.
-    pub fn build(&self, base_dir: Option<&Path>) -> Result<(Topology, Vec<String>), ScenarioError> {
+    /// Builds the fabric. Returns it with warnings about its file. `in_order` says that a transport needs packets in their order.
+    pub(crate) fn build(
+        &self,
+        base_dir: Option<&Path>,
+        in_order: bool,
+    ) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
         let mut topology = match &self.kind {
             Kind::SingleSwitch(s) => single_switch(s.hosts, s.rate, s.delay)
@@ -282,7 +320,7 @@ impl TopologySettings {
             Kind::DragonflyPlus(settings) => settings.build()?,
             Kind::MultiPlane(settings) => settings.build()?,
             Kind::Bcube(settings) => settings.build()?,
-            Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
+            Kind::File(settings) => build_from_file(settings, base_dir, in_order, &mut warnings)?,
         };
         self.links.apply(&mut topology)?;
         check_size(&topology)?;
@@ -382,6 +420,7 @@ pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
 fn build_from_file(
     settings: &TopologyFile,
     base_dir: Option<&Path>,
+    in_order: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Topology, ScenarioError> {
     let name = &settings.file;
@@ -396,7 +435,14 @@ fn build_from_file(
     let (topology, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
         check_hosts(&["file"], file.hosts.into())?;
-        let topology = graph::from_hpcc(&file).split_hosts();
+        let graph = graph::from_hpcc(&file);
+        let graph = match settings.nics {
+            NicSharing::Auto if in_order => graph,
+            NicSharing::Auto | NicSharing::Stripe => graph.join_nics(PortChoice::LeastQueue),
+            NicSharing::Hash => graph.join_nics(PortChoice::Hash),
+            NicSharing::InTurn | NicSharing::First => graph,
+        };
+        let topology = graph.split_hosts();
         check_hosts(&["file"], topology.hosts.into())?;
         (topology, file.warnings)
     } else {

@@ -4,7 +4,7 @@
 use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
-use crate::transport_presets::{PRESETS, Preset};
+use crate::transport_presets::{Keys, PRESETS, Preset, PresetKey};
 use clearway_transport::cc::{
     ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts, Timely,
 };
@@ -73,7 +73,7 @@ impl Preset {
     /// Sets what the preset has otherwise than its parts. Where the user has chosen other parts, these may not have the key, or have
     /// another one of its name.
     fn apply(&self, settings: &mut TransportSettings) {
-        for (key, value) in (self.keys)() {
+        for PresetKey { key, value, .. } in (self.keys)() {
             let result = settings.set(key, &value);
             let fits = result.is_ok() || result == Err(SetError::UnknownKey);
             debug_assert!(
@@ -86,7 +86,7 @@ impl Preset {
 
     /// True if it sets a key that begins with `prefix`.
     fn has(&self, prefix: &str) -> bool {
-        (self.keys)().iter().any(|(key, _)| key.starts_with(prefix))
+        (self.keys)().iter().any(|own| own.key.starts_with(prefix))
     }
 
     /// True if a transport has all parts of the preset.
@@ -208,17 +208,32 @@ impl TransportSettings {
     ///
     /// # Errors
     /// If there is no such transport.
-    pub(crate) fn switch_keys(
-        entries: &[&Entry],
-    ) -> Result<Vec<(&'static str, Value)>, ScenarioError> {
+    pub(crate) fn switch_keys(entries: &[&Entry]) -> Result<Keys, ScenarioError> {
         let kinds = PRESETS.map(|preset| preset.name);
         let preset = part(entries, "kind", &PRESETS[0], &kinds, Preset::named)?;
         Ok((preset.switch)())
     }
 
     /// Keys of switches, with values, that the transport's preset was designed with.
-    pub(crate) fn designed_for(&self) -> Vec<(&'static str, Value)> {
-        Preset::named(self.kind).map_or_else(Vec::new, |preset| (preset.switch)())
+    pub(crate) fn designed_for(&self) -> Keys {
+        Self::designed(self.kind).unwrap_or_default()
+    }
+
+    /// Keys of switches that the preset `kind` was designed with; `None` if there is no such preset.
+    pub(crate) fn designed(kind: &str) -> Option<Keys> {
+        Preset::named(kind).map(|preset| (preset.switch)())
+    }
+
+    /// Marks that `controller` was tuned with where it takes the place of another in the preset `kind`; `None` if it is the preset's own, or
+    /// hears no marks.
+    pub(crate) fn marks_for(kind: &str, controller: &str) -> Option<Keys> {
+        let own = Preset::named(kind)?;
+        let whose = PRESETS
+            .iter()
+            .find(|preset| preset.controller == controller)?;
+        let marks = (whose.switch)().into_iter();
+        let marks: Keys = marks.filter(|own| own.key.starts_with("ecn.")).collect();
+        (own.controller != controller && !marks.is_empty()).then_some(marks)
     }
 
     /// In a few words, for errors about its keys.
@@ -313,15 +328,8 @@ impl TransportSettings {
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
         parameters.extend(self.feedback.describe());
-        for (key, value) in Preset::named(self.kind).map_or_else(Vec::new, |preset| (preset.keys)())
-        {
-            let own = parameters
-                .iter_mut()
-                .filter(|parameter| parameter.key == key);
-            own.for_each(|parameter| {
-                parameter.default = value.clone();
-                parameter.source = "the preset";
-            });
+        for own in Preset::named(self.kind).map_or_else(Vec::new, |preset| (preset.keys)()) {
+            own.describe_in(&mut parameters);
         }
         parameters
     }

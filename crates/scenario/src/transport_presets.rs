@@ -1,6 +1,19 @@
-//! Presets of `[transport]`: a part of each kind by name, with the keys in which it differs, and the switches that it was designed with.
+//! Presets of `[transport]`: a part of each kind by name, with the keys in which it differs, and the switches that its authors tuned it for.
+//!
+//! # What comes with a preset
+//! A preset sets what its authors tuned: constants of the parts, and of the switches marks, queues, trimming, and whether there are pauses.
+//! Thresholds scale as their source does. DCQCN's are stated for a rate, and its rate steps grow with the line rate, so that thresholds are
+//! [times of the link](RelativeSize::OfTime); DCTCP's follow from capacity and round trip, so that they are shares of the bandwidth-delay
+//! product; those of a simulator that keeps them at any rate are bytes.
+//!
+//! What belongs to the network is the same for all transports, whatever their papers had: packets of 4096 bytes and headers of 64, strict
+//! priority of acknowledgements, the size of a shared buffer. Presets that follow a simulator packet by packet (`dcqcn-2016`, `tmdml`)
+//! have its payload.
+//!
+//! Telemetry (HPCC), round trips (Swift, TIMELY) and allocated rates (s-PERC, 1RC) need no marks; switches mark all the same, and no one
+//! listens.
 
-use clearway_units::{Bytes, Parameter as _, Rate, RelativeSize, Span, Value};
+use clearway_units::{Bytes, Parameter, ParameterInfo, Rate, RelativeSize, Span, Value};
 
 /// A transport by name: one of each part.
 pub(crate) struct Preset {
@@ -14,12 +27,48 @@ pub(crate) struct Preset {
     pub(crate) payload: Option<u64>,
     /// Keys of the parts whose defaults are others here. Those that another part does not have are left out.
     pub(crate) keys: fn() -> Keys,
-    /// Keys of switches that the transport was designed with.
+    /// Keys of switches that the transport was designed with; `kind` is one of them.
     pub(crate) switch: fn() -> Keys,
 }
 
+/// Key that a preset sets.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PresetKey {
+    pub(crate) key: &'static str,
+    pub(crate) value: Value,
+    /// Source of the value.
+    pub(crate) source: &'static str,
+}
+
+impl PresetKey {
+    /// Puts value and source in place of the defaults that `parameters` have.
+    pub(crate) fn describe_in(&self, parameters: &mut [ParameterInfo]) {
+        let own = parameters.iter_mut().filter(|known| known.key == self.key);
+        for parameter in own {
+            parameter.default = self.value.clone();
+            parameter.source = self.source;
+        }
+    }
+}
+
 /// Keys with their values.
-pub(crate) type Keys = Vec<(&'static str, Value)>;
+pub(crate) type Keys = Vec<PresetKey>;
+
+/// Key that a preset sets to `value`, as `source` has it.
+fn key(key: &'static str, value: impl Parameter, source: &'static str) -> PresetKey {
+    let value = value.to_value();
+    PresetKey { key, value, source }
+}
+
+/// Key with a text or a kind by name.
+fn text(name: &'static str, value: &str, source: &'static str) -> PresetKey {
+    key(name, value.to_owned(), source)
+}
+
+/// Switches that send pauses.
+fn lossless(source: &'static str) -> PresetKey {
+    text("kind", "shared-buffer", source)
+}
 
 /// A transport that changes no keys of its parts: what those below have in common.
 const PLAIN: Preset = Preset {
@@ -42,12 +91,14 @@ pub(crate) const PRESETS: [Preset; 16] = [
         reliability: "selective-repeat",
         controller: "strack",
         spray: "adaptive",
+        switch: strack_switch,
         ..PLAIN
     },
     Preset {
         name: "rocev2",
         summary: "RoCEv2: go-back-N, DCQCN with notifications, one path for each queue pair",
         feedback: "interval",
+        switch: dcqcn_switch,
         ..PLAIN
     },
     Preset {
@@ -61,21 +112,27 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "tmdml",
-        summary: "TMDML-NIC: RoCEv2 whose receivers spare flows that fall behind, packets of 1000 B",
+        summary: "TMDML-NIC: RoCEv2 of 2016 whose receivers spare flows that fall behind, packets of 1000 B",
         feedback: "progress",
         payload: Some(1000),
+        keys: dcqcn_2016,
+        switch: dcqcn_2016_switch,
         ..PLAIN
     },
     Preset {
         name: "dctcp",
         summary: "DCTCP: go-back-N, a window that follows the share of marks, one path",
         controller: "dctcp",
+        keys: tcp,
+        switch: dctcp_switch,
         ..PLAIN
     },
     Preset {
         name: "tcp",
         summary: "TCP Reno with ECN: go-back-N, a window halved by marks, one path",
         controller: "reno",
+        keys: tcp,
+        switch: tcp_switch,
         ..PLAIN
     },
     Preset {
@@ -83,23 +140,28 @@ pub(crate) const PRESETS: [Preset; 16] = [
         summary: "MLTCP: TCP whose window grows faster the further an iteration of a training job has come",
         controller: "reno",
         keys: || {
-            vec![
-                ("phase-increase", Value::Float(1.75)),
-                ("phase-base", Value::Float(0.25)),
-            ]
+            let mut keys = tcp();
+            keys.extend([
+                key("phase-increase", 1.75, "MLTCP (HotNets 2024): the slope"),
+                key("phase-base", 0.25, "MLTCP (HotNets 2024): the intercept"),
+            ]);
+            keys
         },
+        switch: tcp_switch,
         ..PLAIN
     },
     Preset {
         name: "hpcc",
         summary: "HPCC: go-back-N, rate and window by the telemetry of switches, one path",
         controller: "hpcc",
+        switch: || vec![lossless("HPCC §5.1: PFC, which it hardly needs")],
         ..PLAIN
     },
     Preset {
         name: "swift",
         summary: "Swift: go-back-N, a window that follows the round-trip time, one path",
         controller: "swift",
+        switch: || vec![lossless("Snyder §3.3.4: in the simulator of HPCC")],
         ..PLAIN
     },
     // As the paper runs it: over RDMA that relies on pause frames. Marks and notifications are not heard.
@@ -107,6 +169,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
         name: "timely",
         summary: "TIMELY: go-back-N, a rate that follows the gradient of the round-trip time, one path",
         controller: "timely",
+        switch: || vec![lossless("TIMELY §4: RDMA over lossless fabrics")],
         ..PLAIN
     },
     Preset {
@@ -116,9 +179,19 @@ pub(crate) const PRESETS: [Preset; 16] = [
         controller: "constant",
         keys: || {
             vec![
-                ("recovery", Value::Text("irn".into())),
-                ("rto", Span::from_us(320).to_value()),
-                ("rto-low", Span::from_us(100).to_value()),
+                text("recovery", "irn", "IRN §3.1"),
+                key("rto", Span::from_us(320), "IRN §4.1: RTO_high"),
+                key("rto-low", Span::from_us(100), "IRN §4.1: RTO_low"),
+            ]
+        },
+        switch: || {
+            vec![
+                text("kind", "lossy", "IRN §1: no PFC"),
+                key(
+                    "queue",
+                    RelativeSize::percent_of_bdp(200),
+                    "IRN §4.1: buffers of twice the bandwidth-delay product",
+                ),
             ]
         },
         ..PLAIN
@@ -127,12 +200,14 @@ pub(crate) const PRESETS: [Preset; 16] = [
         name: "s-perc",
         summary: "s-PERC: max-min fair rates that links allocate by control packets, go-back-N, one path",
         controller: "s-perc",
+        switch: || vec![lossless("Snyder §5.1: no control packet is lost")],
         ..PLAIN
     },
     Preset {
         name: "1rc",
         summary: "1RC: s-PERC whose flows send in their first round trip what links let through",
         controller: "1rc",
+        switch: || vec![lossless("Snyder §5.1: no control packet is lost")],
         ..PLAIN
     },
     Preset {
@@ -155,15 +230,19 @@ pub(crate) const PRESETS: [Preset; 16] = [
         keys: || {
             let mut keys = uet_with_trimming();
             keys.extend([
-                ("credit.kind", Value::Text("rccc".into())),
-                ("window", RelativeSize::percent_of_bdp(400).to_value()),
-                ("last-hop-cut", Value::Boolean(false)),
+                text("credit.kind", "rccc", UEC),
+                key(
+                    "window",
+                    RelativeSize::percent_of_bdp(400),
+                    "decision: more than the largest credit",
+                ),
+                key("last-hop-cut", false, UEC),
             ]);
             keys
         },
         switch: || {
             let mut keys = uet_trimming_switch();
-            keys.push(("ecn.last-hop", Value::Boolean(false)));
+            keys.push(key("ecn.last-hop", false, "UEC reference simulator (U9)"));
             keys
         },
         ..PLAIN
@@ -177,17 +256,56 @@ pub(crate) const PRESETS: [Preset; 16] = [
         keys: || {
             let mut keys = uet();
             keys.extend([
-                ("recovery", Value::Text("sleek".into())),
-                ("rto-rtts", Value::Float(30.0)),
-                ("target-rtts", Value::Float(1.0)),
-                ("quick-adapt-delay", Value::Float(4.0)),
+                text("recovery", "sleek", UEC),
+                key("rto-rtts", 30.0, UEC),
+                key("target-rtts", 1.0, UEC),
+                key("quick-adapt-delay", 4.0, "UEC reference simulator (U3)"),
             ]);
             keys
         },
-        switch: uet_marks,
+        switch: || {
+            let mut keys = uet_marks();
+            keys.push(key(
+                "queue",
+                RelativeSize::percent_of_bdp(500),
+                "decision: as STrack §4.1",
+            ));
+            keys
+        },
         ..PLAIN
     },
 ];
+
+/// Switches of the STrack paper.
+fn strack_switch() -> Keys {
+    let of_bdp = RelativeSize::percent_of_bdp;
+    vec![
+        text("kind", "lossy", "STrack §4.1: lossy, without PFC"),
+        key(
+            "queue",
+            of_bdp(500),
+            "STrack §4.1: drops if queuing exceeds 5 BDP",
+        ),
+        key("ecn.kmin", of_bdp(25), "STrack §4.1: 25% BDP"),
+        key("ecn.kmax", of_bdp(75), "STrack §4.1: 75% BDP"),
+        key("ecn.pmax", 1.0, "decision Q12: STrack does not say"),
+    ]
+}
+
+/// Switches of DCQCN's testbed. Its paper states thresholds for 40 Gb/s, as it does the steps of the rate, which grow with the line rate.
+fn dcqcn_switch() -> Keys {
+    let of_link = |ns| RelativeSize::OfTime(Span::from_ns(ns));
+    vec![
+        lossless("DCQCN §2: RDMA without loss, by PFC"),
+        key("ecn.kmin", of_link(1000), "DCQCN: K_min of 5 KB at 40 Gb/s"),
+        key(
+            "ecn.kmax",
+            of_link(40_000),
+            "DCQCN: K_max of 200 KB at 40 Gb/s",
+        ),
+        key("ecn.pmax", 0.01, "DCQCN: P_max of 1 %"),
+    ]
+}
 
 /// Settings of DCQCN in the ns-3 simulator that its authors published (bobzhuyb/ns3-rdma, the `mix/config.txt` of 2016): `RATE_AI`,
 /// `RATE_HAI`, `RP_TIMER` and `BYTE_COUNTER`, of which a flow sends too little between two notifications for a hyper increase;
@@ -196,11 +314,23 @@ pub(crate) const PRESETS: [Preset; 16] = [
 /// timeouts; ours stay, for links that fail.
 fn dcqcn_2016() -> Keys {
     vec![
-        ("rate-ai", Rate::from_bps(40_000_000).to_value()),
-        ("rate-hai", Rate::from_bps(200_000_000).to_value()),
-        ("rate-timer", Span::from_us(60).to_value()),
-        ("byte-counter", Bytes::new(300_000_000).to_value()),
-        ("cnp-schedule", Value::Text("periodic".into())),
+        key(
+            "rate-ai",
+            Rate::from_bps(40_000_000),
+            "ns3-rdma: RATE_AI 40 Mb/s",
+        ),
+        key(
+            "rate-hai",
+            Rate::from_bps(200_000_000),
+            "ns3-rdma: RATE_HAI 200 Mb/s",
+        ),
+        key("rate-timer", Span::from_us(60), "ns3-rdma: RP_TIMER 60 us"),
+        key(
+            "byte-counter",
+            Bytes::new(300_000_000),
+            "ns3-rdma: BYTE_COUNTER 300 MB",
+        ),
+        text("cnp-schedule", "periodic", "ns3-rdma: CheckandSendQCN"),
     ]
 }
 
@@ -208,19 +338,82 @@ fn dcqcn_2016() -> Keys {
 /// alpha of 16 (`BroadcomNode`). Its pool is of 4000 x 1030 bytes whatever the switch, which is for `buffer` to say.
 fn dcqcn_2016_switch() -> Keys {
     vec![
-        ("alpha", Value::Float(16.0)),
-        ("ecn.kmin", Bytes::new(41_200).to_value()),
-        ("ecn.kmax", Bytes::new(1_030_000).to_value()),
-        ("ecn.pmax", Value::Float(1.0)),
+        lossless("ns3-rdma: PFC"),
+        key("alpha", 16.0, "ns3-rdma: USE_DYNAMIC_PFC_THRESHOLD"),
+        key("ecn.kmin", Bytes::new(41_200), "ns3-rdma: KMIN 40 packets"),
+        key(
+            "ecn.kmax",
+            Bytes::new(1_030_000),
+            "ns3-rdma: KMAX 1000 packets",
+        ),
+        key("ecn.pmax", 1.0, "ns3-rdma: PMAX 1"),
     ]
 }
+
+/// Beginning of a connection of TCP.
+fn tcp() -> Keys {
+    vec![
+        key(
+            "slow-start",
+            true,
+            "RFC 5681 §3.1; RFC 8257 §3.1 changes nothing in it",
+        ),
+        key(
+            "initial-window",
+            Bytes::new(40_960),
+            "RFC 6928: ten packets",
+        ),
+    ]
+}
+
+/// Switches of DCTCP. A step at K: the least that keeps a link busy, without room for bursts of hosts, which there are none of here.
+fn dctcp_switch() -> Keys {
+    let k = RelativeSize::OfBdp {
+        millionths: 1_000_000 / 7,
+    };
+    let source = "DCTCP §3.4, equation 13: K > C x RTT / 7";
+    vec![
+        text("kind", "lossy", "DCTCP §2: drops in shallow buffers"),
+        key("ecn.kmin", k, source),
+        key("ecn.kmax", k, source),
+        key("ecn.pmax", 1.0, "DCTCP §3.1: one threshold"),
+        text(
+            "ecn.mark",
+            "enqueue",
+            "DCTCP §3.1: by the queue that a packet meets on arrival",
+        ),
+    ]
+}
+
+/// Switches of TCP: a queue of C x RTT keeps a link busy while one window is halved.
+fn tcp_switch() -> Keys {
+    let source = "decision: C x RTT, what one halved window needs";
+    vec![
+        text("kind", "lossy", "RFC 3168: drops beside marks"),
+        key("ecn.kmin", RelativeSize::percent_of_bdp(100), source),
+        key("ecn.kmax", RelativeSize::percent_of_bdp(100), source),
+        key("ecn.pmax", 1.0, "decision: one threshold"),
+        text("ecn.mark", "enqueue", "decision: as with DCTCP"),
+    ]
+}
+
+/// Source of what presets of Ultra Ethernet have.
+const UEC: &str = "UEC reference simulator";
 
 /// Keys of Ultra Ethernet with packet trimming.
 fn uet_with_trimming() -> Keys {
     let mut keys = uet();
     keys.extend([
-        ("recovery", Value::Text("none".into())),
-        ("rto-rtts", Value::Float(6.0)),
+        text(
+            "recovery",
+            "none",
+            "UEC reference simulator: NACKs of trimmed packets",
+        ),
+        key(
+            "rto-rtts",
+            6.0,
+            "UEC reference simulator: six times a full queue (U27)",
+        ),
     ]);
     keys
 }
@@ -228,8 +421,8 @@ fn uet_with_trimming() -> Keys {
 /// Switches that trim packets, as Ultra Ethernet has them.
 fn uet_trimming_switch() -> Keys {
     let mut keys = vec![
-        ("trimming", Value::Boolean(true)),
-        ("queue", RelativeSize::percent_of_bdp(100).to_value()),
+        key("trimming", true, UEC),
+        key("queue", RelativeSize::percent_of_bdp(100), UEC),
     ];
     keys.extend(uet_marks());
     keys
@@ -238,19 +431,21 @@ fn uet_trimming_switch() -> Keys {
 /// Reliability of Ultra Ethernet (UEC reference simulator; the timeout is 15 us and six times the time of a full queue, U27).
 fn uet() -> Keys {
     vec![
-        ("ack-in-order", Value::Boolean(false)),
-        ("ack-bytes", Bytes::new(16_384).to_value()),
-        ("ack-on-ecn", Value::Boolean(true)),
-        ("strict-window", Value::Boolean(true)),
-        ("rto-per-packet", Value::Boolean(true)),
-        ("rto", Span::from_us(15).to_value()),
+        key("ack-in-order", false, UEC),
+        key("ack-bytes", Bytes::new(16_384), UEC),
+        key("ack-on-ecn", true, UEC),
+        key("strict-window", true, UEC),
+        key("rto-per-packet", true, UEC),
+        key("rto", Span::from_us(15), "UEC reference simulator (U27)"),
     ]
 }
 
-/// Marks of Ultra Ethernet's switches (UEC reference simulator).
+/// Marks of Ultra Ethernet's switches.
 fn uet_marks() -> Keys {
     vec![
-        ("ecn.kmin", RelativeSize::percent_of_bdp(20).to_value()),
-        ("ecn.kmax", RelativeSize::percent_of_bdp(80).to_value()),
+        text("kind", "lossy", UEC),
+        key("ecn.kmin", RelativeSize::percent_of_bdp(20), UEC),
+        key("ecn.kmax", RelativeSize::percent_of_bdp(80), UEC),
+        key("ecn.pmax", 1.0, UEC),
     ]
 }

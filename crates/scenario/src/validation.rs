@@ -7,7 +7,8 @@ use clearway_fabric::topology::{Cable, PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{CongestionControl, NetworkFacts};
 use clearway_transport::perc::MOST_LINKS;
-use clearway_units::{Bytes, Span};
+use clearway_units::{Bytes, Rate, RelativeSize, Span};
+use std::collections::BTreeSet;
 
 /// Sizes of full packets and acknowledgements.
 ///
@@ -138,7 +139,7 @@ pub fn check_queue(
     let slowest = rates.min().unwrap_or(network.line_rate);
     let bdp = slowest.bytes_in(network.propagation_rtt);
     let (limit, packet) = (
-        scenario.switch.ports.queue.resolve(bdp),
+        scenario.switch.ports.queue.resolve(slowest, bdp),
         Bytes::new(u64::from(network.payload + network.header)),
     );
     if limit < packet {
@@ -171,13 +172,32 @@ pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
 /// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
 pub fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
     let switch = &scenario.switch.ports;
-    let crossed = topology
-        .cables
-        .iter()
-        .filter(|cable| !topology.is_scale_up(cable))
-        .map(|cable| cable.rate.bytes_in(rtt))
-        .any(|bdp| switch.kmin.resolve(bdp) > switch.kmax.resolve(bdp));
-    if switch.ecn && crossed {
+    let marking = topology.cables.iter();
+    let marking = marking.filter(|cable| !topology.is_scale_up(cable));
+    let rates: BTreeSet<Rate> = marking.map(|cable| cable.rate).collect();
+    let crossed = |kmin: RelativeSize, kmax: RelativeSize| {
+        let cross = |&rate: &Rate| {
+            let size = |size: RelativeSize| size.resolve(rate, rate.bytes_in(rtt));
+            size(kmin) > size(kmax)
+        };
+        switch.ecn && rates.iter().any(cross)
+    };
+    for (number, marks) in switch.class_marks.iter().enumerate() {
+        let before = &switch.class_marks[..number];
+        let problem = if crossed(marks.kmin, marks.kmax) {
+            "its kmin is above its kmax"
+        } else if before.iter().any(|other| other.class == marks.class) {
+            "the priority has been named before"
+        } else {
+            continue;
+        };
+        return Err(ScenarioError::about(
+            &["ecn.classes"],
+            format!("`switch.ecn.classes`: \"{marks}\": {problem}"),
+            "name each priority once, with a kmin of at most kmax",
+        ));
+    }
+    if crossed(switch.kmin, switch.kmax) {
         return Err(ScenarioError::about(
             &["ecn.kmin", "ecn.kmax"],
             format!(

@@ -1,5 +1,6 @@
 //! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
 
+use crate::transport_presets::PresetKey;
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;
 use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
@@ -23,7 +24,9 @@ pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths
             all.extend(own);
             continue;
         };
-        let own = own.into_iter().chain(other_switches(scenario, transport));
+        let own = own
+            .into_iter()
+            .chain(other_switches(scenario, transport, section));
         all.extend(own.map(|warning| format!("`workload[{section}].transport`: {warning}")));
     }
     all.extend(idle_adaptive_keys(&scenario.switch.ports));
@@ -50,29 +53,66 @@ fn warnings_about(
         narrow_window(transport, network),
         overtaken_on_detours(scenario, transport),
         overtaken_on_planes(scenario, transport),
+        other_marks(scenario, transport),
     ];
     warnings.into_iter().flatten().collect()
 }
 
 /// A transport of a section that was designed with other switches. Those of `[transport]` are the defaults of `[switch]`.
-fn other_switches(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
-    let switch = scenario.switch.entries();
-    let is_other = |(key, value): &(&str, Value)| {
-        let given = scenario.places().is_given("switch", 0, key);
-        let own = switch.iter().find(|(known, _)| known == key);
-        !given && own.is_some_and(|(_, own)| own != value)
+fn other_switches(
+    scenario: &Scenario,
+    transport: &TransportSettings,
+    section: usize,
+) -> Option<String> {
+    let class = scenario.workloads[section].class();
+    let marks = &scenario.switch.ports.class_marks;
+    let has_marks = marks.iter().any(|own| own.class == class);
+    let mut designed = transport.designed_for();
+    designed.retain(|own| !has_marks || !own.key.starts_with("ecn.k") && own.key != "ecn.pmax");
+    let missing = not_as_designed(scenario, &designed)?;
+    let advice = match missing.contains("`switch.ecn.") {
+        true => {
+            "set what is to be so, or give the section a `priority` and its marks in `switch.ecn.classes`"
+        }
+        false => "set what is to be so",
     };
-    let designed = transport.designed_for().into_iter().filter(is_other);
-    let designed: Vec<String> = designed
-        .map(|(key, value)| format!("`switch.{key}` = {value}"))
+    Some(format!(
+        "\"{}\" was designed with {missing}, and the switches are those of `[transport]`; {advice}",
+        transport.kind,
+    ))
+}
+
+/// A controller that is not the one of its transport's preset, over switches that mark as the preset has it.
+fn other_marks(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
+    let controller = transport.controller.name();
+    let marks = TransportSettings::marks_for(transport.kind, controller)?;
+    let missing = not_as_designed(scenario, &marks)?;
+    Some(format!(
+        "`transport.controller` = \"{controller}\" was tuned with {missing}, and the switches mark as \"{}\" has it; set these keys, or `transport.kind`",
+        transport.kind
+    ))
+}
+
+/// Those of `keys` of switches that the scenario neither sets nor has, as a list; none if it has them all.
+fn not_as_designed(scenario: &Scenario, keys: &[PresetKey]) -> Option<String> {
+    let switch = scenario.switch.entries();
+    let kind = Value::Text(scenario.switch.kind().name().into());
+    let is_other = |own: &&PresetKey| {
+        let given = scenario.places().is_given("switch", 0, own.key);
+        let actual = match own.key {
+            "kind" => Some(&kind),
+            key => switch
+                .iter()
+                .find(|(known, _)| *known == key)
+                .map(|(_, value)| value),
+        };
+        !given && actual.is_some_and(|actual| *actual != own.value)
+    };
+    let other = keys.iter().filter(is_other);
+    let other: Vec<String> = other
+        .map(|own| format!("`switch.{}` = {}", own.key, own.value))
         .collect();
-    (!designed.is_empty()).then(|| {
-        format!(
-            "\"{}\" was designed with {}, and the switches are those of `[transport]`; set what is to be so",
-            transport.kind,
-            designed.join(", ")
-        )
-    })
+    (!other.is_empty()).then(|| other.join(", "))
 }
 
 /// Paths on which packets pass more switches than telemetry has room for.
@@ -176,7 +216,8 @@ fn overtaken_on_detours(scenario: &Scenario, transport: &TransportSettings) -> O
 fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
     let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
     (is_go_back_n && scenario.topology.has_least_queue_nics()).then(|| {
-        "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.port-choice` = \"least-queue\" lets them overtake; set `topology.port-choice` to \"hash\", or `transport.reliability` to \"selective-repeat\"".into()
+        let (key, value) = scenario.topology.overtaking_nics();
+        format!("`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.{key}` = \"{value}\" lets them overtake; set `topology.{key}` to \"hash\", or `transport.reliability` to \"selective-repeat\"")
     })
 }
 
@@ -235,7 +276,7 @@ fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Optio
         _ => return None,
     };
     let window = window?;
-    let bytes = window.resolve(network.bdp);
+    let bytes = network.size(window);
     (bytes < network.bdp).then(|| {
         format!(
             "`transport.{key}` = {window} is {bytes}, less than the bandwidth-delay product of {}: a flow alone cannot fill its path",

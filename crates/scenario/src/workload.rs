@@ -9,6 +9,7 @@ use crate::section_name::SectionKeys;
 use crate::source::Entry;
 use crate::tenant::TenantKeys;
 use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
+use clearway_transport::Class;
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
@@ -277,6 +278,13 @@ impl WorkloadSection {
             true => self.traffic.arrivals(context),
             false => Ok(None),
         }
+    }
+
+    /// Class of the section's data; that of the first job where jobs differ.
+    pub(crate) fn class(&self) -> Class {
+        let priorities = self.flows.priority.as_ref();
+        let priority = priorities.and_then(|all| Class::new(all.of(0).0));
+        priority.unwrap_or(Class::DATA)
     }
 
     /// Traffic of the section. `first` is the number of its first variant.

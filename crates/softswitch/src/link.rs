@@ -6,6 +6,7 @@ use crate::packet::{is_markable, mark};
 use crate::pool::{Pool, Slot};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_fabric::{LinkErrors, MarkAt, QueueRules};
+use clearway_transport::Class;
 use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time, WireClock};
 use std::collections::VecDeque;
 
@@ -140,7 +141,7 @@ impl Link {
         let version = pool.headers(slot).0.version;
         if rules.mark_at() == at
             && is_markable(version, pool.bytes(slot))
-            && rules.marks(self.bytes, &mut self.marking)
+            && rules.marks(Class::DATA, self.bytes, &mut self.marking)
         {
             mark(version, pool.bytes_mut(slot));
             self.counters.marked += 1;

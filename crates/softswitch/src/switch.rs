@@ -144,12 +144,13 @@ impl SoftSwitch {
         links.resize_with(topology.cables.len() * 2, || None);
         for id in topology.links_up() {
             let (from, _) = topology.link_ends(id);
-            let bdp = topology.cables[id.cable()]
-                .rate
-                .bytes_in(plan.propagation_rtt);
-            let rules = QueueRules::new(plan.switch, bdp);
+            let rate = topology.cables[id.cable()].rate;
+            let rules = QueueRules::new(plan.switch, rate, plan.propagation_rtt);
             let queue = match topology.switch_index(from) {
-                Some(_) => (Some(rules), rules.limit()),
+                Some(_) => {
+                    let limit = rules.limit();
+                    (Some(rules), limit)
+                }
                 None => (None, plan.host_queue.as_u64()),
             };
             links[id.0 as usize] = Some(Link::new(topology, id, queue, plan.seed));

@@ -110,7 +110,7 @@ fn all(scenario: &Scenario) -> Result<Vec<Span>, Fault> {
 
 /// The fabric of a scenario.
 pub(crate) fn fabric(scenario: &Scenario) -> Result<Topology, Fault> {
-    let built = scenario.topology.build(scenario.base_dir.as_deref());
+    let built = scenario.fabric();
     let (topology, _) = built.map_err(|error| error.or_in(scenario.places(), "topology", 0))?;
     Ok(topology)
 }

@@ -160,7 +160,7 @@ impl Setup {
             let key = format!("switch.{key}");
             let bytes = match self.given.contains(&key) {
                 // Made absolute, as round trips differ between the bed and the simulation.
-                true => size.resolve(bdp).as_u64(),
+                true => size.resolve(self.settings.line_rate, bdp).as_u64(),
                 false => frames * self.frame(),
             };
             if bytes < self.frame() {
@@ -232,12 +232,7 @@ impl Setup {
         };
         PortFacts {
             mtu: frame.max(1500),
-            queue: self
-                .scenario
-                .switch
-                .ports
-                .queue
-                .resolve(self.assembly.network.bdp),
+            queue: self.assembly.network.size(self.scenario.switch.ports.queue),
             impairments: links.map(impairment).collect(),
         }
     }
@@ -335,7 +330,7 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
         ));
     }
     // What cannot be built is refused where it is assembled.
-    let built = scenario.topology.build(scenario.base_dir.as_deref());
+    let built = scenario.fabric();
     let specs = built.iter().flat_map(|(topology, _)| &topology.switches);
     let mut rules = specs.map(|spec| scenario.switch.ports.path_choice(spec.role));
     if rules.any(|rule| rule.is_local()) {

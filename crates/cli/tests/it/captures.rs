@@ -15,9 +15,11 @@ name = "four"
 kind = "single-switch"
 hosts = 4
 [switch]
+kind = "lossy"
 queue = "100KB"
 ecn.kmin = "10KB"
 ecn.kmax = "80KB"
+ecn.pmax = 1.0
 [[workload]]
 kind = "incast"
 senders = 3

@@ -151,7 +151,7 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, reroute-delay, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
+      fix: did you mean `ecn.kmin`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.classes, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
@@ -188,7 +188,7 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a topology of kind "fat-tree" has no key `spines`
       fix: `spines` is a key of `topology.kind = "leaf-spine"`, `topology.kind = "multi-plane"`, `topology.kind = "nvlink"` and another one: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
-      fix: did you mean `ecn.kmax`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
+      fix: did you mean `ecn.kmax`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.classes, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-in-order, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, credit.idle-pulls, credit.kind, credit.pull, credit.quantum, credit.rate, credit.window-bdps, dead-path, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-base, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, recovery, reference-rate, reference-rtt, reliability, rto, rto-low, rto-low-packets, rto-per-packet, rto-rtts, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
@@ -353,13 +353,13 @@ fn wrong_units_and_types() {
     --set topology.bit-error-rate=nan: `topology.bit-error-rate` cannot be NaN
       fix: expected a number of zero or more
     --set switch.queue=5rtt: `switch.queue` cannot be "5rtt"
-      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; there is no unit `rtt` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp", or what a link sends in a time such as "32us"; there is no unit `rtt` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
     --set switch.ecn.mark=ingress: `switch.ecn.mark` cannot be "ingress"
       fix: expected one of "dequeue", "enqueue"
     --set switch.ecn.enabled=1: `switch.ecn.enabled` cannot be 1
       fix: expected `true` or `false`
     --set switch.ecn=3: a lossy switch has no key `ecn`
-      fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.mark, ecn.last-hop
+      fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.classes, ecn.mark, ecn.last-hop
     --set transport.max-paths=65536: `transport.max-paths` cannot be 65536
       fix: expected a whole number from 1 to 65535
     --set transport.max-paths=0: `transport.max-paths` cannot be 0
@@ -1063,9 +1063,9 @@ fn quantities_without_units_or_with_unknown_ones() {
     --set stop.at-most=5: `stop.at-most` cannot be 5
       fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "5us" if that is meant
     --set switch.queue=5: `switch.queue` cannot be 5
-      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp: write "5B" if that is meant
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp", or what a link sends in a time such as "32us"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp: write "5B" if that is meant
     --set switch.queue=5bpd: `switch.queue` cannot be "5bpd"
-      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; there is no unit `bpd` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp", or what a link sends in a time such as "32us"; there is no unit `bpd` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
     --set transport.payload=4096: `transport.payload` cannot be 4096
       fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "4096B" if that is meant
     --set transport.ack-size=64: `transport.ack-size` cannot be 64
@@ -1302,7 +1302,7 @@ fn combinations_that_hurt_are_warned_of() {
     };
     let text = [
         set(&["transport.kind=dctcp", "transport.spray=oblivious"]),
-        set(&["transport.kind=rocev2"]),
+        set(&["transport.kind=rocev2", "switch.kind=lossy"]),
         set(&[
             "transport.kind=hpcc",
             "transport.spray=adaptive",

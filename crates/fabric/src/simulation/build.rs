@@ -15,7 +15,7 @@ use crate::switch::{
     QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
     TelemetryFormat,
 };
-use crate::topology::{Attachment, LinkId, SwitchRole, Topology};
+use crate::topology::{Attachment, LinkId, PortChoice, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
@@ -203,14 +203,17 @@ pub(super) fn build_switch<T: Telemetry>(
     .with_reroutes(reroutes)
     .with_detours(detours(setup, index, links));
     let propagation = setup.profile.network.propagation_rtt;
-    let is_lossless = setup.topology.switches[index].role == SwitchRole::ScaleUp;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let last_hop = leads_to_host(setup, id);
-        let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
-        let rules = match is_lossless {
-            true => rules.unlimited(),
-            false => rules.at(&setup.switch, last_hop),
+        let rules = QueueRules::new(&setup.switch, rate, propagation);
+        let rules = match setup.topology.switches[index].role {
+            SwitchRole::ScaleUp => rules.unlimited(),
+            // A NIC that knows its queues does not tell itself of them.
+            SwitchRole::Nic(PortChoice::LeastQueue) => rules.unmarked(),
+            SwitchRole::Network | SwitchRole::Nic(PortChoice::Hash) => {
+                rules.at(&setup.switch, last_hop)
+            }
         };
         let agent = setup.profile.link_agent(id.0, rate).map(Agent::new);
         (rules, ends.link(setup, id).with_agent(agent))

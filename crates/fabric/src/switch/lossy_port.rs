@@ -67,9 +67,9 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             busy: None,
             at: Time::ZERO,
             queues: std::array::from_fn(|_| Queue::default()),
-            rules,
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
             trimming: Trimming::new(&rules, seed, link.id.0, last_hop),
+            rules,
             link,
         }
     }

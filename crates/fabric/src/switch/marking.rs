@@ -17,7 +17,7 @@ pub(super) fn mark_if_long<T: Telemetry, O: Observation>(
     bytes: u64,
     sinks: &mut Sinks<'_, O, T>,
 ) {
-    if packet.class.is_data() && rules.marks(bytes, random) {
+    if packet.class.is_data() && rules.marks(packet.class, bytes, random) {
         link.mark(now, packet, sinks);
     }
 }

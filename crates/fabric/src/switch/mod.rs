@@ -5,6 +5,7 @@
 //! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
 //!   control); a round in which pauses may change is handled in the order of time, any other port by port.
 
+mod class_marks;
 mod detours;
 mod fifo;
 mod ingress;
@@ -28,6 +29,7 @@ use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
+pub use class_marks::ClassMarks;
 pub(crate) use detours::Detours;
 pub(crate) use ingress::{Ingress, NextHopSelector};
 pub(crate) use local_choice::LocalChoice;

@@ -1,5 +1,6 @@
 //! Settings of switches, and the form in which queues use them.
 
+use super::class_marks::{ByClass, ClassMarks, Thresholds};
 use crate::topology::{PortChoice, SwitchRole};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{
@@ -101,6 +102,9 @@ clearway_units::parameters! {
         pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
         /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
         pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
+        /// Classes of data with thresholds of their own, as switches have a WRED profile for each queue: for tenants whose transports were
+        /// tuned with others. What counts is the queue that the packet is in.
+        pub class_marks: Vec<ClassMarks> = Vec::new(), "ecn.classes", "decision: the same for all";
         /// Moment of the marking decision: when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
         /// Marking at ports to hosts, too.
@@ -317,13 +321,13 @@ fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) 
 }
 
 /// [`SwitchParameters`] resolved for one port.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct QueueRules {
     pub(super) limit: u64,
+    /// The least queue at which anything is marked.
     pub(super) kmin: u64,
-    kmax: u64,
-    /// `pmax` in units of 2^-32.
-    pmax: u64,
+    marks: Thresholds,
+    by_class: Option<ByClass>,
     ecn: bool,
     pub(super) mark: MarkAt,
     pub(super) control_priority: bool,
@@ -334,14 +338,17 @@ pub struct QueueRules {
 }
 
 impl QueueRules {
-    /// Rules of a port with this bandwidth-delay product.
-    pub fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
-        let size = |size: RelativeSize| size.resolve(bdp).as_u64().min(u32::MAX.into());
+    /// Rules of a port of this rate in a fabric with this propagation round trip.
+    pub fn new(parameters: &SwitchParameters, rate: Rate, propagation: Span) -> Self {
+        let port = (rate, rate.bytes_in(propagation));
+        let thresholds = [parameters.kmin, parameters.kmax];
+        let marks = Thresholds::new(thresholds, parameters.pmax, port);
+        let by_class = ByClass::new(&parameters.class_marks, marks, port);
         Self {
-            limit: parameters.queue.resolve(bdp).as_u64(),
-            kmin: size(parameters.kmin),
-            kmax: size(parameters.kmax),
-            pmax: (parameters.pmax.clamp(0.0, 1.0) * (1u64 << 32) as f64) as u64,
+            limit: parameters.queue.resolve(rate, port.1).as_u64(),
+            kmin: by_class.as_ref().map_or(marks.kmin, ByClass::least),
+            marks,
+            by_class,
             ecn: parameters.ecn,
             mark: parameters.mark,
             control_priority: parameters.control_priority,
@@ -359,6 +366,12 @@ impl QueueRules {
             ecn: self.ecn && (parameters.mark_last_hop || !last_hop),
             ..self
         }
+    }
+
+    /// The rules of a queue that marks nothing.
+    #[must_use]
+    pub(crate) fn unmarked(self) -> Self {
+        Self { ecn: false, ..self }
     }
 
     /// The rules of a queue that takes whatever comes and marks and trims nothing, but serves classes as these do.
@@ -383,17 +396,20 @@ impl QueueRules {
         self.mark
     }
 
-    /// True if a packet is marked with `bytes` in its queue, counted as [`MarkAt`] says. Draws a number only where the answer is open.
+    /// True if a packet of `class` is marked with `bytes` in its queue, counted as [`MarkAt`] says. Draws a number only where the answer
+    /// is open.
     #[inline]
-    pub fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
-        if bytes <= self.kmin || !self.ecn {
+    pub fn marks(&self, class: Class, bytes: u64, random: &mut RandomStream) -> bool {
+        let by_class = self.by_class.as_ref();
+        let &Thresholds { kmin, kmax, pmax } = by_class.map_or(&self.marks, |all| all.of(class));
+        if bytes <= kmin || !self.ecn {
             return false;
         }
-        if bytes > self.kmax {
+        if bytes > kmax {
             return true;
         }
         // draw / 2^32 < pmax · (bytes - kmin) / (kmax - kmin), without a division.
-        u64::from(random.next_u32()) * (self.kmax - self.kmin) < (bytes - self.kmin) * self.pmax
+        u64::from(random.next_u32()) * (kmax - kmin) < (bytes - kmin) * pmax
     }
 }
 
@@ -404,12 +420,16 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_strack_paper() {
-        let rules = QueueRules::new(&SwitchParameters::default(), Bytes::new(400_000));
+        let rules = QueueRules::new(
+            &SwitchParameters::default(),
+            Rate::from_gbps(400),
+            Span::from_us(8),
+        );
         assert_eq!(
-            (rules.limit, rules.kmin, rules.kmax),
+            (rules.limit, rules.kmin, rules.marks.kmax),
             (2_000_000, 100_000, 300_000)
         );
-        assert_eq!(rules.pmax, 1 << 32);
+        assert_eq!(rules.marks.pmax, 1 << 32);
     }
 
     const PORT: PortFacts = PortFacts {
@@ -483,11 +503,11 @@ mod tests {
     fn marking_is_linear_between_the_thresholds() {
         let mut parameters = SwitchParameters::default();
         parameters.set("ecn.pmax", &Value::Float(0.5)).unwrap();
-        let rules = QueueRules::new(&parameters, Bytes::new(400_000));
+        let rules = QueueRules::new(&parameters, Rate::from_gbps(400), Span::from_us(8));
         let mut random = RandomStream::new(1, Purpose::Test, 0);
         let mut share = |bytes| {
             (0..20_000)
-                .filter(|_| rules.marks(bytes, &mut random))
+                .filter(|_| rules.marks(Class::DATA, bytes, &mut random))
                 .count()
         };
         assert_eq!(share(100_000), 0);

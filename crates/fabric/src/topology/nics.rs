@@ -3,9 +3,16 @@
 //! A node that sends and receives has exactly one cable: a NIC with an endpoint of its own. A host of the user's that has several
 //! cables is therefore several such nodes. The first NIC keeps the number of the host; the further ones come after all hosts, in
 //! the order of their hosts and cables, and before the switches. Nothing is forwarded between the NICs of a host.
+//!
+//! Equal NICs can be joined into one with as many ports, as those of a [multi-plane](super::multi_plane) fabric are: one address and one
+//! endpoint of all their rate, behind a [switch](SwitchRole::Nic) that chooses a port for each packet.
 
-use super::{NodeId, Topology};
-use clearway_units::HostId;
+use super::{Cable, NodeId, PortChoice, SwitchRole, SwitchSpec, Topology};
+use clearway_units::{HostId, Rate, Span};
+use std::collections::BTreeMap;
+
+/// Least delay of a cable.
+const LEAST_DELAY: Span = Span::from_ns(1);
 
 impl Topology {
     /// The same fabric with each cable of a host at a NIC of its own. Cables keep their numbers; the numbers of switches move up.
@@ -33,6 +40,111 @@ impl Topology {
             }
         }
         self
+    }
+
+    /// The same fabric with the equal cables of a host, those of one rate and delay, as ports of one NIC, which chooses one for each packet.
+    /// Half of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches; those between hosts and
+    /// ports come last, as do the switches that stand for the ports.
+    #[must_use]
+    pub fn join_nics(mut self, choice: PortChoice) -> Self {
+        let mut equal: BTreeMap<(u32, Rate, Span), Vec<(usize, usize)>> = BTreeMap::new();
+        for (index, cable) in self.cables.iter().enumerate() {
+            for (end, node) in cable.ends.iter().enumerate() {
+                if node.0 < self.hosts {
+                    let kind = (node.0, cable.rate, cable.delay);
+                    equal.entry(kind).or_default().push((index, end));
+                }
+            }
+        }
+        let mut names: BTreeMap<u32, u32> = BTreeMap::new();
+        for ((host, rate, delay), ports) in equal {
+            let inside = delay / 2;
+            if ports.len() < 2 || inside < LEAST_DELAY {
+                continue;
+            }
+            let name = match names
+                .entry(host)
+                .and_modify(|known| *known += 1)
+                .or_insert(0)
+            {
+                0 => format!("nic{host}"),
+                number => format!("nic{host}.{number}"),
+            };
+            let relay = self.switch_node(self.switches.len());
+            self.switches.push(SwitchSpec {
+                role: SwitchRole::Nic(choice),
+                ..SwitchSpec::new(name, 0)
+            });
+            for &(cable, end) in &ports {
+                self.cables[cable].ends[end] = relay;
+                self.cables[cable].delay = delay - inside;
+            }
+            let all = Rate::from_bps(rate.as_bps().saturating_mul(ports.len() as u64));
+            let ends = [NodeId(host), relay];
+            self.cables.push(Cable::new(ends, (all, inside)));
+        }
+        self
+    }
+
+    /// True if some hosts may not reach each other, because nothing is forwarded over NICs: hosts have several of them, or no part of the
+    /// network that the ports of NICs join has a port of each.
+    pub fn may_be_apart(&self) -> bool {
+        let is_port = self.port_switches();
+        !self.further_nics.is_empty() || is_port.contains(&true) && !self.shares_a_part(&is_port)
+    }
+
+    /// True if one of the parts into which the switches fall without NICs has a link to each host.
+    fn shares_a_part(&self, is_port: &[bool]) -> bool {
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.switches.len()];
+        for cable in self.cables.iter().filter(|cable| cable.up) {
+            if let [Some(a), Some(b)] = cable.ends.map(|end| self.switch_index(end)) {
+                neighbours[a].push(b);
+                neighbours[b].push(a);
+            }
+        }
+        let mut seen = vec![false; self.switches.len()];
+        (0..self.switches.len()).any(|start| {
+            if seen[start] || is_port[start] {
+                return false;
+            }
+            // A part, and the NICs with a port in it.
+            let (mut part, mut has_link) = (vec![start], vec![false; self.switches.len()]);
+            seen[start] = true;
+            while let Some(at) = part.pop() {
+                has_link[at] = true;
+                for &next in &neighbours[at] {
+                    has_link[next] = true;
+                    if !is_port[next] && !std::mem::replace(&mut seen[next], true) {
+                        part.push(next);
+                    }
+                }
+            }
+            let of_hosts = self.cables.iter().filter_map(|cable| {
+                match cable.ends.map(|end| self.switch_index(end)) {
+                    [None, Some(switch)] | [Some(switch), None] => Some(switch),
+                    _ => None,
+                }
+            });
+            of_hosts.clone().all(|switch| has_link[switch])
+        })
+    }
+
+    /// For each switch, true if it stands for the ports of one NIC, which forwards nothing; empty if there are none.
+    pub(super) fn port_switches(&self) -> Vec<bool> {
+        let is_nic = |switch: &SwitchSpec| matches!(switch.role, SwitchRole::Nic(_));
+        if !self.switches.iter().any(is_nic) {
+            return Vec::new();
+        }
+        let mut hosts = vec![0u32; self.switches.len()];
+        for cable in &self.cables {
+            let switches = cable.ends.map(|end| self.switch_index(end));
+            if let [None, Some(switch)] | [Some(switch), None] = switches {
+                hosts[switch] += 1;
+            }
+        }
+        let all = self.switches.iter().zip(hosts);
+        all.map(|(switch, hosts)| is_nic(switch) && hosts == 1)
+            .collect()
     }
 
     /// Number of hosts as the user counts them, each with one NIC or more.
@@ -70,9 +182,8 @@ impl Topology {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cable, Routes, SwitchSpec};
+    use super::super::{NextHops, Routes};
     use super::*;
-    use clearway_units::{Rate, Span};
 
     /// Three hosts and two switches: host 0 is on both, host 1 on the second, and host 2 twice on the first and once on the second.
     fn graph() -> Topology {
@@ -143,5 +254,67 @@ mod tests {
             Routes::compute(&unsplit).is_err(),
             "hosts 0 and 2 have no path"
         );
+    }
+
+    /// Hosts 0 and 1 on both of two leaves, host 2 on the first and host 3 on the second; a spine joins the leaves.
+    fn dual_homed() -> Topology {
+        let cable = |(a, b)| {
+            Cable::new(
+                [NodeId(a), NodeId(b)],
+                (Rate::from_gbps(100), Span::from_us(1)),
+            )
+        };
+        let cables = [
+            (0, 4),
+            (0, 5),
+            (1, 4),
+            (1, 5),
+            (2, 4),
+            (3, 5),
+            (4, 6),
+            (5, 6),
+        ];
+        Topology {
+            summary: "dual-homed".into(),
+            hosts: 4,
+            further_nics: Vec::new(),
+            groups: None,
+            switches: ["leaf0", "leaf1", "spine"]
+                .map(|name| SwitchSpec::new(name, 0))
+                .into(),
+            cables: cables.map(cable).into(),
+        }
+    }
+
+    #[test]
+    fn equal_nics_become_ports_of_one() {
+        let topology = dual_homed().join_nics(PortChoice::LeastQueue).split_hosts();
+        assert_eq!(
+            (
+                topology.hosts,
+                topology.switches.len(),
+                topology.cables.len()
+            ),
+            (4, 5, 10)
+        );
+        assert_eq!(topology.node_name(NodeId(7)), "nic0");
+        let inside = &topology.cables[8];
+        assert_eq!(
+            (inside.rate, inside.delay),
+            (Rate::from_gbps(200), Span::from_ns(500))
+        );
+        let routes = Routes::compute(&topology).unwrap();
+        let path = |a, b| routes.paths.between(HostId(a), HostId(b));
+        assert_eq!(path(0, 1).bottleneck, Some(Rate::from_gbps(100)));
+        // From its NIC both ports lead to the other NIC, and one to a host on one leaf.
+        let ways = |from: usize, to: u32| match routes.switches[from]
+            .next_hops(routes.attachments[to as usize])
+        {
+            NextHops::Ports(ports) => ports.len(),
+            NextHops::Host(_) => 0,
+        };
+        assert_eq!([ways(3, 1), ways(3, 2)], [2, 1]);
+        // By way of the spine: no NIC forwards what is for others.
+        assert_eq!((path(2, 3).hops, ways(0, 3)), (4, 1));
     }
 }

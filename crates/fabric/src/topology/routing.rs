@@ -118,8 +118,8 @@ impl Routes {
     /// Finds all shortest paths.
     ///
     /// # Errors
-    /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other. Where hosts have several NICs,
-    /// some of these need not reach each other: [`Paths::reaches`] says which do.
+    /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other. Where hosts have several NICs, or NICs
+    /// several ports, some of these need not reach each other: [`Paths::reaches`] says which do.
     pub fn compute(topology: &Topology) -> Result<Self, TopologyError> {
         Self::with_search(topology, |search| search)
     }
@@ -135,6 +135,7 @@ impl Routes {
         let attached = attach(topology, &ports)?;
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
         let mut search = change(Search::new(topology, &ports, |_| true));
+        let may_be_apart = topology.may_be_apart();
         let mut bounds = DetourBounds::new(topology, &attached.groups);
         let weighed = topology.detours();
         let weighed = weighed.filter(|groups| groups.routing == GroupRouting::Ugal);
@@ -157,7 +158,7 @@ impl Routes {
                 .for_each(|hops| hops.add_destination(bundles));
             for &from in &attached.groups {
                 let bundle = &bundles[from];
-                if bundle.is_empty() && topology.further_nics.is_empty() {
+                if bundle.is_empty() && !may_be_apart {
                     return Err(TopologyError::NotConnected {
                         from: topology.switches[from].name.clone(),
                         to: topology.switches[root].name.clone(),
@@ -231,6 +232,8 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
 struct Search {
     /// Neighbours of each switch.
     hops: Vec<Vec<Hop>>,
+    /// Switches that stand for the ports of a NIC, which forward nothing; empty if there are none.
+    nics: Vec<bool>,
     /// The lengths of links, each once.
     kinds: Vec<PathClass>,
     distance: Vec<u32>,
@@ -268,6 +271,7 @@ impl Search {
         let (hops, kinds) = switch_neighbours(topology, ports, is_used);
         let is_weighted = hops.iter().flatten().any(|hop| hop.is_global);
         Self {
+            nics: topology.port_switches(),
             is_weighted,
             // Detours and costs are not the same for all switches of a group.
             has_twins: !is_weighted && topology.detours().is_none(),
@@ -359,8 +363,11 @@ impl Search {
         };
         let mut others: Vec<(usize, Vec<u16>)> = vec![
             (root, Vec::new()),
-            // All its neighbours are those of the root.
-            (twin, ports(twin, &|_| true)),
+            // All its neighbours are those of the root; NICs forward nothing.
+            (
+                twin,
+                ports(twin, &|hop| !self.is_nic(hop.neighbour as usize)),
+            ),
         ];
         let mut neighbours: Vec<usize> = self.hops[root]
             .iter()
@@ -404,6 +411,9 @@ impl Search {
         let mut head = 0;
         while let Some(&at) = queue.get(head) {
             head += 1;
+            if !self.passes(at) {
+                continue;
+            }
             for hop in &self.hops[at] {
                 if self.distance[hop.neighbour as usize] == u32::MAX {
                     self.distance[hop.neighbour as usize] = self.distance[at] + 1;
@@ -424,6 +434,9 @@ impl Search {
                 continue;
             }
             order.push(at);
+            if !self.passes(at) {
+                continue;
+            }
             for hop in &self.hops[at] {
                 let through = distance.saturating_add(hop.cost());
                 let known = &mut self.distance[hop.neighbour as usize];
@@ -436,13 +449,24 @@ impl Search {
         order
     }
 
+    /// True if ways lead on from `at` to the root: not from the ports of a NIC, unless it is the root.
+    fn passes(&self, at: usize) -> bool {
+        self.distance[at] == 0 || !self.is_nic(at)
+    }
+
+    /// True if a switch stands for the ports of a NIC.
+    fn is_nic(&self, at: usize) -> bool {
+        self.nics.get(at).is_some_and(|is_nic| *is_nic)
+    }
+
     /// Puts the ports of `at` that lead one step nearer to the root into `ports`; notes the paths of `at` on the way.
     fn next_hops(&mut self, at: usize, ports: &mut Vec<u16>) {
         ports.clear();
         let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
-            // No overflow: the neighbour of a switch that is reached is reached.
-            if self.distance[hop.neighbour as usize] + hop.cost() == self.distance[at] {
+            // A neighbour beyond the ports of a NIC may not be reached.
+            let beyond = self.distance[hop.neighbour as usize].saturating_add(hop.cost());
+            if beyond == self.distance[at] && self.passes(hop.neighbour as usize) {
                 ports.push(hop.port);
                 // Nearer switches come first, so that theirs are complete.
                 own.add(

@@ -40,9 +40,16 @@ fn a_transport_of_a_section_is_the_transport_itself() {
         ("dctcp", "irn"),
         ("tmdml", "strack"),
     ] {
-        let alone = run(PERMUTATION, &[&format!("transport.kind={kind}")]);
+        let switches = [
+            "switch.kind=lossy",
+            "switch.queue=5bdp",
+            "switch.ecn={kmin=\"25%bdp\",kmax=\"75%bdp\",pmax=1.0,mark=\"dequeue\"}",
+        ];
         let own = format!("workload.transport.kind={kind}");
-        let beside = run(PERMUTATION, &[&format!("transport.kind={usual}"), &own]);
+        let usual_kind = format!("transport.kind={usual}");
+        let alone = format!("transport.kind={kind}");
+        let alone = run(PERMUTATION, &[&switches[..], &[&alone]].concat());
+        let beside = run(PERMUTATION, &[&switches[..], &[&usual_kind, &own]].concat());
         assert_eq!(alone.stopped, None);
         assert_eq!(alone.flows, beside.flows, "{kind} beside {usual}");
         assert_eq!(alone.digest, beside.digest, "{kind} beside {usual}");
@@ -167,8 +174,28 @@ fn a_transport_made_for_other_switches_is_warned_about() {
             .unwrap()
             .warnings
     };
+    let strack = warnings(&[]);
+    assert_eq!(strack.len(), 1, "{strack:?}");
+    assert!(
+        strack[0].contains(
+            "\"strack\" was designed with `switch.kind` = \"lossy\", `switch.ecn.kmin` = \"25%bdp\""
+        ) && strack[0].contains("`switch.ecn.classes`"),
+        "{strack:?}"
+    );
+    // With marks of its own class the pauses are left.
+    let own = [
+        "workload[1].priority=2",
+        "switch.ecn.classes=[\"2: kmin=25%bdp kmax=75%bdp pmax=1.0\"]",
+    ];
+    let own = warnings(&own);
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert!(
+        !own[0].contains("ecn") && own[0].contains("`switch.kind`"),
+        "{own:?}"
+    );
     let lossless = "switch.kind=shared-buffer";
-    assert_eq!(warnings(&[lossless]), Vec::<String>::new());
+    let all = [lossless, "workload[1].transport.kind=rocev2"];
+    assert_eq!(warnings(&all), Vec::<String>::new());
     let uet = warnings(&["transport.kind=strack", "workload[1].transport.kind=uet"]);
     assert_eq!(uet.len(), 2, "{uet:?}");
     assert!(

@@ -158,7 +158,8 @@ fn no_flow_is_faster_than_alone_at_rates_without_whole_picoseconds() {
 #[test]
 fn equal_nics_share_the_flows_of_a_host() {
     let traffic = connections(&[(0, 1), (0, 1), (2, 3), (2, 3)]);
-    let assembly = Assembly::new(&scenario("rails", RAILS, &traffic, &[])).unwrap();
+    let in_turn = ["topology.nics=in-turn"];
+    let assembly = Assembly::new(&scenario("rails", RAILS, &traffic, &in_turn)).unwrap();
     // Further NICs are numbered after the four hosts.
     let nics: Vec<(u32, u32)> = (0..4)
         .map(|flow| assembly.nics(FlowId(flow)))
@@ -202,7 +203,8 @@ fn hosts_do_not_forward() {
     let traffic = connections(&[(0, 1), (1, 2)]).replace("Nodes 4", "Nodes 3");
     let assembly = Assembly::new(&scenario("chain", CHAIN, &traffic, &[])).unwrap();
     let lengths = assembly.topology_report().path_lengths;
-    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [(2, 4)]);
+    // The links of host 1 are ports of one NIC, which is a link more.
+    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [(3, 4)]);
     let finished = run(&assembly, 1);
     assert!(finished.simulated < Time::from_us(20) && finished.stopped.is_none());
 
@@ -213,4 +215,66 @@ fn hosts_do_not_forward() {
         "s.toml:2: flow 2 (0->2): no path leads from host 0 to host 2, and hosts do not forward\n  \
          fix: add links between the switches of the two (of rails: `spines`, or `pxn` for an all-to-all), or leave the flow out"
     );
+}
+
+/// A message of 2 MB on two links of 100 Gb/s takes half of the time that it takes on one.
+#[test]
+fn a_message_takes_all_equal_links_of_its_host() {
+    let traffic = "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 2000000\n";
+    let time = |nics: &str, transport: &str| {
+        let overrides = [
+            format!("topology.nics={nics}"),
+            format!("transport.kind={transport}"),
+        ];
+        let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+        let name = format!("striped-{nics}-{transport}");
+        let assembly = Assembly::new(&scenario(&name, RAILS, traffic, &overrides)).unwrap();
+        let finished = run(&assembly, 1);
+        let flow = &finished.flows[0];
+        assert_eq!(run(&assembly, 3).digest, finished.digest);
+        (flow.completion().unwrap().as_us(), flow.ideal.as_us())
+    };
+    let (one, ideal_of_one) = time("first", "strack");
+    // 2 MB in packets of 1064 B at 100 Gb/s.
+    assert!((170.0..180.0).contains(&one), "{one}");
+    assert!(one / ideal_of_one < 1.05);
+    for nics in ["auto", "stripe", "hash"] {
+        let (both, ideal) = time(nics, "strack");
+        assert!(both < 0.6 * one, "{nics}: {both} {one}");
+        assert!(
+            ideal < 0.6 * ideal_of_one && ideal <= both,
+            "{nics}: {ideal} {both}"
+        );
+    }
+    // Go-back-N would take what comes out of order for lost.
+    let (in_order, _) = time("auto", "rocev2");
+    assert!((in_order / one - 1.0).abs() < 0.1, "{in_order} {one}");
+}
+
+/// Eight NICs of a node carry what one did.
+#[test]
+fn rings_have_a_channel_for_each_rank_of_a_node() {
+    let text = "[topology]\nkind = \"rail-optimised\"\nnodes = 2\ngpus-per-node = 8\n\
+        [[workload]]\nkind = \"ring-all-reduce\"\nsize = \"32MB\"\n";
+    let assembly = |overrides: &[&str]| {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let read = Laboratory::new().read("s.toml", text, None, &overrides);
+        Assembly::new(&read.unwrap()).unwrap()
+    };
+    let time = |assembly: &Assembly| {
+        let jobs = run(assembly, 1).jobs;
+        jobs[0].times[0].span().unwrap().as_us()
+    };
+    let (all, one) = (assembly(&[]), assembly(&["workload.channels=1"]));
+    assert_eq!(all.warnings, Vec::<String>::new());
+    assert!(
+        one.warnings[0].starts_with("12 of the 16 NICs of the hosts of job"),
+        "{:?}",
+        one.warnings
+    );
+    let (fast, slow) = (time(&all), time(&one));
+    assert!(slow > 4.0 * fast, "{slow} {fast}");
+    // 2 x 15/16 of 32 MB over the eight NICs of a node, at 400 Gb/s with headers.
+    let least = 2.0 * 15.0 / 16.0 * 32e6 / 8.0 * 8.0 / 400e3 * 4160.0 / 4096.0;
+    assert!(fast > least && fast < 2.5 * least, "{fast} {least}");
 }

@@ -24,9 +24,15 @@ stop.at-most = \"1s\"
 file = \"row.txt\"
 [switch]
 kind = \"shared-buffer\"
+alpha = 0.125
 ecn = { kmin = \"5KB\", kmax = \"50KB\", pmax = 0.03 }
 [transport]
 kind = \"tmdml\"
+rate-ai = \"auto\"
+rate-hai = \"auto\"
+rate-timer = \"55us\"
+byte-counter = \"auto\"
+cnp-schedule = \"on-mark\"
 [[workload]]
 kind = \"flows\"
 flows = [\"0->1 20MB\", \"2->3 20MB\", \"4->1 20MB\"]

@@ -134,7 +134,11 @@ fn combinations_that_mean_nothing_are_refused() {
     );
     let behind = refused(&["transport.kind=uet", "switch.control-priority=false"]);
     assert!(behind.contains("control-priority"), "{behind}");
-    let go_back = refused(&["transport.kind=rocev2", "switch.trimming=true"]);
+    let go_back = refused(&[
+        "transport.kind=rocev2",
+        "switch.kind=lossy",
+        "switch.trimming=true",
+    ]);
     assert!(go_back.contains("selective repeat"), "{go_back}");
     let size = refused(&["transport.kind=uet", "switch.trim-size=5000B"]);
     assert!(size.contains("trim-size"), "{size}");

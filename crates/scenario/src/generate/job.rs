@@ -5,7 +5,7 @@ use super::placing::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Span, Time, Value, parameters};
-use clearway_workload::collective::{Collective, CollectiveDefinition, CollectiveError};
+use clearway_workload::collective::{Collective, CollectiveDefinition, CollectiveError, Layout};
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, TaskId};
 use clearway_workload::rank::Plan;
 use clearway_workload::{Volume, Workload, WorkloadError};
@@ -51,10 +51,8 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     collective: &C,
     context: &BuildContext<'_>,
 ) -> Result<LoadedWorkload, WorkloadError> {
-    let ranks = |hosts: &[HostId]| hosts.len() as u32;
-    jobs_by_layout::<D, C, u32>(settings, collective, context, ranks, |collective, ranks| {
-        collective.build(*ranks)
-    })
+    let layout = |hosts: &[HostId]| context.layout(hosts);
+    jobs_by_layout::<D, C, Layout>(settings, collective, context, layout, C::build_on)
 }
 
 /// As [`jobs`], where the messages depend on where the ranks are: `layout` says what matters of their hosts, and `build` makes the messages

@@ -51,6 +51,7 @@ use clearway_formats::LinkFailure;
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
+use clearway_workload::collective::Layout;
 use clearway_workload::{Arrivals, FileWarning, JobSpec, Workload, WorkloadError};
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,18 @@ pub struct BuildContext<'a> {
 impl BuildContext<'_> {
     /// Value of `taken` if no host is taken.
     pub const ALL_FREE: &'static TakenHosts = &TakenHosts::new();
+
+    /// Nodes of the ranks on `hosts`.
+    pub(crate) fn layout(&self, hosts: &[HostId]) -> Layout {
+        let nodes: Vec<u32> = hosts
+            .iter()
+            .map(|host| host.0 / self.gpus_per_node)
+            .collect();
+        match self.gpus_per_node {
+            1 => Layout::flat(hosts.len() as u32),
+            _ => Layout::of_nodes(&nodes),
+        }
+    }
 
     /// The random numbers of this section.
     pub fn random(&self) -> RandomStream {

@@ -133,15 +133,14 @@ impl TraceSettings {
                 let given = self.ranks.or(file.ranks());
                 let ranks = match &file {
                     TraceFile::Chakra(trace) => trace.program.ranks.len() as u32,
-                    TraceFile::Simai(_) => {
-                        let ranks = given.unwrap_or_else(|| self.placing.places(context));
-                        // Before work for ranks that have no hosts.
-                        self.check_ranks(ranks, context)?;
-                        ranks
-                    }
+                    TraceFile::Simai(_) => given.unwrap_or_else(|| self.placing.places(context)),
                 };
-                let expand =
-                    &mut |call: &CollectiveCall<'_>, graph: &mut Graph| calls.expand(call, graph);
+                // Before work for ranks that have no hosts.
+                self.check_ranks(ranks, context)?;
+                let hosts = self.placing.place::<Self>(1, ranks, context)?;
+                let expand = &mut |call: &CollectiveCall<'_>, graph: &mut Graph| {
+                    calls.expand(call, (context, &hosts), graph)
+                };
                 let graph = file.graph((ranks, self.passes), expand)?;
                 Self::checked(Trace {
                     graph,

@@ -8,12 +8,15 @@ mod mixed;
 mod sniffer;
 mod triggers;
 
-use clearway_fabric::topology::{PacketSizes, PortChoice, Routes, SwitchRole, Topology};
-use clearway_fabric::{
-    Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions,
-    RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat,
-    TrimVictim, Verdict, Watch,
+use clearway_fabric::topology::{
+    Cable, NodeId, PacketSizes, PortChoice, Routes, SwitchRole, Topology,
 };
+use clearway_fabric::{
+    ClassMarks, Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice,
+    Reactions, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
+    TelemetryFormat, TrimVictim, Verdict, Watch,
+};
+use clearway_transport::Class;
 use clearway_transport::cc::{ControllerSettings, OneRcParameters, SPercParameters};
 use clearway_transport::credit::CreditScheme;
 use clearway_transport::perc::HostLimit;
@@ -84,12 +87,21 @@ impl Scenario {
                 let is_end = cable.ends.contains(&node);
                 !is_end || cable.ends.iter().any(|end| self.topology.is_host(*end))
             });
+            // Those of one host would be NICs, which forward nothing.
+            let of_one = self.topology.cables.iter().filter(|cable| {
+                cable.ends.contains(&node)
+                    && cable.ends.iter().any(|end| self.topology.is_host(*end))
+            });
+            let of_one = of_one.count() == 1;
             if draw.chance(50) && (self.buffer.is_none() || is_apart) {
-                self.topology.switches[index].role = draw.of(&[
+                let role = draw.of(&[
                     SwitchRole::ScaleUp,
                     SwitchRole::Nic(PortChoice::LeastQueue),
                     SwitchRole::Nic(PortChoice::Hash),
                 ]);
+                if !of_one || role == SwitchRole::ScaleUp {
+                    self.topology.switches[index].role = role;
+                }
             }
         }
     }
@@ -204,6 +216,42 @@ impl Scenario {
             link_events: Arc::default(),
             at_most,
         }
+    }
+
+    /// Gives each host a second cable, to the switch behind the one it is on, and makes both of them ports of its NIC. False if hosts have
+    /// several NICs, or the fabric has one switch or groups.
+    pub(crate) fn join_nics(&mut self) -> bool {
+        let topology = &mut self.topology;
+        let (hosts, switches) = (topology.hosts, topology.switches.len() as u32);
+        if !topology.further_nics.is_empty() || topology.groups.is_some() || switches < 2 {
+            return false;
+        }
+        let of_hosts = topology
+            .cables
+            .iter()
+            .filter(|cable| cable.ends[0].0 < hosts);
+        let second: Vec<Cable> = of_hosts
+            .map(|cable| {
+                let next = (cable.ends[1].0 - hosts + 1) % switches;
+                let ends = [cable.ends[0], NodeId(hosts + next)];
+                Cable {
+                    ends,
+                    ..cable.clone()
+                }
+            })
+            .collect();
+        let was_whole = second.len() == hosts as usize && second.iter().all(|cable| cable.up);
+        topology.cables.extend(second);
+        let choice = match self.seed % 2 {
+            0 => PortChoice::LeastQueue,
+            _ => PortChoice::Hash,
+        };
+        *topology = topology.clone().join_nics(choice).split_hosts();
+        let is_joined = topology.further_nics.is_empty();
+        was_whole
+            && is_joined
+            && Routes::compute(topology).is_ok()
+            && self.setup().check_buffers().is_ok()
     }
 
     pub(crate) fn setup(&self) -> Setup<'_> {
@@ -384,10 +432,21 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         2 => (packets(draw.between(1, 4)), packets(draw.between(4, 12))),
         _ => (
             RelativeSize::percent_of_bdp(25),
-            RelativeSize::percent_of_bdp(75),
+            RelativeSize::OfTime(Span::from_ns(1200)),
         ),
     };
+    // Without a draw.
+    let class_marks = [2, 3].map(|class| ClassMarks {
+        class: Class::new(class).expect("below eight"),
+        kmin: packets(u64::from(class) - 2),
+        kmax: packets(2 * u64::from(class)),
+        pmax: 0.5,
+    });
     SwitchParameters {
+        class_marks: match payload % 3 {
+            0 => class_marks.to_vec(),
+            _ => Vec::new(),
+        },
         queue,
         ecn: draw.chance(80),
         kmin,

@@ -370,15 +370,19 @@ fn same_log(seed: u64, names: [&str; 2], logs: [&Log; 2], scenario: &Scenario) {
 }
 
 fn check(seed: u64, coverage: &mut Coverage) {
-    let scenario = Scenario::random(seed);
-    let (log, outcome) = fast(&scenario, 1);
-    check_that_it_ends(&scenario, &outcome);
+    check_scenario(&Scenario::random(seed), coverage);
+}
+
+fn check_scenario(scenario: &Scenario, coverage: &mut Coverage) {
+    let seed = scenario.seed;
+    let (log, outcome) = fast(scenario, 1);
+    check_that_it_ends(scenario, &outcome);
     if let Err(text) = outcome.check_conservation() {
         panic!("seed {seed}: {text}");
     }
     let end = outcome.cut_off.unwrap_or(Time::NEVER);
-    let oracle = Oracle::new(&scenario).run(end);
-    same_log(seed, ["fast", "oracle"], [&log, &oracle.log], &scenario);
+    let oracle = Oracle::new(scenario).run(end);
+    same_log(seed, ["fast", "oracle"], [&log, &oracle.log], scenario);
     assert_eq!(outcome.flows, oracle.flows, "seed {seed}");
     assert_eq!(outcome.links, oracle.links, "seed {seed}");
     assert_eq!(outcome.endpoints, oracle.endpoints, "seed {seed}");
@@ -392,19 +396,19 @@ fn check(seed: u64, coverage: &mut Coverage) {
         .filter(|link| link.pauses > 0)
         .collect();
     assert_eq!(outcome.pauses, pauses, "seed {seed}");
-    if derives_headroom(&scenario) {
+    if derives_headroom(scenario) {
         assert_eq!(outcome.links.headroom_drops, 0, "seed {seed}");
         coverage.derived_headroom += usize::from(!outcome.pauses.is_empty());
     }
-    check_ending(&scenario, &outcome, oracle.last_within, oracle.last);
+    check_ending(scenario, &outcome, oracle.last_within, oracle.last);
     // The packet loop is compiled once more for runs that nobody watches.
     let unwatched = without_sharing(scenario.run_unwatched(1));
     assert_eq!(unwatched, outcome, "seed {seed}: watched or not");
     if seed.is_multiple_of(THREADED) && outcome.rounds.total < THREADED_ROUNDS {
-        check_threads(&scenario, &log, &outcome);
+        check_threads(scenario, &log, &outcome);
         coverage.threaded += 1;
     }
-    coverage.add(&scenario, &log, &outcome);
+    coverage.add(scenario, &log, &outcome);
 }
 
 /// A run that the limit ends after its flows are done would end by itself.
@@ -537,6 +541,24 @@ fn both_simulators_tell_the_same_story() {
     if scenarios >= SCENARIOS.into() {
         coverage.check();
     }
+}
+
+/// Scenarios whose hosts have a NIC of two ports, on two switches.
+const DUAL_HOMED: u64 = 150;
+
+#[test]
+fn both_simulators_tell_the_same_story_of_nics_with_several_ports() {
+    let mut coverage = Coverage::default();
+    let mut checked = 0;
+    for seed in 0..DUAL_HOMED {
+        let mut scenario = Scenario::random(seed);
+        if scenario.join_nics() {
+            check_scenario(&scenario, &mut coverage);
+            checked += 1;
+        }
+    }
+    let ended = coverage.ended;
+    assert!(checked > 40 && ended > 20, "{checked} {ended}");
 }
 
 /// Scenarios with an adversary, and the longest time by which it delays packets: all timers are shorter.

@@ -210,6 +210,9 @@ impl<'a> Network<'a> {
             for &link in &links {
                 let from = (self.start_of(link).0 - hosts) as usize;
                 let to = (self.end_of(link).0 - hosts) as usize;
+                if !self.passes(self.end_of(link), &distance) {
+                    continue;
+                }
                 let through = distance[to].map(|rest| self.farther(link, rest));
                 if let Some(through) = through
                     && distance[from].is_none_or(|known| known > through)
@@ -221,6 +224,16 @@ impl<'a> Network<'a> {
                 return distance;
             }
         }
+    }
+
+    /// True if packets on their way may come to a switch: not to the ports of a NIC, unless it is that of their receiver.
+    fn passes(&self, node: NodeId, distance: &Distance) -> bool {
+        let is_nic = matches!(self.topology.role_of(node), Some(SwitchRole::Nic(_)));
+        let hosts = self.topology.cables.iter().filter(|cable| {
+            cable.ends.contains(&node) && cable.ends.iter().any(|end| self.is_host(*end))
+        });
+        let is_nic = is_nic && hosts.count() == 1;
+        !is_nic || distance[(node.0 - self.topology.hosts) as usize] == Some((0, 0))
     }
 
     /// True if a way leads from a switch to a group that it is not of.
@@ -290,6 +303,7 @@ impl<'a> Network<'a> {
             let end = self.end_of(*link);
             known_up[link.0 as usize / 2]
                 && !self.is_host(end)
+                && self.passes(end, distance)
                 && distance[(end.0 - hosts) as usize].map(|rest| self.farther(*link, rest)) == here
         };
         self.links_of(switch).filter(nearer).collect()

@@ -3,9 +3,9 @@
 
 use super::IntPacket;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, MarkAt, SwitchParameters, TrimVictim};
+use clearway_fabric::{ClassMarks, DropCause, MarkAt, SwitchParameters, TrimVictim};
 use clearway_transport::{Class, DataFlags, Header, Packet};
-use clearway_units::{Bytes, Purpose, RandomStream};
+use clearway_units::{Bytes, Purpose, RandomStream, Rate};
 use std::collections::VecDeque;
 
 /// The rules of one port, and its dice.
@@ -17,6 +17,8 @@ pub(crate) struct Rules {
     kmax: u64,
     /// In 2^-32.
     pmax: u128,
+    /// The same of classes that have their own.
+    of_classes: Vec<(Class, [u64; 2], u128)>,
     random: RandomStream,
     trimming: RandomStream,
     last_hop: bool,
@@ -25,14 +27,19 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn new(
         parameters: &SwitchParameters,
-        bdp: Bytes,
+        (rate, bdp): (Rate, Bytes),
         seed: u64,
         (link, last_hop): (LinkId, bool),
     ) -> Self {
+        let own = |marks: &ClassMarks| {
+            let sizes = [marks.kmin, marks.kmax].map(|size| size.resolve(rate, bdp).as_u64());
+            (marks.class, sizes, (marks.pmax * 4_294_967_296.0) as u128)
+        };
         Self {
-            limit: parameters.queue.resolve(bdp).as_u64(),
-            kmin: parameters.kmin.resolve(bdp).as_u64(),
-            kmax: parameters.kmax.resolve(bdp).as_u64(),
+            of_classes: parameters.class_marks.iter().map(own).collect(),
+            limit: parameters.queue.resolve(rate, bdp).as_u64(),
+            kmin: parameters.kmin.resolve(rate, bdp).as_u64(),
+            kmax: parameters.kmax.resolve(rate, bdp).as_u64(),
             pmax: (parameters.pmax * 4_294_967_296.0) as u128,
             random: RandomStream::new(seed, Purpose::Marking, u64::from(link.0)),
             trimming: RandomStream::new(seed, Purpose::Trimming, u64::from(link.0)),
@@ -48,9 +55,11 @@ impl Rules {
 
     /// Decides about a mark at the moment `at`; true if the packet is marked now and was not before.
     pub(crate) fn mark(&mut self, at: MarkAt, packet: &mut Packet, bytes: u64) -> bool {
-        let Self {
-            kmin, kmax, pmax, ..
-        } = *self;
+        let own = self.of_classes.iter().find(|own| own.0 == packet.class);
+        let (kmin, kmax, pmax) = own.map_or(
+            (self.kmin, self.kmax, self.pmax),
+            |&(_, [kmin, kmax], pmax)| (kmin, kmax, pmax),
+        );
         let here = self.parameters.mark_last_hop || !self.last_hop;
         let enabled = self.parameters.ecn && here && self.parameters.mark == at;
         if !enabled || packet.class == Class::CONTROL || bytes <= kmin {

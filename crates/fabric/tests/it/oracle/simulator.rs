@@ -11,7 +11,9 @@ use super::queue::{Joined, Port, Rules};
 use super::shared::{Left, Switch, twin};
 use super::{Beside, IntPacket};
 use crate::common::Scenario;
-use clearway_fabric::topology::{GroupRouting, LinkId, NodeId, PacketSizes, Paths};
+use clearway_fabric::topology::{
+    GroupRouting, LinkId, NodeId, PacketSizes, Paths, PortChoice, SwitchRole,
+};
 use clearway_fabric::{
     Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
     Reactions, TelemetryFormat,
@@ -252,7 +254,9 @@ impl<'a> Oracle<'a> {
                 parameters.queue = RelativeSize::Absolute(Bytes::new(u64::MAX));
                 (parameters.ecn, parameters.trimming) = (false, false);
             }
-            Rules::new(&parameters, bdp, scenario.seed, (link, last_hop))
+            let role = topology.role_of(network.start_of(link));
+            parameters.ecn &= role != Some(SwitchRole::Nic(PortChoice::LeastQueue));
+            Rules::new(&parameters, (rate, bdp), scenario.seed, (link, last_hop))
         };
         let agent = |link| {
             let rate = topology.cables[link as usize / 2].rate;
@@ -865,7 +869,7 @@ impl<'a> Oracle<'a> {
                     .scenario
                     .switch
                     .queue
-                    .resolve(rate.bytes_in(propagation))
+                    .resolve(rate, rate.bytes_in(propagation))
                     .as_u64(),
             }
         };

@@ -197,6 +197,8 @@ fn captures_agree_with_the_counters_of_the_run() {
     let overrides = [
         places.as_str(),
         "transport.kind=rocev2",
+        "switch.kind=lossy",
+        "switch.ecn.pmax=1.0",
         "switch.queue=100KB",
         "switch.ecn.kmin=10KB",
         "switch.ecn.kmax=80KB",

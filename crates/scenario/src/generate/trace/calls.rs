@@ -2,10 +2,10 @@
 
 use super::TraceSettings;
 use super::algorithms::algorithms;
-use crate::generate::WorkloadDefinition;
-use clearway_units::{Bytes, Value, nearest, suggestion};
+use crate::generate::{BuildContext, WorkloadDefinition};
+use clearway_units::{Bytes, HostId, Parameter as _, Value, nearest, suggestion};
 use clearway_workload::WorkloadError;
-use clearway_workload::collective::CollectiveSettings;
+use clearway_workload::collective::{CollectiveSettings, Layout};
 use clearway_workload::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 
@@ -42,6 +42,8 @@ impl Calls {
             if let Some(chunk) = settings.chunk {
                 set(&mut found, "chunk", chunk);
             }
+            // Not all of them have channels.
+            let _ = found.set("channels", &settings.channels.channels.to_value());
             Ok::<_, WorkloadError>(found)
         };
         let mut all_to_all = chosen("all-to-all", &settings.all_to_all)?;
@@ -59,13 +61,16 @@ impl Calls {
         })
     }
 
-    /// Adds the messages of `call` to the graph of the trace. Returns what an [`Expand`](clearway_workload::Expand) must.
+    /// Adds the messages of `call` to the graph of the trace, whose ranks are on `hosts`. Returns what an
+    /// [`Expand`](clearway_workload::Expand) must.
     pub(super) fn expand(
         &self,
         call: &CollectiveCall<'_>,
+        (context, hosts): (&BuildContext<'_>, &[HostId]),
         graph: &mut Graph,
     ) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
-        let part = self.part(call)?;
+        let own: Vec<HostId> = call.group.iter().map(|rank| hosts[rank.index()]).collect();
+        let part = self.part(call, &context.layout(&own))?;
         let tasks = (graph.len() + part.len()) as u64;
         if tasks > MOST_TASKS {
             return Err(ExpansionFault {
@@ -79,12 +84,12 @@ impl Calls {
     }
 
     /// The messages of a collective, among ranks that count from zero.
-    fn part(&self, call: &CollectiveCall<'_>) -> Result<Graph, ExpansionFault> {
-        let ranks = call.group.len() as u32;
+    fn part(&self, call: &CollectiveCall<'_>, layout: &Layout) -> Result<Graph, ExpansionFault> {
+        let ranks = layout.ranks();
         let built = |settings: &CollectiveSettings| {
             let mut settings = settings.clone();
             set(&mut settings, "size", call.bytes);
-            let collective = settings.build(ranks);
+            let collective = settings.build_on(layout);
             collective
                 .map(|collective| collective.graph)
                 .map_err(|error| ExpansionFault {

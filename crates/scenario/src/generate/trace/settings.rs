@@ -4,6 +4,7 @@ use super::algorithms::first_algorithm;
 use crate::generate::{Placing, Scheduling};
 use clearway_formats::TraceFormat;
 use clearway_units::{Bytes, Time, parameters};
+use clearway_workload::collective::Channels;
 
 /// The name of the first algorithm for an operation.
 macro_rules! first_algorithm {
@@ -49,6 +50,8 @@ parameters! {
         /// "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
         with {
+            /// Channels of the collectives that have them.
+            pub channels: Channels,
             /// Placement of the ranks.
             pub placing: Placing,
             /// Schedule of the communication.

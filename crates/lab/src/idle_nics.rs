@@ -1,0 +1,46 @@
+//! Warning about NICs that carry nothing in the whole run, while others of the same node carry what a job sends.
+
+use crate::jobs::Jobs;
+use clearway_fabric::topology::{LinkId, Topology};
+use clearway_units::HostId;
+use clearway_workload::Workload;
+use std::collections::BTreeSet;
+
+/// Says of the first job that leaves half or more of the network NICs of its hosts idle, although it uses the network; `None` if none does.
+pub(crate) fn warning(topology: &Topology, jobs: &Jobs, traffic: &Workload) -> Option<String> {
+    if topology.further_nics.is_empty() {
+        return None;
+    }
+    // Those of a node's scale-up fabric do not count.
+    let mut of_network = vec![false; topology.hosts as usize];
+    for link in (0..topology.cables.len() * 2).map(|number| LinkId(number as u32)) {
+        let cable = &topology.cables[link.cable()];
+        let (from, _) = topology.link_ends(link);
+        if topology.switch_index(from).is_none() && !topology.is_scale_up(cable) {
+            of_network[from.0 as usize] = true;
+        }
+    }
+    let ends = |nics: (HostId, HostId)| [nics.0, nics.1];
+    let used: BTreeSet<HostId> = traffic
+        .flows
+        .iter()
+        .flat_map(|flow| ends((flow.src, flow.dst)))
+        .filter(|nic| of_network[nic.index()])
+        .collect();
+    jobs.all().find_map(|(job, connections)| {
+        let uses_network = connections.values().any(|id| {
+            let flow = traffic.flow(*id);
+            of_network[flow.src.index()]
+        });
+        let nics = job.hosts.iter().flat_map(|host| topology.nics_of(*host));
+        let nics: Vec<HostId> = nics.filter(|nic| of_network[nic.index()]).collect();
+        let idle = nics.iter().filter(|nic| !used.contains(nic)).count();
+        (uses_network && 2 * idle >= nics.len()).then(|| {
+            format!(
+                "{idle} of the {} NICs of the hosts of job `{}` carry nothing in the whole run: where nodes have several GPUs, `workload.channels` = \"auto\" gives a ring to each rank of a node, if all nodes have as many ranks; where hosts have several links, `topology.nics` = \"stripe\" shares them",
+                nics.len(),
+                job.label
+            )
+        })
+    })
+}
