@@ -8,11 +8,13 @@
 //! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
+//! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with settings of half and twice as much.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
 //!   all options. What fails is shrunk into `target/storm/`.
 
 #![allow(clippy::print_stdout, reason = "a program for developers")]
 
+mod baselines;
 mod bench;
 mod claims;
 mod columns;
@@ -38,11 +40,12 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&root, bench::Mode::Record),
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
         ["claims", ref options @ ..] => claims::run(&root, options),
+        ["baselines"] => baselines::write(&root),
         ["columns"] => columns::write(&root),
         ["transports"] => transports::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | columns | transports | storm [--help]".into(),
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns | transports | storm [--help]".into(),
         ],
     };
     faults.iter().for_each(|fault| eprintln!("{fault}"));

@@ -79,7 +79,7 @@ fn switches_are_by_default_those_of_the_transport() {
     let dcqcn = sizes("1us", "40us");
     assert_eq!(of("rocev2", ""), ("shared-buffer", dcqcn.clone(), 0.01));
     assert_eq!(of("strack", ""), ("lossy", sizes("25%bdp", "75%bdp"), 1.0));
-    assert_eq!(of("dctcp", "").1, sizes("14.2857%bdp", "14.2857%bdp"));
+    assert_eq!(of("dctcp", "").1, sizes("24us", "24us"));
     // Keys of the user win, each for itself.
     let own = "[switch]\nkind = \"lossy\"\necn.pmax = 0.2\n";
     assert_eq!(of("rocev2", own), ("lossy", dcqcn, 0.2));

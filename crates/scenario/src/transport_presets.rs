@@ -3,8 +3,8 @@
 //! # What comes with a preset
 //! A preset sets what its authors tuned: constants of the parts, and of the switches marks, queues, trimming, and whether there are pauses.
 //! Thresholds scale as their source does. DCQCN's are stated for a rate, and its rate steps grow with the line rate, so that thresholds are
-//! [times of the link](RelativeSize::OfTime); DCTCP's follow from capacity and round trip, so that they are shares of the bandwidth-delay
-//! product; those of a simulator that keeps them at any rate are bytes.
+//! [times of the link](RelativeSize::OfTime); those of STrack and Ultra Ethernet are shares of the bandwidth-delay product; those of a
+//! simulator that keeps them at any rate are bytes.
 //!
 //! What belongs to the network is the same for all transports, whatever their papers had: packets of 4096 bytes and headers of 64, strict
 //! priority of acknowledgements, the size of a shared buffer. Presets that follow a simulator packet by packet (`dcqcn-2016`, `tmdml`)
@@ -189,8 +189,8 @@ pub(crate) const PRESETS: [Preset; 16] = [
                 text("kind", "lossy", "IRN §1: no PFC"),
                 key(
                     "queue",
-                    RelativeSize::percent_of_bdp(200),
-                    "IRN §4.1: buffers of twice the bandwidth-delay product",
+                    RelativeSize::percent_of_bdp(500),
+                    "decision: as STrack §4.1; IRN §4.1 has 2 BDP at each input port",
                 ),
             ]
         },
@@ -366,12 +366,12 @@ fn tcp() -> Keys {
     ]
 }
 
-/// Switches of DCTCP. A step at K: the least that keeps a link busy, without room for bursts of hosts, which there are none of here.
+/// Switches of DCTCP. A step at K, above which each packet is marked. The paper asks for more than C x RTT / 7, plus what hosts send in
+/// bursts, and had 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25 Gb/s,
+/// where flows then starve; what simulators of RDMA scale with the rate is 30 KB for each 10 Gb/s.
 fn dctcp_switch() -> Keys {
-    let k = RelativeSize::OfBdp {
-        millionths: 1_000_000 / 7,
-    };
-    let source = "DCTCP §3.4, equation 13: K > C x RTT / 7";
+    let k = RelativeSize::OfTime(Span::from_us(24));
+    let source = "HPCC artifact: K of 30 KB at 10 Gb/s; DCTCP §3.4: above C x RTT / 7";
     vec![
         text("kind", "lossy", "DCTCP §2: drops in shallow buffers"),
         key("ecn.kmin", k, source),
