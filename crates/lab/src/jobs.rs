@@ -62,6 +62,8 @@ pub struct JobResult {
     pub ranks: u32,
     /// The host of each rank.
     pub hosts: Vec<HostId>,
+    /// Number of the section of the workload that it belongs to, from zero.
+    pub section: u32,
     /// The numbers of the flows that are its connections.
     pub flows: Range<u32>,
     /// Number of iterations that the job was to run.
@@ -267,6 +269,7 @@ fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>))
         label: job.label.clone(),
         ranks: job.hosts.len() as u32,
         hosts: job.hosts.clone(),
+        section: job.section,
         flows: first..first + connections.len() as u32,
         iterations: job.iterations,
         volume: job.volume,

@@ -7,7 +7,7 @@
 use crate::flows::WriteFlowsError;
 use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
 use crate::parquet_table::{
-    Columns, Values, column, optional_column, properties, schema, write_group,
+    Columns, Values, column, names, optional_column, properties, schema, write_group,
 };
 use crate::record::{IterationRow, RunRecord};
 use clearway_units::Time;
@@ -28,6 +28,7 @@ const ROWS_PER_GROUP: usize = 65_536;
 pub(crate) struct Row {
     job: u32,
     iteration: u32,
+    section: u32,
     times: IterationRow,
 }
 
@@ -71,6 +72,12 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
         "the run ended before",
         "`over_ps` - `begun_ps`",
     ),
+    column(
+        "section",
+        Values::Name(|row| row.section),
+        "",
+        "name of the `[[workload]]` section that the job belongs to",
+    ),
 ];
 
 /// The rows of a run.
@@ -81,6 +88,7 @@ pub(crate) fn rows(record: &RunRecord) -> impl Iterator<Item = Row> {
         times.map(move |(iteration, &times)| Row {
             job,
             iteration,
+            section: row.section,
             times,
         })
     })
@@ -98,8 +106,9 @@ pub fn write_iterations(
     let schema = schema("iterations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     let rows: Vec<Row> = rows(record).collect();
+    let names = names(&record.sections);
     for rows in rows.chunks(ROWS_PER_GROUP) {
-        write_group(&mut file, COLUMNS, rows, &[])?;
+        write_group(&mut file, COLUMNS, rows, &names)?;
     }
     file.close()?;
     Ok(())
@@ -185,6 +194,7 @@ mod tests {
           OPTIONAL INT64 sending_ps (INTEGER(64,true));
           OPTIONAL INT64 over_ps (INTEGER(64,true));
           OPTIONAL INT64 time_ps (INTEGER(64,true));
+          REQUIRED BYTE_ARRAY section (STRING);
         }
         ");
     }

@@ -28,6 +28,8 @@ pub(crate) enum Source {
     Run(fn(&Summary) -> Option<f64>),
     /// Figure of a section of the workload.
     Section(SectionFlows, fn(&FlowFigures) -> Option<f64>),
+    /// Figure of the iterations of all jobs of a section.
+    Iterations(String, fn(&Distribution) -> f64),
     Total(&'static Total),
     Figure(&'static Figure<OperationFigures>),
 }
@@ -61,6 +63,7 @@ impl Measure {
         match &self.of {
             Source::Run(of) => of(run),
             Source::Section(flows, of) => of(flows.figures(run)?),
+            Source::Iterations(section, of) => Some(of(&iterations_of(run, section)?)),
             Source::Total(total) => Some((total.of)(&run.packets) as f64),
             Source::Figure(figure) => (figure.of)(&run.operations.as_ref()?.figures),
         }
@@ -329,7 +332,36 @@ fn section_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure>
 fn of_section(name: &str, classes: impl Iterator<Item = usize>) -> impl Iterator<Item = Measure> {
     let whole = of_flows(name, None, &SECTION_FIGURES);
     let classes = classes.flat_map(|class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES));
-    whole.into_iter().chain(classes)
+    whole
+        .into_iter()
+        .chain(iterations_measures(name))
+        .chain(classes)
+}
+
+/// Times of the iterations of all jobs of a section in a run, in microseconds; of more than
+/// [`MOST_ITERATIONS`](crate::jobs::MOST_ITERATIONS) of a job those that its summary has.
+fn iterations_of(run: &Summary, section: &str) -> Option<Distribution> {
+    let jobs = run.jobs.iter();
+    let own = jobs.filter(|job| job.section.as_deref() == Some(section));
+    let times: Vec<f64> = own.flat_map(|job| job.iterations_us.clone()).collect();
+    Distribution::of_ratios(times)
+}
+
+/// Measures of the iterations of the jobs of a section.
+fn iterations_measures(section: &str) -> impl Iterator<Item = Measure> + use<> {
+    let section = section.to_owned();
+    let figures: [(&str, &str, fn(&Distribution) -> f64); 3] = [
+        ("p50", "iteration p50", |us| us.p50),
+        ("p99", "iteration p99", |us| us.p99),
+        ("max", "iteration max", |us| us.max),
+    ];
+    figures.into_iter().map(move |(name, title, of)| Measure {
+        name: format!("{SECTIONS}{section}.iteration_us.{name}").into(),
+        title: format!("{section}: {title}").into(),
+        unit: Unit::Us,
+        shown: Shown::IfHas,
+        of: Source::Iterations(section.clone(), of),
+    })
 }
 
 /// Measures that runs may have of a section, whatever the sizes of its flows.

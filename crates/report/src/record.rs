@@ -143,6 +143,8 @@ pub struct JobRow {
     pub label: String,
     /// The hosts of its ranks.
     pub hosts: Vec<u32>,
+    /// Number of the section of the workload that it belongs to, from zero.
+    pub section: u32,
     /// The numbers of the flows that are its connections.
     pub flows: Range<u32>,
     /// Number of iterations that the job was to run.

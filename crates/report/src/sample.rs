@@ -51,6 +51,7 @@ pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
     JobRow {
         label: label.into(),
         hosts: (0..8).collect(),
+        section: 0,
         flows: 4..12,
         iterations,
         bytes: Some(8_000_000),

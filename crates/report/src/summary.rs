@@ -48,6 +48,7 @@
 //! | `….settled_us` | us, or null | how long after the last start it was first 0.95 or more and stayed there; null if it was less in the end |
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that run a collective or a training iteration again and again |
 //! | `….label` | text | the user's name for it |
+//! | `….section` | text | name of the `[[workload]]` section that it belongs to |
 //! | `….ranks`, `.iterations` | integer | how many ranks it has, and how many iterations it was to run |
 //! | `….hosts` | list of hosts | the host of each rank |
 //! | `….flows.first`, `.count` | integer | its connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
@@ -263,7 +264,11 @@ impl Summary {
                 .observed
                 .as_ref()
                 .and_then(|observed| observed.fairness),
-            jobs: record.jobs.iter().map(JobSummary::of).collect(),
+            jobs: record
+                .jobs
+                .iter()
+                .map(|job| JobSummary::of(job, &record.sections))
+                .collect(),
             jobs_us: jobs::over_jobs(&record.jobs),
             packets: record.packets,
             paused_links: record.paused_links.len() as u64,

@@ -109,7 +109,7 @@ impl RunTables<'_> {
             }
             TableName::Iterations => {
                 let rows: Vec<_> = iterations::rows(record).skip(first).take(count).collect();
-                batch(iterations::COLUMNS, &rows, &[])
+                batch(iterations::COLUMNS, &rows, &names(&record.sections))
             }
             TableName::Links => {
                 let observed = record.observed.iter();

@@ -179,6 +179,7 @@ mod tests {
             label: String::new(),
             ranks: 2,
             hosts: Vec::new(),
+            section: 0,
             flows: 0..0,
             iterations: 3,
             volume: None,

@@ -100,6 +100,7 @@ pub(crate) fn job(job: &JobResult) -> JobRow {
     JobRow {
         label: job.label.clone(),
         hosts: job.hosts.iter().map(|host| host.0).collect(),
+        section: job.section,
         flows: job.flows.clone(),
         iterations: job.iterations,
         bytes: job.volume.map(|volume| volume.bytes.as_u64()),

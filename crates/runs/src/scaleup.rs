@@ -187,6 +187,7 @@ pub fn record(
         simulated: finished.simulated.since(Time::ZERO),
         packet_hops: fabric.packet_hops,
         digest: fabric.digest.to_string(),
+        sections: scenario.section_names(),
         jobs: finished.jobs.iter().map(job).collect(),
         operations: Some(results(scenario, posted, fabric)),
         ..blank(identity(scenario), fabric.threads, stopwatch)

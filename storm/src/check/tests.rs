@@ -49,6 +49,7 @@ fn record() -> RunRecord {
         jobs: vec![JobRow {
             label: "job".into(),
             hosts: vec![0, 1],
+            section: 0,
             flows: 0..2,
             iterations: 1,
             bytes: None,

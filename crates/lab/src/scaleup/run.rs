@@ -101,6 +101,7 @@ fn result(job: &ScaleupJob, cycle: Span) -> JobResult {
         label: job.label.clone(),
         ranks: job.gpus.len() as u32,
         hosts: job.gpus.clone(),
+        section: job.section,
         flows: 0..0,
         iterations: job.iterations,
         volume: None,

@@ -2,7 +2,7 @@ use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::measures::{self, CLASS_MEASURES, PER_CLASS};
 use crate::observed::{Fairness, JainCourse, Observed};
-use crate::record::{FlowRow, Status};
+use crate::record::{FlowRow, JobRow, Status};
 use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
 use crate::summary::Summary;
 use clearway_units::Span;
@@ -789,4 +789,37 @@ fn the_answer_names_who_is_slower_and_by_how_much() {
     B is 2.00 times as slow as A, by the p99 slowdown of flows.
     y is equal to x, by the p99 slowdown of flows.
     ");
+}
+
+/// Iterations of the jobs of each section, which mean over all of them would mix.
+#[test]
+fn iterations_are_compared_by_section() {
+    let with = |longest: u64| {
+        let ring = job("ring", 3, &[100, 200, longest]);
+        let exchange = JobRow {
+            section: 1,
+            ..job("exchange", 2, &[10, 20])
+        };
+        let mut record = run();
+        record.flows = (0..8)
+            .map(|number| FlowRow {
+                section: u32::from(number >= 4),
+                ..flow(number, Some(Span::from_us(100)))
+            })
+            .collect();
+        record.jobs = vec![ring, exchange];
+        ComparedRun::of(record)
+    };
+    let comparison = Comparison::of(&[variant("a", [with(300)]), variant("b", [with(600)])]);
+    let of = |section: &str, figure: &str| {
+        let row = row(
+            &comparison,
+            &format!("sections.{section}.iteration_us.{figure}"),
+        );
+        [row.values[0].median, row.values[1].median]
+    };
+    assert_eq!(of("permutation", "max"), [Some(300.0), Some(600.0)]);
+    assert_eq!(of("permutation", "p50"), [Some(200.0); 2]);
+    assert_eq!(of("burst", "max"), [Some(20.0); 2]);
+    assert!(comparison.to_table().contains("permutation: iteration p99"));
 }

@@ -182,6 +182,7 @@ fn jobs_stand_in_the_document() {
     "jobs": [
       {
         "label": "ring-all-reduce",
+        "section": "permutation",
         "ranks": 8,
         "hosts": [
           0,
@@ -219,6 +220,7 @@ fn jobs_stand_in_the_document() {
       },
       {
         "label": "late",
+        "section": "permutation",
         "ranks": 8,
         "hosts": [
           0,

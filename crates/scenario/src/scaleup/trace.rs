@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct ScaleupJob {
     /// Label of the job in results.
     pub label: String,
+    /// Number of the section of the workload, from zero.
+    pub section: u32,
     /// The GPU of each rank.
     pub gpus: Vec<HostId>,
     /// Number of iterations.
@@ -119,6 +121,7 @@ pub(super) fn load(
         warnings,
         job: ScaleupJob {
             label: place.label(),
+            section: own.0.0,
             gpus: own.1.to_vec(),
             iterations: settings.iterations,
             logs,
