@@ -175,6 +175,9 @@ pub(crate) struct RunArguments {
     /// Run a second time to say why the slowest flows were slow, as `clearway why` does
     #[arg(long)]
     pub(crate) why: bool,
+    /// Do not run: say how many packets, how much memory and CPU time it would take, after a third of a second
+    #[arg(long, conflicts_with_all = ["why", "live", "json", "out", "fct_txt", "htsim_txt"])]
+    pub(crate) dry_run: bool,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Show the run while it goes on, on a page of this machine whose address is printed; it can pause and stop the run
@@ -224,6 +227,9 @@ pub(crate) struct CompareArguments {
     /// A folder for everything, results of all runs included, or a file: `.html`, `.json`; `out/compare-HASH` if left out
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) out: Option<PathBuf>,
+    /// Do not run: say what packets and CPU time each variant would take, a third of a second for each
+    #[arg(long, conflicts_with_all = ["json", "out"])]
+    pub(crate) dry_run: bool,
     /// Print compare.json instead of the table
     #[arg(long)]
     pub(crate) json: bool,

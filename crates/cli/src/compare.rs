@@ -7,6 +7,7 @@ mod folders;
 mod plan;
 
 use crate::arguments::CompareArguments;
+use crate::dry_run;
 use crate::failure::{Failure, with_causes};
 use crate::messages::{say, warn};
 use crate::output::print;
@@ -32,6 +33,11 @@ pub(crate) fn compare(
     let planned = plan(laboratory, arguments)?;
     for variant in &planned {
         check(variant, arguments)?;
+    }
+    if arguments.dry_run {
+        let variants: Vec<_> = planned.iter().map(Planned::to_run).collect();
+        dry_run::compare(&variants)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let target = Target::of(arguments, &planned);
     target.refuse_inputs(&planned)?;

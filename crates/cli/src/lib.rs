@@ -30,6 +30,7 @@ mod arguments;
 mod collective;
 mod compare;
 mod completions;
+mod dry_run;
 mod explain;
 mod failure;
 mod hosts;
@@ -143,7 +144,11 @@ fn survive_limits() {
 fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
+            Experiment::Packets(scenario) if arguments.dry_run => {
+                run::foretell(&arguments, &scenario)
+            }
             Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
+            Experiment::Scaleup(_) if arguments.dry_run => Err(dry_run::scale_up()),
             Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
         },
         Command::List { group } => explain::list(laboratory, group.as_deref()),

@@ -152,6 +152,8 @@ pub(crate) struct Display<'a> {
     what: &'static str,
     /// Name of what the run's work is counted in.
     hops: &'static str,
+    /// Hops of the whole run, if nothing is sent again; zero if nobody knows.
+    all_hops: u64,
     stopwatch: Stopwatch,
     /// Rounds until the clock is looked at again.
     countdown: u32,
@@ -161,13 +163,17 @@ pub(crate) struct Display<'a> {
 impl<'a> Display<'a> {
     /// Of a run with `flows` flows.
     pub(crate) fn new(flows: usize, console: &'a Console) -> Self {
-        Self::of_work(Work::Flows(flows as u64), console)
+        let (flows, packet_hops) = (flows as u64, 0);
+        Self::of_work(Work::Flows { flows, packet_hops }, console)
     }
 
     /// Of a run that has so much to do.
     pub(crate) fn of_work(work: Work, console: &'a Console) -> Self {
         match work {
-            Work::Flows(flows) => Self::of("flows", flows, "packet-hops", console),
+            Work::Flows { flows, packet_hops } => Self {
+                all_hops: packet_hops,
+                ..Self::of("flows", flows, "packet-hops", console)
+            },
             Work::Operations(operations) => {
                 Self::of("operations", operations, "flit-hops", console)
             }
@@ -187,6 +193,7 @@ impl<'a> Display<'a> {
             bar,
             what,
             hops,
+            all_hops: 0,
             stopwatch: Stopwatch::start(),
             countdown: 0,
             last_draw: 0.0,
@@ -244,7 +251,14 @@ impl<'a> Display<'a> {
             format!("at {}", quantity::microseconds(progress.now.as_us())),
             format!("{speed} {}/s", self.hops),
         ];
-        let done = progress.flows_sent as f64 / progress.flows.max(1) as f64;
+        // Connections of jobs are done at the end, and so are flows that end together.
+        let done = match self.all_hops {
+            0 => progress.flows_sent as f64 / progress.flows.max(1) as f64,
+            all => (progress.hops as f64 / all as f64).min(0.99),
+        };
+        if self.all_hops > 0 {
+            parts.push(format!("{:.0} %", 100.0 * done));
+        }
         if done > 0.02 {
             let left = elapsed * (1.0 - done) / done;
             parts.push(format!("{} to go", wall_time(left)));

@@ -1,6 +1,7 @@
 //! `clearway run`.
 
 use crate::arguments::{RunArguments, SLOWEST};
+use crate::dry_run;
 use crate::failure::{Failure, with_causes};
 use crate::kinds::Kind;
 use crate::live::{self, Live};
@@ -20,7 +21,7 @@ use clearway_report::{
     FolderError, ResultFolder, RunRecord, Status, Summary, pcapng, summary_table, timeline,
 };
 use clearway_runs::watch::{self, ObservedRun, Watchers};
-use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record};
+use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record, work_of};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -54,15 +55,23 @@ pub(crate) fn load(
     })
 }
 
+/// Says what a run would cost.
+pub(crate) fn foretell(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitCode, Failure> {
+    let assembly = Assembly::streaming(scenario)?;
+    if !arguments.quiet {
+        assembly.warnings.iter().for_each(|warning| warn(warning));
+    }
+    dry_run::run(&assembly)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 pub(crate) fn run(
     laboratory: &Laboratory,
     arguments: &RunArguments,
     scenario: &Scenario,
 ) -> Result<ExitCode, Failure> {
-    let target = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| default_folder(&scenario.general.name, &scenario.hash()));
+    let own = || default_folder(&scenario.general.name, &scenario.hash());
+    let target = arguments.out.clone().unwrap_or_else(own);
     let stopwatch = Stopwatch::start();
     // The formats of other simulators are made of a list of all flows.
     let assembly = match arguments.fct_txt.is_some() || arguments.htsim_txt.is_some() {
@@ -177,7 +186,7 @@ fn simulate(
     (interrupt, live): (&Interrupt, Option<&Live<'_>>),
 ) -> (ObservedRun, FlowRows) {
     let console = Console::new(arguments.quiet);
-    let mut display = Display::new(assembly.flow_count(), &console);
+    let mut display = Display::of_work(work_of(assembly), &console);
     if let Some(live) = live {
         live.announce();
     }

@@ -158,9 +158,8 @@ impl Assembly {
         };
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
-        let (topology, all_sizes, mut warnings) =
-            (prepared.topology, prepared.sizes, prepared.warnings);
-        let sizes = all_sizes[0];
+        let (topology, all_sizes) = (prepared.topology, prepared.sizes);
+        let (mut warnings, sizes) = (prepared.warnings, all_sizes[0]);
         let routes = routes_of(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;

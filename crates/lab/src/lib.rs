@@ -16,6 +16,7 @@
 
 mod assemble;
 mod dependencies;
+mod expected_work;
 mod fct;
 mod frames;
 mod grants;
@@ -41,6 +42,7 @@ pub mod why;
 
 pub use assemble::{Assembly, TopologyReport};
 pub use dependencies::Dependencies;
+pub use expected_work::ExpectedWork;
 pub use fct::FctRecord;
 pub use jobs::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;

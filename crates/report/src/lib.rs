@@ -68,6 +68,7 @@ mod table_data;
 mod terminal;
 pub mod testbed;
 pub mod timeline;
+mod unit;
 pub mod why;
 
 #[cfg(test)]

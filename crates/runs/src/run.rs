@@ -44,10 +44,23 @@ pub struct Done {
 /// Amount of work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// So many flows.
-    Flows(u64),
+    /// So many flows, of so many packet-hops at least.
+    Flows {
+        /// Number of flows.
+        flows: u64,
+        /// Packet-hops if nothing is sent again.
+        packet_hops: u64,
+    },
     /// So many operations of a scale-up fabric.
     Operations(u64),
+}
+
+/// Work of a run of packets.
+pub fn work_of(assembly: &Assembly) -> Work {
+    Work::Flows {
+        flows: assembly.flow_count() as u64,
+        packet_hops: assembly.expected_work().packet_hops,
+    }
 }
 
 /// Watcher of a run.
@@ -106,10 +119,7 @@ fn run_packets(
         true => Assembly::new(scenario)?,
         false => Assembly::streaming(scenario)?,
     };
-    watcher.begin(
-        Work::Flows(assembly.flow_count() as u64),
-        &assembly.warnings,
-    );
+    watcher.begin(work_of(&assembly), &assembly.warnings);
     let unkept = || FlowRows::unkept(&assembly);
     let (mut outputs, mut rows, prepared) = match outputs(scenario, &assembly, request) {
         Ok(Some((outputs, rows))) => (Some(outputs), rows, Ok(())),

@@ -14,7 +14,7 @@ const COMMENT: &str = "  # ";
 pub struct Amounts {
     /// The one of transports, behind the line rate: that times the longest round trip.
     pub transport: (Rate, Bytes),
-    /// Those of ports, behind the rates of their links: times the propagation round trip.
+    /// Products of ports, behind the rates of their links: times the propagation round trip.
     pub ports: Vec<(Rate, Bytes)>,
 }
 

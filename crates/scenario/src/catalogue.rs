@@ -327,7 +327,7 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
     })
 }
 
-/// What the switches are by default with the transport preset `name`; `None` if it says nothing of them.
+/// Switches by default with the transport preset `name`; `None` if it says nothing of them.
 fn designed_switch(name: &str) -> Option<Explanation> {
     let keys = TransportSettings::designed(name)?;
     let switch = SwitchSettings::of_kind(SwitchSettings::designed_kind(&keys));

@@ -69,6 +69,7 @@ mod switch;
 mod tenant;
 pub mod topology;
 mod topology_error;
+mod topology_file;
 mod transport;
 mod transport_checks;
 mod transport_presets;

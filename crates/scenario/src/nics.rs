@@ -2,8 +2,9 @@
 //!
 //! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between them; of
 //! these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several pairs are equal,
-//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or the first; or all
-//! flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says otherwise. Pairs without a path are skipped: hosts do not forward.
+//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or the first; or
+//! all flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says otherwise. Pairs
+//! without a path are skipped: hosts do not forward.
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};

@@ -15,6 +15,7 @@ use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::tenant::Tenants;
 use crate::topology::{self, TopologySettings};
+use crate::topology_file::find_file;
 use crate::transport_checks::check_one_path;
 use crate::transports::{Transports, check_transports};
 use crate::workload;
@@ -256,7 +257,7 @@ impl Scenario {
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
     pub fn resolved(&self) -> String {
         let mut text = self.written(|name| {
-            let path = topology::find_file(name, self.base_dir.as_deref());
+            let path = find_file(name, self.base_dir.as_deref());
             // Independent of the folder that the resolved scenario is put into.
             std::path::absolute(path)
                 .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
@@ -286,7 +287,7 @@ impl Scenario {
     /// Simulated part of the scenario with the hashes of its files in place of their names.
     fn content(&self, known: &FileHashes) -> String {
         self.written(|name| {
-            let path = topology::find_file(name, self.base_dir.as_deref());
+            let path = find_file(name, self.base_dir.as_deref());
             let files = trace_files(&path);
             format!(
                 "{:016x}",
@@ -307,7 +308,7 @@ impl Scenario {
         let mut files = Vec::new();
         let mut add = |key: String, value: &Value| {
             if let Value::Text(name) = value {
-                let path = topology::find_file(name, self.base_dir.as_deref());
+                let path = find_file(name, self.base_dir.as_deref());
                 files.extend(
                     trace_files(&path)
                         .into_iter()

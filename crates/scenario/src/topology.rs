@@ -3,28 +3,23 @@
 use super::bcube::Bcube;
 use super::dragonfly::{Dragonfly, DragonflyPlus};
 use super::fat_tree::FatTreeSettings;
-use super::graph;
 use super::limits::{check_hosts, check_links, check_size, leaf_size};
 use super::multi_plane::MultiPlaneSettings;
 use super::pods::Pods;
 use super::rail_optimised::RailOptimisedSettings;
 use crate::error::ScenarioError;
-use crate::generate::trace_files;
 use crate::link_names::{LinkNames, link_advice};
 use crate::nics::NicChoice;
 use crate::oversubscription::Oversubscription;
 use crate::section::Section;
 use crate::topology_error::{impossible, topology_error};
+use crate::topology_file::{NicSharing, TopologyFile, build_from_file};
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, GroupRouting, PortChoice, Tier, Topology, dumbbell, fat_tree,
-    leaf_spine, single_switch,
+    Cable, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
 };
-use clearway_formats::{
-    FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
-};
-use clearway_input::InputKind;
+use clearway_formats::{LinkFailure, SwitchLayer};
 use clearway_units::{ParameterInfo, ParameterSet, Rare, Rate, SetError, Span, Time, Value};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 clearway_units::parameters! {
     /// Hosts on one switch.
@@ -77,38 +72,6 @@ clearway_units::parameters! {
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "STrack §4.2: all links alike";
         /// Delay of the links between switches; "auto" is that of the hosts' links.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "STrack §4.2: all links alike";
-    }
-}
-
-clearway_units::choices! {
-    /// Sharing of the equal links of a host among its traffic.
-    pub enum NicSharing {
-        /// As the transport can bear.
-        Auto = "auto",
-        /// Packet by packet.
-        Stripe = "stripe",
-        /// Queue pair by queue pair.
-        Hash = "hash",
-        /// Flow by flow, round robin.
-        InTurn = "in-turn",
-        /// All on the first.
-        First = "first",
-    }
-}
-
-clearway_units::parameters! {
-    /// A fabric from a file.
-    pub struct TopologyFile {
-        /// Path of the file; looked for beside the scenario, then in the current folder.
-        pub file: String = String::new(), "file", "the user";
-        /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
-        /// first word, which is a number in the latter alone.
-        pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
-        /// Sharing of a host's equal links, those of one rate and delay, among its traffic. "stripe": they are ports of one NIC, and each
-        /// packet takes the port at which the least waits; "hash": ports of one NIC, and a hash of the header decides, so that each queue
-        /// pair has one (`transport.qps`); "in-turn": NICs by themselves, and each flow takes the next; "first": the first of them alone.
-        /// "auto": "stripe", or "in-turn" where a transport takes overtaken packets for lost ones (go-back-N).
-        pub nics: NicSharing = NicSharing::Auto, "nics", "decision: all of them, as NCCL; SimAI's ns-3 hashes queue pairs over the NICs of a host";
     }
 }
 
@@ -407,69 +370,6 @@ fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
                 },
             )
         })
-}
-
-/// Path of a file, or prefix of files, that the user names: beside the scenario, else in the current folder.
-pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
-    let beside = base_dir.map(|folder| folder.join(name));
-    beside
-        .filter(|path| trace_files(path).iter().any(|file| file.exists()))
-        .unwrap_or_else(|| PathBuf::from(name))
-}
-
-fn build_from_file(
-    settings: &TopologyFile,
-    base_dir: Option<&Path>,
-    in_order: bool,
-    warnings: &mut Vec<String>,
-) -> Result<Topology, ScenarioError> {
-    let name = &settings.file;
-    if name.is_empty() {
-        return Err(impossible(
-            &["file", "kind"],
-            "no file is named".into(),
-            "name it, as in `file = \"fabric.topo\"`",
-        ));
-    }
-    let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
-    let (topology, found) = if settings.format.is_hpcc(&text) {
-        let file = parse_hpcc_topology(name, &text)?;
-        check_hosts(&["file"], file.hosts.into())?;
-        let graph = graph::from_hpcc(&file);
-        let graph = match settings.nics {
-            NicSharing::Auto if in_order => graph,
-            NicSharing::Auto | NicSharing::Stripe => graph.join_nics(PortChoice::LeastQueue),
-            NicSharing::Hash => graph.join_nics(PortChoice::Hash),
-            NicSharing::InTurn | NicSharing::First => graph,
-        };
-        let topology = graph.split_hosts();
-        check_hosts(&["file"], topology.hosts.into())?;
-        (topology, file.warnings)
-    } else {
-        let file = parse_topo(name, &text)?;
-        (from_file(&file)?, file.warnings)
-    };
-    warnings.extend(found.iter().map(ToString::to_string));
-    Ok(topology)
-}
-
-fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
-    check_hosts(&["file"], file.nodes.into())?;
-    let tiers = file.tiers.iter().map(|tier| Tier {
-        down_ports: tier.radix_down,
-        up_ports: tier.radix_up.unwrap_or(0),
-        link_rate: tier.downlink_speed,
-        link_delay: tier.downlink_latency,
-        switch_latency: tier.switch_latency,
-        bundle: tier.bundle,
-    });
-    let spec = FatTree {
-        hosts: file.nodes,
-        hosts_per_pod: file.podsize,
-        tiers: tiers.collect(),
-        cores: CoreWiring::Interleaved,
-    };
-    fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))
 }
 
 /// The cables to switches above, switch by switch: what `failure` lines of a `.cm` file name.

@@ -224,8 +224,8 @@ impl TransportSettings {
         Preset::named(kind).map(|preset| (preset.switch)())
     }
 
-    /// Marks that `controller` was tuned with where it takes the place of another in the preset `kind`; `None` if it is the preset's own, or
-    /// hears no marks.
+    /// Marks that `controller` was tuned with where it takes the place of another in the preset `kind`; `None` if it is the preset's own,
+    /// or hears no marks.
     pub(crate) fn marks_for(kind: &str, controller: &str) -> Option<Keys> {
         let own = Preset::named(kind)?;
         let whose = PRESETS

@@ -1,4 +1,5 @@
-//! Presets of `[transport]`: a part of each kind by name, with the keys in which it differs, and the switches that its authors tuned it for.
+//! Presets of `[transport]`: a part of each kind by name, with the keys in which it differs, and the switches that its authors tuned it
+//! for.
 //!
 //! # What comes with a preset
 //! A preset sets what its authors tuned: constants of the parts, and of the switches marks, queues, trimming, and whether there are pauses.
@@ -367,8 +368,8 @@ fn tcp() -> Keys {
 }
 
 /// Switches of DCTCP. A step at K, above which each packet is marked. The paper asks for more than C x RTT / 7, plus what hosts send in
-/// bursts, and had 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25 Gb/s,
-/// where flows then starve; what simulators of RDMA scale with the rate is 30 KB for each 10 Gb/s.
+/// bursts, and had 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25
+/// Gb/s, where flows then starve; what simulators of RDMA scale with the rate is 30 KB for each 10 Gb/s.
 fn dctcp_switch() -> Keys {
     let k = RelativeSize::OfTime(Span::from_us(24));
     let source = "HPCC artifact: K of 30 KB at 10 Gb/s; DCTCP §3.4: above C x RTT / 7";

@@ -93,7 +93,7 @@ fn other_marks(scenario: &Scenario, transport: &TransportSettings) -> Option<Str
     ))
 }
 
-/// Those of `keys` of switches that the scenario neither sets nor has, as a list; none if it has them all.
+/// Keys of switches that the scenario neither sets nor has, of these, as a list; none if it has them all.
 fn not_as_designed(scenario: &Scenario, keys: &[PresetKey]) -> Option<String> {
     let switch = scenario.switch.entries();
     let kind = Value::Text(scenario.switch.kind().name().into());

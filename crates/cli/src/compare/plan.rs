@@ -24,6 +24,16 @@ pub(super) struct Planned {
     wanted: Wanted,
 }
 
+impl Planned {
+    /// Label of the variant, and the scenarios that are still to be run.
+    pub(super) fn to_run(&self) -> (&str, &[Experiment]) {
+        match &self.source {
+            Source::Folders(_) => (&self.label, &[]),
+            Source::Scenarios(scenarios) => (&self.label, scenarios),
+        }
+    }
+}
+
 /// Source of the runs of a variant.
 pub(super) enum Source {
     /// Runs that are there already, read from result folders.

@@ -8,6 +8,7 @@ mod carry_out;
 mod collective;
 mod common;
 mod compare;
+mod dry_run;
 mod gallery;
 mod inputs;
 mod isolate;

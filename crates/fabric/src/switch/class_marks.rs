@@ -111,7 +111,7 @@ impl Thresholds {
 pub(super) struct ByClass(Box<[Thresholds; Class::COUNT]>);
 
 impl ByClass {
-    /// Those of `own` classes, and `others` for the rest; `None` if no class has its own.
+    /// Thresholds of `own` classes, and `others` for the rest; `None` if no class has its own.
     pub(super) fn new(own: &[ClassMarks], others: Thresholds, port: (Rate, Bytes)) -> Option<Self> {
         let mut all = Box::new([others; Class::COUNT]);
         for marks in own {

@@ -16,6 +16,7 @@ mod path_class;
 mod paths;
 mod rail_optimised;
 mod routing;
+mod routing_limits;
 mod twins;
 
 pub use bcube::bcube;
@@ -79,8 +80,8 @@ pub enum SwitchRole {
     Network,
     /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
     ScaleUp,
-    /// What joins the ports of a NIC. Its queues are as those of the network, but mark nothing where it chooses by them; it chooses a port by
-    /// this rule, whatever the settings say of switches.
+    /// Switch that joins the ports of a NIC. Its queues are as those of the network, but mark nothing where it chooses by them; it chooses
+    /// a port by this rule, whatever the settings say of switches.
     Nic(PortChoice),
 }
 

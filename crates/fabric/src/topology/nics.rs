@@ -42,9 +42,9 @@ impl Topology {
         self
     }
 
-    /// The same fabric with the equal cables of a host, those of one rate and delay, as ports of one NIC, which chooses one for each packet.
-    /// Half of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches; those between hosts and
-    /// ports come last, as do the switches that stand for the ports.
+    /// The same fabric with the equal cables of a host, those of one rate and delay, as ports of one NIC, which chooses one for each
+    /// packet. Half of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches; those between
+    /// hosts and ports come last, as do the switches that stand for the ports.
     #[must_use]
     pub fn join_nics(mut self, choice: PortChoice) -> Self {
         let mut equal: BTreeMap<(u32, Rate, Span), Vec<(usize, usize)>> = BTreeMap::new();

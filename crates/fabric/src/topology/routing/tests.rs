@@ -1,6 +1,6 @@
 use super::super::{CoreWiring, FatTree, Tier, fat_tree};
 use super::*;
-use clearway_units::{Purpose, RandomStream, Rate};
+use clearway_units::{Purpose, RandomStream, Rate, Span};
 
 #[test]
 fn destinations_change_ways_faster_the_lower_a_switch_is() {

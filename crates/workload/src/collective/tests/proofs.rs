@@ -95,7 +95,7 @@ fn every_collective_is_correct_over_channels() {
     }
 }
 
-/// What goes over the NICs of a node is the same for each, and what one ring over all ranks sends over one.
+/// NICs of a node carry the same each, together as much as one ring over all ranks sends over one.
 #[test]
 fn channels_share_what_leaves_a_node() {
     let layout = nodes(4, 8);
