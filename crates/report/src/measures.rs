@@ -260,7 +260,8 @@ fn iterations_of(run: &Summary, section: &str) -> Option<Distribution> {
 /// Measures of the iterations of the jobs of a section.
 fn iterations_measures(section: &str) -> impl Iterator<Item = Measure> + use<> {
     let section = section.to_owned();
-    let figures: [(&str, &str, fn(&Distribution) -> f64); 3] = [
+    type IterationFigure = (&'static str, &'static str, fn(&Distribution) -> f64);
+    let figures: [IterationFigure; 3] = [
         ("p50", "iteration p50", |us| us.p50),
         ("p99", "iteration p99", |us| us.p99),
         ("max", "iteration max", |us| us.max),
