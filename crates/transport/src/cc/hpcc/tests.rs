@@ -239,7 +239,7 @@ fn defaults_are_those_of_the_tables() {
     let expected = [
         ("target-utilisation", "0.95"),
         ("max-stage", "5"),
-        ("rate-ai", "\"50Mbps\""),
+        ("rate-ai", "\"auto\""),
         ("min-rate", "\"100Mbps\""),
         ("base-rtt", "\"network\""),
         ("fast-react", "true"),
@@ -277,4 +277,15 @@ fn records_of_one_sender_are_not_compared_with_those_of_another() {
     // More senders than are kept push out the oldest, and nothing else happens.
     (100..5000).for_each(|sender| hpcc.select_sender(sender));
     assert_eq!(hpcc.records.others.len(), Records::MOST);
+}
+
+/// Additive increase of Snyder Table 3.1 at 100 Gb/s, and in proportion elsewhere.
+#[test]
+fn the_step_is_a_share_of_the_line_rate() {
+    let rate_ai = |gbps| {
+        let network = star().at_rate(Rate::from_gbps(gbps));
+        Hpcc::new(&HpccParameters::default(), &network).rate_ai
+    };
+    assert_eq!([25, 100, 400].map(rate_ai), [12.5e6, 50e6, 200e6]);
+    assert_eq!(hpcc(|p| p.rate_ai = Some(Rate::from_gbps(1))).rate_ai, 1e9);
 }

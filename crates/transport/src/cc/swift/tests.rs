@@ -260,7 +260,7 @@ fn defaults_are_those_of_the_tables() {
         .map(|(key, value)| (key, value.to_string()))
         .collect();
     let expected = [
-        ("rate-ai", "\"50Mbps\""),
+        ("rate-ai", "\"auto\""),
         ("beta", "0.8"),
         ("max-mdf", "0.5"),
         ("base-delay", "\"5us\""),
@@ -319,4 +319,15 @@ fn a_delay_that_meets_the_target_is_no_congestion() {
     swift.window = 5.0;
     feed(&mut swift, 1, 100.0, 7000, 5);
     assert_eq!(swift.window, 5.0);
+}
+
+/// Additive increase of Snyder Table 3.1 at 100 Gb/s, as packets in a round trip, and in proportion elsewhere.
+#[test]
+fn the_step_is_a_share_of_the_line_rate() {
+    let step = |gbps| {
+        let network = star().at_rate(Rate::from_gbps(gbps));
+        Swift::new(&SwiftParameters::default(), &network).step
+    };
+    near(step(100), 50e6 * 4.16e-6 / 8.0 / 1000.0, 1e-9);
+    near(step(400) / step(100), 4.0, 1e-9);
 }
