@@ -328,6 +328,6 @@ fn the_step_is_a_share_of_the_line_rate() {
         let network = star().at_rate(Rate::from_gbps(gbps));
         Swift::new(&SwiftParameters::default(), &network).step
     };
-    near(step(100), 50e6 * 4.16e-6 / 8.0 / 1000.0, 1e-9);
+    near(step(100), 50e6 * 4.16e-6 / 8.0 / 1000.0, 1e-3);
     near(step(400) / step(100), 4.0, 1e-9);
 }
