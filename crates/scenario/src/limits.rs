@@ -23,7 +23,7 @@ use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::perc::LEAST_HEADROOM;
 use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{Reliability, Scope};
-use clearway_units::{Bytes, Rate, Span, Time, Value};
+use clearway_units::{Bytes, Parameter as _, Rate, RelativeSize, Span, Time, Value};
 use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -105,6 +105,32 @@ pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioErr
     not_too_long("observe.", "series.every", every)
 }
 
+/// Checks that no window of the controller is without bytes: nothing would be sent, or the least that there is.
+fn check_windows(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    const WINDOWS: [&str; 6] = [
+        "window",
+        "max-cwnd",
+        "init-cwnd",
+        "min-cwnd",
+        "max-window",
+        "initial-window",
+    ];
+    let entries = transport.controller.entries();
+    let is_empty = |(key, value): &&(&'static str, Value)| {
+        let size = RelativeSize::from_value(value);
+        let most = size.map(|size| size.resolve(Rate::from_gbps(1), Bytes::new(1 << 30)));
+        WINDOWS.contains(key) && most == Some(Bytes::ZERO)
+    };
+    match entries.iter().find(is_empty) {
+        None => Ok(()),
+        Some((key, value)) => Err(ScenarioError::about(
+            &[key],
+            format!("`transport.{key}` = {value}: a window without bytes sends nothing"),
+            "use a packet or more, such as \"4096B\" or \"1bdp\"",
+        )),
+    }
+}
+
 /// Checks the timers of a transport that do not depend on the network.
 pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let spans = match &transport.reliability {
@@ -135,6 +161,7 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
             "leave out one of them",
         ));
     }
+    check_windows(transport)?;
     check_allocation(transport)?;
     check_dead_path(transport)?;
     if let Reliability::GoBackN(own) = &transport.reliability

@@ -614,3 +614,22 @@ fn twenty_thousand_sections_are_read() {
     let error = read_with(&text, &["workload[20001].from=1"]).unwrap_err();
     assert!(error.to_string().contains("for there are 20000"), "{error}");
 }
+
+#[test]
+fn windows_have_bytes() {
+    for (kind, key) in [
+        ("strack", "init-cwnd"),
+        ("irn", "window"),
+        ("tcp", "max-window"),
+    ] {
+        for zero in ["0B", "0%bdp", "0us"] {
+            let text = format!("[transport]\nkind = \"{kind}\"\n{key} = \"{zero}\"\n");
+            let error = read_with(&text, &[]).unwrap_err().to_string();
+            assert!(error.contains("sends nothing"), "{key} {zero}: {error}");
+        }
+        let text = format!("[transport]\nkind = \"{kind}\"\n{key} = \"1B\"\n");
+        assert!(read_with(&text, &[]).is_ok(), "{key}");
+    }
+    // What is no size is none of theirs.
+    assert!(read_with("[transport]\nkind = \"rocev2\"\nwindow = \"fixed\"\n", &[]).is_ok());
+}
