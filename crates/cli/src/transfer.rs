@@ -17,7 +17,7 @@ use clearway_report::quantity;
 use clearway_transfer::{
     Bounds, PARTIAL_FOLDER, SourceError, Sources, Store, TransferError, Unfinished, receive,
 };
-use clearway_udp::net::{Channel, Server, connect};
+use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{Limits, Security, Settings};
 use display::Display;
 use report::Report;
@@ -86,6 +86,7 @@ fn say_skipped(sources: &Sources, quiet: bool) {
     }
 }
 
+/// Attempts to send, one after the other while there is patience.
 async fn send_all(
     arguments: &SendArguments,
     server: SocketAddr,
@@ -94,12 +95,105 @@ async fn send_all(
     console: Arc<Console>,
     interrupt: Interrupt,
 ) -> Result<ExitCode, Failure> {
+    let mut patience = Patience::of(arguments.retry);
+    loop {
+        let (sources, console) = (Arc::clone(&sources), Arc::clone(&console));
+        let conditions = (settings.clone(), console, interrupt.clone());
+        let broken = match send_once(arguments, server, conditions, sources).await {
+            Attempt::Over(ended) => return ended,
+            Attempt::Broken(broken) => broken,
+        };
+        if broken.has_moved {
+            patience = Patience::of(arguments.retry);
+        }
+        let Some(wait) = patience.wait() else {
+            return Err(broken.failure);
+        };
+        if !arguments.quiet {
+            say(&format!(
+                "{}; trying again in {} s",
+                broken.reason,
+                wait.as_secs()
+            ));
+        }
+        let waited = unless_interrupted(&interrupt, tokio::time::sleep(wait)).await;
+        if waited.is_none() {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    }
+}
+
+/// Time for which somebody tries again.
+struct Patience {
+    /// Time of waiting that is left.
+    left: Duration,
+    /// Next wait.
+    next: Duration,
+}
+
+impl Patience {
+    /// Longest wait between two attempts; the first is one second, and each twice the one before.
+    const LONGEST: Duration = Duration::from_secs(16);
+
+    fn of(left: Duration) -> Self {
+        let next = Duration::from_secs(1);
+        Self { left, next }
+    }
+
+    /// Time until the next attempt; none if there is no more.
+    fn wait(&mut self) -> Option<Duration> {
+        let wait = self.next.min(self.left);
+        self.left -= wait;
+        self.next = (2 * self.next).min(Self::LONGEST);
+        (!wait.is_zero()).then_some(wait)
+    }
+}
+
+/// End of an attempt.
+enum Attempt {
+    /// Nothing is to be tried again.
+    Over(Result<ExitCode, Failure>),
+    /// The receiver does not answer, or does not any more.
+    Broken(Broken),
+}
+
+/// Attempt that may go well later.
+struct Broken {
+    reason: String,
+    failure: Failure,
+    /// Something arrived.
+    has_moved: bool,
+}
+
+/// Attempt that brought no connection.
+fn unconnected(error: ConnectError) -> Attempt {
+    let may_pass = matches!(&error, ConnectError::Closed(closed) if closed.may_pass());
+    let (reason, failure) = (error.to_string(), refused(error));
+    match may_pass {
+        true => Attempt::Broken(Broken {
+            reason,
+            failure,
+            has_moved: false,
+        }),
+        false => Attempt::Over(Err(failure)),
+    }
+}
+
+async fn send_once(
+    arguments: &SendArguments,
+    server: SocketAddr,
+    (settings, console, interrupt): (Settings, Arc<Console>, Interrupt),
+    sources: Arc<Sources>,
+) -> Attempt {
     let encrypted = settings.security != Security::Insecure;
     let connecting = unless_interrupted(&interrupt, connect(server, settings.clone()));
     let Some(connected) = connecting.await else {
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Attempt::Over(Ok(ExitCode::from(INTERRUPTED)));
     };
-    let channel = connected.map_err(refused)?;
+    let channel = match connected {
+        Ok(channel) => channel,
+        Err(error) => return unconnected(error),
+    };
     warn_if_insecure(&settings);
     let mut display = Display::new(&channel, console, interrupt, String::new());
     let ended = clearway_transfer::send(&channel, sources, &mut display).await;
@@ -115,22 +209,35 @@ async fn send_all(
         unfinished: &[],
         error: ended.error.as_ref().map(ToString::to_string),
     };
-    show(&report, arguments.json, arguments.quiet)?;
+    if let Err(failure) = show(&report, arguments.json, arguments.quiet) {
+        return Attempt::Over(Err(failure));
+    }
     let failed = display.failure();
     match ended.error {
-        None => failed.map(|()| ExitCode::SUCCESS),
+        None => Attempt::Over(failed.map(|()| ExitCode::SUCCESS)),
         Some(TransferError::Interrupted) => {
             say("interrupted: the receiver keeps what has arrived, and the same command goes on");
-            Ok(ExitCode::from(INTERRUPTED))
+            Attempt::Over(Ok(ExitCode::from(INTERRUPTED)))
         }
         Some(error) => {
-            let kept = match ended.progress.moved {
-                0 => "",
-                _ => "; the receiver keeps what has arrived, and the same command goes on",
+            let has_moved = ended.progress.moved > 0;
+            let kept = match has_moved {
+                false => "",
+                true => "; the receiver keeps what has arrived, and the same command goes on",
             };
             let fix = format!("{}{kept}", error.fix());
-            let broken = Err(Failure::new(format!("{server}: {error}\n  fix: {fix}")));
-            Failure::all([failed, broken]).map(|()| ExitCode::SUCCESS)
+            let broken = Failure::new(format!("{server}: {error}\n  fix: {fix}"));
+            match (failed, error.may_pass()) {
+                (Ok(()), true) => Attempt::Broken(Broken {
+                    reason: error.to_string(),
+                    failure: broken,
+                    has_moved,
+                }),
+                (failed, _) => {
+                    let both = Failure::all([failed, Err(broken)]);
+                    Attempt::Over(both.map(|()| ExitCode::SUCCESS))
+                }
+            }
         }
     }
 }

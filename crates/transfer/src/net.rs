@@ -53,6 +53,15 @@ pub enum TransferError {
 }
 
 impl TransferError {
+    /// True if the same may go well later, with nothing changed at this end.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Closed(closed) => closed.may_pass(),
+            Self::InterruptedThere => true,
+            _ => false,
+        }
+    }
+
     /// Advice to the user.
     pub fn fix(&self) -> &'static str {
         match self {

@@ -50,6 +50,11 @@ pub enum Closed {
 }
 
 impl Closed {
+    /// True if the same may go well later, with nothing changed at this end.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Silent(_) | Self::NoAnswer(_) | Self::Busy)
+    }
+
     /// Advice to the user.
     pub fn fix(&self) -> &'static str {
         match self {

@@ -2,8 +2,9 @@
 
 use crate::hosts::ConnectionArguments;
 use clap::{Args, ValueHint};
-use clearway_units::Bytes;
+use clearway_units::{Bytes, Span};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,6 +22,9 @@ pub(crate) struct SendArguments {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,
+    /// For how long to try again while the receiver does not answer, such as `600s`; anew whenever something has arrived
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = read_time)]
+    pub(crate) retry: Duration,
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -61,6 +65,12 @@ pub(crate) struct RecvArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+fn read_time(text: &str) -> Result<Duration, String> {
+    let span: Option<Span> = text.parse().ok();
+    span.map(|span| Duration::from_nanos(span.as_ps() / 1000))
+        .ok_or_else(|| "expected a time such as `600s`".to_owned())
 }
 
 fn read_size(text: &str) -> Result<u64, String> {

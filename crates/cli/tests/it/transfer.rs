@@ -173,9 +173,20 @@ fn interrupt(
     receiving: &Receiving,
     interrupt: impl FnOnce(&mut Child),
 ) -> (Child, u64) {
+    interrupt_with(bench, receiving, &[], interrupt)
+}
+
+/// As [`interrupt`], with further arguments of the sender.
+fn interrupt_with(
+    bench: &Bench,
+    receiving: &Receiving,
+    more: &[&str],
+    interrupt: impl FnOnce(&mut Child),
+) -> (Child, u64) {
     for blocks in [200, 800, 3200] {
         write_blocks(bench, "file", blocks);
-        let mut sender = send_command(bench, receiving, &["--line-rate", "200Mbps", "file"])
+        let slow = ["--line-rate", "200Mbps", "file"];
+        let mut sender = send_command(bench, receiving, &[&slow, more].concat())
             .spawn()
             .expect("the program can be started");
         if wait_for_blocks(bench, &mut sender) {
@@ -365,6 +376,25 @@ fn a_receiver_that_was_killed_goes_on_and_what_was_damaged_is_repaired() {
     drop(data);
     let receiving = receive(&bench, &[]);
     goes_on(&bench, &receiving, blocks);
+}
+
+#[test]
+fn a_sender_waits_for_a_receiver_that_comes_back() {
+    let bench = Bench::new("transfer-retry");
+    let mut receiving = receive(&bench, &[]);
+    let id = receiving.child.id().to_string();
+    let (sender, _) = interrupt_with(&bench, &receiving, &["--retry", "60s"], |_| {
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.expect("kill").success());
+    });
+    let address = receiving.address.clone();
+    wait(&mut receiving.child);
+    let _again = receive_at(&bench, "", &address, &[]);
+    let output = sender.wait_with_output().expect("a child");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("; trying again in 1 s"), "{errors}");
+    assert!(is_same(&bench, "file"));
 }
 
 #[test]
