@@ -237,7 +237,7 @@ fn the_outermost_values_that_are_allowed_run() {
         vec!["transport.payload=1B", "workload.message=2KB"],
         vec!["transport.payload=65471B"],
         vec!["transport.max-cwnd=18446744073709551615B"],
-        vec!["transport.max-cwnd=0B"],
+        vec!["transport.max-cwnd=1B"],
         vec!["transport.max-paths=1", "transport.min-paths=1"],
         vec!["transport.max-paths=65535", "transport.min-paths=65535"],
         vec!["transport.bitmap=4294967295"],
