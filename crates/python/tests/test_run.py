@@ -115,7 +115,7 @@ def test_checks_need_no_run():
 
 
 def test_warnings_are_told():
-    lossy = {"transport.kind": "rocev2"}
+    lossy = {"transport.kind": "rocev2", "switch.kind": "lossy"}
     (warning,) = clearway.check("incast-32", overrides=lossy)
     assert "made for networks without loss" in warning
     result = clearway.run("incast-32", overrides=lossy)
