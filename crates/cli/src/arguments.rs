@@ -506,8 +506,9 @@ pub(crate) struct InitArguments {
 Examples:
   clearway run quickstart --out out/first && clearway why out/first
   clearway why out/first --flow 17 --flow 99
+  clearway why out/training --job \"ring-all-reduce 3\" --iteration 1
 
-Simulates the run again and follows these flows; writes `why.json`, and the section into `report.html`.")]
+Simulates the run again and follows these flows, and of jobs the critical path of the longest iteration; writes `why.json`, and the section into `report.html`.")]
 pub(crate) struct WhyArguments {
     /// The result folder of a run
     #[arg(value_name = "FOLDER")]
@@ -518,6 +519,12 @@ pub(crate) struct WhyArguments {
     /// Explain the K slowest flows, by slowdown
     #[arg(long, value_name = "K", default_value_t = SLOWEST, conflicts_with = "flows", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) slowest: u16,
+    /// Explain the longest iteration of the job with this name; the longest of all jobs if left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: Option<String>,
+    /// Explain the iteration with this number, from 0
+    #[arg(long, value_name = "K")]
+    pub(crate) iteration: Option<u32>,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
     /// Print why.json instead of the table

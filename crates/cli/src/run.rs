@@ -267,6 +267,8 @@ fn explain(
         folder: target,
         flows: &[],
         slowest: SLOWEST.into(),
+        job: None,
+        iteration: None,
         threads: arguments.threads,
         json: false,
         // The summary is what is printed as JSON.

@@ -3,20 +3,26 @@
 //! The run is simulated again, this time following the slowest flows. It has to come to the same digest; only then does it speak of the
 //! results that are there.
 
+mod iteration;
+mod question;
+
+pub(crate) use question::Question;
+
 use crate::arguments::WhyArguments;
 use crate::failure::{Failure, with_causes};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::whole_file::WholeFile;
-use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, JobStep, JobWait, LowerBound};
-use clearway_lab::{
-    Assembly, Experiment, Laboratory, LinkId, NodeId, PostCause, Scenario, Threads,
+use clearway_lab::why::{
+    BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, JobWait, LowerBound,
+    TooManyPackets,
 };
+use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, RankCause, Scenario};
 use clearway_report::quantity::count;
 use clearway_report::summary::StatusName;
 use clearway_report::why::{
-    Awaited, Bound, DelayRow, FILE_NAME, JobWaitRow, Limit, SCHEMA, SlowFlow, StepRow, WaitRow,
-    WhyRecord, costly_links,
+    Awaited, Bound, DelayRow, FILE_NAME, JobWaitRow, Limit, SCHEMA, SlowFlow, SlowIteration,
+    StepRow, WaitRow, WhyRecord, costly_links,
 };
 use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
 use clearway_runs::watch::{self, ObservedRun};
@@ -25,6 +31,7 @@ use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Advice where a path is no result folder: a scenario, or a folder of several results.
 fn other_folder(path: &Path) -> String {
@@ -61,25 +68,14 @@ fn other_folder(path: &Path) -> String {
 /// Names of a node set that are listed.
 const LISTED: usize = 3;
 
-/// Request, understood.
-pub(crate) struct Question<'a> {
-    /// The result folder.
-    pub(crate) folder: &'a Path,
-    /// Flows; the slowest ones if there are none.
-    pub(crate) flows: &'a [u32],
-    /// Number of the slowest flows.
-    pub(crate) slowest: usize,
-    pub(crate) threads: Threads,
-    pub(crate) json: bool,
-    pub(crate) quiet: bool,
-}
-
 /// Runs the command.
 pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<ExitCode, Failure> {
     let question = Question {
         folder: &arguments.out,
         flows: &arguments.flows,
         slowest: arguments.slowest.into(),
+        job: arguments.job.as_deref(),
+        iteration: arguments.iteration,
         threads: arguments.threads,
         json: arguments.json,
         quiet: arguments.quiet,
@@ -102,11 +98,30 @@ pub(crate) fn explain(
         .then(|| WholeFile::create(&report, FIX))
         .transpose()?;
     let stopwatch = Stopwatch::start();
-    let Some((watch, delays)) = follow(question, &assembly, &flows)? else {
+    let plan = FollowPlan::new(&assembly, &flows);
+    let Some((watch, recorder)) = follow(question, &assembly, &plan) else {
         return Ok(ExitCode::from(130));
     };
     results.check_digest(question.folder, &watch)?;
-    let why = results.why(&assembly, &watch, &delays);
+    let path = iteration::path(&assembly, &watch.finished, question)?;
+    let delays = assembly.flow_delays(&flows, recorder, &watch.finished);
+    let delays = delays.map_err(|TooManyPackets| too_many_packets())?;
+    let iteration = match &path {
+        None => None,
+        Some(path) => {
+            let plan = iteration::plan(&assembly, &path.0);
+            let Some((_, recorder)) = follow(question, &assembly, &plan) else {
+                return Ok(ExitCode::from(130));
+            };
+            // Of messages with too many packets it is at least known how long they took.
+            let delays = assembly
+                .message_delays(&path.0, recorder)
+                .unwrap_or_default();
+            let job = &watch.finished.jobs[path.0.job];
+            Some(iteration::slow_iteration(&assembly, job, path, &delays))
+        }
+    };
+    let why = results.why(&assembly, &watch, &delays, iteration);
     let text = why.to_json();
     let shown = match (question.json, question.quiet) {
         (true, _) => print(&text),
@@ -127,26 +142,22 @@ const FIX: &str = "see to it that the result folder can be written";
 fn follow(
     question: &Question<'_>,
     assembly: &Assembly,
-    flows: &[FlowId],
-) -> Result<Option<(ObservedRun, Vec<FlowDelays>)>, Failure> {
-    let plan = FollowPlan::new(assembly, flows);
+    plan: &Arc<FollowPlan>,
+) -> Option<(ObservedRun, FollowRecorder)> {
     let interrupt = Interrupt::install();
     let console = Console::new(question.quiet);
     let mut display = Display::new(assembly.flow_count(), &console);
-    let (watch, recorder) = watch::follow(assembly, question.threads, &plan, &mut |progress| {
+    let followed = watch::follow(assembly, question.threads, plan, &mut |progress| {
         display.update(&progress, &interrupt)
     });
     display.finish();
-    if interrupt.is_raised() {
-        return Ok(None);
-    }
-    let delays = assembly.flow_delays(flows, recorder, &watch.finished);
-    let delays = delays.map_err(|_| {
-        Failure::new(
-            "these flows have sent more packets than can be followed at once\n  fix: name fewer of them with `--flow`, or shorter ones",
-        )
-    })?;
-    Ok(Some((watch, delays)))
+    (!interrupt.is_raised()).then_some(followed)
+}
+
+fn too_many_packets() -> Failure {
+    Failure::new(
+        "these flows have sent more packets than can be followed at once\n  fix: name fewer of them with `--flow`, or shorter ones",
+    )
 }
 
 /// Results in a folder.
@@ -249,7 +260,13 @@ impl Results {
         )))
     }
 
-    fn why(&self, assembly: &Assembly, watch: &ObservedRun, delays: &[FlowDelays]) -> WhyRecord {
+    fn why(
+        &self,
+        assembly: &Assembly,
+        watch: &ObservedRun,
+        delays: &[FlowDelays],
+        iteration: Option<SlowIteration>,
+    ) -> WhyRecord {
         let row = |flow: FlowId| self.rows.iter().find(|row| row.flow == flow.0);
         let flows = delays
             .iter()
@@ -270,6 +287,7 @@ impl Results {
             bound: bound_row(assembly, &bound, is_complete.then_some(took)),
             links: costly_links(&flows),
             flows,
+            iteration,
         }
     }
 
@@ -369,11 +387,11 @@ fn slow_flow(assembly: &Assembly, row: &FlowRow, delays: &FlowDelays) -> SlowFlo
 fn wait_row(assembly: &Assembly, row: &FlowRow, wait: &JobWait) -> JobWaitRow {
     let flow = |flow: FlowId| assembly.workload.flow(flow);
     let (what, host, of) = match wait.cause {
-        PostCause::Start => (Awaited::Start, row.src, None),
-        PostCause::Message(id) => (Awaited::Messages, flow(id).src.0, Some(id.0)),
-        PostCause::Acknowledgement(id) => (Awaited::Acknowledgements, flow(id).dst.0, Some(id.0)),
-        PostCause::Clock => (Awaited::Computations, row.src, None),
-        PostCause::Turn => (Awaited::Turn, row.dst, None),
+        RankCause::Start => (Awaited::Start, row.src, None),
+        RankCause::Message(id) => (Awaited::Messages, flow(id).src.0, Some(id.0)),
+        RankCause::Acknowledgement(id) => (Awaited::Acknowledgements, flow(id).dst.0, Some(id.0)),
+        RankCause::Clock => (Awaited::Computations, row.src, None),
+        RankCause::Turn => (Awaited::Turn, row.dst, None),
     };
     JobWaitRow {
         what,

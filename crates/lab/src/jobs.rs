@@ -1,16 +1,14 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
 use crate::grants::Grants;
-use crate::posts::{JobPost, PostCause, PostLog};
+use crate::job_result::{IterationTimes, JobResult};
+use crate::rank_events::{RankAction, RankCause, RankEvent, RankLog};
 use crate::scenario::ScenarioError;
 use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
-use clearway_workload::{
-    FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Volume, Workload,
-};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
+use clearway_workload::{FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Workload};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Step that a rank has reached in an iteration, with the time.
@@ -34,53 +32,6 @@ enum Step {
 
 /// Log of the ranks of one host.
 type Log = Arc<Mutex<Vec<Mark>>>;
-
-/// An iteration of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IterationTimes {
-    /// Time at which the first rank began.
-    pub begun: Time,
-    /// Time at which the first message was posted; `None` if none was.
-    pub sending: Option<Time>,
-    /// Time at which the last rank finished; `None` if the run ended before.
-    pub over: Option<Time>,
-}
-
-impl IterationTimes {
-    /// From the first rank's beginning to the last one's end.
-    pub fn span(&self) -> Option<Span> {
-        Some(self.over?.since(self.begun))
-    }
-}
-
-/// Outcome of a job.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobResult {
-    /// The user's name for it.
-    pub label: String,
-    /// Number of ranks.
-    pub ranks: u32,
-    /// The host of each rank.
-    pub hosts: Vec<HostId>,
-    /// Number of the section of the workload that it belongs to, from zero.
-    pub section: u32,
-    /// The numbers of the flows that are its connections.
-    pub flows: Range<u32>,
-    /// Number of iterations that the job was to run.
-    pub iterations: u32,
-    /// Volume of an iteration, if it is a collective.
-    pub volume: Option<Volume>,
-    /// The iterations that began, in their order.
-    pub times: Vec<IterationTimes>,
-}
-
-impl JobResult {
-    /// True if all iterations are over.
-    pub fn is_done(&self) -> bool {
-        let over = self.times.iter().filter(|times| times.over.is_some());
-        over.count() as u64 == u64::from(self.iterations)
-    }
-}
 
 /// The jobs of a run with their connections.
 #[derive(Debug, Clone, Default)]
@@ -163,7 +114,7 @@ impl Jobs {
     }
 
     /// Programs of all NICs, and the logs that they write. A rank is at home at the first NIC of its host, which has the number of the
-    /// host; `nic_traffic` gives the NICs that its connections use. Posts are logged if somebody `follows` them.
+    /// host; `nic_traffic` gives the NICs that its connections use. What ranks do is logged if somebody `follows` it.
     pub(crate) fn programs(
         &self,
         seed: u64,
@@ -177,11 +128,11 @@ impl Jobs {
             for (rank, &home) in (0..).map(Rank).zip(&job.hosts) {
                 let program = programs.entry(home).or_insert_with(|| {
                     let program = HostProgram {
-                        posted: follows.then(PostLog::default),
+                        events: follows.then(RankLog::default),
                         ..HostProgram::default()
                     };
                     notes.logs.push(Arc::clone(&program.log));
-                    notes.posted.extend(program.posted.clone());
+                    notes.events.extend(program.events.clone());
                     program
                 });
                 let pace = job.pace(rank, number, seed);
@@ -281,7 +232,7 @@ fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>))
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     logs: Vec<Log>,
-    posted: Vec<PostLog>,
+    events: Vec<RankLog>,
 }
 
 impl Notes {
@@ -291,9 +242,9 @@ impl Notes {
         logs.flat_map(own).collect()
     }
 
-    /// Posts by connection and time.
-    pub(crate) fn posts(&self) -> Vec<JobPost> {
-        PostLog::merged(&self.posted)
+    /// Actions of the ranks, by time.
+    pub(crate) fn rank_events(&self) -> Vec<RankEvent> {
+        RankLog::merged(&self.events)
     }
 }
 
@@ -336,8 +287,8 @@ pub(crate) struct HostProgram {
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
     log: Log,
-    /// Posts, if somebody follows them.
-    posted: Option<PostLog>,
+    /// Log of what ranks do, if somebody follows it.
+    events: Option<RankLog>,
     /// Time at which a rank here last finished an iteration.
     last_over: Time,
 }
@@ -402,62 +353,86 @@ impl HostProgram {
         true
     }
 
-    /// Does what the rank on `seat` says after an event.
-    fn listen(&mut self, now: Time, seat: usize, cause: PostCause) {
+    /// Does what the rank on `seat` says after an event; `message` is the one that it is about, if any.
+    fn listen(&mut self, now: Time, seat: usize, (cause, message): (RankCause, MessageId)) {
         self.schedule(seat);
-        let Seat {
-            job,
-            run,
-            connections,
-            ..
-        } = &mut self.seats[seat];
+        let (job, rank) = (self.seats[seat].job, self.seats[seat].run.rank());
+        while let Some(output) = self.seats[seat].run.poll_output() {
+            let action = self.act(now, seat, output);
+            if let (Some(events), Some(action)) = (&self.events, action) {
+                events.push(RankEvent {
+                    time: now,
+                    job,
+                    rank,
+                    cause,
+                    message,
+                    action,
+                });
+            }
+        }
+    }
+
+    /// Does one thing that the rank on `seat` says.
+    fn act(&mut self, now: Time, seat: usize, output: Output) -> Option<RankAction> {
+        let own = &self.seats[seat];
+        let (iteration, step) = match output {
+            Output::Post { to, message, bytes } => {
+                let (connection, message) = (own.connections[&to], MessageId(message.0));
+                self.post(connection, message, bytes);
+                return Some(RankAction::Post {
+                    connection,
+                    message,
+                    bytes,
+                });
+            }
+            Output::Ask { to, message } => {
+                let connection = own.connections[&to];
+                self.asked.entry(connection).or_default().push_back(message);
+                self.credits
+                    .push_back((connection, FlowMilestone::CreditRequested));
+                return Some(RankAction::Ask {
+                    connection,
+                    message: MessageId(message.0),
+                });
+            }
+            Output::Timed { until, wait } => return Some(RankAction::Wait { until, wait }),
+            Output::Begun { iteration } => (iteration, Step::Begun),
+            Output::Sending { iteration } => (iteration, Step::Sending),
+            Output::Over { iteration } => (iteration, Step::Over),
+        };
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(output) = run.poll_output() {
-            let (iteration, step) = match output {
-                Output::Post { to, message, bytes } => {
-                    let (connection, message) = (connections[&to], MessageId(message.0));
-                    if let Some(posted) = &self.posted {
-                        posted.push((connection, now, cause));
-                    }
-                    match self.elsewhere.get(&connection) {
-                        None => self.posts.push_back(Post {
-                            connection,
-                            message,
-                            bytes,
-                        }),
-                        Some(&nic) => {
-                            let nic_message = NicMessage {
-                                connection,
-                                message,
-                                bytes,
-                                kind: NicMessageKind::Post,
-                            };
-                            self.nic_messages.push_back((nic, nic_message));
-                        }
-                    }
-                    continue;
-                }
-                Output::Ask { to, message } => {
-                    let connection = connections[&to];
-                    self.asked.entry(connection).or_default().push_back(message);
-                    self.credits
-                        .push_back((connection, FlowMilestone::CreditRequested));
-                    continue;
-                }
-                Output::Begun { iteration } => (iteration, Step::Begun),
-                Output::Sending { iteration } => (iteration, Step::Sending),
-                Output::Over { iteration } => {
-                    self.last_over = now;
-                    (iteration, Step::Over)
-                }
-            };
-            log.push(Mark {
-                time: now,
-                job: *job,
-                rank: run.rank(),
-                iteration,
-                step,
-            });
+        log.push(Mark {
+            time: now,
+            job: own.job,
+            rank: own.run.rank(),
+            iteration,
+            step,
+        });
+        drop(log);
+        let is_over = step == Step::Over;
+        if is_over {
+            self.last_over = now;
+        }
+        is_over.then_some(RankAction::Over { iteration })
+    }
+
+    /// Posts a message here, or at the NIC that its connection uses.
+    fn post(&mut self, connection: FlowId, message: MessageId, bytes: Bytes) {
+        match self.elsewhere.get(&connection) {
+            None => self.posts.push_back(Post {
+                connection,
+                message,
+                bytes,
+            }),
+            Some(&nic) => {
+                let nic_message = NicMessage {
+                    connection,
+                    message,
+                    bytes,
+                    kind: NicMessageKind::Post,
+                };
+                self.nic_messages.push_back((nic, nic_message));
+            }
         }
     }
 }
@@ -469,7 +444,7 @@ impl Program for HostProgram {
         }
         let seat = self.owners[&connection];
         self.seats[seat].run.on_sent(now, MessageNumber(message.0));
-        self.listen(now, seat, PostCause::Acknowledgement(connection));
+        self.listen(now, seat, (RankCause::Acknowledgement(connection), message));
     }
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
@@ -483,7 +458,7 @@ impl Program for HostProgram {
             self.credits
                 .push_back((connection, FlowMilestone::CreditReturned));
         }
-        self.listen(now, seat, PostCause::Message(connection));
+        self.listen(now, seat, (RankCause::Message(connection), message));
     }
 
     fn on_granted(&mut self, now: Time, connection: FlowId) {
@@ -494,7 +469,7 @@ impl Program for HostProgram {
         if let Some(message) = asked.and_then(VecDeque::pop_front) {
             let seat = self.owners[&connection];
             self.seats[seat].run.on_granted(message);
-            self.listen(now, seat, PostCause::Turn);
+            self.listen(now, seat, (RankCause::Turn, MessageId(0)));
         }
     }
 
@@ -534,14 +509,14 @@ impl Program for HostProgram {
             let cause = match own.start.take() {
                 Some(_) => {
                     own.run.start(now);
-                    PostCause::Start
+                    RankCause::Start
                 }
                 None => {
                     own.run.on_deadline(now);
-                    PostCause::Clock
+                    RankCause::Clock
                 }
             };
-            self.listen(now, seat, cause);
+            self.listen(now, seat, (cause, MessageId(0)));
         }
     }
 
@@ -556,25 +531,5 @@ impl Program for HostProgram {
     fn over(&self) -> Option<Time> {
         let all = self.seats.iter().all(|seat| seat.run.is_over());
         all.then_some(self.last_over)
-    }
-}
-
-/// The speed of a collective, as nccl-tests print it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bandwidth {
-    /// The size of the operation over its time, in bytes per second.
-    pub algorithm: f64,
-    /// Rate that links must carry for that, in bytes per second.
-    pub bus: f64,
-}
-
-impl Bandwidth {
-    /// Of an operation that took `time`.
-    pub fn of(volume: Volume, time: Span) -> Self {
-        let algorithm = volume.bytes.as_u64() as f64 / (time.as_ps() as f64 * 1e-12);
-        Self {
-            algorithm,
-            bus: algorithm * volume.bus_factor,
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Running an assembly.
 
 use crate::assemble::Assembly;
-use crate::jobs::JobResult;
-use crate::posts::JobPost;
+use crate::job_result::JobResult;
+use crate::rank_events::RankEvent;
 use clearway_fabric::{
     FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Program, Progress, Reactions, Rounds,
     RunControl, Sampler, Simulation, Stopped, Threads, Traffic, Verdict, Watch,
@@ -62,8 +62,8 @@ pub struct Finished {
     pub flows: Vec<FlowResult>,
     /// In the order of the scenario.
     pub jobs: Vec<JobResult>,
-    /// Messages that jobs posted, by connection and time; none unless observers follow senders.
-    pub posts: Vec<JobPost>,
+    /// What ranks of jobs did, by time; nothing unless observers follow senders.
+    pub rank_events: Vec<RankEvent>,
     /// Time at which the last flow or job was done, or the run was stopped.
     pub simulated: Time,
     /// Reason why the run ended early, if it did.
@@ -175,7 +175,7 @@ impl Assembly {
         Finished {
             flows: flows.collect(),
             jobs: self.jobs.results(&notes),
-            posts: notes.posts(),
+            rank_events: notes.rank_events(),
             simulated: outcome.finished,
             stopped: outcome.stopped,
             rounds: outcome.rounds,

@@ -162,6 +162,13 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Text in lines of at most so many columns, where words allow it.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = Table::new().column("", Align::Left);
+    lines.row([text]);
+    lines.render(width).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

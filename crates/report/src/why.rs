@@ -25,8 +25,22 @@
 //! | `links[]` | - | for each link that its data crossed: `packets`, `mean_wait_us` in front of it, `sharers`, `rate_bps` |
 //! | `sentence` | - | the flow in words |
 //! | `links[]` | - | what links cost these flows together: `link`, `queueing_us`, `paused_us`, `flows` |
+//! | `iteration.job`, `iteration.iteration` | - | the longest iteration of a job, or the one that was asked for; absent without jobs |
+//! | `iteration.from_us`, `took_us` | us | begin of its first rank, and the time until its last rank was through |
+//! | `iteration.alone_us` | us | time of the same critical path if each message were alone |
+//! | `iteration.messages`, `computations` | - | how many messages and computations the path has |
+//! | `iteration.parts[]` | ps | kinds of time, `part` and `ps`: those of messages as above, `computation`, `slot`, `turn`; together `took_us` |
+//! | `iteration.links[]` | us | links of the path: `link`, `queueing_us`, `paused_us`, `serialisation_us`, number of `messages` |
+//! | `iteration.hosts[]` | us | hosts of the path: `host`, `computing_us`, `messages`, `messages_us`, and `excess_us`, by which they took longer than alone |
+//! | `iteration.steps[]` | ps | the first 1000 steps: `what`, `host`, `from_ps`, `ps`, `ideal_ps`; of a message `to`, `flow`, `bytes`, and `acknowledged` if its sender waited for that |
+//! | `iteration.sentence` | - | the iteration in words |
 
+mod iteration;
 mod sentences;
+
+pub use iteration::{
+    PathHostRow, PathLinkRow, PathPart, PathPartRow, PathStepRow, SlowIteration, StepName,
+};
 
 use crate::quantity::{factor, share, span};
 use crate::record::ScenarioIdentity;
@@ -58,6 +72,9 @@ pub struct WhyRecord {
     pub flows: Vec<SlowFlow>,
     /// The links that cost these flows most.
     pub links: Vec<CostlyLink>,
+    /// The longest iteration of a job, or the one that was asked for; absent without jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<SlowIteration>,
 }
 
 /// Cause of a lower bound.
@@ -331,6 +348,10 @@ impl WhyRecord {
     pub fn text(&self) -> String {
         let mut text = format!("Bound      {}\n", self.bound.sentence);
         let _ = writeln!(text, "           {}\n", self.bound.verdict());
+        if let Some(iteration) = &self.iteration {
+            text += &iteration.text();
+            text.push('\n');
+        }
         if self.flows.is_empty() {
             return text + "No flow is done.\n";
         }

@@ -44,7 +44,7 @@ pub use program::{
     CollectiveCall, CollectiveKind, Expand, ExpansionFault, Operation, OperationId, Program,
     ProgramError, RankProgram, Wait,
 };
-pub use rank::{MessageNumber, Output, Pace, Plan, RankRun, Slots};
+pub use rank::{ClockWait, MessageNumber, Output, Pace, Plan, RankRun, Slots};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint};
 pub use trigger::{Trigger, Triggers};
 pub use trigger_spec::{TriggerIndex, TriggerKind, TriggerSpec};

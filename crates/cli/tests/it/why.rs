@@ -225,3 +225,81 @@ fn a_job_is_bound_by_its_chain_and_its_connections_say_what_they_waited_for() {
             && report.contains("wait for one another")
     );
 }
+
+const RING: [&str; 12] = [
+    "run",
+    "quickstart",
+    "--set",
+    "topology.hosts=32",
+    "--set",
+    "workload.kind=ring-all-reduce",
+    "--set",
+    "workload.size=256KB",
+    "--set",
+    "workload.jobs=2",
+    "--set",
+    "workload.iterations=2",
+];
+
+#[test]
+fn a_job_is_explained_by_the_critical_path_of_its_longest_iteration() {
+    let bench = Bench::new("why-iteration");
+    let computing = ["--set", "workload.compute=3us", "--out", "out", "--quiet"];
+    bench.succeed(&[&RING[..], &computing].concat());
+    let said = bench.succeed(&["why", "out", "--slowest", "1"]);
+    assert!(
+        said.contains("the longest of the run: 30 messages and"),
+        "{said}"
+    );
+    let why = document(&bench);
+    let iteration = &why["iteration"];
+    let sum = |rows: &serde_json::Value| -> u64 {
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| row["ps"].as_u64().unwrap()).sum()
+    };
+    let took = (iteration["took_us"].as_f64().unwrap() * 1e6).round() as u64;
+    assert_eq!(sum(&iteration["parts"]), took);
+    assert_eq!(sum(&iteration["steps"]), took);
+    assert!(iteration["alone_us"].as_f64().unwrap() * 1e6 <= took as f64);
+    let parts = iteration["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|row| row["part"] == "computation"));
+    assert!(
+        parts.iter().all(|row| row["part"] != "unexplained"),
+        "{parts:?}"
+    );
+    let page = bench.read("out/report.html");
+    assert!(page.contains("The critical path of an iteration"));
+
+    let job = [
+        "why",
+        "out",
+        "--job",
+        "ring-all-reduce 1",
+        "--iteration",
+        "1",
+        "--json",
+    ];
+    let asked: serde_json::Value = serde_json::from_str(&bench.succeed(&job)).unwrap();
+    assert_eq!(asked["iteration"]["job"], "ring-all-reduce 1");
+    assert_eq!(asked["iteration"]["iteration"], 1);
+    insta::assert_snapshot!(refused(&bench, &["why", "out", "--job", "ring"]), @r#"
+        error: --job "ring": there is no such iteration that is over
+          fix: the jobs are "ring-all-reduce 0" (iterations 0 to 1), "ring-all-reduce 1" (iterations 0 to 1)
+    "#);
+    insta::assert_snapshot!(refused(&bench, &["why", "out", "--iteration", "2"]), @r#"
+        error: --iteration 2: there is no such iteration that is over
+          fix: the jobs are "ring-all-reduce 0" (iterations 0 to 1), "ring-all-reduce 1" (iterations 0 to 1)
+    "#);
+}
+
+#[test]
+fn runs_without_jobs_have_no_iteration_to_explain() {
+    let bench = Bench::new("why-no-job");
+    run(&bench, &[]);
+    insta::assert_snapshot!(refused(&bench, &["why", "out", "--iteration", "0"]), @r#"
+        error: --iteration 0: there is no such iteration that is over
+          fix: this run has no jobs: ask about a flow with `--flow`
+    "#);
+    bench.succeed(&["why", "out", "--quiet"]);
+    assert!(document(&bench).get("iteration").is_none());
+}

@@ -1,7 +1,7 @@
 //! Runs of scale-up fabrics.
 
 use super::assembly::ScaleupAssembly;
-use crate::jobs::{IterationTimes, JobResult};
+use crate::job_result::{IterationTimes, JobResult};
 use crate::observe::ScaleupTelemetry;
 use clearway_fabric::{Progress, Stopped, Threads, Verdict};
 use clearway_scaleup::injection::InjectionFacts;

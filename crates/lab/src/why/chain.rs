@@ -43,9 +43,9 @@ pub(super) struct JobChain {
 
 /// Least times of a message: until it arrives, and until it is acknowledged.
 #[derive(Debug, Clone, Copy)]
-struct Least {
-    arrival: Span,
-    acknowledgement: Span,
+pub(super) struct Least {
+    pub(super) arrival: Span,
+    pub(super) acknowledgement: Span,
 }
 
 /// Earliest times of the tasks of an iteration.
@@ -77,7 +77,7 @@ impl Assembly {
         jobs.map(|(spec, connections)| Job::new(self, spec, connections).chain())
     }
 
-    fn least(&self, flow: FlowId, bytes: Bytes) -> Least {
+    pub(super) fn least(&self, flow: FlowId, bytes: Bytes) -> Least {
         let flow = self.nic_traffic().flow(flow);
         let acknowledgement =
             self.ideal_between((flow.src, flow.dst), self.transports.number_of(flow), bytes);

@@ -76,12 +76,19 @@ pub struct FollowPlan {
     by_source: FxHashMap<HostId, Vec<FlowId>>,
     hosts: u32,
     links: Vec<(NodeId, WireClock)>,
+    /// Packets are followed from this time on and until this one.
+    window: (Time, Time),
     records: AtomicU64,
 }
 
 impl FollowPlan {
     /// A plan to follow these flows in a run of `assembly`.
     pub fn new(assembly: &Assembly, flows: &[FlowId]) -> Arc<Self> {
+        Self::within(assembly, flows, (Time::ZERO, Time::NEVER))
+    }
+
+    /// The same for a part of the run: what packets do outside of `window` is not recorded.
+    pub fn within(assembly: &Assembly, flows: &[FlowId], window: (Time, Time)) -> Arc<Self> {
         let topology = &assembly.topology;
         let mut by_source: FxHashMap<HostId, Vec<FlowId>> = FxHashMap::default();
         for &flow in flows {
@@ -100,8 +107,14 @@ impl FollowPlan {
             by_source,
             hosts: topology.hosts,
             links: (0..2 * topology.cables.len() as u32).map(facts).collect(),
+            window,
             records: AtomicU64::new(0),
         })
+    }
+
+    /// True if this flow is one of them.
+    pub(super) fn follows(&self, flow: FlowId) -> bool {
+        self.flows.contains(&flow)
     }
 
     /// True if there is room for one record more.
@@ -235,6 +248,10 @@ impl Observer for FollowRecorder {
     }
 
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
+        let (first, last) = self.plan.window;
+        if end < first || end > last {
+            return;
+        }
         let (from, clock) = self.plan.links[link.0 as usize];
         let span = clock.span_of(packet.size.into());
         let start = Time::from_ps(end.as_ps() - span.as_ps());

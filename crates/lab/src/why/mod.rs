@@ -7,6 +7,7 @@
 mod bound;
 mod chain;
 mod follow;
+mod path;
 mod trace;
 mod walk;
 
@@ -14,15 +15,18 @@ pub use bound::{BoundCause, LowerBound};
 pub use chain::JobStep;
 pub use clearway_results::DelayPart as Part;
 pub use follow::{FollowPlan, FollowRecorder};
+pub use path::{CriticalPath, MessageDelays, PathStep, StepKind};
 
 use crate::assemble::Assembly;
-use crate::posts::{JobPost, PostCause};
+use crate::rank_events::{RankCause, RankEvent};
 use crate::run::Finished;
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_transport::{Class, Reliability};
 use clearway_units::{FlowId, Span, Time};
 use follow::{Hop, arrival};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use trace::Trace;
 use walk::{Ledger, Subject, Walk};
 
@@ -54,7 +58,7 @@ pub struct LinkWait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobWait {
     /// Kind of the events.
-    pub cause: PostCause,
+    pub cause: RankCause,
     /// Time on the critical path.
     pub span: Span,
 }
@@ -136,31 +140,36 @@ impl Assembly {
         if recorder.plan.is_overrun() {
             return Err(TooManyPackets);
         }
+        let plan = Arc::clone(&recorder.plan);
         let trace = Trace::new(&self.topology, recorder);
-        let ports = self.topology.ports();
+        let mut posts_on: FxHashMap<FlowId, Vec<RankEvent>> = FxHashMap::default();
+        for event in &finished.rank_events {
+            if let Some(flow) = event.posts_on().filter(|&flow| plan.follows(flow)) {
+                posts_on.entry(flow).or_default().push(*event);
+            }
+        }
         let delays = flows.iter().filter_map(|&flow| {
             let result = finished.flows[flow.index()];
-            let subject = Subject {
-                flow,
-                uplink: ports[self.nics(flow).0.index()][0],
-                class: self.class_of(flow),
-                class_of_answers: match self.has_control_priority() {
-                    true => Class::CONTROL,
-                    false => Class::DATA,
-                },
-                goes_back: matches!(self.reliability_of(flow), Reliability::GoBackN(_)),
-                started: result.started?,
-                finished: result.finished?,
-            };
-            let first = finished
-                .posts
-                .partition_point(|post| post.connection < flow);
-            let posts = finished.posts[first..].iter();
-            let own = posts.take_while(|post| post.connection == flow).copied();
-            let posts: Vec<JobPost> = own.collect();
-            Some(self.delays_of(&trace, &subject, result.ideal, &posts))
+            let subject = self.subject(flow, (result.started?, result.finished?));
+            Some(self.delays_of(&trace, &subject, result.ideal, posts_on.get(&flow)))
         });
         Ok(delays.collect())
+    }
+
+    /// Facts of a flow for a walk through this part of its time.
+    fn subject(&self, flow: FlowId, (started, finished): (Time, Time)) -> Subject {
+        Subject {
+            flow,
+            uplink: self.topology.ports()[self.nics(flow).0.index()][0],
+            class: self.class_of(flow),
+            class_of_answers: match self.has_control_priority() {
+                true => Class::CONTROL,
+                false => Class::DATA,
+            },
+            goes_back: matches!(self.reliability_of(flow), Reliability::GoBackN(_)),
+            started,
+            finished,
+        }
     }
 
     fn delays_of(
@@ -168,7 +177,7 @@ impl Assembly {
         trace: &Trace<'_>,
         subject: &Subject,
         ideal: Span,
-        posts: &[JobPost],
+        posts: Option<&Vec<RankEvent>>,
     ) -> FlowDelays {
         let mut walk = Walk::new(trace, subject);
         let ledger = walk.run();
@@ -186,7 +195,7 @@ impl Assembly {
             links,
             nodes: self.nodes_of(ways.keys()),
             ways: ways.len(),
-            waits: waits(&walk.idle, posts),
+            waits: waits(&walk.idle, posts.map_or(&[], Vec::as_slice)),
         }
     }
 
@@ -218,8 +227,8 @@ impl Assembly {
 }
 
 /// Waits of a connection by what ended them: the last event with which its rank posted something by then.
-fn waits(idle: &[(Span, Time)], posts: &[JobPost]) -> Vec<JobWait> {
-    let mut spans: BTreeMap<PostCause, Span> = BTreeMap::new();
+fn waits(idle: &[(Span, Time)], posts: &[RankEvent]) -> Vec<JobWait> {
+    let mut spans: BTreeMap<RankCause, Span> = BTreeMap::new();
     for &(span, until) in idle {
         let place = posts.partition_point(|post| post.time <= until);
         if let Some(post) = place.checked_sub(1).map(|place| posts[place]) {

@@ -91,6 +91,21 @@ impl<'a> Trace<'a> {
         self.answers.get(&(flow, time)).copied()
     }
 
+    /// Packets of a flow that have come to a host: data at its receiver, and answers at its sender, each with the time.
+    pub(super) fn arrivals(&self) -> FxHashMap<FlowId, Vec<(Time, PacketId)>> {
+        let mut arrivals: FxHashMap<FlowId, Vec<(Time, PacketId)>> = FxHashMap::default();
+        for (&id, hops) in &self.hops {
+            let Some(last) = hops.last() else { continue };
+            let end = self.topology.link_ends(last.link).1;
+            if self.topology.switch_index(end).is_none() {
+                let own = arrivals.entry(id.flow).or_default();
+                own.push((arrival(self.topology, last), id));
+            }
+        }
+        arrivals.values_mut().for_each(|own| own.sort_unstable());
+        arrivals
+    }
+
     /// The last packet of the same flow that left on the same link before this one.
     pub(super) fn before(&self, hop: &Hop) -> Option<Hop> {
         let hops = self.on_link.get(&(hop.packet.flow, hop.link))?;

@@ -83,8 +83,22 @@ impl<'a> Walk<'a> {
     pub(super) fn run(&mut self) -> Ledger {
         let (flow, finished) = (self.subject.flow, self.subject.finished);
         let answer = self.trace.answer_at(flow, finished);
-        let mut at = answer.map_or(At::Start, At::Answer);
-        loop {
+        self.back_from(answer.map_or(At::Start, At::Answer))
+    }
+
+    /// Walks back from the arrival of the packet that ended a message, at the sender or at the receiver. Until then from `finished`
+    /// nothing is known.
+    pub(super) fn run_from(&mut self, (came, id): (Time, PacketId)) -> Ledger {
+        self.take(came, Part::Unexplained, None);
+        let hops = self.trace.hops(id).len();
+        self.back_from(match id.is_answer {
+            true => At::Answer(id),
+            false => At::Arrival(id, hops - 1),
+        })
+    }
+
+    fn back_from(&mut self, mut at: At) -> Ledger {
+        while self.cursor > self.subject.started {
             at = match at {
                 At::Answer(id) => self.answer(id),
                 At::Arrival(id, hop) => self.crossing(id, hop),

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod bcube;
+mod critical_path;
 mod dragonflies;
 mod fabrics;
 mod fluid;

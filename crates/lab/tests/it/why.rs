@@ -4,7 +4,7 @@ use clearway_lab::record::merge_all;
 use clearway_lab::why::{
     BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, LowerBound, Part,
 };
-use clearway_lab::{Assembly, Finished, Laboratory, LinkId, PostCause, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, Finished, Laboratory, LinkId, RankCause, RunOptions, Verdict, Watch};
 use clearway_testing::Folder;
 use clearway_units::{FlowId, Span, Time};
 
@@ -431,8 +431,8 @@ fn connections_of_jobs_know_what_they_waited_for() {
         assert!(sum > Span::from_us(21), "{flow:?}");
         flow.waits.iter().map(|wait| wait.cause).collect::<Vec<_>>()
     };
-    assert_eq!(waits(0), [PostCause::Clock]);
-    assert_eq!(waits(1), [PostCause::Message(FlowId(0))]);
+    assert_eq!(waits(0), [RankCause::Clock]);
+    assert_eq!(waits(1), [RankCause::Message(FlowId(0))]);
 }
 
 /// Runs of all kinds: parts add up, which the walk itself asserts, and nothing is left unexplained.

@@ -18,7 +18,7 @@ impl Comparison {
     pub fn to_table(&self) -> String {
         let mut text = self.legend();
         if let Some(answer) = self.answer() {
-            let lines = wrapped(&answer, ANSWER_WIDTH);
+            let lines = crate::table::wrapped(&answer, ANSWER_WIDTH);
             text = format!("{lines}\n\n{text}");
         }
         let others: Vec<usize> = (1..self.variants.len()).collect();
@@ -195,13 +195,6 @@ impl VariantOutcome {
             }
         }
     }
-}
-
-/// Text in lines of at most so many columns, where words allow it.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = Table::new().column("", Align::Left);
-    lines.row([text]);
-    lines.render(width).trim_end().to_owned()
 }
 
 /// One row with medians and ratios, and one with ranges where there are any.

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, table};
 use super::words;
-use crate::why::{SlowFlow, WhyRecord};
+use crate::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
 use clearway_results::DelayPart;
 use std::fmt::Write as _;
 
@@ -40,11 +40,16 @@ pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
     document.push(&paragraph(&signs(&format!(
         "No transport could have been faster than the bound. {bound}"
     ))));
+    if let Some(iteration) = &why.iteration {
+        push_iteration(document, iteration);
+    }
     if why.flows.is_empty() {
         document.push(&paragraph("No flow is done."));
     } else {
         document.push(&legend(&why.parts()));
-        why.flows.iter().for_each(|flow| document.push(&bar(flow)));
+        why.flows
+            .iter()
+            .for_each(|flow| document.push(&flow_bar(flow)));
         document.push("<p class=\"note\">Other flows: <code>clearway why</code> with <code>--flow N</code>.</p>");
         document.push(&details("Parts of each completion time", &shares(why)));
         document.push("<h3>Links that cost these flows most</h3>");
@@ -86,39 +91,132 @@ fn legend(parts: &[DelayPart]) -> String {
     html + "</ul>"
 }
 
+/// The colour of a kind of time on the critical path of a job.
+const fn colour_of(part: PathPart) -> usize {
+    match part {
+        PathPart::Message(part) => colour(part),
+        PathPart::Computation => 2,
+        PathPart::Slot | PathPart::Turn => 6,
+    }
+}
+
+/// The longest iteration: a bar, and what cost it most.
+fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
+    document.push("<h3>The critical path of an iteration</h3>");
+    let rows = iteration.parts.iter().map(|row| Segment {
+        colour: colour_of(row.part),
+        name: row.part.name().into(),
+        ps: row.ps,
+    });
+    let rows: Vec<Segment> = rows.collect();
+    document.push(&bar((&iteration.sentence, ""), &rows));
+    let names: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            format!(
+                "<li class=\"c{}\"><b>{}</b>: {}</li>\n",
+                row.colour,
+                Escaped(&row.name),
+                words::time(row.ps as f64 / 1e6)
+            )
+        })
+        .collect();
+    document.push(&format!("<ul class=\"parts\">\n{}</ul>", names.concat()));
+    let links = iteration.links.iter().take(LISTED).map(|row| {
+        vec![
+            row.link.clone(),
+            words::time(row.queueing_us),
+            words::time(row.paused_us),
+            words::time(row.serialisation_us),
+            words::count(row.messages as u64),
+        ]
+    });
+    let links: Vec<Vec<String>> = links.collect();
+    if !links.is_empty() {
+        let columns = [
+            ("Link", Column::Text),
+            ("Queueing", Column::Number),
+            ("Paused", Column::Number),
+            ("Serialisation", Column::Number),
+            ("Messages", Column::Number),
+        ];
+        document.push(&details("Links of this path", &table(&columns, &links)));
+    }
+    let hosts = iteration.hosts.iter().take(LISTED).map(|row| {
+        vec![
+            row.host.to_string(),
+            words::time(row.computing_us),
+            words::count(row.messages as u64),
+            words::time(row.messages_us),
+            words::time(row.excess_us),
+        ]
+    });
+    let columns = [
+        ("Host", Column::Number),
+        ("Computing", Column::Number),
+        ("Messages", Column::Number),
+        ("Their time", Column::Number),
+        ("More than alone", Column::Number),
+    ];
+    let hosts = table(&columns, &hosts.collect::<Vec<_>>());
+    document.push(&details("Hosts of this path", &hosts));
+    document.push(
+        "<p class=\"note\">Other iterations: <code>clearway why</code> with <code>--job NAME --iteration K</code>.</p>\n<h3>The slowest flows</h3>",
+    );
+}
+
+/// Segment of a bar.
+struct Segment {
+    colour: usize,
+    name: String,
+    ps: u64,
+}
+
 /// The parts of a flow as a bar, and the flow in words.
-fn bar(flow: &SlowFlow) -> String {
+fn flow_bar(flow: &SlowFlow) -> String {
+    let rows = DelayPart::ALL.into_iter().flat_map(|part| {
+        let own = flow.parts.iter().filter(move |row| row.part == part);
+        own.map(move |row| Segment {
+            colour: colour(part),
+            name: match &row.link {
+                Some(link) => format!("{} at {link}", part.name()),
+                None => part.name().into(),
+            },
+            ps: row.ps,
+        })
+    });
+    let rows: Vec<Segment> = rows.collect();
+    bar((&flow.sentence, &flow.path), &rows)
+}
+
+/// A bar with its sentence and a note.
+fn bar((sentence, note): (&str, &str), rows: &[Segment]) -> String {
     let mut html = format!(
         "<figure class=\"delays\">\n<figcaption>{} <span class=\"note\">{}</span></figcaption>\n\
          <svg viewBox=\"0 0 {WIDTH} 18\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">\n",
-        Escaped(&signs(&flow.sentence)),
-        Escaped(&flow.path),
-        Escaped(&signs(&flow.sentence)),
+        Escaped(&signs(sentence)),
+        Escaped(note),
+        Escaped(&signs(sentence)),
     );
+    let whole: u64 = rows.iter().map(|row| row.ps).sum();
     let mut from = 0.0;
-    for part in DelayPart::ALL {
-        for row in flow.parts.iter().filter(|row| row.part == part) {
-            let share = row.ps as f64 / flow.completion_ps.max(1) as f64;
-            let at = row
-                .link
-                .as_ref()
-                .map_or(String::new(), |link| format!(" at {link}"));
-            let title = format!(
-                "{}{at}: {}, {}",
-                part.name(),
-                words::time(row.ps as f64 / 1e6),
-                words::share(share)
-            );
-            let _ = writeln!(
-                html,
-                "<rect class=\"c{}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" height=\"18\"><title>{}</title></rect>",
-                colour(part),
-                from * WIDTH,
-                share * WIDTH,
-                Escaped(&title)
-            );
-            from += share;
-        }
+    for row in rows {
+        let share = row.ps as f64 / whole.max(1) as f64;
+        let title = format!(
+            "{}: {}, {}",
+            row.name,
+            words::time(row.ps as f64 / 1e6),
+            words::share(share)
+        );
+        let _ = writeln!(
+            html,
+            "<rect class=\"c{}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" height=\"18\"><title>{}</title></rect>",
+            row.colour,
+            from * WIDTH,
+            share * WIDTH,
+            Escaped(&title)
+        );
+        from += share;
     }
     html + "</svg>\n</figure>"
 }

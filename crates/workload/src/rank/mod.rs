@@ -93,6 +93,22 @@ pub enum Output {
         /// Number of the iteration, from 0.
         iteration: u32,
     },
+    /// A wait for the clock begins; [`deadline`](RankRun::deadline) says when the rank has to be called.
+    Timed {
+        /// Time at which it is over.
+        until: Time,
+        /// Kind of the wait.
+        wait: ClockWait,
+    },
+}
+
+/// Kind of a wait for the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClockWait {
+    /// A computation.
+    Computation,
+    /// The slot in which communication may begin.
+    Slot,
 }
 
 /// An iteration that is under way here or of which something has arrived.
@@ -355,6 +371,10 @@ impl RankRun {
             };
             let end = now.saturating_add(self.pace.of(unit, span));
             self.units.begin(unit, next, end);
+            self.outputs.push_back(Output::Timed {
+                until: end,
+                wait: ClockWait::Computation,
+            });
             self.on_begun(next);
         }
     }
@@ -367,7 +387,13 @@ impl RankRun {
         if !iteration.is_open && self.opens.is_never() {
             let slot = slots.next(now);
             iteration.is_open = slot <= now;
-            self.opens = if iteration.is_open { Time::NEVER } else { slot };
+            if !iteration.is_open {
+                self.opens = slot;
+                self.outputs.push_back(Output::Timed {
+                    until: slot,
+                    wait: ClockWait::Slot,
+                });
+            }
         }
         iteration.is_open
     }

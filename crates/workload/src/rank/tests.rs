@@ -131,6 +131,7 @@ impl World {
                 Output::Over { iteration } => {
                     self.over.insert((rank, iteration), now);
                 }
+                Output::Timed { until, .. } => assert!(until > now, "it is of the future"),
             }
         }
         let deadline = own.deadline();

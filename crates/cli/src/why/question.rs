@@ -1,0 +1,21 @@
+//! The request of the user.
+
+use clearway_lab::Threads;
+use std::path::Path;
+
+/// Request, understood.
+pub(crate) struct Question<'a> {
+    /// The result folder.
+    pub(crate) folder: &'a Path,
+    /// Flows; the slowest ones if there are none.
+    pub(crate) flows: &'a [u32],
+    /// Number of the slowest flows.
+    pub(crate) slowest: usize,
+    /// Name of the job whose iteration is explained.
+    pub(crate) job: Option<&'a str>,
+    /// Number of the iteration that is explained.
+    pub(crate) iteration: Option<u32>,
+    pub(crate) threads: Threads,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}

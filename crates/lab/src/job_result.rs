@@ -1,0 +1,72 @@
+//! Outcomes of jobs.
+
+use clearway_units::{HostId, Span, Time};
+use clearway_workload::Volume;
+use std::ops::Range;
+
+/// An iteration of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IterationTimes {
+    /// Time at which the first rank began.
+    pub begun: Time,
+    /// Time at which the first message was posted; `None` if none was.
+    pub sending: Option<Time>,
+    /// Time at which the last rank finished; `None` if the run ended before.
+    pub over: Option<Time>,
+}
+
+impl IterationTimes {
+    /// From the first rank's beginning to the last one's end.
+    pub fn span(&self) -> Option<Span> {
+        Some(self.over?.since(self.begun))
+    }
+}
+
+/// Outcome of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobResult {
+    /// The user's name for it.
+    pub label: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// The host of each rank.
+    pub hosts: Vec<HostId>,
+    /// Number of the section of the workload that it belongs to, from zero.
+    pub section: u32,
+    /// The numbers of the flows that are its connections.
+    pub flows: Range<u32>,
+    /// Number of iterations that the job was to run.
+    pub iterations: u32,
+    /// Volume of an iteration, if it is a collective.
+    pub volume: Option<Volume>,
+    /// The iterations that began, in their order.
+    pub times: Vec<IterationTimes>,
+}
+
+impl JobResult {
+    /// True if all iterations are over.
+    pub fn is_done(&self) -> bool {
+        let over = self.times.iter().filter(|times| times.over.is_some());
+        over.count() as u64 == u64::from(self.iterations)
+    }
+}
+
+/// The speed of a collective, as nccl-tests print it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bandwidth {
+    /// The size of the operation over its time, in bytes per second.
+    pub algorithm: f64,
+    /// Rate that links must carry for that, in bytes per second.
+    pub bus: f64,
+}
+
+impl Bandwidth {
+    /// Of an operation that took `time`.
+    pub fn of(volume: Volume, time: Span) -> Self {
+        let algorithm = volume.bytes.as_u64() as f64 / (time.as_ps() as f64 * 1e-12);
+        Self {
+            algorithm,
+            bus: algorithm * volume.bus_factor,
+        }
+    }
+}

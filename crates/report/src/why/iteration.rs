@@ -1,0 +1,378 @@
+//! `why.json`, `iteration`: critical path of an iteration of a job, by kinds of time, links and hosts.
+
+use crate::quantity::{count, share, span};
+use crate::table::{Align, Table, wrapped};
+use clearway_results::DelayPart;
+use clearway_units::Span;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// Kind of time on a critical path of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathPart {
+    /// Part of the time of a message.
+    Message(DelayPart),
+    /// Computation of a rank.
+    Computation,
+    /// Wait for the slot in which communication may begin.
+    Slot,
+    /// Wait for the turn at a receiver.
+    Turn,
+}
+
+impl PathPart {
+    /// The name, in tables and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Message(part) => part.name(),
+            Self::Computation => "computation",
+            Self::Slot => "slot",
+            Self::Turn => "turn",
+        }
+    }
+}
+
+impl Serialize for PathPart {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// Kind of a step of a critical path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepName {
+    /// A message.
+    Message,
+    /// A computation.
+    Computation,
+    /// The wait for a slot.
+    Slot,
+    /// The wait for the turn at a receiver.
+    Turn,
+}
+
+/// Step of a critical path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathStepRow {
+    /// Kind of the step.
+    pub what: StepName,
+    /// Host that computes, sends or waits.
+    pub host: u32,
+    /// Receiver of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<u32>,
+    /// Connection of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<u32>,
+    /// Length of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// True if the sender of the message waited for the acknowledgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<bool>,
+    /// Time at which it began, from the start of the run.
+    pub from_ps: u64,
+    /// Time of the step.
+    pub ps: u64,
+    /// Time of a message alone on an idle network; that of all else is as long as it was.
+    pub ideal_ps: u64,
+    /// Parts of the time of a message, the longest first; none if its packets were not followed.
+    #[serde(skip)]
+    pub parts: Vec<(DelayPart, Option<String>, u64)>,
+}
+
+/// Time of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPartRow {
+    /// Kind of time.
+    pub part: PathPart,
+    /// The time.
+    pub ps: u64,
+}
+
+/// Time that a link has in a critical path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathLinkRow {
+    /// The link.
+    pub link: String,
+    /// Time behind packets of others in front of it.
+    pub queueing_us: f64,
+    /// Time in which it was paused.
+    pub paused_us: f64,
+    /// Time in which packets of the messages followed one another on it.
+    pub serialisation_us: f64,
+    /// Messages that it had to do with.
+    pub messages: usize,
+}
+
+/// Time that a host has in a critical path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathHostRow {
+    /// The host.
+    pub host: u32,
+    /// Time of its computations.
+    pub computing_us: f64,
+    /// Time of its messages.
+    pub messages_us: f64,
+    /// Time by which these took longer than alone.
+    pub excess_us: f64,
+    /// Number of its messages.
+    pub messages: usize,
+}
+
+/// Iteration of a job, and its critical path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SlowIteration {
+    /// Name of the job.
+    pub job: String,
+    /// Number of the iteration, from 0.
+    pub iteration: u32,
+    /// Begin of its first rank.
+    pub from_us: f64,
+    /// Time until the last rank was through.
+    pub took_us: f64,
+    /// Time of the same path if each message were alone.
+    pub alone_us: f64,
+    /// Messages of the path.
+    pub messages: usize,
+    /// Computations of the path.
+    pub computations: usize,
+    /// Kinds of time, the longest first; together the time of the iteration.
+    pub parts: Vec<PathPartRow>,
+    /// Links with a part in it, the one that cost most first.
+    pub links: Vec<PathLinkRow>,
+    /// Hosts that computed or sent, the one that cost most first.
+    pub hosts: Vec<PathHostRow>,
+    /// The first 1000 steps, in their order.
+    pub steps: Vec<PathStepRow>,
+    /// The iteration in words.
+    pub sentence: String,
+}
+
+/// Steps that are listed.
+const MOST: usize = 1000;
+/// Rows of a table on a terminal.
+const SHOWN: usize = 5;
+
+impl SlowIteration {
+    /// An iteration of `job` with the steps of its critical path. `choice` says in words which one it is, such as `the longest of the run`.
+    pub fn new(job: &str, iteration: u32, choice: &str, mut steps: Vec<PathStepRow>) -> Self {
+        let from = steps.first().map_or(0, |step| step.from_ps);
+        let took = steps.iter().map(|step| step.ps).sum();
+        // A message that began before the iteration is cut.
+        let alone = steps.iter().map(|step| step.ideal_ps.min(step.ps)).sum();
+        let number = |what: StepName| steps.iter().filter(|step| step.what == what).count();
+        let mut own = Self {
+            job: job.into(),
+            iteration,
+            from_us: Span::from_ps(from).as_us(),
+            took_us: Span::from_ps(took).as_us(),
+            alone_us: Span::from_ps(alone).as_us(),
+            messages: number(StepName::Message),
+            computations: number(StepName::Computation),
+            parts: parts(&steps),
+            links: links(&steps),
+            hosts: hosts(&steps),
+            steps: Vec::new(),
+            sentence: String::new(),
+        };
+        own.sentence = own.say(choice, (Span::from_ps(took), Span::from_ps(alone)));
+        steps.truncate(MOST);
+        own.steps = steps;
+        own
+    }
+
+    /// The whole time in picoseconds.
+    pub(crate) fn took_ps(&self) -> u64 {
+        self.parts.iter().map(|row| row.ps).sum()
+    }
+
+    fn say(&self, choice: &str, (took, alone): (Span, Span)) -> String {
+        let numbered = |number: usize, one: &str| match number {
+            1 => format!("1 {one}"),
+            several => format!("{} {one}s", count(several as u64)),
+        };
+        let mut steps = vec![numbered(self.messages, "message")];
+        if self.computations > 0 {
+            steps.push(numbered(self.computations, "computation"));
+        }
+        let of = |row: &PathPartRow| share(row.ps, took.as_ps());
+        let longest: Vec<String> = self
+            .parts
+            .iter()
+            .take(3)
+            .map(|row| format!("{} {}", of(row), row.part.name()))
+            .collect();
+        let cost = |row: &&PathHostRow| row.computing_us + row.excess_us > 0.0;
+        let host = self.hosts.first().filter(cost);
+        let host = host.map(|row| format!("host {}", row.host));
+        let link = self.links.first().filter(|link| link.cost() > 0.0);
+        let link = link.map(|row| format!("link {}", row.link));
+        let costly: Vec<String> = host.into_iter().chain(link).collect();
+        let costly = match costly.is_empty() {
+            true => String::new(),
+            false => format!(" Most of it cost {}.", costly.join(" and ")),
+        };
+        format!(
+            "Iteration {} of {} took {}, {choice}: {} in a row, which take {} if each message is alone. It was {}.{costly}",
+            self.iteration,
+            self.job,
+            span(took),
+            steps.join(" and "),
+            span(alone),
+            longest.join(", "),
+        )
+    }
+
+    /// The iteration for a terminal.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n\n", wrapped(&self.sentence, 100));
+        let mut table = ["part", "time", "share"]
+            .into_iter()
+            .zip([Align::Left, Align::Right, Align::Right])
+            .fold(Table::new(), |table, (head, align)| {
+                table.column(head, align)
+            });
+        let took = self.took_ps();
+        for row in &self.parts {
+            let time = span(Span::from_ps(row.ps));
+            table.row(vec![row.part.name().into(), time, share(row.ps, took)]);
+        }
+        text += &table.render(200);
+        let us = |us: f64| match us {
+            0.0 => "-".to_owned(),
+            us => crate::quantity::microseconds(us),
+        };
+        let number = |number: usize| count(number as u64);
+        if !self.links.is_empty() {
+            let heads = ["link", "queueing", "paused", "serialisation", "messages"];
+            let mut table = headed(&heads);
+            for row in self.links.iter().take(SHOWN) {
+                table.row(vec![
+                    row.link.clone(),
+                    us(row.queueing_us),
+                    us(row.paused_us),
+                    us(row.serialisation_us),
+                    number(row.messages),
+                ]);
+            }
+            text.push('\n');
+            text += &table.render(200);
+        }
+        let heads = ["host", "computing", "messages", "time", "more than alone"];
+        let mut table = headed(&heads);
+        for row in self.hosts.iter().take(SHOWN) {
+            table.row(vec![
+                row.host.to_string(),
+                us(row.computing_us),
+                number(row.messages),
+                us(row.messages_us),
+                us(row.excess_us),
+            ]);
+        }
+        text.push('\n');
+        text + &table.render(200)
+    }
+}
+
+fn headed(heads: &[&str]) -> Table {
+    let first = Table::new().column(heads[0], Align::Left);
+    let others = heads[1..].iter();
+    others.fold(first, |table, &head| table.column(head, Align::Right))
+}
+
+impl PathLinkRow {
+    /// Time that the link cost by queueing and pauses.
+    pub(crate) fn cost(&self) -> f64 {
+        self.queueing_us + self.paused_us
+    }
+}
+
+/// Kinds of time, the longest first.
+fn parts(steps: &[PathStepRow]) -> Vec<PathPartRow> {
+    let mut times: BTreeMap<&'static str, PathPartRow> = BTreeMap::new();
+    let mut add = |part: PathPart, ps: u64| {
+        let row = times.entry(part.name());
+        row.or_insert(PathPartRow { part, ps: 0 }).ps += ps;
+    };
+    for step in steps {
+        match step.what {
+            StepName::Computation => add(PathPart::Computation, step.ps),
+            StepName::Slot => add(PathPart::Slot, step.ps),
+            StepName::Turn => add(PathPart::Turn, step.ps),
+            StepName::Message if step.parts.is_empty() => {
+                add(PathPart::Message(DelayPart::Unexplained), step.ps);
+            }
+            StepName::Message => step
+                .parts
+                .iter()
+                .for_each(|&(part, _, ps)| add(PathPart::Message(part), ps)),
+        }
+    }
+    let mut rows: Vec<PathPartRow> = times.into_values().filter(|row| row.ps > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.ps));
+    rows
+}
+
+/// Links, the one that cost most first.
+fn links(steps: &[PathStepRow]) -> Vec<PathLinkRow> {
+    let mut links: BTreeMap<&str, PathLinkRow> = BTreeMap::new();
+    for step in steps {
+        let mut met: Vec<&str> = Vec::new();
+        for (part, link, ps) in &step.parts {
+            let Some(link) = link else { continue };
+            let row = links.entry(link).or_insert_with(|| PathLinkRow {
+                link: link.clone(),
+                queueing_us: 0.0,
+                paused_us: 0.0,
+                serialisation_us: 0.0,
+                messages: 0,
+            });
+            let us = Span::from_ps(*ps).as_us();
+            match part {
+                DelayPart::Queueing => row.queueing_us += us,
+                DelayPart::Pause => row.paused_us += us,
+                _ => row.serialisation_us += us,
+            }
+            if !met.contains(&link.as_str()) {
+                met.push(link);
+                row.messages += 1;
+            }
+        }
+    }
+    let mut links: Vec<PathLinkRow> = links.into_values().collect();
+    links.sort_by(|a, b| {
+        let costlier = b.cost().total_cmp(&a.cost());
+        costlier.then(b.serialisation_us.total_cmp(&a.serialisation_us))
+    });
+    links
+}
+
+/// Hosts, the one that cost most first: by computations, and by what messages took longer than alone.
+fn hosts(steps: &[PathStepRow]) -> Vec<PathHostRow> {
+    let mut hosts: BTreeMap<u32, PathHostRow> = BTreeMap::new();
+    for step in steps {
+        let row = hosts.entry(step.host).or_insert(PathHostRow {
+            host: step.host,
+            computing_us: 0.0,
+            messages_us: 0.0,
+            excess_us: 0.0,
+            messages: 0,
+        });
+        let us = Span::from_ps(step.ps).as_us();
+        match step.what {
+            StepName::Computation => row.computing_us += us,
+            StepName::Message => {
+                row.messages += 1;
+                row.messages_us += us;
+                row.excess_us += Span::from_ps(step.ps.saturating_sub(step.ideal_ps)).as_us();
+            }
+            StepName::Slot | StepName::Turn => row.excess_us += us,
+        }
+    }
+    let mut hosts: Vec<PathHostRow> = hosts.into_values().collect();
+    let cost = |row: &PathHostRow| row.computing_us + row.excess_us;
+    hosts.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    hosts
+}
