@@ -4,6 +4,7 @@
 //! whoever interrupts them is left with a comparison over fewer seeds.
 
 mod folders;
+mod labels;
 mod plan;
 
 use crate::arguments::CompareArguments;

@@ -23,6 +23,9 @@ pub struct JobSummary {
     /// Name of the section of the workload that it belongs to; `None` in results of older versions.
     #[serde(default)]
     pub section: Option<String>,
+    /// Name of the tenant whose job it is, if its section names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// Number of ranks of the job.
     pub ranks: u32,
     /// The host of each rank.
@@ -96,6 +99,7 @@ impl JobSummary {
         Self {
             label: job.label.clone(),
             section: sections.get(job.section as usize).cloned(),
+            tenant: None,
             ranks: job.hosts.len() as u32,
             hosts: job.hosts.clone(),
             flows: JobFlows {

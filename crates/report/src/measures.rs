@@ -2,6 +2,7 @@
 
 use crate::by_section::FlowFigures;
 use crate::by_size::{CLASS_ENDS, Tail, class_bounds, class_name, class_of};
+use crate::jobs::JobSummary;
 use crate::statistics::Distribution;
 use crate::summary::Summary;
 pub use crate::unit::Unit;
@@ -26,10 +27,36 @@ pub(crate) enum Source {
     Run(fn(&Summary) -> Option<f64>),
     /// Figure of a section of the workload.
     Section(SectionFlows, fn(&FlowFigures) -> Option<f64>),
-    /// Figure of the iterations of all jobs of a section.
-    Iterations(String, fn(&Distribution) -> f64),
+    /// Figure of the iterations of all jobs of a section or of a tenant.
+    Iterations(JobsOf, fn(&Distribution) -> f64),
     Total(&'static Total),
     Figure(&'static Figure<OperationFigures>),
+}
+
+/// Jobs that a figure is of.
+#[derive(Debug, Clone)]
+pub(crate) enum JobsOf {
+    /// Those of the sections of a name.
+    Section(String),
+    /// Those of the sections of a tenant.
+    Tenant(String),
+}
+
+impl JobsOf {
+    fn has(&self, job: &JobSummary) -> bool {
+        match self {
+            Self::Section(name) => job.section.as_ref() == Some(name),
+            Self::Tenant(name) => job.tenant.as_ref() == Some(name),
+        }
+    }
+
+    /// Beginning of the names of the measures, and the name of the section or the tenant.
+    fn names(&self) -> (&'static str, &str) {
+        match self {
+            Self::Section(name) => (SECTIONS, name),
+            Self::Tenant(name) => (TENANTS, name),
+        }
+    }
 }
 
 /// Flows of a section of the workload.
@@ -61,7 +88,7 @@ impl Measure {
         match &self.of {
             Source::Run(of) => of(run),
             Source::Section(flows, of) => of(flows.figures(run)?),
-            Source::Iterations(section, of) => Some(of(&iterations_of(run, section)?)),
+            Source::Iterations(whose, of) => Some(of(&iterations_of(run, whose)?)),
             Source::Total(total) => Some((total.of)(&run.packets) as f64),
             Source::Figure(figure) => (figure.of)(&run.operations.as_ref()?.figures),
         }
@@ -195,7 +222,9 @@ pub(crate) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
 /// of the workload, then the rest.
 pub(crate) fn measures_of<'a>(runs: impl Iterator<Item = &'a Summary> + Clone) -> Vec<Measure> {
     let has_operations = runs.clone().any(|run| run.operations.is_some());
-    in_order(has_operations, section_measures(runs)).collect()
+    let mut parts = section_measures(runs.clone());
+    parts.extend(tenant_measures(runs));
+    in_order(has_operations, parts).collect()
 }
 
 /// Measures that do not depend on the runs: all but those of sections.
@@ -203,13 +232,13 @@ pub(crate) fn fixed_measures() -> impl Iterator<Item = Measure> {
     in_order(true, Vec::new())
 }
 
-fn in_order(has_operations: bool, sections: Vec<Measure>) -> impl Iterator<Item = Measure> {
+fn in_order(has_operations: bool, parts: Vec<Measure>) -> impl Iterator<Item = Measure> {
     figures()
         .filter(move |_| has_operations)
         .chain(JOB_MEASURES)
         .chain(COMPLETION_MEASURES)
         .chain(CLASS_MEASURES)
-        .chain(sections)
+        .chain(parts)
         .chain(PARTY_MEASURES)
         .chain(SHARING_MEASURES)
         .chain(OTHER_MEASURES)
@@ -238,40 +267,64 @@ fn section_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure>
     of_section.collect()
 }
 
+/// Measures of the tenants that jobs of runs have.
+fn tenant_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure> {
+    let mut tenants: Vec<&str> = Vec::new();
+    for tenant in runs
+        .flat_map(|run| &run.jobs)
+        .filter_map(|job| job.tenant.as_deref())
+    {
+        if !tenants.contains(&tenant) {
+            tenants.push(tenant);
+        }
+    }
+    let measures = tenants.into_iter().flat_map(measures_of_tenant);
+    measures.collect()
+}
+
+/// Measures that runs may have of a tenant.
+pub(crate) fn measures_of_tenant(name: &str) -> impl Iterator<Item = Measure> + use<> {
+    iterations_measures(JobsOf::Tenant(name.to_owned()))
+}
+
 /// Measures of a section and of these classes of sizes.
 fn of_section(name: &str, classes: impl Iterator<Item = usize>) -> impl Iterator<Item = Measure> {
     let whole = of_flows(name, None, &SECTION_FIGURES);
     let classes = classes.flat_map(|class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES));
     whole
         .into_iter()
-        .chain(iterations_measures(name))
+        .chain(iterations_measures(JobsOf::Section(name.to_owned())))
         .chain(classes)
 }
 
-/// Times of the iterations of all jobs of a section in a run, in microseconds; of more than
+/// Times of the iterations of all jobs of a section or of a tenant in a run, in microseconds; of more than
 /// [`MOST_ITERATIONS`](crate::jobs::MOST_ITERATIONS) of a job those that its summary has.
-fn iterations_of(run: &Summary, section: &str) -> Option<Distribution> {
-    let jobs = run.jobs.iter();
-    let own = jobs.filter(|job| job.section.as_deref() == Some(section));
+fn iterations_of(run: &Summary, whose: &JobsOf) -> Option<Distribution> {
+    let own = run.jobs.iter().filter(|job| whose.has(job));
     let times: Vec<f64> = own.flat_map(|job| job.iterations_us.clone()).collect();
     Distribution::of_ratios(times)
 }
 
-/// Measures of the iterations of the jobs of a section.
-fn iterations_measures(section: &str) -> impl Iterator<Item = Measure> + use<> {
-    let section = section.to_owned();
+/// Measures of the iterations of jobs.
+fn iterations_measures(whose: JobsOf) -> impl Iterator<Item = Measure> + use<> {
     type IterationFigure = (&'static str, &'static str, fn(&Distribution) -> f64);
     let figures: [IterationFigure; 3] = [
         ("p50", "iteration p50", |us| us.p50),
         ("p99", "iteration p99", |us| us.p99),
         ("max", "iteration max", |us| us.max),
     ];
-    figures.into_iter().map(move |(name, title, of)| Measure {
-        name: format!("{SECTIONS}{section}.iteration_us.{name}").into(),
-        title: format!("{section}: {title}").into(),
-        unit: Unit::Us,
-        shown: Shown::IfHas,
-        of: Source::Iterations(section.clone(), of),
+    figures.into_iter().map(move |(name, title, of)| {
+        let (part, own) = whose.names();
+        Measure {
+            name: format!("{part}{own}.iteration_us.{name}").into(),
+            title: match whose {
+                JobsOf::Section(_) => format!("{own}: {title}").into(),
+                JobsOf::Tenant(_) => format!("tenant {own}: {title}").into(),
+            },
+            unit: Unit::Us,
+            shown: Shown::IfHas,
+            of: Source::Iterations(whose.clone(), of),
+        }
     })
 }
 
@@ -282,6 +335,9 @@ pub(crate) fn measures_of_section(name: &str) -> Vec<Measure> {
 
 /// Beginning of the names of measures of sections.
 pub(crate) const SECTIONS: &str = "sections.";
+
+/// Beginning of the names of measures of tenants.
+pub(crate) const TENANTS: &str = "tenants.";
 
 /// Name in `summary.json`, title and unit of a figure, and what it is.
 type SectionFigure = (

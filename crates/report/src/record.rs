@@ -322,6 +322,8 @@ pub struct RunRecord {
     pub sections: Vec<String>,
     /// Number of the tenant of each section; where it is left out, or 0, the sending host is the user.
     pub tenants: Vec<u32>,
+    /// Names of the tenants, from number 1 on.
+    pub tenant_names: Vec<String>,
     /// The transports of flows; empty if all have one.
     pub transports: Vec<TransportRow>,
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
@@ -361,6 +363,13 @@ impl RunRecord {
     /// Warnings about the scenario, and about what the run came to.
     pub fn warnings(&self) -> Vec<String> {
         [&self.scenario_warnings[..], &self.packets.warnings()].concat()
+    }
+
+    /// Name of the tenant of a section, if it has one.
+    pub fn tenant_of(&self, section: u32) -> Option<&str> {
+        let number = *self.tenants.get(section as usize)?;
+        let place = number.checked_sub(1)?;
+        self.tenant_names.get(place as usize).map(String::as_str)
     }
 
     /// Sizes and times of all flows, for statistics.

@@ -87,6 +87,7 @@ pub(crate) fn run() -> RunRecord {
         written: None,
         sections: vec!["permutation".into(), "burst".into()],
         tenants: Vec::new(),
+        tenant_names: Vec::new(),
         jobs: Vec::new(),
         operations: None,
         packets: PacketCounts {

@@ -49,6 +49,7 @@
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that run a collective or a training iteration again and again |
 //! | `….label` | text | the user's name for it |
 //! | `….section` | text | name of the `[[workload]]` section that it belongs to |
+//! | `….tenant` | text, absent without | the tenant that its section names |
 //! | `….ranks`, `.iterations` | integer | how many ranks it has, and how many iterations it was to run |
 //! | `….hosts` | list of hosts | the host of each rank |
 //! | `….flows.first`, `.count` | integer | its connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
@@ -267,7 +268,10 @@ impl Summary {
             jobs: record
                 .jobs
                 .iter()
-                .map(|job| JobSummary::of(job, &record.sections))
+                .map(|job| JobSummary {
+                    tenant: record.tenant_of(job.section).map(str::to_owned),
+                    ..JobSummary::of(job, &record.sections)
+                })
                 .collect(),
             jobs_us: jobs::over_jobs(&record.jobs),
             packets: record.packets,

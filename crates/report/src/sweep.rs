@@ -280,9 +280,9 @@ pub struct SweepPoint {
     pub runs: Vec<usize>,
 }
 
-/// True if runs may have a measure of this name: one that all runs know, or of a section of the workload.
+/// True if runs may have a measure of this name: one that all runs know, or of a section of the workload or a tenant.
 pub fn is_measure(name: &str) -> bool {
-    is_of_section(name) || crate::measures::fixed_measures().any(|measure| measure.name == name)
+    is_of_part(name) || crate::measures::fixed_measures().any(|measure| measure.name == name)
 }
 
 /// Names of the measures that runs may have of these sections of a workload.
@@ -291,9 +291,17 @@ pub fn section_measures<'a>(sections: impl Iterator<Item = &'a str>) -> Vec<Stri
     measures.map(|measure| measure.name.into_owned()).collect()
 }
 
-/// True of the name of a measure of a section of the workload.
-pub fn is_of_section(name: &str) -> bool {
-    name.starts_with(crate::measures::SECTIONS)
+/// Names of the measures that runs may have of these tenants.
+pub fn tenant_measures<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let measures = tenants.flat_map(crate::measures::measures_of_tenant);
+    measures.map(|measure| measure.name.into_owned()).collect()
+}
+
+/// True of the name of a measure of a section of the workload or of a tenant.
+pub fn is_of_part(name: &str) -> bool {
+    [crate::measures::SECTIONS, crate::measures::TENANTS]
+        .iter()
+        .any(|part| name.starts_with(part))
 }
 
 /// Names of the measures that do not depend on the sections of a workload.

@@ -28,13 +28,15 @@ pub fn record(
     stopwatch: &Stopwatch,
 ) -> RunRecord {
     let links = &finished.links;
+    let tenants = scenario.tenants();
     RunRecord {
         status: status(scenario, finished),
         given: given(scenario.settings()),
         scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(Time::ZERO),
         sections: scenario.section_names(),
-        tenants: scenario.tenants().of_section,
+        tenants: tenants.of_section,
+        tenant_names: tenants.names.into_iter().map(str::to_owned).collect(),
         transports: transports(scenario, finished),
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
@@ -65,6 +67,7 @@ pub(crate) fn blank(
         written: None,
         sections: Vec::new(),
         tenants: Vec::new(),
+        tenant_names: Vec::new(),
         packets: PacketCounts::default(),
         transports: Vec::new(),
         paused_links: Vec::new(),

@@ -133,6 +133,17 @@ impl Experiment {
         }
     }
 
+    /// Names of the tenants of its workload.
+    pub fn tenants(&self) -> Vec<String> {
+        match self {
+            Self::Packets(scenario) => {
+                let names = scenario.tenants().names.into_iter();
+                names.map(str::to_owned).collect()
+            }
+            Self::Scaleup(_) => Vec::new(),
+        }
+    }
+
     /// The files that it reads beside its own, with the keys that name them.
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         match self {

@@ -2,7 +2,7 @@
 
 use crate::axes::{Axis, name_of_point};
 use crate::plan::{PlannedAssertion, PlannedValue, SweepPlan, text_of};
-use clearway_report::sweep::{Assertion, section_measures};
+use clearway_report::sweep::{Assertion, section_measures, tenant_measures};
 use clearway_scenario::{Place, ScenarioError};
 use clearway_units::{nearest, suggestion};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,13 +164,15 @@ fn words(values: &[PlannedValue]) -> String {
     words.join(" and ")
 }
 
-/// Refuses measures of sections that no run has; `sections` are those of all scenarios of the plan.
+/// Refuses measures of sections and tenants that no run has; `sections` and `tenants` are those of all scenarios of the plan.
 pub(crate) fn check_measures(
     plan: &SweepPlan,
     sections: &BTreeSet<String>,
+    tenants: &BTreeSet<String>,
 ) -> Result<(), ScenarioError> {
-    let known = section_measures(sections.iter().map(String::as_str));
-    for (name, place) in plan.measures_of_sections() {
+    let mut known = section_measures(sections.iter().map(String::as_str));
+    known.extend(tenant_measures(tenants.iter().map(String::as_str)));
+    for (name, place) in plan.measures_of_parts() {
         if known.iter().any(|known| known == name) {
             continue;
         }

@@ -107,13 +107,14 @@ impl Sweep {
             files: Arc::default(),
         };
         let mut seen = BTreeMap::new();
-        let mut sections = BTreeSet::new();
+        let (mut sections, mut tenants) = (BTreeSet::new(), BTreeSet::new());
         for (number, point) in points.iter().enumerate() {
             let mut overrides = overrides_of_all(&sweep.plan);
             overrides.extend(overrides_of(&sweep.axes, point));
             let mut experiment = load(&sweep.plan, laboratory, &scenario, &overrides)?;
             let place = complete(&mut sweep.axes, point, &experiment);
             sections.extend(experiment.distinct_sections());
+            tenants.extend(experiment.tenants());
             for seed in &seeds {
                 experiment.general_mut().seed = *seed;
                 let run = PlannedRun {
@@ -125,7 +126,7 @@ impl Sweep {
                 sweep.add(run, number, &mut seen)?;
             }
         }
-        assertions::check_measures(&sweep.plan, &sections)?;
+        assertions::check_measures(&sweep.plan, &sections, &tenants)?;
         let places = sweep.runs.iter().map(|run| &*run.place).collect();
         sweep.assertions = assertions::resolved(&sweep.plan, &sweep.axes, &places)?;
         Ok(sweep)

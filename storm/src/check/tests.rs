@@ -46,6 +46,7 @@ fn record() -> RunRecord {
         written: None,
         sections: Vec::new(),
         tenants: Vec::new(),
+        tenant_names: Vec::new(),
         jobs: vec![JobRow {
             label: "job".into(),
             hosts: vec![0, 1],

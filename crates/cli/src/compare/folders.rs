@@ -104,6 +104,16 @@ impl Group {
         self.runs.sort_by_key(|run| run.summary.scenario.seed);
     }
 
+    /// True if the user gives it a label.
+    pub(super) fn is_named(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Keys of the scenario that its file or the command line gave.
+    pub(super) fn given(&self) -> &[String] {
+        self.runs.first().map_or(&[], |run| &run.summary.given)
+    }
+
     /// The label that the user gives it, or the first of its folders, and how many more there are.
     pub(super) fn label(&self) -> String {
         if let Some(given) = &self.given {

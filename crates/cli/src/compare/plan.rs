@@ -10,6 +10,7 @@
 //! ```
 
 use super::folders::Group;
+use super::labels;
 use crate::arguments::CompareArguments;
 use crate::failure::Failure;
 use crate::same_file::Input;
@@ -142,18 +143,7 @@ pub(super) fn plan(
     laboratory: &Laboratory,
     arguments: &CompareArguments,
 ) -> Result<Vec<Planned>, Failure> {
-    let mut understood = Vec::new();
-    let mut before = None;
-    for text in &arguments.what {
-        let argument = read_argument(text, before.as_deref())?;
-        if let Argument::Scenario(wanted) = &argument {
-            before = Some(wanted.name.clone());
-        }
-        understood.push(argument);
-    }
-    if before.is_none() {
-        refuse_idle_options(arguments)?;
-    }
+    let understood = read_arguments(arguments)?;
     let combinations = combinations(&arguments.vary)?;
     let names = understood.iter().filter_map(|argument| match argument {
         Argument::Scenario(wanted) => Some(wanted.name.as_str()),
@@ -195,14 +185,89 @@ pub(super) fn plan(
             }
         }
     }
-    for (place, group) in groups {
+    let differences = differences(laboratory, groups.iter().map(|(_, group)| group));
+    for (number, (place, group)) in groups.into_iter().enumerate() {
+        let difference = differences.get(number).filter(|_| !group.is_named());
         planned[place] = Some(Planned {
-            label: group.label(),
+            label: match difference {
+                Some(settings) => format!("{}: {settings}", group.label()),
+                None => group.label(),
+            },
             source: Source::Folders(group.runs),
             wanted: Wanted::default(),
         });
     }
-    Ok(planned.into_iter().flatten().collect())
+    let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
+    label_bases(&mut planned, several_names);
+    Ok(planned)
+}
+
+/// Understands all arguments.
+fn read_arguments(arguments: &CompareArguments) -> Result<Vec<Argument>, Failure> {
+    let mut understood = Vec::new();
+    let mut before = None;
+    for text in &arguments.what {
+        let argument = read_argument(text, before.as_deref())?;
+        if let Argument::Scenario(wanted) = &argument {
+            before = Some(wanted.name.clone());
+        }
+        understood.push(argument);
+    }
+    if before.is_none() {
+        refuse_idle_options(arguments)?;
+    }
+    Ok(understood)
+}
+
+/// Settings that tell groups of result folders apart, one text for each; none if some scenario cannot be read any more.
+fn differences<'a>(
+    laboratory: &Laboratory,
+    groups: impl Iterator<Item = &'a Group> + Clone,
+) -> Vec<String> {
+    let given = groups.clone().flat_map(Group::given);
+    let given = given.cloned().collect();
+    let read = |group: &Group| {
+        let resolved = group.paths[0].join("scenario.toml");
+        let scenario = laboratory.load_any(&resolved.to_string_lossy(), &[]).ok();
+        Some(labels::values(&scenario?))
+    };
+    let values: Option<Vec<labels::Values>> = groups.map(read).collect();
+    let labels = values.and_then(|values| labels::of_results(&values, &given));
+    labels.unwrap_or_default()
+}
+
+/// Labels variants that set nothing by the keys that the others of the same scenario set.
+fn label_bases(planned: &mut [Planned], several_names: bool) {
+    let settings = |planned: &Planned| -> Vec<String> {
+        let Wanted {
+            settings, varied, ..
+        } = &planned.wanted;
+        settings.iter().chain(varied).cloned().collect()
+    };
+    let all: Vec<(String, Vec<String>)> = planned
+        .iter()
+        .map(|planned| (planned.wanted.name.clone(), settings(planned)))
+        .collect();
+    for (variant, (name, settings)) in planned.iter_mut().zip(&all) {
+        let Source::Scenarios(scenarios) = &variant.source else {
+            continue;
+        };
+        if !settings.is_empty() || variant.wanted.given.is_some() {
+            continue;
+        }
+        let others: Vec<&[String]> = all
+            .iter()
+            .filter(|(other, settings)| other == name && !settings.is_empty())
+            .map(|(_, settings)| settings.as_slice())
+            .collect();
+        let first = scenarios.first().expect("there is a seed");
+        if let Some(difference) = labels::of_base(&labels::values(first), &others) {
+            variant.label = match several_names {
+                true => format!("{name}: {difference}"),
+                false => difference,
+            };
+        }
+    }
 }
 
 /// Options about runs are a mistake if nothing is run.

@@ -103,7 +103,10 @@ fn the_document_holds_what_the_runs_came_to() {
         (&document["schema"], &document["complete"]),
         (&1.into(), &true.into())
     );
-    assert_eq!(labels(&document), ["quickstart", "transport.spray=single"]);
+    assert_eq!(
+        labels(&document),
+        ["transport.spray=adaptive", "transport.spray=single"]
+    );
     let spread = &values(&document, "fct_us.max")[1];
     let single = |seed: &str| {
         let set = ["--set", "transport.spray=single", "--seed", seed];
@@ -193,6 +196,25 @@ fn results_against_a_scenario() {
     assert_eq!(values(&twice, "fct_us.mean")[1]["ratio"], 1.0);
     let text = bench.succeed(&["compare", "one", "one"]);
     assert!(text.contains("One seed each: "), "{text}");
+}
+
+#[test]
+fn results_are_named_by_what_they_were_given() {
+    let bench = Bench::new("compare-given");
+    for spray in ["adaptive", "single"] {
+        let set = format!("transport.spray={spray}");
+        let own = ["--set", &set, "--out", spray];
+        bench.succeed(&[&["run", "quickstart"], &SMALL[..], &own].concat());
+    }
+    let document = json(&bench, &["compare", "adaptive", "mine=single"]);
+    assert_eq!(
+        labels(&document),
+        ["adaptive: transport.spray=adaptive", "mine"]
+    );
+    let document = json(&bench, &["compare", "adaptive", "single"]);
+    let answer = document["answer"].as_str().unwrap();
+    assert!(answer.starts_with("single is "), "{answer}");
+    assert!(answer.contains(" as adaptive, by "), "{answer}");
 }
 
 #[test]

@@ -293,6 +293,7 @@ fn large() -> RunRecord {
         written: None,
         sections: vec!["permutation".into()],
         tenants: Vec::new(),
+        tenant_names: Vec::new(),
         packets: Default::default(),
         transports: Vec::new(),
         paused_links: Vec::new(),

@@ -1,6 +1,6 @@
 //! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first one.
 
-use super::{Comparison, Spread, VariantOutcome};
+use super::{Comparison, MeasureRow, Spread, VariantOutcome};
 use crate::quantity::three_digits;
 use std::collections::BTreeSet;
 
@@ -17,11 +17,7 @@ impl Comparison {
         if self.variants.len() < 2 {
             return None;
         }
-        let (row, by) = JUDGED_BY.iter().find_map(|(name, by)| {
-            let row = self.measures.iter().find(|row| row.name == *name)?;
-            let all_have = row.values.iter().all(|spread| spread.median.is_some());
-            all_have.then_some((row, *by))
-        })?;
+        let (row, by) = self.judged_by()?;
         let names = self.short_names();
         let mut parts: Vec<String> = Vec::new();
         for (place, spread) in row.values.iter().enumerate().skip(1) {
@@ -40,6 +36,26 @@ impl Comparison {
         Some(text + ".")
     }
 
+    /// The measure by which the variants are judged, with the words for it; `None` if some variant has none of them.
+    pub(super) fn judged_by(&self) -> Option<(&MeasureRow, &'static str)> {
+        JUDGED_BY.iter().find_map(|(name, by)| {
+            let row = self.measures.iter().find(|row| row.name == *name)?;
+            let all_have = row.values.iter().all(|spread| spread.median.is_some());
+            all_have.then_some((row, *by))
+        })
+    }
+
+    /// True if all runs are of scenarios of one name.
+    pub(super) fn is_of_one_scenario(&self) -> bool {
+        let mut names = self
+            .variants
+            .iter()
+            .flat_map(|variant| &variant.runs)
+            .map(|run| &run.scenario.name);
+        let first = names.next();
+        names.all(|name| Some(name) == first)
+    }
+
     /// A short name of each variant: its label without the settings that all have in common, or without their key if it is the only one
     /// that differs; its letter if that would be no name of its own.
     fn short_names(&self) -> Vec<String> {
@@ -48,10 +64,13 @@ impl Comparison {
         let rest: Vec<Vec<&str>> = settings
             .iter()
             .map(|own| {
-                own.iter()
-                    .filter(|setting| !shared(setting))
-                    .copied()
-                    .collect()
+                let own = own.iter().filter(|setting| !shared(setting));
+                let (set, named): (Vec<&str>, Vec<&str>) = own.partition(|part| part.contains('='));
+                // Beside settings the names of folders with runs of one scenario say nothing.
+                match set.is_empty() || !self.is_of_one_scenario() {
+                    true => named.into_iter().chain(set).collect(),
+                    false => set,
+                }
             })
             .collect();
         let keys: BTreeSet<&str> = rest
@@ -59,24 +78,25 @@ impl Comparison {
             .flatten()
             .map(|setting| setting.split_once('=').map_or(*setting, |(key, _)| key))
             .collect();
-        let name = |own: &Vec<&str>| match own.as_slice() {
+        let name = |own: &[&str]| match own {
             [setting] if keys.len() == 1 => {
                 let value = setting.split_once('=').map_or(*setting, |(_, value)| value);
                 value.trim_matches('"').to_owned()
             }
             own => own.join(", "),
         };
-        let names: Vec<String> = rest.iter().map(name).collect();
-        let count = names.iter().collect::<BTreeSet<_>>().len();
-        let are_names = count == names.len() && names.iter().all(|name| !name.is_empty());
-        match are_names {
-            true => names,
-            false => self
-                .variants
-                .iter()
-                .map(|variant| variant.id.clone())
-                .collect(),
+        let are_names = |names: &[String]| {
+            let count = names.iter().collect::<BTreeSet<_>>().len();
+            count == names.len() && names.iter().all(|name| !name.is_empty())
+        };
+        let names: Vec<String> = rest.iter().map(|own| name(own)).collect();
+        if are_names(&names) {
+            return names;
         }
+        self.variants
+            .iter()
+            .map(|variant| variant.id.clone())
+            .collect()
     }
 }
 

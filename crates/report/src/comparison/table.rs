@@ -45,13 +45,23 @@ impl Comparison {
         }
         table = table
             .column("seeds", Align::Right)
-            .column("what", Align::Left);
+            .column(self.label_heading(), Align::Left);
         for variant in &self.variants {
             let names = [variant.seeds(), variant.label.clone()];
             let work = self.work_of(variant).into_iter();
             table.row([variant.id.clone()].into_iter().chain(work).chain(names));
         }
         table.render(120)
+    }
+
+    /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it.
+    pub(crate) fn label_heading(&self) -> String {
+        let name = &self.variants[0].runs[0].scenario.name;
+        let is_named = |variant: &VariantOutcome| !variant.label.contains('=');
+        match self.is_of_one_scenario() && !self.variants.iter().any(is_named) {
+            true => format!("{name} with"),
+            false => "what".into(),
+        }
     }
 
     /// True if flows are what the runs are about: not if all are scale-up runs.
@@ -105,9 +115,38 @@ impl Comparison {
         table
     }
 
+    /// The measures that [apply](Self::applying), without those in which all variants are equal, seed by seed: such a row tells nothing.
+    /// The one by which variants are judged is shown in any case, and so are all if all are equal in all.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
+        let all_equal = self.applying().all(MeasureRow::is_equal);
+        self.applying()
+            .filter(move |row| all_equal || !self.is_hidden(row))
+    }
+
+    /// Number of measures that apply and are not shown because all variants are equal in them.
+    pub(crate) fn equal_rows(&self) -> usize {
+        self.applying().count() - self.shown().count()
+    }
+
+    /// Sentence on the measures that are not shown, if there are some.
+    pub(crate) fn equal_note(&self) -> Option<String> {
+        match self.equal_rows() {
+            0 => None,
+            1 => Some("One more measure is equal for all; compare.json has it.".into()),
+            rows => Some(format!(
+                "{rows} more measures are equal for all; compare.json has them."
+            )),
+        }
+    }
+
+    fn is_hidden(&self, row: &MeasureRow) -> bool {
+        let judged = self.judged_by().map(|(judged, _)| &judged.name);
+        row.is_equal() && judged != Some(&row.name)
+    }
+
     /// The measures but for those that most runs have none of, if all variants have none, those of single classes of sizes, if
     /// there is but one, those of jobs, if a variant has none, and those of flows, if all flows belong to jobs or there are none.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
+    fn applying(&self) -> impl Iterator<Item = &MeasureRow> {
         let classes_differ = self.classes_differ();
         let has_flows = self.has_flows();
         // A value of any variant above `least`.
@@ -151,6 +190,9 @@ impl Comparison {
         let most = self.variants.iter().map(|variant| variant.runs.len()).max();
         let ratios = self.variants.len() > 1;
         let mut text = String::new();
+        if let Some(note) = self.equal_note() {
+            text += &format!("{note}\n");
+        }
         if self.classes_differ() {
             text += "\"up to 10 KB\": slowdown of the flows of more than 1 KB, and so on.\n";
         }
@@ -178,6 +220,15 @@ impl Comparison {
             }
         }
         text
+    }
+}
+
+impl MeasureRow {
+    /// True if there are several variants and all have the same value with each seed.
+    fn is_equal(&self) -> bool {
+        let (first, others) = self.values.split_first().expect("there is a variant");
+        let is_same = |other: &Spread| other.per_seed == first.per_seed;
+        !others.is_empty() && others.iter().all(is_same)
     }
 }
 

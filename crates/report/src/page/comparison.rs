@@ -96,7 +96,8 @@ fn in_page(text: &str) -> String {
 fn legend(comparison: &Comparison) -> String {
     let work = comparison.work_headings().iter();
     let work: Vec<String> = work.map(|heading| capitalised(heading)).collect();
-    let columns: Vec<_> = [("Variant", Column::Text), ("What", Column::Text)]
+    let heading = capitalised(&comparison.label_heading());
+    let columns: Vec<_> = [("Variant", Column::Text), (heading.as_str(), Column::Text)]
         .into_iter()
         .chain(work.iter().map(|name| (name.as_str(), Column::Number)))
         .chain([("Seeds", Column::Number)])
@@ -135,6 +136,9 @@ fn explanation(comparison: &Comparison) -> String {
         (false, false) => "One variant with one seed: there is nothing to compare it with.",
     };
     let mut text = seeds.to_owned();
+    if let Some(note) = comparison.equal_note() {
+        text += &format!(" {note}");
+    }
     if comparison.classes_differ() {
         text += " \u{201c}up to 10 KB\u{201d}: slowdown of the flows of more than 1 KB, and so on.";
     }
@@ -518,7 +522,6 @@ mod tests {
             "comparison of 2 variants",
             "<th scope=\"row\">FCT max</th><td class=\"n\">61.50 µs<br><span class=\"note\">61.00..62.00 µs</span></td>",
             "<td class=\"n\">91.50 µs<br><span class=\"note\">91.00..92.00 µs</span></td><td class=\"n\">1.488×<br><span class=\"note\">",
-            "<td class=\"n note\">1.000× ~</td>",
             "No packet was dropped.",
             "clearway compare a b",
         ] {

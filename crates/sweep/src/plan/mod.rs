@@ -49,7 +49,7 @@ pub use quantity::{QuantityKind, quantities, quantity};
 pub use sample::Range;
 pub use settings::{MOST_PLANNED, SampleMethod, SampleSection, Seeds, SweepGeneral, TuneSection};
 
-use clearway_report::sweep::{Assertion, is_of_section};
+use clearway_report::sweep::{Assertion, is_of_part};
 use clearway_scenario::Place;
 use clearway_units::Value;
 use std::path::PathBuf;
@@ -199,8 +199,8 @@ impl SweepPlan {
         })
     }
 
-    /// Measures of sections of the workload that assertions and the tuning name, and where.
-    pub(crate) fn measures_of_sections(&self) -> impl Iterator<Item = (&str, &Place)> {
+    /// Measures of sections of the workload and of tenants that assertions and the tuning name, and where.
+    pub(crate) fn measures_of_parts(&self) -> impl Iterator<Item = (&str, &Place)> {
         let assertions = self.assertions.iter();
         let asserted =
             assertions.map(|planned| (&planned.assertion.measure, &planned.measure_place));
@@ -208,7 +208,7 @@ impl SweepPlan {
         let tuned = tuned.into_iter().zip(&self.tune_places);
         let all = asserted.chain(tuned);
         all.map(|(name, place)| (name.as_str(), place))
-            .filter(|(name, _)| is_of_section(name))
+            .filter(|(name, _)| is_of_part(name))
     }
 
     /// True if there is a grid; one without axes is the scenario itself, where nothing else is asked for.

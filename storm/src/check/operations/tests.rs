@@ -65,6 +65,7 @@ fn record() -> RunRecord {
         written: None,
         sections: Vec::new(),
         tenants: Vec::new(),
+        tenant_names: Vec::new(),
         jobs: Vec::new(),
         packets: PacketCounts::default(),
         transports: Vec::new(),
