@@ -67,7 +67,7 @@ fn describe(study: &Study) -> Result<ExitCode, Failure> {
         .column("axis", Align::Left)
         .column("values", Align::Left);
     for axis in &sweep.axes {
-        table.row([axis.key.clone(), axis.column().values.join(", ")]);
+        table.row([axis.key.clone(), axis.column(&[]).values.join(", ")]);
     }
     let mut text = String::new();
     if !sweep.axes.is_empty() {

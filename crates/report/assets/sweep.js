@@ -189,7 +189,7 @@
         const at = x(number);
         svg("path", { class: "bar", d: "M" + at + " " + up.at(low) + "V" + up.at(high) }, group);
       }
-      const best = number === estimates().best;
+      const best = estimates().best.includes(number);
       const dot = svg("circle", { class: best ? "dot best" : "dot", cx: x(number), cy: up.at(value), r: best ? 6 : 4 }, group);
       svg("title", {}, dot).textContent = words(number);
     }
@@ -247,7 +247,7 @@
         svg("text", { class: side, x: x + step / 2, y: y + line / 2 + 4 }, cell).textContent = text;
       }
       svg("title", {}, cell).textContent = words(number);
-      if (number === estimates().best) {
+      if (estimates().best.includes(number)) {
         svg("rect", { class: "chosen", x: x + 1, y: y + 1, width: Math.max(1, step - 2), height: line - 2, rx: 2 }, root);
       }
     }
@@ -257,7 +257,7 @@
     for (let level = 1; level <= LEVELS; level++) {
       svg("rect", { class: "h" + level, x: (level - 1) * 12, y: 0, width: 12, height: 10 }, bar);
     }
-    html("span", "", scale, format(measure.unit, high) + (estimates().best === null ? "" : "  (framed: the best point)"));
+    html("span", "", scale, format(measure.unit, high) + (["", "  (framed: the best point)"][estimates().best.length] ?? "  (framed: the best points)"));
   }
 
   function drawTable() {
@@ -312,7 +312,7 @@
     });
     const body = html("tbody", "", table);
     for (const point of order) {
-      const kind = point === best ? "best" : alike.includes(point) ? "alike" : "";
+      const kind = best.includes(point) ? "best" : alike.includes(point) ? "alike" : "";
       const row = html("tr", kind, body);
       columns.forEach((column, place) => {
         const cell = html(place === 0 ? "th" : "td", column.number ? "n" : "", row, column.text(point));

@@ -287,6 +287,7 @@ pub(crate) fn sweep() -> SweepRecord {
                 key: "transport.spray".into(),
                 values: vec!["single".into(), "adaptive".into()],
                 numbers: None,
+                given: false,
             },
             SweepAxis {
                 key: "workload.message".into(),
@@ -295,6 +296,7 @@ pub(crate) fn sweep() -> SweepRecord {
                     unit: "bytes".into(),
                     values: vec![64e3, 1e6],
                 }),
+                given: false,
             },
         ],
         measures: Vec::new(),

@@ -19,12 +19,14 @@
 //! | `axes[].values` | list of text | values as the plan gives them, in its order |
 //! | `axes[].unit`, `.numbers` | text and list of numbers, or null | the same values in the base unit of the key; null if not all are quantities |
 //! | `measures[].name`, `.title`, `.unit` | text | measures that some run has, as in [`compare.json`](crate::comparison) |
+//! | `axes[].given` | boolean | true of what nobody chooses, such as message sizes and failures, or what `tune.each` names |
 //! | `points[].values` | object | value of each axis, by its key |
 //! | `points[].runs[]` | list, in the order of the plan | `seed`; `key`, name of the run's folder; `status`: `complete`, `incomplete`, `interrupted` as in `summary.json`, or `failed` if it left no results |
 //! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
 //! | `….mean`, `.median`, `.min`, `.max` | number or null | over those that are not null |
 //! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null of fewer than two seeds |
 //! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means is not wholly on the worse side); `left_out`, how many points have a run that is not complete or has no value; `fewer_seeds`, how many others lack seeds that some point has |
+//! | `groups[]` | list, absent without | the best point for each combination of values of the axes that are `given`: `values` by axis, `points`, their places, and `best.NAME` as above |
 //! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
 //! | `tuning` | object or null | of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
@@ -36,6 +38,7 @@
 mod assertion;
 mod dataset;
 mod document;
+mod groups;
 mod judge;
 mod paired;
 mod points;
@@ -47,6 +50,7 @@ pub use assertion::{
 };
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use dataset::{columns, kinds_of_columns, rows};
+pub use groups::Group;
 pub(crate) use points::Samples;
 pub use points::{BestPoint, CONFIDENCE};
 pub(crate) use table::no_value;
@@ -98,6 +102,9 @@ pub struct SweepAxis {
     pub values: Vec<String>,
     /// The same values as numbers, if all are quantities.
     pub numbers: Option<AxisNumbers>,
+    /// True of what nobody who builds or runs a network chooses, such as message sizes and failures: points compete with those that have
+    /// the same value.
+    pub given: bool,
 }
 
 /// Values of an axis as numbers.

@@ -7,6 +7,46 @@ use clearway_scenario::{Place, Setting};
 use clearway_units::{Value, ValueDomain};
 use std::collections::BTreeMap;
 
+/// Keys that nobody who builds or runs a network chooses: how much is sent by how many, what computations take, and what fails. `workload`
+/// stands for each of its sections.
+const GIVEN: [&str; 24] = [
+    "seed",
+    "topology.links",
+    "workload.compute",
+    "workload.count",
+    "workload.experts",
+    "workload.flows",
+    "workload.initiators",
+    "workload.jitter",
+    "workload.jobs",
+    "workload.load",
+    "workload.message",
+    "workload.object",
+    "workload.parameters",
+    "workload.period",
+    "workload.period-jitter",
+    "workload.prompts",
+    "workload.senders",
+    "workload.size",
+    "workload.sizes",
+    "workload.skew",
+    "workload.start-jitter",
+    "workload.straggler-factor",
+    "workload.stragglers",
+    "workload.tokens",
+];
+
+/// True of a key that nobody chooses.
+fn is_given(key: &str) -> bool {
+    let (section, rest) = key.split_once('.').unwrap_or(("", key));
+    let section = section.split_once('[').map_or(section, |(name, _)| name);
+    let path = match section {
+        "" => rest.to_owned(),
+        _ => format!("{section}.{rest}"),
+    };
+    section == "event" || GIVEN.contains(&path.as_str())
+}
+
 /// An axis of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -36,8 +76,8 @@ impl Axis {
         }
     }
 
-    /// The axis as results name it.
-    pub fn column(&self) -> SweepAxis {
+    /// The axis as results name it; `each` are the axes that the plan says are given, if it says so.
+    pub fn column(&self, each: &[String]) -> SweepAxis {
         let numbers = quantities(self.values.iter());
         SweepAxis {
             key: self.key.clone(),
@@ -46,6 +86,10 @@ impl Axis {
                 unit: kind.unit().into(),
                 values,
             }),
+            given: match each {
+                [] => is_given(&self.key),
+                each => each.contains(&self.key),
+            },
         }
     }
 
@@ -179,4 +223,38 @@ pub(crate) fn name_of_point(axes: &[Axis], place: &[u32]) -> String {
     let values = values
         .map(|(axis, place)| format!("{}={}", axis.key, text_of(&axis.values[*place as usize])));
     values.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_lab::scenario::scaleup_groups;
+    use clearway_lab::{Catalogue, Laboratory};
+
+    #[test]
+    fn keys_that_nobody_chooses_are_keys() {
+        let laboratory = Laboratory::new();
+        let catalogue = Catalogue::new(laboratory.registry());
+        let groups = scaleup_groups(laboratory.injection());
+        let catalogue = groups.into_iter().fold(catalogue, Catalogue::with);
+        for key in GIVEN {
+            assert!(!catalogue.explain(key).is_empty(), "{key}");
+            assert!(is_given(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_failures_are_given_and_settings_are_chosen() {
+        for key in ["workload[1].message", "event[0].at", "event.at", "seed"] {
+            assert!(is_given(key), "{key}");
+        }
+        for key in [
+            "transport.spray",
+            "workload.placement",
+            "topology.hosts",
+            "name",
+        ] {
+            assert!(!is_given(key), "{key}");
+        }
+    }
 }

@@ -43,7 +43,11 @@ pub fn record(
         version: program.version.clone(),
         revision: program.revision.clone(),
         command: command.into(),
-        axes: sweep.axes.iter().map(crate::Axis::column).collect(),
+        axes: sweep
+            .axes
+            .iter()
+            .map(|axis| axis.column(&sweep.plan.tune.each))
+            .collect(),
         measures: Vec::new(),
         runs: Vec::new(),
         missing: (sweep.runs.len() - runs.len()) as u64,

@@ -18,6 +18,7 @@ fn sweep(bench: &Bench) -> SweepRecord {
         key: key.into(),
         values: values.iter().map(|&value| value.into()).collect(),
         numbers,
+        given: false,
     };
     let mut sweep = SweepRecord {
         name: "sprays".into(),

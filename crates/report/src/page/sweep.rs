@@ -8,7 +8,7 @@ use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use crate::measures::Unit;
-use crate::sweep::{AssertionVerdict, BestPoint, Statistic, SweepAxis, SweepPoint, SweepRecord};
+use crate::sweep::{AssertionVerdict, Statistic, SweepAxis, SweepPoint, SweepRecord};
 use crate::sweep::{Samples, no_value};
 use clearway_results::FigureUnit;
 use clearway_statistics::Estimate;
@@ -144,7 +144,7 @@ fn axes(document: &mut Document, sweep: &SweepRecord, primary: usize) {
     document.open_section("axes", "Along the axes");
     document.push(&format!(
         "<div id=\"sweep\" class=\"control\" hidden></div>\n<p id=\"best\" role=\"status\">{}</p>",
-        Escaped(&in_page(&sweep.best_sentence(primary, Statistic::Mean)))
+        Escaped(&in_page(&sweep.answer(primary, Statistic::Mean)))
     ));
     document.push(
         "<div class=\"plots\"><figure id=\"along\"></figure><figure id=\"map\"></figure></div>\n\
@@ -196,8 +196,7 @@ fn points(document: &mut Document, sweep: &SweepRecord, primary: usize) {
         ("Best in", Column::Number),
         ("Runs", Column::Text),
     ]);
-    let best = sweep.best(primary, Statistic::Mean);
-    let shares = best.and_then(|best| best.shares);
+    let shares = sweep.shares(primary, Statistic::Mean);
     let all = sweep.points();
     let mut samples = Samples::default();
     let rows = sweep.ranked(primary).into_iter().map(|number| {
@@ -215,9 +214,7 @@ fn points(document: &mut Document, sweep: &SweepRecord, primary: usize) {
             }),
             range.map_or("–".into(), |range| in_page(&range)),
             estimate.map_or(0, |estimate| estimate.seeds).to_string(),
-            shares
-                .as_ref()
-                .map_or("–".into(), |shares| words::share(shares[number])),
+            shares[number].map_or("–".into(), words::share),
             sweep.state_of(point),
         ]);
         row
@@ -397,7 +394,8 @@ fn push_point(text: &mut String, sweep: &SweepRecord, point: &SweepPoint) {
     text.push('}');
 }
 
-/// `{best, alike, sentence, rows: [[value, low, high, seeds, share], ...]}`, a row for each point.
+/// `{best, alike, sentence, rows: [[value, low, high, seeds, share], ...]}`: the best points of all groups, those that cannot be told
+/// apart from them, the answer, and a row for each point.
 fn push_estimates(
     text: &mut String,
     sweep: &SweepRecord,
@@ -405,41 +403,42 @@ fn push_estimates(
     statistic: Statistic,
     samples: &mut Samples,
 ) {
-    let best = sweep.best(measure, statistic);
-    let place = best
-        .as_ref()
-        .map_or("null".into(), |best| best.point.to_string());
-    let alike: Vec<f64> = best
-        .iter()
-        .flat_map(|best| &best.alike)
-        .map(|&point| point as f64)
-        .collect();
-    let _ = write!(text, "{{\"best\":{place},\"alike\":");
+    let groups = sweep.best_of_groups(measure, statistic);
+    let bests = || groups.iter().filter_map(|(_, best)| best.as_ref());
+    let best: Vec<f64> = match sweep.has_choice() {
+        true => bests().map(|best| best.point as f64).collect(),
+        false => Vec::new(),
+    };
+    let alike: Vec<f64> = match best.is_empty() {
+        true => Vec::new(),
+        false => bests()
+            .flat_map(|best| &best.alike)
+            .map(|&point| point as f64)
+            .collect(),
+    };
+    let shares = sweep.shares(measure, statistic);
+    text.push_str("{\"best\":");
+    push_numbers(text, &best, 9);
+    text.push_str(",\"alike\":");
     push_numbers(text, &alike, 9);
     text.push_str(",\"sentence\":");
-    push_text(text, &in_page(&sweep.best_sentence(measure, statistic)));
+    push_text(text, &in_page(&sweep.answer(measure, statistic)));
     text.push_str(",\"rows\":");
     push_list(text, points.iter().enumerate(), |text, (number, point)| {
         let estimate = sweep.estimate(point, measure, statistic, samples);
-        push_row(text, estimate, best.as_ref(), number);
+        push_row(text, estimate, shares[number]);
     });
     text.push('}');
 }
 
-fn push_row(
-    text: &mut String,
-    estimate: Option<Estimate>,
-    best: Option<&BestPoint>,
-    number: usize,
-) {
+fn push_row(text: &mut String, estimate: Option<Estimate>, share: Option<f64>) {
     let interval = estimate.and_then(|estimate| estimate.interval);
-    let shares = best.and_then(|best| best.shares.as_ref());
     let row = [
         estimate.map(|estimate| estimate.value),
         interval.map(|interval| interval.low),
         interval.map(|interval| interval.high),
         Some(estimate.map_or(0.0, |estimate| estimate.seeds as f64)),
-        shares.map(|shares| shares[number]),
+        share,
     ];
     push_list(text, row, |text, value| {
         push_number(text, value.unwrap_or(f64::NAN), DIGITS);

@@ -1,9 +1,9 @@
 //! `sweep.json`.
 
-use super::points::{CONFIDENCE, Samples};
+use super::points::{CONFIDENCE, Ranking, Samples};
 use super::{
-    AssertionCase, AssertionOutcome, AssertionVerdict, SCHEMA, Statistic, SweepAxis, SweepFailure,
-    SweepMeasure, SweepPoint, SweepRecord, SweepStatus, TuningRecord, TuningRung,
+    AssertionCase, AssertionOutcome, AssertionVerdict, BestPoint, SCHEMA, Statistic, SweepAxis,
+    SweepFailure, SweepMeasure, SweepPoint, SweepRecord, SweepStatus, TuningRecord, TuningRung,
 };
 use clearway_statistics::{Estimate, Interval};
 use serde::{Serialize, Serializer};
@@ -22,6 +22,8 @@ struct Document<'a> {
     measures: &'a [SweepMeasure],
     points: Vec<Point<'a>>,
     best: BTreeMap<&'a str, Best>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupBest<'a>>,
     failures: Vec<Failure<'a>>,
     assertions: Vec<Outcome<'a>>,
     tuning: Option<Tuned<'a>>,
@@ -33,6 +35,7 @@ struct Axis<'a> {
     values: &'a [String],
     unit: Option<&'a str>,
     numbers: Option<&'a [f64]>,
+    given: bool,
 }
 
 #[derive(Serialize)]
@@ -68,6 +71,14 @@ struct Best {
     alike: Vec<usize>,
     left_out: usize,
     fewer_seeds: usize,
+}
+
+/// The best points of a group.
+#[derive(Serialize)]
+struct GroupBest<'a> {
+    values: GivenValues<'a>,
+    points: Vec<usize>,
+    best: BTreeMap<&'a str, Best>,
 }
 
 #[derive(Serialize)]
@@ -124,14 +135,39 @@ impl Serialize for Values<'_> {
     }
 }
 
+/// Values of a point by axis, of the axes that are given.
+struct GivenValues<'a> {
+    sweep: &'a SweepRecord,
+    place: Vec<u32>,
+}
+
+impl Serialize for GivenValues<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let axes = self.sweep.axes.iter().filter(|axis| axis.given);
+        let values = axes.zip(&self.place);
+        serializer
+            .collect_map(values.map(|(axis, &value)| (&axis.key, &axis.values[value as usize])))
+    }
+}
+
 impl SweepRecord {
     /// `sweep.json`: indented, with a final line break.
     pub fn to_json(&self) -> String {
         let mut samples = Samples::default();
         let points = self.points();
-        let best = self.measures.iter().enumerate();
-        let best =
-            best.filter_map(|(place, measure)| Some((measure.name.as_str(), self.best_of(place)?)));
+        let all: Vec<usize> = (0..points.len()).collect();
+        let groups = self.groups();
+        let groups = groups.into_iter().filter(|group| !group.place.is_empty());
+        let mut ranking = Ranking::of(self);
+        let bests = self.bests(&mut ranking, &all);
+        let groups = groups.map(|group| GroupBest {
+            best: self.bests(&mut ranking, &group.points),
+            points: group.points,
+            values: GivenValues {
+                sweep: self,
+                place: group.place,
+            },
+        });
         let document = Document {
             kind: "sweep",
             schema: SCHEMA,
@@ -146,7 +182,8 @@ impl SweepRecord {
                 .iter()
                 .map(|point| self.point(point, &mut samples))
                 .collect(),
-            best: best.collect(),
+            best: bests,
+            groups: groups.collect(),
             failures: self
                 .failures
                 .iter()
@@ -199,15 +236,14 @@ impl SweepRecord {
         }
     }
 
-    fn best_of(&self, measure: usize) -> Option<Best> {
-        let best = self.best(measure, Statistic::Mean)?;
-        Some(Best {
-            share_of_samples: best.shares.map(|shares| shares[best.point]),
-            point: best.point,
-            alike: best.alike,
-            left_out: best.left_out,
-            fewer_seeds: best.fewer_seeds,
-        })
+    /// The best of these points by each measure.
+    fn bests(&self, ranking: &mut Ranking<'_>, among: &[usize]) -> BTreeMap<&str, Best> {
+        let measures = self.measures.iter().enumerate();
+        let bests = measures.filter_map(|(place, measure)| {
+            let best = ranking.best(among, place, Statistic::Mean)?;
+            Some((measure.name.as_str(), Best::of(best)))
+        });
+        bests.collect()
     }
 
     fn failure<'a>(&'a self, failure: &'a SweepFailure) -> Failure<'a> {
@@ -247,6 +283,18 @@ impl SweepRecord {
     }
 }
 
+impl Best {
+    fn of(best: BestPoint) -> Self {
+        Self {
+            share_of_samples: best.shares.map(|shares| shares[&best.point]),
+            point: best.point,
+            alike: best.alike,
+            left_out: best.left_out,
+            fewer_seeds: best.fewer_seeds,
+        }
+    }
+}
+
 impl Seeds {
     fn of(per_seed: Vec<Option<f64>>, samples: &mut Samples) -> Self {
         let values: Vec<f64> = per_seed.iter().flatten().copied().collect();
@@ -273,5 +321,6 @@ fn axis(axis: &SweepAxis) -> Axis<'_> {
             .numbers
             .as_ref()
             .map(|numbers| numbers.values.as_slice()),
+        given: axis.given,
     }
 }

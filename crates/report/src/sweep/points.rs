@@ -50,8 +50,9 @@ pub struct BestPoint {
     pub point: usize,
     /// The measure at the point.
     pub estimate: Estimate,
-    /// Share of the samples of the bootstrap in which each point is the best, 0 of those that are left out; `None` of one seed.
-    pub shares: Option<Vec<f64>>,
+    /// Share of the samples of the bootstrap in which each point that competes is the best, 0 of those that are left out; `None` of one
+    /// seed.
+    pub shares: Option<BTreeMap<usize, f64>>,
     /// Other points that cannot be told apart from the best one, the nearest first: the interval of the paired difference is not wholly
     /// on the worse side.
     pub alike: Vec<usize>,
@@ -59,6 +60,8 @@ pub struct BestPoint {
     pub left_out: usize,
     /// Points that are left out because others ran with more seeds: they were left behind by a tuning, or are not done yet.
     pub fewer_seeds: usize,
+    /// Number of points that compete, those that are left out included.
+    pub points: usize,
 }
 
 impl SweepRecord {
@@ -114,22 +117,43 @@ impl SweepRecord {
             .count()
     }
 
-    /// The best point by a measure; `None` if all are left out.
+    /// The best of all points by a measure; `None` if all are left out.
     pub fn best(&self, measure: usize, statistic: Statistic) -> Option<BestPoint> {
-        let points = self.points();
-        let seeds: BTreeSet<u64> = self.runs.iter().map(|run| run.seed).collect();
-        let (mut whole, mut fewer_seeds) = (Vec::new(), 0);
-        for (number, point) in points.iter().enumerate() {
-            let values = self.values_by_seed(point, measure);
-            if values.len() < point.runs.len() || self.not_complete(point) > 0 {
-                continue;
-            }
-            match values.len() < seeds.len() {
-                true => fewer_seeds += 1,
-                false => whole.push((number, values.into_values().collect::<Vec<f64>>())),
-            }
+        let mut ranking = Ranking::of(self);
+        let all: Vec<usize> = (0..ranking.points.len()).collect();
+        ranking.best(&all, measure, statistic)
+    }
+}
+
+/// Search for best points, among all points of a sweep and among some.
+pub(crate) struct Ranking<'a> {
+    sweep: &'a SweepRecord,
+    points: Vec<SweepPoint>,
+    /// Most seeds that a point can have.
+    seeds: usize,
+    samples: Samples,
+}
+
+impl<'a> Ranking<'a> {
+    pub(crate) fn of(sweep: &'a SweepRecord) -> Self {
+        let seeds: BTreeSet<u64> = sweep.runs.iter().map(|run| run.seed).collect();
+        Self {
+            sweep,
+            points: sweep.points(),
+            seeds: seeds.len(),
+            samples: Samples::default(),
         }
-        let unit = self.measures[measure].unit;
+    }
+
+    /// The best of these points by a measure; `None` if all are left out.
+    pub(crate) fn best(
+        &mut self,
+        among: &[usize],
+        measure: usize,
+        statistic: Statistic,
+    ) -> Option<BestPoint> {
+        let (whole, fewer_seeds) = self.whole(among, measure);
+        let unit = self.sweep.measures[measure].unit;
         let cost = |values: &[f64]| statistic.of(values).map(|value| unit.cost(value));
         let (best, own) = whole.iter().min_by(|(_, a), (_, b)| {
             let (a, b) = (
@@ -138,22 +162,23 @@ impl SweepRecord {
             );
             a.total_cmp(&b)
         })?;
-        let mut samples = Samples::default();
-        let estimate = statistic.estimate(own, CONFIDENCE, &mut samples)?;
+        let samples = &mut self.samples;
+        let estimate = statistic.estimate(own, CONFIDENCE, samples)?;
         let mut alike = Vec::new();
         for (number, values) in whole.iter().filter(|(number, _)| number != best) {
             let costs = values.iter().zip(own);
             let pairs: Vec<(f64, f64)> = costs
                 .map(|(value, own)| (unit.cost(*value), unit.cost(*own)))
                 .collect();
-            let difference = statistic.difference(&pairs, 1.0, CONFIDENCE, &mut samples);
+            let difference = statistic.difference(&pairs, 1.0, CONFIDENCE, samples);
             let interval = difference.and_then(|difference| difference.interval);
             if interval.is_none_or(|interval| interval.low <= 0.0) {
                 alike.push((cost(values).unwrap_or(f64::INFINITY), *number));
             }
         }
         alike.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let shares = (seeds.len() > 1).then(|| {
+        let seeds = self.seeds;
+        let shares = (seeds > 1).then(|| {
             // A point that is worse with every seed is the best in no sample.
             let is_beaten = |values: &[f64]| {
                 let mut both = values.iter().zip(own);
@@ -161,20 +186,35 @@ impl SweepRecord {
             };
             let rivals = whole.iter().filter(|(_, values)| !is_beaten(values));
             let (places, values): (Vec<usize>, Vec<Vec<f64>>) = rivals.cloned().unzip();
-            let of_rivals = shares_of_best(&values, samples.of(seeds.len()), cost);
-            let mut shares = vec![0.0; points.len()];
-            for (place, share) in places.into_iter().zip(of_rivals) {
-                shares[place] = share;
-            }
-            shares
+            let of_rivals = shares_of_best(&values, samples.of(seeds), cost);
+            let of_rivals = places.into_iter().zip(of_rivals);
+            let none = among.iter().map(|&point| (point, 0.0));
+            none.chain(of_rivals).collect()
         });
         Some(BestPoint {
             point: *best,
             estimate,
             shares,
             alike: alike.into_iter().map(|(_, point)| point).collect(),
-            left_out: points.len() - whole.len() - fewer_seeds,
+            left_out: among.len() - whole.len() - fewer_seeds,
             fewer_seeds,
+            points: among.len(),
         })
+    }
+    /// Those of these points that have all of their runs, with their values by seed; and how many lack seeds that others have.
+    fn whole(&self, among: &[usize], measure: usize) -> (Vec<(usize, Vec<f64>)>, usize) {
+        let (mut whole, mut fewer_seeds) = (Vec::new(), 0);
+        for &number in among {
+            let point = &self.points[number];
+            let values = self.sweep.values_by_seed(point, measure);
+            if values.len() < point.runs.len() || self.sweep.not_complete(point) > 0 {
+                continue;
+            }
+            match values.len() < self.seeds {
+                true => fewer_seeds += 1,
+                false => whole.push((number, values.into_values().collect())),
+            }
+        }
+        (whole, fewer_seeds)
     }
 }

@@ -12,8 +12,8 @@ const MOST_POINTS: usize = 40;
 const MOST_NAMES: usize = 4;
 
 impl SweepRecord {
-    /// Points with the interval of a measure (the [primary](Self::primary) one if none is named), the best first, then the best point,
-    /// assertions and failures.
+    /// The answer by a measure (the [primary](Self::primary) one if none is named), then points with intervals, the best of each
+    /// [group](Self::groups) first, then assertions and failures.
     pub fn to_table(&self, measure: Option<&str>) -> String {
         let named = measure.map(|name| (name, self.place_of(name)));
         let measure = match named {
@@ -25,12 +25,13 @@ impl SweepRecord {
         let Some(measure) = measure else {
             return self.remarks();
         };
-        let mut text = self.point_table(measure).render(usize::MAX);
-        let _ = write!(text, "\n{}\n", self.best_sentence(measure, Statistic::Mean));
+        let mut text = self.answer_text(measure);
+        text += &self.point_table(measure).render(usize::MAX);
         text + &self.remarks()
     }
 
-    /// Places of the points, the best by the mean of a measure first; those without a value last.
+    /// Places of the points, group by group, the best by the mean of a measure first; those without a value last. In the order of the
+    /// plan where nothing can be chosen.
     pub(crate) fn ranked(&self, measure: usize) -> Vec<usize> {
         let points = self.points();
         let unit = self.measures[measure].unit;
@@ -43,15 +44,20 @@ impl SweepRecord {
                     .map_or(f64::INFINITY, |mean| unit.cost(mean))
             })
             .collect();
-        let mut order: Vec<usize> = (0..points.len()).collect();
-        order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
-        order
+        if !self.has_choice() {
+            return (0..points.len()).collect();
+        }
+        let groups = self.groups().into_iter();
+        let ranked = groups.flat_map(|mut group| {
+            group.points.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
+            group.points
+        });
+        ranked.collect()
     }
 
     fn point_table(&self, measure: usize) -> Table {
         let of = &self.measures[measure];
-        let best = self.best(measure, Statistic::Mean);
-        let shares = best.as_ref().and_then(|best| best.shares.as_ref());
+        let shares = self.shares(measure, Statistic::Mean);
         let mut table = Table::new();
         for axis in &self.axes {
             let align = match axis.numbers {
@@ -76,7 +82,7 @@ impl SweepRecord {
             let values = self
                 .values_of(&point.place)
                 .map(|(_, value)| value.to_owned());
-            let share = shares.map_or(String::new(), |shares| share(shares[number]));
+            let share = shares[number].map_or(String::new(), share);
             let range = |low, high| of.unit.print_range(low, high);
             let cells = [
                 estimate.map_or("-".into(), |estimate| of.unit.print(estimate.value)),
@@ -96,6 +102,18 @@ impl SweepRecord {
             table.row(cells);
         }
         table
+    }
+
+    /// Share of the bootstrap's samples in which each point is the best of its group; `None` of one seed.
+    pub(crate) fn shares(&self, measure: usize, statistic: Statistic) -> Vec<Option<f64>> {
+        let mut all = vec![None; self.points().len()];
+        for (group, best) in self.best_of_groups(measure, statistic) {
+            let shares = best.and_then(|best| best.shares);
+            for point in group.points {
+                all[point] = shares.as_ref().map(|shares| shares[&point]);
+            }
+        }
+        all
     }
 
     /// Runs of a point that are not complete, in words.
@@ -139,19 +157,20 @@ impl SweepRecord {
         let _ = write!(
             text,
             ". It is the best in {} of the bootstrap's samples of the seeds",
-            share(shares[best.point])
+            share(shares[&best.point])
         );
         text + &self.alike(&best)
     }
 
     fn alike(&self, best: &BestPoint) -> String {
         let points = self.points();
+        let all = best.points;
         let names = best.alike.iter().take(MOST_NAMES);
         let names: Vec<String> = names
             .map(|&point| self.name_of(&points[point].place))
             .collect();
         let mut text = match best.alike.len() {
-            0 if points.len() - best.left_out - best.fewer_seeds > 1 => {
+            0 if all - best.left_out - best.fewer_seeds > 1 => {
                 let percent = CONFIDENCE * 100.0;
                 format!("; told apart from every other point at {percent} %.")
             }
@@ -175,7 +194,6 @@ impl SweepRecord {
             .map(|(points, why)| format!("{points} that {why}"))
             .collect();
         if !left_out.is_empty() {
-            let all = points.len();
             let _ = write!(text, " Left out of {all} points: {}.", left_out.join(", "));
         }
         text
@@ -228,7 +246,7 @@ pub(crate) fn no_value(measure: &str) -> String {
 }
 
 /// A share of samples: only all of them are 100 %.
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     match share * 100.0 {
         all if all >= 100.0 - 1e-9 => "100 %".into(),
         near if near > 99.9 => ">99.9 %".into(),

@@ -397,7 +397,7 @@ fn the_best_point_and_those_that_cannot_be_told_apart() {
         ),
         (3, vec![2], 0)
     );
-    let shares = best.shares.unwrap();
+    let shares: Vec<f64> = best.shares.unwrap().into_values().collect();
     assert_eq!(shares[..2], [0.0, 0.0]);
     assert!(shares[3] > 0.5 && shares[2] > 0.0 && (shares[2] + shares[3] - 1.0).abs() < 1e-9);
     // Of a goodput more is better.
@@ -522,14 +522,16 @@ fn a_terminal_shows_points_the_best_first() {
         confidence: 0.95,
     }]);
     insta::assert_snapshot!(sweep.to_table(None), @r"
+    Best slowdown p99: transport.spray=adaptive workload.message=1MB, 1.284x (1.187..1.381x: 95 %
+    interval of the mean over 5 seeds). It is the best in 58.8 % of the bootstrap's samples of the
+    seeds; cannot be told apart from it: transport.spray=adaptive workload.message=64kB.
+
     transport.spray  workload.message  slowdown p99  95 % interval  seeds  best in
     ---------------  ----------------  ------------  -------------  -----  -------
     adaptive                      1MB        1.284x  1.187..1.381x      5   58.8 %
     adaptive                     64kB        1.286x  1.169..1.403x      5   41.2 %
     single                       64kB        1.588x  1.453..1.723x      5    0.0 %
     single                        1MB        2.588x  2.453..2.723x      5    0.0 %
-
-    Best slowdown p99: transport.spray=adaptive workload.message=1MB, 1.284x (1.187..1.381x: 95 % interval of the mean over 5 seeds). It is the best in 58.8 % of the bootstrap's samples of the seeds; cannot be told apart from it: transport.spray=adaptive workload.message=64kB.
 
     pass: slowdown.p99 of transport.spray=adaptive below 1.5, 95 % sure
       passes at 2 of 2 points
@@ -539,11 +541,93 @@ fn a_terminal_shows_points_the_best_first() {
     sweep.assertions.clear();
     let table = sweep.to_table(Some("goodput_bps"));
     assert!(
-        table.contains("with 1 seed: there is no interval"),
+        table.contains("with 1 seed: there is no\ninterval"),
         "{table}"
     );
     assert!(
         table.contains("16 runs of the plan are not done yet"),
         "{table}"
     );
+}
+
+/// The sample with messages that nobody chooses.
+fn of_given_messages() -> SweepRecord {
+    let mut sweep = sweep();
+    sweep.axes[1].given = true;
+    sweep
+}
+
+#[test]
+fn points_compete_with_those_of_the_same_message() {
+    let sweep = of_given_messages();
+    let groups = sweep.groups();
+    let points: Vec<&[usize]> = groups.iter().map(|group| &group.points[..]).collect();
+    let of = |message: u32| -> Vec<usize> {
+        let points = sweep.points();
+        let own = points.iter().enumerate();
+        own.filter(|(_, point)| point.place[1] == message)
+            .map(|(number, _)| number)
+            .collect()
+    };
+    assert_eq!(points, [of(0), of(1)]);
+    let document: serde_json::Value = serde_json::from_str(&sweep.to_json()).unwrap();
+    assert_eq!(document["axes"][1]["given"], true);
+    let groups = document["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 2);
+    assert_eq!(groups[0]["values"]["workload.message"], "64kB");
+    for (group, points) in groups.iter().zip(points) {
+        let best = group["best"]["slowdown.p99"]["point"].as_u64().unwrap();
+        assert!(points.contains(&(best as usize)), "{group}");
+    }
+    insta::assert_snapshot!(sweep.to_table(None), @"
+    transport.spray=single has the best slowdown p99 at all 2 values of workload.message.
+
+    workload.message  best                    slowdown p99  95 % interval  best in  cannot be told apart
+    ----------------  ----------------------  ------------  -------------  -------  ------------------------
+                64kB  transport.spray=single        2.010x  1.880..2.140x   50.0 %  transport.spray=adaptive
+                 1MB  transport.spray=single        2.215x  2.085..2.345x    100 %
+
+    transport.spray  workload.message  slowdown p99  95 % interval  seeds  best in
+    ---------------  ----------------  ------------  -------------  -----  -------  ------------------------
+    single                       64kB        2.010x  1.880..2.140x      2   50.0 %
+    adaptive                     64kB        2.010x  1.880..2.140x      2   50.0 %
+    adaptive                      1MB        2.205x              -      1    0.0 %  2 of 2 runs not complete
+    single                        1MB        2.215x  2.085..2.345x      2    100 %
+
+    failed: transport.spray=adaptive workload.message=1MB seed 2: killed by signal 9
+    ");
+}
+
+#[test]
+fn where_nothing_can_be_chosen_nothing_is_best() {
+    let mut sweep = of_given_messages();
+    sweep.axes[0].given = true;
+    assert_eq!(sweep.answer(0, Statistic::Mean), "");
+    let order: Vec<usize> = (0..sweep.points().len()).collect();
+    assert_eq!(sweep.ranked(0), order);
+    assert!(!sweep.to_table(None).contains("Best"));
+    // One group for each point would be no choice either, as where points are drawn.
+    sweep.axes[0].given = false;
+    sweep.runs.retain(|run| run.place[0] == run.place[1]);
+    assert_eq!(sweep.groups().len(), 1);
+}
+
+#[test]
+fn groups_without_a_value_and_many_groups_have_rows() {
+    let mut sweep = of_given_messages();
+    sweep.axes[1].values = (0..50).map(|size| format!("{size}MB")).collect();
+    sweep.axes[1].numbers = None;
+    let runs = sweep.runs.clone();
+    for value in 2..50 {
+        for run in runs.iter().filter(|run| run.place[1] == 1) {
+            let mut run = run.clone();
+            run.place[1] = value;
+            run.values.fill(None);
+            sweep.runs.push(run);
+        }
+    }
+    let table = sweep.to_table(None);
+    for text in ["  not known  ", "and 30 more"] {
+        assert!(table.contains(text), "{table}");
+    }
 }

@@ -1,0 +1,231 @@
+//! Groups of points that compete with each other.
+//!
+//! Nobody chooses the sizes of messages or the links that fail. Points compete with those that have the same values of such axes, and the
+//! answer is what to choose, not which message is fastest.
+
+use super::points::Ranking;
+use super::table::share;
+use super::{BestPoint, Statistic, SweepRecord};
+use crate::table::{Align, Table, wrapped};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Columns of the answer on a terminal.
+const ANSWER_WIDTH: usize = 100;
+
+/// Groups that a terminal lists at most.
+const MOST_GROUPS: usize = 20;
+
+/// Points with the same values of all axes that are given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Place of the value on each axis that is given, in their order.
+    pub place: Vec<u32>,
+    /// Places among the [points](SweepRecord::points).
+    pub points: Vec<usize>,
+}
+
+impl SweepRecord {
+    /// Groups in the order of the plan. One of all points if no axis is given, or if no two points have the same values of those that are,
+    /// as where they are drawn.
+    pub fn groups(&self) -> Vec<Group> {
+        let points = self.points();
+        let mut groups: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
+        for (number, point) in points.iter().enumerate() {
+            let place = self.given(&point.place);
+            groups.entry(place).or_default().push(number);
+        }
+        // A tuning without groups has chosen one of all.
+        let is_tuned = self
+            .tuning
+            .as_ref()
+            .is_some_and(|tuning| !tuning.is_grouped);
+        if is_tuned || groups.len() == points.len() {
+            let all = (0..points.len()).collect();
+            groups = BTreeMap::from([(Vec::new(), all)]);
+        }
+        let groups = groups.into_iter();
+        groups
+            .map(|(place, points)| Group { place, points })
+            .collect()
+    }
+
+    /// True if some axis can be chosen; a sweep without any shows what depends on what.
+    pub fn has_choice(&self) -> bool {
+        self.tuning.is_some() || self.axes.is_empty() || self.axes.iter().any(|axis| !axis.given)
+    }
+
+    /// The best point of each group.
+    pub(crate) fn best_of_groups(
+        &self,
+        measure: usize,
+        statistic: Statistic,
+    ) -> Vec<(Group, Option<BestPoint>)> {
+        let mut ranking = Ranking::of(self);
+        let groups = self.groups().into_iter();
+        groups
+            .map(|group| {
+                let best = ranking.best(&group.points, measure, statistic);
+                (group, best)
+            })
+            .collect()
+    }
+
+    /// The answer: the best point in words and how sure that is, or what is best in each group; nothing where nothing can be chosen.
+    pub fn answer(&self, measure: usize, statistic: Statistic) -> String {
+        let groups = self.best_of_groups(measure, statistic);
+        match groups.len() {
+            _ if !self.has_choice() => String::new(),
+            ..=1 => self.best_sentence(measure, statistic),
+            _ => self.best_everywhere(&groups, measure),
+        }
+    }
+
+    /// The answer as text for a terminal, with a row for each group if there are several.
+    pub(crate) fn answer_text(&self, measure: usize) -> String {
+        let groups = self.best_of_groups(measure, Statistic::Mean);
+        let answer = self.answer(measure, Statistic::Mean);
+        if answer.is_empty() {
+            return answer;
+        }
+        let mut text = wrapped(&answer, ANSWER_WIDTH) + "\n";
+        if groups.len() > 1 {
+            let _ = write!(
+                text,
+                "\n{}",
+                self.group_table(&groups, measure).render(usize::MAX)
+            );
+        }
+        text + "\n"
+    }
+
+    /// What can be chosen, and of how many groups it is the best point or cannot be told apart from it.
+    fn best_everywhere(&self, groups: &[(Group, Option<BestPoint>)], measure: usize) -> String {
+        let points = self.points();
+        let known: Vec<&BestPoint> = groups
+            .iter()
+            .filter_map(|(_, best)| best.as_ref())
+            .collect();
+        // Each choice: in how many groups it is the best, and in how many it is not told apart.
+        let mut counts: BTreeMap<Vec<u32>, (usize, usize)> = BTreeMap::new();
+        for best in &known {
+            let choice = |point: usize| self.chosen_place(&points[point].place);
+            counts.entry(choice(best.point)).or_default().0 += 1;
+            for &point in &best.alike {
+                counts.entry(choice(point)).or_default().1 += 1;
+            }
+        }
+        let title = &self.measures[measure].title;
+        let given: Vec<&str> = self
+            .axes
+            .iter()
+            .filter(|axis| axis.given)
+            .map(|axis| axis.key.as_str())
+            .collect();
+        // The first in the order of the plan of those that are good in most groups.
+        let most = counts
+            .iter()
+            .max_by(|(a, (best, alike)), (b, (others, like))| {
+                let by_both = (best + alike).cmp(&(others + like));
+                by_both.then(best.cmp(others)).then(b.cmp(a))
+            });
+        let Some((choice, &(best, alike))) = most else {
+            return format!("Best {title}: not known, no point has all of its runs.");
+        };
+        let name = self.name_of_choice(choice);
+        let all = groups.len();
+        let alike = match alike {
+            0 => String::new(),
+            some if best == 0 => format!("cannot be told apart from the best at {some}"),
+            some => format!(", and cannot be told apart from the best at {some}"),
+        };
+        let what = match given.len() {
+            1 => "values",
+            _ => "combinations",
+        };
+        let given = given.join(" and ");
+        let best = match best {
+            0 => String::new(),
+            some if some == all => {
+                return format!("{name} has the best {title} at all {all} {what} of {given}.");
+            }
+            some => format!("has the best {title} at {some}"),
+        };
+        format!("{name} {best}{alike} of {all} {what} of {given}.")
+    }
+
+    /// A row for each group: what is given, what is best, and what cannot be told apart.
+    fn group_table(&self, groups: &[(Group, Option<BestPoint>)], measure: usize) -> Table {
+        let of = &self.measures[measure];
+        let mut table = Table::new();
+        for axis in self.axes.iter().filter(|axis| axis.given) {
+            table = table.column(axis.key.clone(), Align::Right);
+        }
+        table = table
+            .column("best", Align::Left)
+            .column(of.title.clone(), Align::Right)
+            .column("95 % interval", Align::Right)
+            .column("best in", Align::Right)
+            .column("cannot be told apart", Align::Left);
+        let points = self.points();
+        let name = |point: usize| self.name_of_choice(&self.chosen_place(&points[point].place));
+        for (group, best) in groups.iter().take(MOST_GROUPS) {
+            let place = &points[group.points[0]].place;
+            let values = self.values_of(place).zip(&self.axes);
+            let values = values.filter(|(_, axis)| axis.given);
+            let mut row: Vec<String> = values.map(|((_, value), _)| value.to_owned()).collect();
+            match best {
+                None => row.extend(["not known", "-", "-", "-", ""].map(str::to_owned)),
+                Some(best) => {
+                    let interval = best.estimate.interval;
+                    let range =
+                        interval.map(|interval| of.unit.print_range(interval.low, interval.high));
+                    let shares = best.shares.as_ref();
+                    let alike: Vec<String> = best.alike.iter().map(|&point| name(point)).collect();
+                    row.extend([
+                        name(best.point),
+                        of.unit.print(best.estimate.value),
+                        range.unwrap_or("-".into()),
+                        shares.map_or(String::new(), |shares| share(shares[&best.point])),
+                        alike.join(", "),
+                    ]);
+                }
+            }
+            table.row(row);
+        }
+        if groups.len() > MOST_GROUPS {
+            let given = self.axes.iter().filter(|axis| axis.given).count();
+            let mut row = vec![String::new(); given + 5];
+            row[0] = format!("and {} more", groups.len() - MOST_GROUPS);
+            table.row(row);
+        }
+        table
+    }
+
+    /// Places on the axes that are given.
+    fn given(&self, place: &[u32]) -> Vec<u32> {
+        self.places(place, true)
+    }
+
+    /// Places on the axes that can be chosen.
+    fn chosen_place(&self, place: &[u32]) -> Vec<u32> {
+        self.places(place, false)
+    }
+
+    fn places(&self, place: &[u32], given: bool) -> Vec<u32> {
+        let own = self.axes.iter().zip(place);
+        own.filter(|(axis, _)| axis.given == given)
+            .map(|(_, &place)| place)
+            .collect()
+    }
+
+    /// Values on the axes that can be chosen, as they are typed.
+    fn name_of_choice(&self, choice: &[u32]) -> String {
+        let axes = self.axes.iter().filter(|axis| !axis.given);
+        let values: Vec<String> = axes
+            .zip(choice)
+            .map(|(axis, &value)| format!("{}={}", axis.key, axis.values[value as usize]))
+            .collect();
+        values.join(" ")
+    }
+}
