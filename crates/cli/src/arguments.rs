@@ -48,7 +48,7 @@ pub(crate) enum Command {
         /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement
         name: String,
     },
-    /// Say why the slowest flows of a finished run were slow: where their time went, and what no transport could have beaten
+    /// Say why the slowest flows and iterations of a finished run were slow: where their time went, and what no transport could have beaten
     Why(WhyArguments),
     /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
     Topology(TopologyArguments),
@@ -507,10 +507,11 @@ Examples:
   clearway run quickstart --out out/first && clearway why out/first
   clearway why out/first --flow 17 --flow 99
   clearway why out/training --job \"ring-all-reduce 3\" --iteration 1
+  clearway compare quickstart :transport.spray=single --out out/both && clearway why out/both
 
 Simulates the run again and follows these flows, and of jobs the critical path of the longest iteration; writes `why.json`, and the section into `report.html`.")]
 pub(crate) struct WhyArguments {
-    /// The result folder of a run
+    /// The result folder of a run, or the folder of a comparison
     #[arg(value_name = "FOLDER")]
     pub(crate) out: PathBuf,
     /// Explain the flow with this number; the slowest ones if left out

@@ -16,6 +16,7 @@ use crate::progress::{Console, Display, Interrupt};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Experiment, Laboratory, Progress, Verdict};
+use clearway_report::comparison::FILE_NAME as DOCUMENT;
 use clearway_report::page::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};
 use clearway_runs::{REVISION, Request, RunWatcher, Work, command_line, run};
@@ -75,7 +76,11 @@ pub(crate) fn compare(
     let place = target.path().display();
     Failure::all([run.kept, shown, written])?;
     if !arguments.json && !arguments.quiet {
-        print(&format!("\nResults  {place}\n"))?;
+        let why = match target {
+            Target::Folder(_) => format!("Why      clearway why {place}\n"),
+            Target::Json(_) | Target::Page(_) => String::new(),
+        };
+        print(&format!("\nResults  {place}\n{why}"))?;
     }
     if run.done < total {
         say(&format!(
@@ -274,7 +279,7 @@ impl Target {
         let Self::Folder(folder) = self else {
             return refuse_input("--out", self.path(), &inputs);
         };
-        for name in ["compare.json", COMPARISON_FILE_NAME] {
+        for name in [DOCUMENT, COMPARISON_FILE_NAME] {
             refuse_input("--out", &folder.join(name), &inputs)?;
         }
         for (place, variant) in planned.iter().enumerate() {
@@ -332,7 +337,7 @@ impl Files {
     fn create(target: &Target) -> Result<Self, Failure> {
         let (json, page) = match target {
             Target::Folder(folder) => (
-                Some(folder.join("compare.json")),
+                Some(folder.join(DOCUMENT)),
                 Some(folder.join(COMPARISON_FILE_NAME)),
             ),
             Target::Json(path) => (Some(path.clone()), None),

@@ -3,6 +3,7 @@
 //! The run is simulated again, this time following the slowest flows. It has to come to the same digest; only then does it speak of the
 //! results that are there.
 
+mod compared;
 mod iteration;
 mod question;
 
@@ -28,6 +29,7 @@ use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
 use clearway_runs::watch::{self, ObservedRun};
 use clearway_runs::{Stopwatch, record, report_html};
 use clearway_units::{FlowId, Span, Time};
+use question::FIX;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,11 +85,31 @@ pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<E
     explain(laboratory, &question)
 }
 
-/// Explains the flows, on the terminal and in the folder.
+/// Explains the flows of a run, or the runs of a comparison, on the terminal and in the folder.
 pub(crate) fn explain(
     laboratory: &Laboratory,
     question: &Question<'_>,
 ) -> Result<ExitCode, Failure> {
+    if compared::is_comparison(question.folder) {
+        return compared::explain(question, |own| explain_run(laboratory, own, |_| Ok(())));
+    }
+    let show = |why: &WhyRecord| match (question.json, question.quiet) {
+        (true, _) => print(&why.to_json()),
+        (false, true) => Ok(()),
+        (false, false) => print(&why.text()),
+    };
+    Ok(match explain_run(laboratory, question, show)? {
+        Some(_) => ExitCode::SUCCESS,
+        None => ExitCode::from(130),
+    })
+}
+
+/// Explains a run, shows that and writes it into its folder; `None` if the user interrupts it.
+fn explain_run(
+    laboratory: &Laboratory,
+    question: &Question<'_>,
+    show: impl FnOnce(&WhyRecord) -> Result<(), Failure>,
+) -> Result<Option<WhyRecord>, Failure> {
     let results = Results::read(laboratory, question.folder)?;
     let flows = results.choose(question)?;
     let assembly = Assembly::new(&results.scenario)?;
@@ -100,7 +122,7 @@ pub(crate) fn explain(
     let stopwatch = Stopwatch::start();
     let plan = FollowPlan::new(&assembly, &flows);
     let Some((watch, recorder)) = follow(question, &assembly, &plan) else {
-        return Ok(ExitCode::from(130));
+        return Ok(None);
     };
     results.check_digest(question.folder, &watch)?;
     let path = iteration::path(&assembly, &watch.finished, question)?;
@@ -111,7 +133,7 @@ pub(crate) fn explain(
         Some(path) => {
             let plan = iteration::plan(&assembly, &path.0);
             let Some((_, recorder)) = follow(question, &assembly, &plan) else {
-                return Ok(ExitCode::from(130));
+                return Ok(None);
             };
             // Of messages with too many packets it is at least known how long they took.
             let delays = assembly
@@ -122,21 +144,14 @@ pub(crate) fn explain(
         }
     };
     let why = results.why(&assembly, &watch, &delays, iteration);
-    let text = why.to_json();
-    let shown = match (question.json, question.quiet) {
-        (true, _) => print(&text),
-        (false, true) => Ok(()),
-        (false, false) => print(&why.text()),
-    };
-    let written = document.publish(&text);
+    let shown = show(&why);
+    let written = document.publish(&why.to_json());
     let reported = report.map_or(Ok(()), |report| {
         report.publish(&results.page(question.folder, &assembly, watch, &why, &stopwatch))
     });
     Failure::all([shown, written, reported])?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Some(why))
 }
-
-const FIX: &str = "see to it that the result folder can be written";
 
 /// Runs again and follows flows; `None` if the user interrupts it.
 fn follow(

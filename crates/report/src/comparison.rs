@@ -46,6 +46,7 @@
 
 mod answer;
 mod courses;
+mod kept;
 mod outcome;
 mod run;
 mod table;
@@ -53,6 +54,9 @@ mod warnings;
 
 pub use crate::measures::Unit;
 pub use courses::{Course, METRICS as COURSE_METRICS};
+pub use kept::{
+    FILE_NAME, KeptComparison, KeptRun, KeptScenario, KeptVariant, ReadComparisonError,
+};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
 

@@ -36,9 +36,9 @@ pub(crate) enum Source {
 /// Jobs that a figure is of.
 #[derive(Debug, Clone)]
 pub(crate) enum JobsOf {
-    /// Those of the sections of a name.
+    /// Jobs of the sections of a name.
     Section(String),
-    /// Those of the sections of a tenant.
+    /// Jobs of the sections of a tenant.
     Tenant(String),
 }
 

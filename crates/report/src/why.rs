@@ -35,9 +35,11 @@
 //! | `iteration.steps[]` | ps | the first 1000 steps: `what`, `host`, `from_ps`, `ps`, `ideal_ps`; of a message `to`, `flow`, `bytes`, and `acknowledged` if its sender waited for that |
 //! | `iteration.sentence` | - | the iteration in words |
 
+mod compared;
 mod iteration;
 mod sentences;
 
+pub use compared::{ExplainedVariant, PartTime, WhyComparison};
 pub use iteration::{
     PathHostRow, PathLinkRow, PathPart, PathPartRow, PathStepRow, SlowIteration, StepName,
 };

@@ -3,7 +3,11 @@
 use clearway_lab::Threads;
 use std::path::Path;
 
+/// Advice where results cannot be written.
+pub(super) const FIX: &str = "see to it that the result folder can be written";
+
 /// Request, understood.
+#[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     /// The result folder.
     pub(crate) folder: &'a Path,

@@ -62,7 +62,10 @@ fn two_scenarios_with_seeds() {
     ");
     assert!(text.contains("\nFCT max "), "{text}");
     assert!(text.contains("~: within the spread of seeds"), "{text}");
-    assert!(text.ends_with("\nResults  both\n"), "{text}");
+    assert!(
+        text.ends_with("\nResults  both\nWhy      clearway why both\n"),
+        "{text}"
+    );
     // Each run is a result of its own, the very one that `run` gives.
     let summary = Summary::read(bench.path("both/B-seed2")).unwrap();
     assert_eq!(summary.status, StatusName::Complete);

@@ -303,3 +303,54 @@ fn runs_without_jobs_have_no_iteration_to_explain() {
     bench.succeed(&["why", "out", "--quiet"]);
     assert!(document(&bench).get("iteration").is_none());
 }
+
+#[test]
+fn a_comparison_is_explained_by_the_kinds_of_time_that_differ() {
+    let bench = Bench::new("why-comparison");
+    let set = [
+        "--set",
+        "topology.hosts=16",
+        "--set",
+        "topology.hosts-per-leaf=4",
+    ];
+    let compare = [
+        &[
+            "compare",
+            "quickstart",
+            ":transport.spray=single",
+            "--quiet",
+        ],
+        &set[..],
+        &["--seeds", "2", "--out", "both"],
+    ];
+    bench.succeed(&compare.concat());
+    std::fs::rename(bench.path("both"), bench.path("moved")).unwrap();
+    let said = bench.succeed(&["why", "moved"]);
+    assert!(said.starts_with("With adaptive flow "), "{said}");
+    for text in [
+        "\nWith single ",
+        "\npart ",
+        "\ntogether ",
+        "\nRuns with seed 1.",
+    ] {
+        assert!(said.contains(text), "{said}");
+    }
+    let why: serde_json::Value = serde_json::from_str(&bench.read("moved/why.json")).unwrap();
+    for (variant, id) in why["variants"].as_array().unwrap().iter().zip(["A", "B"]) {
+        assert_eq!(variant["id"], id);
+        let own = bench.read(&format!("moved/{id}-seed1/why.json"));
+        let own: serde_json::Value = serde_json::from_str(&own).unwrap();
+        assert_eq!(variant["sentence"], own["flows"][0]["sentence"]);
+        let parts = variant["parts"].as_array().unwrap();
+        let sum: f64 = parts.iter().map(|part| part["us"].as_f64().unwrap()).sum();
+        let took = own["flows"][0]["completion_ps"].as_f64().unwrap() / 1e6;
+        assert!((sum - took).abs() < 1e-6, "{sum} {took}");
+    }
+    assert!(!bench.path("moved/A-seed2/why.json").exists());
+    std::fs::remove_dir_all(bench.path("moved/B-seed1")).unwrap();
+    let error = bench.refuse(&["why", "moved"]);
+    assert!(
+        error.contains("the results of transport.spray=single with seed 1 are not there"),
+        "{error}"
+    );
+}

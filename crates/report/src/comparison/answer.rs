@@ -1,6 +1,6 @@
 //! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first one.
 
-use super::{Comparison, MeasureRow, Spread, VariantOutcome};
+use super::{Comparison, MeasureRow, Spread};
 use crate::quantity::three_digits;
 use std::collections::BTreeSet;
 
@@ -56,47 +56,51 @@ impl Comparison {
         names.all(|name| Some(name) == first)
     }
 
-    /// A short name of each variant: its label without the settings that all have in common, or without their key if it is the only one
-    /// that differs; its letter if that would be no name of its own.
+    /// A short name of each variant.
     fn short_names(&self) -> Vec<String> {
-        let settings: Vec<Vec<&str>> = self.variants.iter().map(settings_of).collect();
-        let shared = |setting: &&str| settings.iter().all(|own| own.contains(setting));
-        let rest: Vec<Vec<&str>> = settings
-            .iter()
-            .map(|own| {
-                let own = own.iter().filter(|setting| !shared(setting));
-                let (set, named): (Vec<&str>, Vec<&str>) = own.partition(|part| part.contains('='));
-                // Beside settings the names of folders with runs of one scenario say nothing.
-                match set.is_empty() || !self.is_of_one_scenario() {
-                    true => named.into_iter().chain(set).collect(),
-                    false => set,
-                }
-            })
-            .collect();
-        let keys: BTreeSet<&str> = rest
-            .iter()
-            .flatten()
-            .map(|setting| setting.split_once('=').map_or(*setting, |(key, _)| key))
-            .collect();
-        let name = |own: &[&str]| match own {
-            [setting] if keys.len() == 1 => {
-                let value = setting.split_once('=').map_or(*setting, |(_, value)| value);
-                value.trim_matches('"').to_owned()
+        let labels = self.variants.iter();
+        let labels = labels.map(|variant| (variant.id.as_str(), variant.label.as_str()));
+        short_names(&labels.collect::<Vec<_>>(), self.is_of_one_scenario())
+    }
+}
+
+/// A short name of each of these variants, of which letter and label are given: the label without the settings that all have in common, or
+/// without their key if it is the only one that differs; the letter if that would be no name of its own.
+pub(super) fn short_names(variants: &[(&str, &str)], is_of_one_scenario: bool) -> Vec<String> {
+    let settings: Vec<Vec<&str>> = variants
+        .iter()
+        .map(|(_, label)| settings_of(label))
+        .collect();
+    let shared = |setting: &&str| settings.iter().all(|own| own.contains(setting));
+    let rest: Vec<Vec<&str>> = settings
+        .iter()
+        .map(|own| {
+            let own = own.iter().filter(|setting| !shared(setting));
+            let (set, named): (Vec<&str>, Vec<&str>) = own.partition(|part| part.contains('='));
+            // Beside settings the names of folders with runs of one scenario say nothing.
+            match set.is_empty() || !is_of_one_scenario {
+                true => named.into_iter().chain(set).collect(),
+                false => set,
             }
-            own => own.join(", "),
-        };
-        let are_names = |names: &[String]| {
-            let count = names.iter().collect::<BTreeSet<_>>().len();
-            count == names.len() && names.iter().all(|name| !name.is_empty())
-        };
-        let names: Vec<String> = rest.iter().map(|own| name(own)).collect();
-        if are_names(&names) {
-            return names;
+        })
+        .collect();
+    let keys: BTreeSet<&str> = rest
+        .iter()
+        .flatten()
+        .map(|setting| setting.split_once('=').map_or(*setting, |(key, _)| key))
+        .collect();
+    let name = |own: &[&str]| match own {
+        [setting] if keys.len() == 1 => {
+            let value = setting.split_once('=').map_or(*setting, |(_, value)| value);
+            value.trim_matches('"').to_owned()
         }
-        self.variants
-            .iter()
-            .map(|variant| variant.id.clone())
-            .collect()
+        own => own.join(", "),
+    };
+    let names: Vec<String> = rest.iter().map(|own| name(own)).collect();
+    let count = names.iter().collect::<BTreeSet<_>>().len();
+    match count == names.len() && names.iter().all(|name| !name.is_empty()) {
+        true => names,
+        false => variants.iter().map(|(id, _)| (*id).to_owned()).collect(),
     }
 }
 
@@ -104,9 +108,8 @@ impl Comparison {
 const MUCH: f64 = 2.0;
 
 /// The parts of a label: a scenario, and settings.
-fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
-    variant
-        .label
+fn settings_of(label: &str) -> Vec<&str> {
+    label
         .split(", ")
         .flat_map(|part| part.splitn(2, ": "))
         .collect()

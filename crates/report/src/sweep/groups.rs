@@ -99,7 +99,7 @@ impl SweepRecord {
         text + "\n"
     }
 
-    /// What can be chosen, and of how many groups it is the best point or cannot be told apart from it.
+    /// Answer for several groups: the choice that is best, or cannot be told apart from the best, in most of them.
     fn best_everywhere(&self, groups: &[(Group, Option<BestPoint>)], measure: usize) -> String {
         let points = self.points();
         let known: Vec<&BestPoint> = groups

@@ -201,7 +201,7 @@ impl<'a> Ranking<'a> {
             points: among.len(),
         })
     }
-    /// Those of these points that have all of their runs, with their values by seed; and how many lack seeds that others have.
+    /// Points among these that have all of their runs, with their values by seed; and how many lack seeds that others have.
     fn whole(&self, among: &[usize], measure: usize) -> (Vec<(usize, Vec<f64>)>, usize) {
         let (mut whole, mut fewer_seeds) = (Vec::new(), 0);
         for &number in among {

@@ -1,0 +1,348 @@
+//! `why.json` of a comparison: where the time of the slowest iteration, or of the slowest flow, went with each variant.
+//!
+//! | field | unit | meaning |
+//! |---|---|---|
+//! | `kind`, `schema` | - | `why-comparison`, and the version of this table, 1 |
+//! | `seed` | - | seed of the runs that are explained, the first with which all variants ran |
+//! | `answer` | - | how much longer each variant took than the first one, and by which kinds of time |
+//! | `variants[].id`, `.label`, `.name` | - | letter and label as in [`compare.json`](crate::comparison), and the short name of the answer |
+//! | `….folder` | - | folder of the run; its own `why.json` has links, hosts and steps |
+//! | `….what` | - | what is explained: an iteration of a job, or a flow |
+//! | `….took_us` | us | its time |
+//! | `….parts[]` | us | kinds of time, `part` and `us`, the longest first; together `took_us` |
+//! | `….sentence` | - | the same in words, as in the `why.json` of the run |
+
+use super::{SlowFlow, SlowIteration, WhyRecord};
+use crate::quantity::{span, three_digits};
+use crate::table::{Align, Table, wrapped};
+use clearway_units::Span;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Columns of sentences on a terminal.
+const WIDTH: usize = 100;
+/// Kinds of time that a sentence names at most.
+const MOST_PARTS: usize = 3;
+/// A kind of time is named if it is at least this share of what kinds of time differ by in all.
+const NOTABLE: f64 = 0.05;
+
+/// Variants of a comparison, each with the run that is explained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyComparison {
+    kind: &'static str,
+    schema: u32,
+    /// Seed of the runs.
+    pub seed: u64,
+    /// Answer: by how much each variant took longer than the first one.
+    pub answer: String,
+    /// The variants, in their order.
+    pub variants: Vec<ExplainedVariant>,
+}
+
+/// Variant of a comparison, and where the time of its slowest iteration or flow went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedVariant {
+    /// `A`, `B`, ….
+    pub id: String,
+    /// Label that tells the variant from the others.
+    pub label: String,
+    /// Short name.
+    pub name: String,
+    /// Folder of the run.
+    pub folder: String,
+    /// Iteration or flow that is explained.
+    pub what: String,
+    /// Time of the iteration or flow.
+    pub took_us: f64,
+    /// Kinds of time, the longest first.
+    pub parts: Vec<PartTime>,
+    /// The same in words.
+    pub sentence: String,
+    #[serde(skip)]
+    times: BTreeMap<&'static str, u64>,
+}
+
+/// Time of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartTime {
+    /// Kind of time.
+    pub part: &'static str,
+    /// The time.
+    pub us: f64,
+}
+
+impl ExplainedVariant {
+    /// The slowest iteration of a run if it has jobs, or its slowest flow; `None` if it has neither.
+    pub fn of(id: &str, label: &str, name: &str, folder: String, why: &WhyRecord) -> Option<Self> {
+        let (what, times, sentence) = match (&why.iteration, why.flows.first()) {
+            (Some(iteration), _) => of_iteration(iteration),
+            (None, Some(flow)) => of_flow(flow),
+            (None, None) => return None,
+        };
+        let mut parts: Vec<(&'static str, u64)> =
+            times.iter().map(|(&part, &ps)| (part, ps)).collect();
+        parts.sort_by_key(|&(_, ps)| std::cmp::Reverse(ps));
+        let part = |(part, ps)| PartTime {
+            part,
+            us: Span::from_ps(ps).as_us(),
+        };
+        Some(Self {
+            id: id.into(),
+            label: label.into(),
+            name: name.into(),
+            folder,
+            what,
+            took_us: Span::from_ps(times.values().sum()).as_us(),
+            parts: parts.into_iter().map(part).collect(),
+            sentence,
+            times,
+        })
+    }
+
+    fn took(&self) -> Span {
+        Span::from_ps(self.times.values().sum())
+    }
+
+    /// Sentence that says how much longer it took than the first variant, and by which kinds of time.
+    fn beside(&self, first: &Self) -> String {
+        let (own, other) = (self.took(), first.took());
+        let what = match self.what == first.what {
+            true => "it took".to_owned(),
+            false => format!("the slowest was {}, which took", self.what),
+        };
+        let longer = match own == other {
+            true => "as long".to_owned(),
+            false => {
+                let ratio = own.as_ps() as f64 / other.as_ps().max(1) as f64;
+                format!("{} times as long", three_digits(ratio))
+            }
+        };
+        let differences = self.differences(first);
+        let all: i128 = differences.iter().map(|(_, ps)| ps.abs()).sum();
+        let notable = |(_, ps): &&(&str, i128)| ps.abs() as f64 >= NOTABLE * all as f64;
+        let named = differences.iter().filter(|(_, ps)| *ps != 0);
+        let named = named.filter(notable).take(MOST_PARTS);
+        let named: Vec<String> = named
+            .map(|(part, ps)| {
+                let more = if *ps > 0 { "more" } else { "less" };
+                let time = span(Span::from_ps(ps.unsigned_abs() as u64));
+                format!("{time} {more} {part}")
+            })
+            .collect();
+        let why = match named.is_empty() {
+            true => String::new(),
+            false => format!(": {}", named.join(", ")),
+        };
+        format!("With {} {what} {}, {longer}{why}.", self.name, span(own))
+    }
+
+    /// Differences of kinds of time to the first variant, in picoseconds, the greatest first.
+    fn differences(&self, first: &Self) -> Vec<(&'static str, i128)> {
+        let time = |of: &Self, part: &str| i128::from(of.times.get(part).copied().unwrap_or(0));
+        let mut parts: Vec<&'static str> = self
+            .times
+            .keys()
+            .chain(first.times.keys())
+            .copied()
+            .collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let differences = parts
+            .into_iter()
+            .map(|part| (part, time(self, part) - time(first, part)));
+        let mut differences: Vec<(&'static str, i128)> = differences.collect();
+        differences.sort_by_key(|&(_, ps)| std::cmp::Reverse(ps.abs()));
+        differences
+    }
+}
+
+impl WhyComparison {
+    /// Variants that are explained by their runs with one seed.
+    pub fn new(seed: u64, variants: Vec<ExplainedVariant>) -> Self {
+        let mut own = Self {
+            kind: "why-comparison",
+            schema: 1,
+            seed,
+            answer: String::new(),
+            variants,
+        };
+        own.answer = own.sentences().join(" ");
+        own
+    }
+
+    /// A sentence for each variant.
+    fn sentences(&self) -> Vec<String> {
+        let Some((first, others)) = self.variants.split_first() else {
+            return Vec::new();
+        };
+        let took = span(first.took());
+        let mut sentences = vec![format!("With {} {} took {took}.", first.name, first.what)];
+        sentences.extend(others.iter().map(|other| other.beside(first)));
+        sentences
+    }
+
+    /// `why.json` of the comparison: indented, with a final line break.
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self);
+        json.expect("it holds text and finite numbers") + "\n"
+    }
+
+    /// The comparison for a terminal: the answer, kinds of time by variant, and each variant in words.
+    pub fn text(&self) -> String {
+        let sentences = self.sentences().into_iter();
+        let lines: Vec<String> = sentences.map(|line| wrapped(&line, WIDTH)).collect();
+        let mut text = format!("{}\n\n", lines.join("\n"));
+        let mut table = Table::new().column("part", Align::Left);
+        for variant in &self.variants {
+            table = table.column(variant.name.clone(), Align::Right);
+        }
+        for part in self.parts() {
+            let times = self
+                .variants
+                .iter()
+                .map(|variant| match variant.times.get(part) {
+                    None | Some(0) => "-".to_owned(),
+                    Some(&ps) => span(Span::from_ps(ps)),
+                });
+            table.row([part.to_owned()].into_iter().chain(times));
+        }
+        let took = self.variants.iter().map(|variant| span(variant.took()));
+        table.row(["together".to_owned()].into_iter().chain(took));
+        text += &table.render(usize::MAX);
+        for variant in &self.variants {
+            let sentence = format!("{}: {}", variant.name, variant.sentence);
+            let _ = write!(
+                text,
+                "\n{}\n  {}\n",
+                wrapped(&sentence, WIDTH),
+                variant.folder
+            );
+        }
+        text + &format!(
+            "\nRuns with seed {}. `clearway why FOLDER` explains one of them in full.\n",
+            self.seed
+        )
+    }
+
+    /// Kinds of time, those in which variants differ most first.
+    fn parts(&self) -> Vec<&'static str> {
+        let parts = self
+            .variants
+            .iter()
+            .flat_map(|variant| variant.times.keys());
+        let mut parts: Vec<&'static str> = parts.copied().collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let range = |part: &&'static str| {
+            let times = self.variants.iter();
+            let times = times.map(|variant| variant.times.get(*part).copied().unwrap_or(0));
+            times.clone().max().unwrap_or(0) - times.min().unwrap_or(0)
+        };
+        parts.sort_by_key(|part| std::cmp::Reverse(range(part)));
+        parts
+    }
+}
+
+fn of_iteration(iteration: &SlowIteration) -> (String, BTreeMap<&'static str, u64>, String) {
+    let parts = iteration.parts.iter();
+    let times = parts.map(|row| (row.part.name(), row.ps)).collect();
+    let what = format!("iteration {} of {}", iteration.iteration, iteration.job);
+    (what, times, iteration.sentence.clone())
+}
+
+fn of_flow(flow: &SlowFlow) -> (String, BTreeMap<&'static str, u64>, String) {
+    let mut times: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for row in &flow.parts {
+        *times.entry(row.part.name()).or_default() += row.ps;
+    }
+    let what = format!(
+        "flow {} from host {} to host {}",
+        flow.flow, flow.src, flow.dst
+    );
+    (what, times, flow.sentence.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(name: &str, times: &[(&'static str, u64)]) -> ExplainedVariant {
+        let times: BTreeMap<&'static str, u64> = times
+            .iter()
+            .map(|&(part, us)| (part, us * 1_000_000))
+            .collect();
+        ExplainedVariant {
+            id: "A".into(),
+            label: format!("transport.kind={name}"),
+            name: name.into(),
+            folder: format!("out/{name}"),
+            what: "iteration 1 of ring".into(),
+            took_us: 0.0,
+            parts: Vec::new(),
+            sentence: format!("What {name} did."),
+            times,
+        }
+    }
+
+    #[test]
+    fn the_answer_names_the_kinds_of_time_that_differ() {
+        let compared = WhyComparison::new(
+            1,
+            vec![
+                variant(
+                    "strack",
+                    &[("propagation", 500), ("queueing", 30), ("computation", 50)],
+                ),
+                variant(
+                    "rocev2",
+                    &[("propagation", 490), ("queueing", 70), ("computation", 50)],
+                ),
+                variant(
+                    "same",
+                    &[("propagation", 500), ("queueing", 30), ("computation", 50)],
+                ),
+                variant(
+                    "lossy",
+                    &[
+                        ("propagation", 500),
+                        ("queueing", 30),
+                        ("computation", 51),
+                        ("timeout", 999),
+                    ],
+                ),
+            ],
+        );
+        insta::assert_snapshot!(compared.text(), @"
+        With strack iteration 1 of ring took 580.0 us.
+        With rocev2 it took 610.0 us, 1.05 times as long: 40.00 us more queueing, 10.00 us less propagation.
+        With same it took 580.0 us, as long.
+        With lossy it took 1.580 ms, 2.72 times as long: 999.0 us more timeout.
+
+        part           strack    rocev2      same     lossy
+        -----------  --------  --------  --------  --------
+        timeout             -         -         -  999.0 us
+        queueing     30.00 us  70.00 us  30.00 us  30.00 us
+        propagation  500.0 us  490.0 us  500.0 us  500.0 us
+        computation  50.00 us  50.00 us  50.00 us  51.00 us
+        together     580.0 us  610.0 us  580.0 us  1.580 ms
+
+        strack: What strack did.
+          out/strack
+
+        rocev2: What rocev2 did.
+          out/rocev2
+
+        same: What same did.
+          out/same
+
+        lossy: What lossy did.
+          out/lossy
+
+        Runs with seed 1. `clearway why FOLDER` explains one of them in full.
+        ");
+        let json: serde_json::Value = serde_json::from_str(&compared.to_json()).unwrap();
+        assert_eq!(json["variants"][1]["name"], "rocev2");
+        assert_eq!(json["kind"], "why-comparison");
+    }
+}
