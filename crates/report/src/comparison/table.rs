@@ -45,7 +45,7 @@ impl Comparison {
         }
         table = table
             .column("seeds", Align::Right)
-            .column(self.label_heading(), Align::Left);
+            .column(self.label_heading().unwrap_or("what".into()), Align::Left);
         for variant in &self.variants {
             let names = [variant.seeds(), variant.label.clone()];
             let work = self.work_of(variant).into_iter();
@@ -54,14 +54,12 @@ impl Comparison {
         table.render(120)
     }
 
-    /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it.
-    pub(crate) fn label_heading(&self) -> String {
+    /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it; `None` where they do.
+    pub(crate) fn label_heading(&self) -> Option<String> {
         let name = &self.variants[0].runs[0].scenario.name;
         let is_named = |variant: &VariantOutcome| !variant.label.contains('=');
-        match self.is_of_one_scenario() && !self.variants.iter().any(is_named) {
-            true => format!("{name} with"),
-            false => "what".into(),
-        }
+        let says = self.is_of_one_scenario() && !self.variants.iter().any(is_named);
+        says.then(|| format!("{name} with"))
     }
 
     /// True if flows are what the runs are about: not if all are scale-up runs.

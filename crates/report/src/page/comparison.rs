@@ -96,7 +96,7 @@ fn in_page(text: &str) -> String {
 fn legend(comparison: &Comparison) -> String {
     let work = comparison.work_headings().iter();
     let work: Vec<String> = work.map(|heading| capitalised(heading)).collect();
-    let heading = capitalised(&comparison.label_heading());
+    let heading = comparison.label_heading().unwrap_or("What".into());
     let columns: Vec<_> = [("Variant", Column::Text), (heading.as_str(), Column::Text)]
         .into_iter()
         .chain(work.iter().map(|name| (name.as_str(), Column::Number)))

@@ -191,11 +191,14 @@ fn flow_bar(flow: &SlowFlow) -> String {
 
 /// A bar with its sentence and a note.
 fn bar((sentence, note): (&str, &str), rows: &[Segment]) -> String {
+    let note = match note.is_empty() {
+        true => String::new(),
+        false => format!(" <span class=\"note\">{}</span>", Escaped(note)),
+    };
     let mut html = format!(
-        "<figure class=\"delays\">\n<figcaption>{} <span class=\"note\">{}</span></figcaption>\n\
+        "<figure class=\"delays\">\n<figcaption>{}{note}</figcaption>\n\
          <svg viewBox=\"0 0 {WIDTH} 18\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">\n",
         Escaped(&signs(sentence)),
-        Escaped(note),
         Escaped(&signs(sentence)),
     );
     let whole: u64 = rows.iter().map(|row| row.ps).sum();

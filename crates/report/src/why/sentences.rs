@@ -94,7 +94,7 @@ fn sentence_of_job(label: &str, steps: &[StepRow], least: &str) -> String {
     let messages = of(true, "message", "messages");
     let computations = of(false, "computation", "computations");
     format!(
-        "In {label} {messages} and {computations} wait for one another: {least} even if each message is alone."
+        "In {label}, {messages} and {computations} wait for one another: {least} even if each message is alone."
     )
 }
 
