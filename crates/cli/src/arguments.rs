@@ -305,6 +305,9 @@ pub(crate) struct IsolateArguments {
     pub(crate) seeds: u64,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
+    /// Say how many runs it would be and what they cost, and run nothing but a few short ones by which that is reckoned
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Folder for `isolation.json` and `isolation.html`; `out/isolate-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -336,7 +339,7 @@ pub(crate) struct SweepArguments {
     /// Run nothing, but take over what is done in these folders of the same plan
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) merge: Vec<PathBuf>,
-    /// Say what would be run, and run nothing
+    /// Say what would be run and what it costs, and run nothing but a few short ones by which that is reckoned
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -381,6 +384,9 @@ pub(crate) struct TuneArguments {
     /// Number of runs at most: as many points are drawn as it allows
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
+    /// Say how many runs it would be and what they cost, and run nothing but a few short ones by which that is reckoned
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Time for which the page of a run stays when the run is over.

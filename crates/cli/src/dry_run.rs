@@ -140,6 +140,41 @@ pub(crate) fn compare(variants: &[Variant<'_>]) -> Result<(), Failure> {
     ))
 }
 
+/// Runs of a study by which all of them are reckoned, at most.
+const MOST_SAMPLES: usize = 8;
+
+/// Places of at most [`MOST_SAMPLES`] of `count` runs, spread evenly.
+pub(crate) fn sampled(count: usize) -> Vec<usize> {
+    let samples = count.min(MOST_SAMPLES);
+    (0..samples)
+        .map(|number| number * count / samples)
+        .collect()
+}
+
+/// Sentence on what `runs` runs will cost, reckoned by these of them.
+///
+/// # Errors
+/// If a scenario's parts do not fit each other.
+pub(crate) fn study(samples: &[Experiment], runs: u64) -> Result<String, Failure> {
+    let (mut hops, mut seconds) = (0.0, 0.0);
+    for experiment in samples {
+        let Experiment::Packets(scenario) = experiment else {
+            return Ok("not reckoned: a scale-up fabric has operations and no packets".into());
+        };
+        let estimate = Estimate::of(&Assembly::streaming(scenario)?);
+        hops += estimate.work.packet_hops as f64;
+        seconds += estimate.seconds;
+    }
+    let each = runs as f64 / samples.len().max(1) as f64;
+    Ok(format!(
+        "{} packet-hops and {} of CPU time, reckoned by {} of {} runs, if nothing is sent again",
+        prefixed(hops * each),
+        cpu_time(seconds * each),
+        samples.len(),
+        count(runs)
+    ))
+}
+
 /// Refusal for scale-up fabrics, whose operations are no flows.
 pub(crate) fn scale_up() -> Failure {
     Failure::new(

@@ -6,6 +6,7 @@
 mod attackers;
 
 use crate::arguments::IsolateArguments;
+use crate::dry_run;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
@@ -16,7 +17,8 @@ use crate::whole_file::DocumentAndPage;
 use attackers::Attackers;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{
-    Assembly, AttackKind, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads, Watch,
+    Assembly, AttackKind, Experiment, Laboratory, RunOptions, Scenario, Scope, Stopped, Threads,
+    Watch,
 };
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
@@ -38,6 +40,9 @@ pub(crate) fn isolate(
     arguments: &IsolateArguments,
 ) -> Result<ExitCode, Failure> {
     let study = Study::of(laboratory, arguments)?;
+    if arguments.dry_run {
+        return study.describe();
+    }
     let folder = arguments.out.clone().unwrap_or_else(|| {
         let scenario = &study.transports[0].scenario;
         let name = format!("isolate-{}-{}", scenario.general.name, scenario.hash());
@@ -318,6 +323,29 @@ impl Study {
             counted(self.seeds.len() as u64, "seed"),
             counted(self.attacks.len() as u64, "attack"),
         )
+    }
+
+    /// Says how many runs there would be, and what they cost.
+    fn describe(&self) -> Result<ExitCode, Failure> {
+        let attacks = [AttackKind::None]
+            .into_iter()
+            .chain(self.attacks.iter().copied());
+        let all: Vec<(&Subject, AttackKind)> = self
+            .transports
+            .iter()
+            .flat_map(|subject| attacks.clone().map(move |kind| (subject, kind)))
+            .collect();
+        let samples = dry_run::sampled(all.len()).into_iter();
+        let samples = samples.map(|at| {
+            let (subject, kind) = all[at];
+            Experiment::Packets(Box::new(self.scenario(subject, kind, self.seeds[0])))
+        });
+        let expected = dry_run::study(&samples.collect::<Vec<_>>(), self.runs() as u64)?;
+        print(&format!(
+            "Runs       {}\nExpect     {expected}\n",
+            self.announcement()
+        ))?;
+        Ok(ExitCode::SUCCESS)
     }
 
     fn run(

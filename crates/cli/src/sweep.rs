@@ -1,6 +1,7 @@
 //! `clearway sweep`.
 
 use crate::arguments::SweepArguments;
+use crate::dry_run;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
@@ -11,7 +12,8 @@ use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute, not_complete,
+    ExecuteOptions, Execution, PlannedRun, Published, Store, Sweep, check_part, counted, execute,
+    not_complete,
 };
 use std::process::ExitCode;
 
@@ -27,7 +29,7 @@ pub(crate) fn sweep(
     };
     let study = Study::resolve(laboratory, &request)?;
     if arguments.dry_run {
-        return describe(&study);
+        return describe(laboratory, &study);
     }
     for part in &arguments.merge {
         check_part(part, &study.sweep)?;
@@ -51,7 +53,7 @@ pub(crate) fn sweep(
 }
 
 /// Says what would be run.
-fn describe(study: &Study) -> Result<ExitCode, Failure> {
+fn describe(laboratory: &Laboratory, study: &Study) -> Result<ExitCode, Failure> {
     let Study {
         sweep,
         folder,
@@ -60,9 +62,8 @@ fn describe(study: &Study) -> Result<ExitCode, Failure> {
     let store = Store::look(folder);
     store.check(sweep)?;
     let finished = store.finished()?;
-    let missing = chosen
-        .iter()
-        .filter(|at| !finished.contains(&sweep.runs[**at].key));
+    let missing = chosen.iter().map(|&at| &sweep.runs[at]);
+    let missing: Vec<_> = missing.filter(|run| !finished.contains(&run.key)).collect();
     let mut table = Table::new()
         .column("axis", Align::Left)
         .column("values", Align::Left);
@@ -78,11 +79,26 @@ fn describe(study: &Study) -> Result<ExitCode, Failure> {
         sweep.runs.len(),
         sweep.plan.shape(),
         chosen.len(),
-        missing.count(),
+        missing.len(),
         folder.display()
     );
+    if !missing.is_empty() {
+        text += &format!("Expect     {}\n", expected(laboratory, sweep, &missing)?);
+    }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sentence on what these runs will cost.
+pub(crate) fn expected(
+    laboratory: &Laboratory,
+    sweep: &Sweep,
+    runs: &[&PlannedRun],
+) -> Result<String, Failure> {
+    let samples = dry_run::sampled(runs.len()).into_iter();
+    let samples = samples.map(|at| sweep.experiment(laboratory, runs[at]));
+    let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    dry_run::study(&samples, runs.len() as u64)
 }
 
 /// Carries out what is missing.

@@ -1,6 +1,7 @@
 //! `clearway tune`.
 
 use crate::arguments::TuneArguments;
+use crate::dry_run;
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
@@ -10,7 +11,8 @@ use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
 use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, MOST_RUNS, Store, Sweep, Tuning, counted, fit, publish, record, tune,
+    ExecuteOptions, MOST_RUNS, PlannedRun, Store, Sweep, Tuning, counted, fit, publish, record,
+    runs_of_tuning, tune,
 };
 use std::process::ExitCode;
 
@@ -24,6 +26,9 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     let is_confirmed = study.yes || arguments.budget.is_some() || is_small;
     let program = this_program();
     let sweep = Sweep::resolve(plan, laboratory, &program, is_confirmed)?;
+    if arguments.dry_run {
+        return describe(laboratory, &sweep);
+    }
     let store = Store::open(&study.folder("tune", &sweep), &sweep)?;
     let own = own_program()?;
     let (interrupt, console) = (Interrupt::install(), Console::new(study.quiet));
@@ -47,6 +52,21 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     publish(&store, &record)?;
     show(arguments, &record)?;
     Ok(conclude(&store, &tuning, arguments))
+}
+
+/// Says how many runs there would be, and what they cost.
+fn describe(laboratory: &Laboratory, sweep: &Sweep) -> Result<ExitCode, Failure> {
+    let runs = runs_of_tuning(sweep);
+    let all: Vec<&PlannedRun> = sweep.runs.iter().collect();
+    let samples = dry_run::sampled(all.len()).into_iter();
+    let samples = samples.map(|at| sweep.experiment(laboratory, all[at]));
+    let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    print(&format!(
+        "Runs       {runs} at most ({})\nExpect     {}\n",
+        sweep.plan.shape(),
+        dry_run::study(&samples, runs)?
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints what came out.

@@ -36,4 +36,4 @@ pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
 pub use shard::Shard;
 pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError, check_part};
-pub use tune::{Rung, Schedule, Tuning, fit, tune};
+pub use tune::{Rung, Schedule, Tuning, fit, runs_of_tuning, tune};

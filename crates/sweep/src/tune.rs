@@ -73,7 +73,21 @@ impl Tuning {
     }
 }
 
+/// Number of runs that a tuning has at most, over all of its rungs.
+pub fn runs_of_tuning(sweep: &Sweep) -> u64 {
+    let groups = groups(sweep);
+    let runs = Schedule::of(sweep, &groups).runs();
+    runs.saturating_mul(groups.len() as u64)
+}
+
 impl Schedule {
+    /// Rungs of a plan whose points compete in these groups.
+    fn of(sweep: &Sweep, groups: &[Group]) -> Self {
+        let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
+        let seeds = sweep.plan.general.seeds.count();
+        Self::new(points as u64, seeds as u64, sweep.plan.tune.keep.into())
+    }
+
     /// Rungs of so many points and seeds, of which one in `keep` goes on.
     pub fn new(points: u64, seeds: u64, keep: u64) -> Self {
         let (points, seeds, keep) = (points.max(1), seeds.max(1), keep.max(2));
@@ -181,11 +195,8 @@ pub fn tune<'a>(
     program: &Program,
     mut options: impl FnMut(usize) -> ExecuteOptions<'a>,
 ) -> Result<Tuning, StoreError> {
-    let settings = &sweep.plan.tune;
     let mut groups = groups(sweep);
-    let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
-    let seeds = sweep.plan.general.seeds.count();
-    let schedule = Schedule::new(points as u64, seeds as u64, settings.keep.into());
+    let schedule = Schedule::of(sweep, &groups);
     let mut tuning = Tuning {
         groups: groups.len(),
         ..Tuning::default()

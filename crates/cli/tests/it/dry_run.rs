@@ -62,3 +62,45 @@ fn operations_are_no_packets() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("fix: "), "{said}");
 }
+
+#[test]
+fn studies_say_how_many_runs_they_are_and_what_they_cost() {
+    let bench = Bench::new("dry-studies");
+    bench.write(
+        "plan.toml",
+        "scenario = \"quickstart\"\nseeds = 3\n[set]\n\"workload.message\" = \"20KB\"\n\
+         [axes]\n\"transport.spray\" = [\"single\", \"adaptive\"]\n\"transport.kind\" = [\"strack\", \"uet\"]\n\
+         [tune]\nmeasure = \"slowdown.p99\"\n",
+    );
+    // 4 points with one seed, 2 with two more.
+    let tuned = printed(&bench, &["tune", "plan.toml", "--dry-run"]);
+    assert!(tuned.starts_with("Runs       8 at most "), "{tuned}");
+    let attacked = [
+        "isolate",
+        "incast-32",
+        "--set",
+        "workload.message=2MB",
+        "--attackers",
+        "1-4",
+        "--attacks",
+        "parallel,staggered",
+        "--seeds",
+        "2",
+        "--dry-run",
+    ];
+    let attacked = printed(&bench, &attacked);
+    assert!(
+        attacked.starts_with("Runs       6 runs: 1 transport x 2 seeds x (1 + 2 attacks)"),
+        "{attacked}"
+    );
+    let swept = printed(&bench, &["sweep", "plan.toml", "--dry-run"]);
+    for (text, runs) in [(swept, "12"), (tuned, "8"), (attacked, "6")] {
+        let expected = row(&text, "Expect");
+        assert!(expected.contains(" packet-hops and "), "{expected}");
+        assert!(
+            expected.contains(&format!(" of {runs} runs, ")),
+            "{expected}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 1);
+}

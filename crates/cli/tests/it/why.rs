@@ -185,7 +185,7 @@ fn a_job_is_bound_by_its_chain_and_its_connections_say_what_they_waited_for() {
     bench.succeed(&["run", "ask.toml", "--quiet", "--out", "out"]);
     let said = bench.succeed(&["why", "out"]);
     assert!(
-        said.contains("In ask 6 messages of ")
+        said.contains("In ask, 6 messages of ")
             && said.contains("and 3 computations of 150.0 us wait for one another"),
         "{said}"
     );
