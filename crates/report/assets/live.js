@@ -119,6 +119,15 @@
     before = { now, hops: answer.hops };
   }
 
+  // Of so many packet-hops at the present speed; nothing where it is not known.
+  function timeToGo(hops) {
+    if (!(speed > 0) || !(hops > 0)) return "";
+    const seconds = hops / speed;
+    if (seconds < 100) return ", " + Math.ceil(seconds) + " s to go";
+    if (seconds < 6000) return ", " + Math.round(seconds / 60) + " min to go";
+    return ", " + (seconds / 3600).toFixed(1) + " h to go";
+  }
+
   const ENDED = ["complete", "incomplete", "interrupted"];
 
   function tell(answer) {
@@ -137,8 +146,13 @@
     say("sent", Clearway.format("", flows.sent));
     say("total", "of " + Clearway.format("", flows.total));
     say("speed", speed === null ? "–" : Clearway.format("", Number(speed.toPrecision(3))));
-    say("hops", Clearway.format("", answer.hops) + " in all");
-    element("progress").value = flows.total > 0 ? flows.sent / flows.total : 0;
+    const expected = answer.expected_hops;
+    const of = expected > 0 && !ended ? " of " + Clearway.format("", expected) : " in all";
+    say("hops", Clearway.format("", answer.hops) + of + timeToGo(expected - answer.hops));
+    // Connections of jobs are done at the end, and so are flows that end together: hops tell how far it is.
+    const sent = flows.total > 0 ? flows.sent / flows.total : 0;
+    const done = expected > 0 ? Math.min(0.99, answer.hops / expected) : sent;
+    element("progress").value = ended ? sent : done;
     if (ended && ending && element("ending").hidden) conclude(ending);
   }
 

@@ -61,7 +61,8 @@ impl<'a> Live<'a> {
         let sampled = scenario.observe.every != Sampling::Off;
         let page = page::live(&identity(scenario), sampled);
         let flows = assembly.flow_count();
-        let shared = Arc::new(Shared::new(flows, arguments.live_paused));
+        let hops = assembly.expected_work().packet_hops;
+        let shared = Arc::new(Shared::new((flows, hops), arguments.live_paused));
         let port = arguments.live_port.unwrap_or(0);
         let server = Server::start(port, Arc::clone(&shared), page).map_err(|error| {
             Failure::new(format!(

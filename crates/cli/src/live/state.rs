@@ -93,6 +93,8 @@ struct State {
     pause_at: Option<Time>,
     stop: bool,
     progress: Progress,
+    /// Packet-hops that the run is expected to take.
+    expected_hops: u64,
     history: History,
     /// A page has asked how far the run is.
     watched: bool,
@@ -105,8 +107,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// A run of so many flows before its first round, after which it waits if `hold`.
-    pub(super) fn new(flows: usize, hold: bool) -> Self {
+    /// A run of so many flows and expected packet-hops before its first round, after which it waits if `hold`.
+    pub(super) fn new((flows, expected_hops): (usize, u64), hold: bool) -> Self {
         let progress = Progress {
             now: Time::ZERO,
             flows_sent: 0,
@@ -120,6 +122,7 @@ impl Shared {
             pause_at: None,
             stop: false,
             progress,
+            expected_hops,
             history: History::default(),
             watched: false,
         };
@@ -237,6 +240,7 @@ impl Shared {
         View {
             status,
             progress: state.progress,
+            expected_hops: state.expected_hops,
             until: state.pause_at,
             news: state.history.since(epoch, count),
             ending,
@@ -249,6 +253,7 @@ impl Shared {
 pub(super) struct View {
     status: &'static str,
     progress: Progress,
+    expected_hops: u64,
     until: Option<Time>,
     news: News,
     ending: Option<Arc<Ending>>,
@@ -263,6 +268,8 @@ struct ViewJson<'a> {
     until: Option<f64>,
     flows: FlowsJson,
     hops: u64,
+    /// Packet-hops that the run is expected to take; 0 if that is not known.
+    expected_hops: u64,
     epoch: u32,
     curves: &'a [(&'static str, String)],
     from: usize,
@@ -289,6 +296,7 @@ impl View {
                 total: progress.flows,
             },
             hops: progress.hops,
+            expected_hops: self.expected_hops,
             epoch: self.news.epoch,
             curves: &self.news.curves,
             from: self.news.from,

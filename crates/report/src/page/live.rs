@@ -262,7 +262,7 @@ const CONTROLS: &str = "\
 <div><dt>Packet-hops/s</dt><dd><b id=\"speed\">–</b> <span id=\"hops\"></span></dd></div>
 <div><dt>Goodput</dt><dd><b id=\"goodput-now\">–</b> <span>in the last interval</span></dd></div>
 </dl>
-<progress id=\"progress\" max=\"1\" value=\"0\" aria-label=\"flows done\"></progress>
+<progress id=\"progress\" max=\"1\" value=\"0\" aria-label=\"share of the run that is done\"></progress>
 <section id=\"ending\" aria-labelledby=\"ending-heading\" hidden>
 <h2 id=\"ending-heading\">Results</h2>
 <dl class=\"tiles\" id=\"figures\"></dl>

@@ -58,7 +58,7 @@ fn beside(shared: &Shared, control: impl FnOnce()) -> u64 {
 
 #[test]
 fn nobody_holds_a_run_that_nobody_asked_to_wait() {
-    let shared = Shared::new(3, false);
+    let shared = Shared::new((3, 1000), false);
     for us in 1..100 {
         assert_eq!(round(&shared, us), Verdict::Continue);
     }
@@ -68,7 +68,7 @@ fn nobody_holds_a_run_that_nobody_asked_to_wait() {
 
 #[test]
 fn a_paused_run_stands_still_and_goes_on() {
-    let shared = Shared::new(3, false);
+    let shared = Shared::new((3, 1000), false);
     let end = beside(&shared, || {
         shared.order(Order::Pause {}).unwrap();
         wait_for(&shared, "paused");
@@ -85,7 +85,7 @@ fn a_paused_run_stands_still_and_goes_on() {
 
 #[test]
 fn a_step_ends_with_the_first_round_that_reaches_its_time() {
-    let shared = Shared::new(3, true);
+    let shared = Shared::new((3, 1000), true);
     let end = beside(&shared, || {
         wait_for(&shared, "paused");
         assert_eq!(shared.view(0, 0).progress, at(1), "held from the beginning");
@@ -107,13 +107,13 @@ fn a_step_ends_with_the_first_round_that_reaches_its_time() {
 
 #[test]
 fn a_paused_run_hears_ctrl_c() {
-    let shared = Shared::new(3, true);
+    let shared = Shared::new((3, 1000), true);
     assert_eq!(shared.on_round(at(1), |_| (), || true), Verdict::Stop);
 }
 
 #[test]
 fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
-    let shared = Shared::new(3, false);
+    let shared = Shared::new((3, 1000), false);
     round(&shared, 1);
     shared.order(step_to("7.5us")).unwrap();
     assert_eq!(shared.view(0, 0).until, Some(Time::from_ps(7_500_000)));
@@ -137,7 +137,7 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
     let json = shared.view(0, 0).to_json().unwrap();
     assert_eq!(
         json,
-        r#"{"status":"incomplete","now":1.0,"until":null,"flows":{"sent":0,"total":3},"hops":10,"#
+        r#"{"status":"incomplete","now":1.0,"until":null,"flows":{"sent":0,"total":3},"hops":10,"expected_hops":1000,"#
             .to_owned()
             + r#""epoch":0,"curves":[],"from":0,"samples":[],"#
             + r#""ending":{"reason":"a \"limit\"","figures":[{"name":"Drops","value":"3","under":""}],"folder":"out/x","report":"report.html"}}"#
@@ -146,7 +146,7 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
 
 #[test]
 fn a_run_that_nobody_looks_at_is_known_as_such() {
-    let shared = Shared::new(3, false);
+    let shared = Shared::new((3, 1000), false);
     round(&shared, 1);
     shared.on_simulated(|_| ());
     let ending = Ending {
