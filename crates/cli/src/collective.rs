@@ -27,7 +27,10 @@ pub(crate) fn collective(arguments: &CollectiveArguments) -> Result<ExitCode, Fa
         (None, Some(file), Some(rank)) => {
             let addresses = ranks::read(file, rank)?;
             let security = security(&arguments.connection, rank == 0)?;
-            let joining = joining(arguments, security, &steps, addresses.len() as u32)?;
+            let own = addresses.get(rank as usize).copied();
+            let peer = addresses.iter().find(|peer| Some(**peer) != own).copied();
+            let group = (addresses.len() as u32, peer);
+            let joining = joining(arguments, security, &steps, group)?;
             let members = Members { addresses, rank };
             let ranks = members.addresses.len() as u32;
             let own = members.addresses[rank as usize];
@@ -51,14 +54,15 @@ fn joining(
     arguments: &CollectiveArguments,
     security: Security,
     steps: &[Measurement],
-    ranks: u32,
+    (ranks, peer): (u32, Option<SocketAddr>),
 ) -> Result<Joining, Failure> {
     let mut joining = Joining::new(security.clone());
     let (receive, send) = (
         joining.settings.receive_memory,
         joining.settings.send_memory,
     );
-    joining.settings = arguments.connection.settings(security);
+    let line_rate = arguments.connection.line_rate(peer);
+    joining.settings = arguments.connection.settings(security, &line_rate);
     (
         joining.settings.receive_memory,
         joining.settings.send_memory,
@@ -87,8 +91,8 @@ fn loopback(
         (false, None) => Security::Key(new_key().map_err(|error| no_random(&error))?),
         _ => security(&arguments.connection, true)?,
     };
-    let joining = joining(arguments, security, steps, ranks)?;
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let joining = joining(arguments, security, steps, (ranks, Some(local)))?;
     let bind = |rank| Listener::bind(local, rank, ranks, joining.clone());
     let listeners: Result<Vec<Listener>, GroupError> = (0..ranks).map(bind).collect();
     let listeners = listeners.map_err(|error| failure(&error))?;

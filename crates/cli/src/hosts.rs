@@ -1,8 +1,10 @@
 //! Connections between hosts: what commands that make them have in common.
 
 mod arguments;
+mod line_rate;
 
 pub(crate) use arguments::ConnectionArguments;
+pub(crate) use line_rate::LineRate;
 
 use crate::failure::Failure;
 use crate::messages::{say, warn};
@@ -173,24 +175,37 @@ pub(crate) fn paths_up(snapshot: &Snapshot) -> String {
     }
 }
 
-/// The paths of a connection, a row each.
-pub(crate) fn paths_table(snapshot: &Snapshot) -> Table {
+/// The paths of a connection, a row each, and why some are avoided.
+pub(crate) fn paths_text(snapshot: &Snapshot) -> String {
     let mut paths = Table::new()
         .column("path", Align::Right)
         .column("state", Align::Left)
         .column("packets", Align::Right)
         .column("acknowledged", Align::Right)
-        .column("marked", Align::Right);
+        .column("marked", Align::Right)
+        .column("silent", Align::Right);
     for (number, (up, path)) in snapshot.paths.iter().enumerate() {
+        let state = match (up, path.sent) {
+            (true, _) => "up",
+            (false, 0) => "not answered yet",
+            (false, _) => "avoided",
+        };
         paths.row([
             number.to_string(),
-            if *up { "up" } else { "avoided" }.to_owned(),
+            state.to_owned(),
             path.sent.to_string(),
             path.answered.to_string(),
             path.marked.to_string(),
+            path.downs.to_string(),
         ]);
     }
-    paths
+    let mut text = paths.render(usize::MAX);
+    let downs: u64 = snapshot.paths.iter().map(|(_, path)| path.downs).sum();
+    if downs > 0 {
+        text += "silent: times that packets of the path were not acknowledged while later ones of others were. It is avoided\n\
+                 until it answers a challenge; where the network is well, a busy processor at the other end may be the cause.\n";
+    }
+    text
 }
 
 /// The same for programs.
@@ -201,6 +216,7 @@ pub(crate) fn paths_json(snapshot: &Snapshot) -> Vec<Value> {
             "sent_packets": path.sent,
             "acknowledged_packets": path.answered,
             "marked_packets": path.marked,
+            "times_silent": path.downs,
         })
     });
     paths.collect()

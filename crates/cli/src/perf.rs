@@ -39,7 +39,8 @@ pub(crate) fn perf(arguments: &PerfArguments) -> Result<ExitCode, Failure> {
         (false, None) => Security::Key(new_key().map_err(|error| no_random(&error))?),
         _ => security(&arguments.connection, true)?,
     };
-    let settings = arguments.connection.settings(security.clone());
+    let line_rate = arguments.connection.line_rate(Some(loopback()));
+    let settings = arguments.connection.settings(security.clone(), &line_rate);
     let (tell, told) = mpsc::channel();
     // It ends with the process.
     thread::spawn(move || {
@@ -64,9 +65,10 @@ fn loopback() -> SocketAddr {
 
 /// Answers measurements until the process is ended.
 fn listen(arguments: &PerfArguments, address: SocketAddr) -> Result<ExitCode, Failure> {
+    let line_rate = arguments.connection.line_rate(None);
     let settings = arguments
         .connection
-        .settings(security(&arguments.connection, true)?);
+        .settings(security(&arguments.connection, true)?, &line_rate);
     let runtime = runtime().map_err(|error| no_socket(address, &error))?;
     let mut failure = None;
     runtime.block_on(serve_all(settings, address, |bound| match bound {
@@ -103,7 +105,8 @@ fn client(
     security: Security,
     server: SocketAddr,
 ) -> Result<ExitCode, Failure> {
-    let settings = arguments.connection.settings(security);
+    let line_rate = arguments.connection.line_rate(Some(server));
+    let settings = arguments.connection.settings(security, &line_rate);
     let plan = Plan {
         time: arguments.time,
         message: arguments.message,
@@ -132,6 +135,7 @@ fn client(
             both_ends: arguments.loopback,
             peer: server,
             settings,
+            line_rate,
             measured,
             cpu_seconds: cpu,
         })

@@ -52,7 +52,8 @@ pub(crate) fn send(arguments: &SendArguments) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install();
     let console = Arc::new(Console::new(arguments.quiet || arguments.json));
     let runtime = runtime().map_err(|error| no_socket(server, &error))?;
-    let settings = arguments.connection.settings(security);
+    let line_rate = arguments.connection.line_rate(Some(server));
+    let settings = arguments.connection.settings(security, &line_rate);
     runtime.block_on(send_all(
         arguments,
         server,
@@ -286,9 +287,10 @@ struct Receiver {
 
 pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
     let address = listening_at(arguments.listen.as_deref())?;
+    let line_rate = arguments.connection.line_rate(None);
     let settings = arguments
         .connection
-        .settings(security(&arguments.connection, true)?);
+        .settings(security(&arguments.connection, true)?, &line_rate);
     let store = open_store(&arguments.out, arguments.overwrite)?;
     let receiver = Receiver {
         console: Arc::new(Console::new(arguments.quiet || arguments.json)),

@@ -1,9 +1,11 @@
 //! Arguments that connections between hosts have in common.
 
+use super::line_rate::LineRate;
 use clap::{Args, ValueEnum, ValueHint};
 use clearway_udp::settings::MOST_PATHS;
 use clearway_udp::{Security, Settings, Transport};
 use clearway_units::Rate;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -17,9 +19,10 @@ pub(crate) struct ConnectionArguments {
     /// Paths, each with a source port of its own
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=i64::from(MOST_PATHS)))]
     pub(crate) paths: u8,
-    /// Rate of the slowest link of this host
-    #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = read_rate)]
-    pub(crate) line_rate: Rate,
+    /// Rate of the slowest link of this host: the largest window is that of 1.25 round trips at it, which is no limit of the throughput
+    /// where the round trip grows. If left out, the rate of the interface that leads to the other end, or 10 Gb/s where it is not known
+    #[arg(long, value_name = "RATE", value_parser = read_rate)]
+    pub(crate) line_rate: Option<Rate>,
     /// Longest datagram, as payload of UDP; 8952 suits jumbo frames
     #[arg(long, value_name = "BYTES", default_value_t = 1452, value_parser = clap::value_parser!(u16).range(512..=65_000))]
     pub(crate) datagram: u16,
@@ -32,12 +35,17 @@ pub(crate) struct ConnectionArguments {
 }
 
 impl ConnectionArguments {
-    /// Settings of a connection with a security.
-    pub(crate) fn settings(&self, security: Security) -> Settings {
+    /// Rate of the link to a peer, if there is one yet.
+    pub(crate) fn line_rate(&self, peer: Option<SocketAddr>) -> LineRate {
+        LineRate::of(self.line_rate, peer)
+    }
+
+    /// Settings of a connection with a security, over a link of this rate.
+    pub(crate) fn settings(&self, security: Security, line_rate: &LineRate) -> Settings {
         Settings {
             transport: self.transport.into(),
             paths: self.paths,
-            line_rate: self.line_rate,
+            line_rate: line_rate.rate,
             datagram: self.datagram,
             ecn: !self.no_ecn,
             ..Settings::new(security)

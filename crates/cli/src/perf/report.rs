@@ -1,6 +1,6 @@
 //! Results of `clearway perf` as tables and as JSON.
 
-use crate::hosts::{paths_json, paths_table, paths_up};
+use crate::hosts::{LineRate, paths_json, paths_text, paths_up};
 use clearway_report::{Align, Table};
 use clearway_udp::net::Snapshot;
 use clearway_udp::net::perf::{Interval, Measured};
@@ -14,6 +14,7 @@ pub(super) struct Report {
     pub(super) both_ends: bool,
     pub(super) peer: SocketAddr,
     pub(super) settings: Settings,
+    pub(super) line_rate: LineRate,
     pub(super) measured: Measured,
     /// Processor time of this process while messages were sent as fast as possible.
     pub(super) cpu_seconds: f64,
@@ -98,7 +99,7 @@ impl Report {
             self.transport(),
             self.settings.datagram,
             self.facts().render(usize::MAX),
-            paths_table(&self.measured.snapshot).render(usize::MAX),
+            paths_text(&self.measured.snapshot),
         )
     }
 
@@ -123,6 +124,7 @@ impl Report {
                 self.measured.time.as_secs()
             ),
         ]);
+        facts.row(["line rate".to_owned(), self.line_rate.to_string()]);
         facts.row([
             "sent again".to_owned(),
             format!(

@@ -1,6 +1,6 @@
 //! Results of transfers as tables and as JSON.
 
-use crate::hosts::{paths_json, paths_table};
+use crate::hosts::{paths_json, paths_text};
 use clearway_report::{Align, Table, quantity};
 use clearway_transfer::{Progress, Reason, Unfinished};
 use clearway_udp::net::Snapshot;
@@ -45,7 +45,7 @@ impl Report<'_> {
         let mut text = format!("files {place} {}, {encrypted}\n\n{facts}", self.peer);
         // The receiver's paths carry nothing but answers.
         if self.sends {
-            text += &format!("\n{}", paths_table(&self.snapshot).render(usize::MAX));
+            text += &format!("\n{}", paths_text(&self.snapshot));
         }
         text
     }
