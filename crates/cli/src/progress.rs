@@ -123,13 +123,18 @@ impl Console {
 
     /// Adds the line that `line` makes to a log, if one is due.
     pub(crate) fn log(&self, line: impl FnOnce() -> String) {
+        self.log_since(self.stopwatch.wall_seconds(), line);
+    }
+
+    /// As [`log`](Self::log), of something that began so many seconds ago: a receiver waits before it receives.
+    pub(crate) fn log_since(&self, seconds: f64, line: impl FnOnce() -> String) {
         if self.output != Output::Log {
             return;
         }
         let now = self.stopwatch.wall_seconds();
         let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
         if schedule.is_due(now) {
-            say(&format!("after {}: {}", wall_time(now), line()));
+            say(&format!("after {}: {}", wall_time(seconds), line()));
         }
     }
 }

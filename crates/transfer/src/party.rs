@@ -54,6 +54,8 @@ pub struct Progress {
     pub failed_bytes: u64,
     /// Bytes sent or received now.
     pub moved: u64,
+    /// Of these, bytes that are in files of the receiver, as far as the sender has heard.
+    pub written: u64,
     /// Bytes that the receiver had, and that are what the sender has.
     pub kept: u64,
     /// Blocks that were sent once more, since they were not what their digests say.

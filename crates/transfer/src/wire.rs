@@ -9,7 +9,7 @@ use crate::reason::{LONGEST_DETAIL, Reason, ReasonKind};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Tags of blocks have this bit.
 const BLOCK: u64 = 1 << 63;
 /// Beginning of the tags of other messages.
@@ -108,6 +108,11 @@ pub enum Message {
         /// Number of the file.
         file: u32,
     },
+    /// The receiver has written so many bytes of blocks, of all files.
+    Written {
+        /// Bytes since the beginning of the transfer.
+        bytes: u64,
+    },
 }
 
 /// Content of a tag.
@@ -147,6 +152,7 @@ impl Message {
             Self::Finish { .. } => 7,
             Self::Withdraw { .. } => 8,
             Self::Done { .. } => 9,
+            Self::Written { .. } => 10,
         }
     }
 
@@ -195,6 +201,7 @@ impl Message {
                 to.put_slice(&digest.0);
             }
             Self::Done { file } => to.put_u32(*file),
+            Self::Written { bytes } => to.put_u64(*bytes),
         }
         (CONTROL | u64::from(self.kind()), to.freeze())
     }
@@ -239,6 +246,7 @@ impl Message {
                 reason: from.reason()?,
             },
             9 => Self::Done { file: from.u32()? },
+            10 => Self::Written { bytes: from.u64()? },
             _ => return None,
         };
         // A later version may say more in a greeting, so that it can be understood by this one.

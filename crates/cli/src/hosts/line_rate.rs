@@ -18,11 +18,11 @@ pub(crate) struct LineRate {
 /// Source of a rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Known {
-    /// The user.
+    /// Option `--line-rate`.
     Given,
     /// The operating system, of this interface.
     Interface(String),
-    /// Nobody: of this interface, or of one that is not known either.
+    /// Default, because the rate of this interface is not known, or the interface is not.
     Assumed(Option<String>),
 }
 

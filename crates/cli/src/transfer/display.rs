@@ -26,6 +26,7 @@ pub(super) struct Display<'a> {
     interrupt: Interrupt,
     /// Beginning of lines of a log.
     title: String,
+    /// Time since the first byte.
     pub(super) stopwatch: Stopwatch,
     /// Times and bytes of the last seconds.
     recent: VecDeque<(f64, u64)>,
@@ -90,8 +91,8 @@ impl<'a> Display<'a> {
 
     /// Bytes, share, rate, time to go and paths.
     fn line(&mut self, progress: &Progress, now: f64) -> String {
-        let there = progress.moved + progress.kept;
-        let bits = self.rate(now, progress.moved);
+        let there = progress.written + progress.kept;
+        let bits = self.rate(now, progress.written);
         let mut parts = vec![
             format!(
                 "{} of {}",
@@ -174,13 +175,18 @@ impl Watch for Display<'_> {
     }
 
     fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()> {
+        // Before the first byte an end waits for the other one, and for disks.
+        if progress.moved + progress.kept == 0 {
+            self.stopwatch = Stopwatch::start();
+        }
         let now = self.stopwatch.wall_seconds();
         let line = self.line(progress, now);
         self.bar.set_length(progress.bytes.max(1));
-        self.bar.set_position(progress.moved + progress.kept);
+        self.bar.set_position(progress.written + progress.kept);
         self.bar.set_message(line.clone());
-        self.console
-            .log(|| format!("{}{}", self.title, line.replace("  ", ", ")));
+        self.console.log_since(now, || {
+            format!("{}{}", self.title, line.replace("  ", ", "))
+        });
         match self.interrupt.is_raised() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

@@ -71,6 +71,15 @@ impl Report<'_> {
                 self.gbps()
             ),
         ]);
+        if progress.written < progress.moved {
+            facts.row([
+                "written there".to_owned(),
+                format!(
+                    "{}, as far as it is known",
+                    quantity::bytes(progress.written)
+                ),
+            ]);
+        }
         facts.row(["there before".to_owned(), quantity::bytes(progress.kept)]);
         if self.sends {
             facts.row([
@@ -112,6 +121,7 @@ impl Report<'_> {
             "files_failed": progress.failed,
             "file_bytes_total": progress.bytes,
             "moved_bytes": progress.moved,
+            "written_bytes": progress.written,
             "kept_bytes": progress.kept,
             "repaired_blocks": progress.repaired,
             "time_s": self.seconds,

@@ -55,6 +55,8 @@ pub struct Receiving {
     jobs: VecDeque<Job>,
     events: VecDeque<Event>,
     progress: Progress,
+    /// Written bytes of which the sender was told.
+    told: u64,
 }
 
 impl Receiving {
@@ -77,6 +79,7 @@ impl Receiving {
             jobs: VecDeque::new(),
             events: VecDeque::new(),
             progress: Progress::default(),
+            told: 0,
         }
     }
 
@@ -329,6 +332,7 @@ impl Receiving {
                 active.written += 1;
                 active.moved += bytes;
                 self.progress.moved += bytes;
+                self.progress.written += bytes;
                 self.publish_if_complete(file);
             }
             Ok(None) => {
@@ -492,6 +496,11 @@ impl Party for Receiving {
     }
 
     fn on_tick(&mut self) {
+        let bytes = self.progress.written;
+        if bytes > self.told {
+            self.told = bytes;
+            self.push(&Message::Written { bytes });
+        }
         self.ticks = self.ticks.wrapping_add(1);
         if !self.ticks.is_multiple_of(ATTEMPT_TICKS) {
             return;

@@ -74,6 +74,8 @@ pub struct Sending {
     ahead: usize,
     ahead_bytes: u64,
     progress: Progress,
+    /// Bytes that were sent of files that are in their place.
+    in_place: u64,
 }
 
 impl Sending {
@@ -105,6 +107,7 @@ impl Sending {
             ahead: 0,
             ahead_bytes: 0,
             progress,
+            in_place: 0,
         }
     }
 
@@ -353,11 +356,22 @@ impl Sending {
         Ok(())
     }
 
+    /// Messages come in any order: the most that was said counts.
+    fn on_written(&mut self, bytes: u64) -> Result<(), Violation> {
+        if bytes > self.progress.moved {
+            return Err(Violation("it has written more than was sent"));
+        }
+        self.progress.written = self.progress.written.max(bytes);
+        Ok(())
+    }
+
     fn on_file_done(&mut self, file: u32) -> Result<(), Violation> {
         let active = self.active.get(&file);
         match active {
             Some(active) if active.stage == Stage::Finished => {
                 let (size, moved) = (active.geometry.size(), active.moved);
+                self.in_place += moved;
+                self.progress.written = self.progress.written.max(self.in_place);
                 self.end(file, What::Done { size, moved });
                 Ok(())
             }
@@ -438,6 +452,7 @@ impl Party for Sending {
             Message::Refuse { file, reason } => self.on_refuse(file, reason),
             Message::Again { file, block } => self.on_again(file, block),
             Message::Done { file } => self.on_file_done(file),
+            Message::Written { bytes } => self.on_written(bytes),
             _ => Err(Violation("a receiver sends what only senders do")),
         }
     }

@@ -287,7 +287,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
     };
     let hello = hello();
     let other = Message::Greeting {
-        version: 2,
+        version: VERSION + 1,
         files: 0,
         bytes: 0,
     };
@@ -314,6 +314,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
         told([vec![hello.clone(), accept(0)], vec![again; 1001]].concat()),
         told(vec![hello.clone(), Message::Done { file: 0 }]),
         told(vec![hello.clone(), Message::Done { file: 9 }]),
+        told(vec![hello.clone(), Message::Written { bytes: 1 }]),
         told(vec![
             hello,
             Message::Finish {
@@ -336,6 +337,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
         "it wants a block again that was not sent, or too many",
         "it is done with a file that was not finished",
         "it is done with a file that was not offered",
+        "it has written more than was sent",
         "a receiver sends what only senders do",
     ];
     assert_eq!(cases, expected.map(Some));
@@ -440,7 +442,7 @@ fn any_message(random: &mut RandomStream) -> (u64, Bytes) {
     let number = random.below(4);
     let digest = Digest::of_block(&[number as u8; 5]);
     let reason = Reason::new(ReasonKind::Read, "");
-    match random.below(12) {
+    match random.below(14) {
         0 => greeting(),
         1 | 2 => offer(
             file,
@@ -473,6 +475,10 @@ fn any_message(random: &mut RandomStream) -> (u64, Bytes) {
         10 => Message::Again {
             file,
             block: number,
+        }
+        .encode(),
+        11 => Message::Written {
+            bytes: u64::from(number) << 20,
         }
         .encode(),
         _ if number == 0 => Message::Refuse { file, reason }.encode(),

@@ -60,8 +60,13 @@ fn files_of_all_sizes_arrive_in_whatever_order_blocks_come() {
                 "{progress:?}"
             );
             assert_eq!(
-                (progress.moved, progress.kept, progress.bytes),
-                (all, 0, all)
+                (
+                    progress.moved,
+                    progress.written,
+                    progress.kept,
+                    progress.bytes
+                ),
+                (all, all, 0, all)
             );
         }
         pair.store.tidy();
@@ -101,4 +106,23 @@ fn blocks_that_are_damaged_on_the_way_come_again() {
     let [sending, receiving] = pair.progress();
     assert_eq!((sending.repaired, receiving.repaired), (7, 7));
     assert_eq!(receiving.moved, 5 << 20);
+}
+
+#[test]
+fn the_sender_hears_what_is_written() {
+    let folder = Folder::new("transfer-written");
+    write(&folder.join("from"), &content(20 << 20, 3));
+    let mut pair = Pair::new(&sources(&folder), &folder.join("to"), 4);
+    pair.run_to(5 << 20);
+    let [sending, receiving] = pair.progress();
+    assert_eq!((sending.written, receiving.written), (0, receiving.moved));
+    assert!(sending.moved > receiving.written, "some is on its way");
+    pair.tick();
+    let told = receiving.written;
+    while pair.progress()[0].written == 0 {
+        assert!(!pair.run_for(1).unwrap());
+    }
+    let [sending, receiving] = pair.progress();
+    assert_eq!(sending.written, told);
+    assert!(receiving.written < 20 << 20, "it is heard before the end");
 }

@@ -124,6 +124,11 @@ impl Pair {
         }
     }
 
+    /// Time passes at the receiver.
+    pub(super) fn tick(&mut self) {
+        self.receiver.party.on_tick();
+    }
+
     /// Runs for so many steps; true if the sender is over.
     pub(super) fn run_for(&mut self, steps: u32) -> Result<bool, Violation> {
         let mut idle = 0;

@@ -51,6 +51,7 @@ fn corpus() -> Vec<(u64, Vec<u8>)> {
         },
         Message::Withdraw { file: 7, reason },
         Message::Done { file: 7 },
+        Message::Written { bytes: 7 << 40 },
     ];
     messages
         .iter()
