@@ -1,7 +1,10 @@
 //! Commands that a chapter of the book shows, with what stands below them.
 //!
 //! A block of the language `console` has a line `$ COMMAND` for each call and below it lines of what the call prints; "..." stands for any
-//! number of lines. `$ echo $?` and the line below it are the exit code of the call before.
+//! number of lines, and "…" in a line for any text. `$ echo $?` and the line below it are the exit code of the call before.
+//!
+//! Comments right above a block, which the book does not show, say more of it: `<!-- file: my.toml -->` names the file that a block is, and
+//! `<!-- of: COMMAND -->` the command that prints it; there may be several, in their order. A comment may have several lines.
 
 /// A call of a program as a chapter shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +37,116 @@ impl Call {
 
     /// The lines of the chapter that `printed` has not.
     pub fn missing<'a>(&'a self, printed: &str) -> Vec<&'a str> {
-        let lines = self.lines.iter().map(String::as_str);
-        lines.filter(|line| !printed.contains(line)).collect()
+        missing(self.lines.iter().map(String::as_str), printed)
     }
+}
+
+/// Lines, of these, that `printed` has not. Widths of columns, and rules below headings, do not count.
+pub fn missing<'a>(lines: impl Iterator<Item = &'a str>, printed: &str) -> Vec<&'a str> {
+    let printed: Vec<String> = printed.lines().map(squeezed).collect();
+    let is_rule = |line: &str| {
+        line.trim()
+            .chars()
+            .all(|letter| matches!(letter, '-' | ' ' | '…'))
+    };
+    lines
+        .filter(|line| !is_rule(line) && !has(&printed, line))
+        .collect()
+}
+
+/// The line with one blank between words.
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// True if some line has these words in a row: with any text for each "…" in it.
+fn has(printed: &[String], line: &str) -> bool {
+    let parts: Vec<String> = line.split('…').map(squeezed).collect();
+    printed.iter().any(|printed| {
+        let mut rest = printed.as_str();
+        parts
+            .iter()
+            .all(|part| match rest.split_once(part.as_str()) {
+                Some((_, behind)) => {
+                    rest = behind;
+                    true
+                }
+                None => false,
+            })
+    })
+}
+
+/// A block of a chapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Language of the block.
+    pub language: String,
+    /// Lines of the block.
+    pub lines: Vec<String>,
+    /// Comments right above it.
+    pub comments: Vec<String>,
+    /// Number of its first line in the chapter, from 1.
+    pub at: usize,
+}
+
+impl Block {
+    /// Texts of its comments of one kind, such as `of`.
+    pub fn said<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        let texts = self.comments.iter();
+        texts.filter_map(move |text| text.strip_prefix(kind)?.strip_prefix(": "))
+    }
+}
+
+/// All blocks of a chapter, in their order.
+pub fn blocks(chapter: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut comments = Vec::new();
+    let mut is_open = false;
+    let mut begun: Option<String> = None;
+    for (number, line) in (1..).zip(chapter.lines()) {
+        if let Some(text) = begun.take() {
+            let text = format!("{text} {}", line.trim());
+            match text.strip_suffix(" -->") {
+                Some(text) => comments.push(text.to_owned()),
+                None => begun = Some(text),
+            }
+            continue;
+        }
+        let comment = line.strip_prefix("<!-- ").filter(|_| !is_open);
+        match (line.strip_prefix("```"), is_open) {
+            (Some(_), true) => is_open = false,
+            (Some(language), false) => {
+                is_open = true;
+                blocks.push(Block {
+                    language: language.into(),
+                    lines: Vec::new(),
+                    comments: std::mem::take(&mut comments),
+                    at: number + 1,
+                });
+            }
+            (None, true) => {
+                let block = blocks.last_mut().expect("an open block");
+                block.lines.push(line.into());
+            }
+            (None, false) => match (comment, comment.and_then(|text| text.strip_suffix(" -->"))) {
+                (_, Some(text)) => comments.push(text.into()),
+                (Some(text), None) => begun = Some(text.into()),
+                (None, None) if line.is_empty() => {}
+                (None, None) => comments.clear(),
+            },
+        }
+    }
+    blocks
+}
+
+/// Arguments behind `program` of a command, with quotes as a shell has them; `None` if it is of another program.
+pub fn arguments(command: &str, program: &str) -> Option<Vec<String>> {
+    let call = Call {
+        command: command.into(),
+        lines: Vec::new(),
+        code: 0,
+    };
+    call.arguments(program)
 }
 
 /// All calls of a chapter, in their order.
@@ -76,6 +186,37 @@ pub fn calls(chapter: &str) -> Vec<Call> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_have_comments() {
+        let chapter = "Text\n<!-- far: x -->\nText\n\n<!-- of: one -->\n<!-- of: two\n  three -->\n```text\na\n\nb\n```\n```toml\nc\n```\n";
+        let found = blocks(chapter);
+        let [text, toml] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!((text.language.as_str(), text.at), ("text", 9));
+        assert_eq!(text.lines, ["a", "", "b"]);
+        assert_eq!(text.said("of").collect::<Vec<_>>(), ["one", "two three"]);
+        assert_eq!(toml.comments, [""; 0]);
+    }
+
+    #[test]
+    fn any_text_stands_for_an_ellipsis() {
+        let printed = "a  12 s of 5\nb\n";
+        for line in [
+            "a  12 s",
+            "a   12 s",
+            "a  … of 5",
+            "…",
+            "---  --",
+            "a … s … 5",
+        ] {
+            assert_eq!(missing([line].into_iter(), printed), [""; 0], "{line}");
+        }
+        for line in ["a … b", "5 … a", "c"] {
+            assert_eq!(missing([line].into_iter(), printed), [line]);
+        }
+    }
 
     #[test]
     fn commands_have_lines_and_codes() {

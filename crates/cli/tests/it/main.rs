@@ -2,6 +2,7 @@
 
 mod attacks;
 mod begin;
+mod book;
 mod browser;
 mod captures;
 mod carry_out;
