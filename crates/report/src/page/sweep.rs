@@ -11,7 +11,7 @@ use crate::measures::Unit;
 use crate::sweep::{AssertionVerdict, Statistic, SweepAxis, SweepPoint, SweepRecord};
 use crate::sweep::{Samples, no_value};
 use clearway_results::FigureUnit;
-use clearway_statistics::Estimate;
+use clearway_statistics::{Estimate, Interval};
 use std::fmt::Write as _;
 
 /// The name of the page in the folder of a sweep.
@@ -202,17 +202,19 @@ fn points(document: &mut Document, sweep: &SweepRecord, primary: usize) {
     let rows = sweep.ranked(primary).into_iter().map(|number| {
         let point = &all[number];
         let estimate = sweep.estimate(point, primary, Statistic::Mean, &mut samples);
-        let interval = estimate.and_then(|estimate| estimate.interval);
+        let range = sweep.interval_text(point, primary, estimate);
         let mut row: Vec<String> = sweep
             .values_of(&point.place)
             .map(|(_, value)| value.to_owned())
             .collect();
-        let range = interval.map(|interval| of.unit.print_range(interval.low, interval.high));
         row.extend([
             estimate.map_or("–".into(), |estimate| {
                 in_page(&of.unit.print(estimate.value))
             }),
-            range.map_or("–".into(), |range| in_page(&range)),
+            match range.as_str() {
+                "-" => "–".into(),
+                range => in_page(range),
+            },
             estimate.map_or(0, |estimate| estimate.seeds).to_string(),
             shares[number].map_or("–".into(), words::share),
             sweep.state_of(point),
@@ -426,13 +428,17 @@ fn push_estimates(
     text.push_str(",\"rows\":");
     push_list(text, points.iter().enumerate(), |text, (number, point)| {
         let estimate = sweep.estimate(point, measure, statistic, samples);
-        push_row(text, estimate, shares[number]);
+        let interval = estimate.and_then(|own| sweep.possible_interval(measure, own));
+        push_row(text, (estimate, interval), shares[number]);
     });
     text.push('}');
 }
 
-fn push_row(text: &mut String, estimate: Option<Estimate>, share: Option<f64>) {
-    let interval = estimate.and_then(|estimate| estimate.interval);
+fn push_row(
+    text: &mut String,
+    (estimate, interval): (Option<Estimate>, Option<Interval>),
+    share: Option<f64>,
+) {
     let row = [
         estimate.map(|estimate| estimate.value),
         interval.map(|interval| interval.low),

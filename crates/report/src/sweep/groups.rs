@@ -177,15 +177,16 @@ impl SweepRecord {
             match best {
                 None => row.extend(["not known", "-", "-", "-", ""].map(str::to_owned)),
                 Some(best) => {
-                    let interval = best.estimate.interval;
-                    let range =
-                        interval.map(|interval| of.unit.print_range(interval.low, interval.high));
                     let shares = best.shares.as_ref();
-                    let alike: Vec<String> = best.alike.iter().map(|&point| name(point)).collect();
+                    let alike: Vec<String> = best
+                        .alike
+                        .iter()
+                        .map(|&point| self.undecided(name(point), &points[point], measure))
+                        .collect();
                     row.extend([
                         name(best.point),
                         of.unit.print(best.estimate.value),
-                        range.unwrap_or("-".into()),
+                        self.interval_text(&points[best.point], measure, Some(best.estimate)),
                         shares.map_or(String::new(), |shares| share(shares[&best.point])),
                         alike.join(", "),
                     ]);

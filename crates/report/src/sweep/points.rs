@@ -1,12 +1,17 @@
 //! Points of a sweep: what their seeds tell of a measure, and which point is the best.
 
 use super::{Statistic, SweepPoint, SweepRecord, SweepRun, SweepStatus};
+use crate::measures::Unit;
+use crate::quantity::factor;
 use clearway_statistics::{
-    Estimate, Resamples, mean, mean_estimate, median, median_estimate, shares_of_best,
+    Estimate, Interval, Resamples, mean, mean_estimate, median, median_estimate, shares_of_best,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::comparison::CONFIDENCE;
+
+/// Seeds of a point differ much if the greatest value is so many times the least one.
+const MUCH: f64 = 2.0;
 
 /// Samples of seeds for the bootstrap, by the number of seeds.
 #[derive(Debug, Default)]
@@ -108,6 +113,45 @@ impl SweepRecord {
     ) -> Option<Estimate> {
         let values: Vec<f64> = self.values_by_seed(point, measure).into_values().collect();
         statistic.estimate(&values, CONFIDENCE, samples)
+    }
+
+    /// Interval of an estimate, unless it reaches to where no value is: below zero, or below one of a slowdown. Then seeds are too few for
+    /// how much they differ.
+    pub(crate) fn possible_interval(&self, measure: usize, estimate: Estimate) -> Option<Interval> {
+        let of = &self.measures[measure];
+        let least = match of.unit {
+            Unit::Index => f64::NEG_INFINITY,
+            _ if of.name.contains("slowdown") => 1.0,
+            _ => 0.0,
+        };
+        estimate.interval.filter(|interval| interval.low >= least)
+    }
+
+    /// The greatest value of a measure over the seeds of a point as a multiple of the least, if that is much.
+    pub(crate) fn seeds_differ(&self, point: &SweepPoint, measure: usize) -> Option<f64> {
+        let values = self.values_by_seed(point, measure).into_values();
+        let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
+            (least.min(value), most.max(value))
+        });
+        (least > 0.0 && most >= MUCH * least).then(|| most / least)
+    }
+
+    /// Interval of a measure at a point in words; how much its seeds differ where there is none that could be.
+    pub(crate) fn interval_text(
+        &self,
+        point: &SweepPoint,
+        measure: usize,
+        estimate: Option<Estimate>,
+    ) -> String {
+        let interval = estimate.and_then(|estimate| self.possible_interval(measure, estimate));
+        if let Some(interval) = interval {
+            let unit = self.measures[measure].unit;
+            return unit.print_range(interval.low, interval.high);
+        }
+        let differ = self.seeds_differ(point, measure);
+        differ.map_or("-".into(), |times| {
+            format!("seeds differ {}", factor(times))
+        })
     }
 
     /// Runs of a point that are not complete, those that failed included.

@@ -1,8 +1,8 @@
 //! A sweep for the terminal.
 
 use super::points::{CONFIDENCE, Samples};
-use super::{AssertionVerdict, BestPoint, Statistic, SweepRecord};
-use crate::quantity::count;
+use super::{AssertionVerdict, BestPoint, Statistic, SweepPoint, SweepRecord};
+use crate::quantity::{count, factor};
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
 
@@ -78,15 +78,13 @@ impl SweepRecord {
         for &number in ranked.iter().take(MOST_POINTS) {
             let point = &points[number];
             let estimate = self.estimate(point, measure, Statistic::Mean, &mut samples);
-            let interval = estimate.and_then(|estimate| estimate.interval);
             let values = self
                 .values_of(&point.place)
                 .map(|(_, value)| value.to_owned());
             let share = shares[number].map_or(String::new(), share);
-            let range = |low, high| of.unit.print_range(low, high);
             let cells = [
                 estimate.map_or("-".into(), |estimate| of.unit.print(estimate.value)),
-                interval.map_or("-".into(), |interval| range(interval.low, interval.high)),
+                self.interval_text(point, measure, estimate),
                 estimate.map_or(0, |estimate| estimate.seeds).to_string(),
                 share,
                 self.state_of(point),
@@ -145,7 +143,7 @@ impl SweepRecord {
             return text
                 + ", with 1 seed: there is no interval, and seeds alone may explain the differences.";
         };
-        if let Some(interval) = best.estimate.interval {
+        if let Some(interval) = self.possible_interval(measure, best.estimate) {
             let range = of.unit.print_range(interval.low, interval.high);
             let percent = CONFIDENCE * 100.0;
             let _ = write!(
@@ -159,15 +157,26 @@ impl SweepRecord {
             ". It is the best in {} of the bootstrap's samples of the seeds",
             share(shares[&best.point])
         );
-        text + &self.alike(&best)
+        text + &self.alike(&best, measure)
     }
 
-    fn alike(&self, best: &BestPoint) -> String {
+    /// Name of a point that cannot be told apart, and how much its seeds differ, if that is much: then they are why.
+    pub(super) fn undecided(&self, name: String, point: &SweepPoint, measure: usize) -> String {
+        match self.seeds_differ(point, measure) {
+            Some(times) => format!("{name} (seeds differ {})", factor(times)),
+            None => name,
+        }
+    }
+
+    fn alike(&self, best: &BestPoint, measure: usize) -> String {
         let points = self.points();
         let all = best.points;
         let names = best.alike.iter().take(MOST_NAMES);
         let names: Vec<String> = names
-            .map(|&point| self.name_of(&points[point].place))
+            .map(|&point| {
+                let point = &points[point];
+                self.undecided(self.name_of(&point.place), point, measure)
+            })
             .collect();
         let mut text = match best.alike.len() {
             0 if all - best.left_out - best.fewer_seeds > 1 => {

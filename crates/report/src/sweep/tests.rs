@@ -631,3 +631,18 @@ fn groups_without_a_value_and_many_groups_have_rows() {
         assert!(table.contains(text), "{table}");
     }
 }
+
+#[test]
+fn intervals_that_cannot_be_are_not_shown() {
+    let mut noisy = CROSSED[0];
+    noisy[0] = 50.0;
+    let sweep = two_points([CROSSED[0], noisy]);
+    let table = sweep.to_table(None);
+    assert!(table.contains("  seeds differ 25.00x  "), "{table}");
+    let best = sweep.best_sentence(0, Statistic::Mean);
+    assert!(
+        best.contains("workload.message=1MB (seeds differ 25.00x)."),
+        "{best}"
+    );
+    assert!(!table.contains("..-"), "{table}");
+}

@@ -142,11 +142,8 @@ impl SweepRecord {
                 let unit = &self.measures[measure].unit;
                 let estimate = self.estimate(point, measure, Statistic::Mean, &mut samples);
                 seeds = estimate.map_or(seeds, |estimate| estimate.seeds);
-                let interval = estimate.and_then(|estimate| estimate.interval);
                 row.push(estimate.map_or("-".into(), |estimate| unit.print(estimate.value)));
-                row.push(interval.map_or("-".into(), |interval| {
-                    unit.print_range(interval.low, interval.high)
-                }));
+                row.push(self.interval_text(point, measure, estimate));
             }
             row.push(seeds.to_string());
             Some(row)
