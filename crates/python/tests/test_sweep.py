@@ -53,6 +53,9 @@ def test_a_sweep_has_a_table_points_and_the_best(swept):
     best = sweep.best["fct_us.max"]
     assert best.point.measures["fct_us.max"].mean == min(point.measures["fct_us.max"].mean for point in sweep.points)
     assert best.values["workload.message"] == "64KB" and 0 < best.share_of_samples <= 1
+    assert [group.values for group in sweep.groups] == [{"workload.message": size} for size in sweep.axes[1].values]
+    for group in sweep.groups:
+        assert group.best["fct_us.max"].point in group.points
     assert calls[-1][:3] == (8, 8, 0)
     assert all(done <= total == 8 and (left is None or left >= 0) for done, total, _, left in calls)
     units = {column.name: column.unit for column in sweep.table.columns}

@@ -28,6 +28,7 @@ def test_comparisons_run_scenarios_and_take_results(small):
     assert measure["single"].per_seed == worst
     assert measure["single"].ratio == pytest.approx(sum(worst) / 2 / small.summary.fct_us.max)
     assert "single" in str(comparison) and "fct_us.max" in comparison._repr_html_()
+    assert comparison.answer.startswith("single is ") and comparison.answer in " ".join(str(comparison).split())
     assert "<html" in comparison.report_html()
 
 

@@ -26,6 +26,12 @@ class Comparison(Document):
         """Results of each variant, one for each seed."""
 
     @property
+    def answer(self) -> str | None:
+        """By how much each variant is slower or faster than the first one, in a sentence; ``None`` of a single variant."""
+        answer: str | None = self.document.answer
+        return answer
+
+    @property
     def measures(self) -> dict[str, dict[str, Summary]]:
         """Measures by name, each with ``per_seed``, ``median``, ``min``, ``max``, ``ratio`` and ``within_spread`` of each variant:
         ``comparison.measures["slowdown.p99"]["single"].median``."""

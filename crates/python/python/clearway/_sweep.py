@@ -63,6 +63,16 @@ class Best(NamedTuple):
         return self.point.values
 
 
+class Group(NamedTuple):
+    """Points that compete: those with the same values of what nobody chooses, such as message sizes and failures."""
+
+    values: dict[str, str]
+    """Value of each axis that is given."""
+    points: list[Point]
+    best: dict[str, Best]
+    """The best of these points by each measure."""
+
+
 class Failure(NamedTuple):
     """A run that failed."""
 
@@ -104,11 +114,20 @@ class Sweep(Document):
     def best(self) -> dict[str, Best]:
         """The best point by each measure: ``sweep.best["slowdown.p99"].values``."""
 
+        return self._bests(self.document.best)
+
+    @property
+    def groups(self) -> list[Group]:
+        """Groups of points that compete, each with its best ones; none where all points compete."""
+        groups = self.document.get("groups", [])
+        return [Group(group["values"], [self.points[place] for place in group.points], self._bests(group.best)) for group in groups]
+
+    def _bests(self, bests: Summary) -> dict[str, Best]:
         def best_of(best: Summary) -> Best:
             alike = [self.points[place] for place in best.alike]
             return Best(self.points[best.point], best.share_of_samples, alike, best.left_out)
 
-        return {name: best_of(best) for name, best in self.document.best.items()}
+        return {name: best_of(best) for name, best in bests.items()}
 
     @property
     def assertions(self) -> list[Summary]:
