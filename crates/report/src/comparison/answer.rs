@@ -104,6 +104,9 @@ pub(super) fn short_names(variants: &[(&str, &str)], is_of_one_scenario: bool) -
     }
 }
 
+/// Factors below this one have more digits.
+const CLOSE: f64 = 1.01;
+
 /// From so many times the least value of a variant on, seeds differ much.
 const MUCH: f64 = 2.0;
 
@@ -152,15 +155,18 @@ fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
     if !factor.is_finite() {
         return None;
     }
+    // Digits that tell it from one.
+    let digits = |value: f64| match factor < CLOSE {
+        true => format!("{value:.4}"),
+        false => three_digits(value),
+    };
     let range = match interval {
-        Some([low, high]) if low < high => {
-            format!(" ({} to {})", three_digits(low), three_digits(high))
-        }
+        Some([low, high]) if low < high => format!(" ({} to {})", digits(low), digits(high)),
         _ => String::new(),
     };
     Some(format!(
         "is {}{range} times as {word} as {name}",
-        three_digits(factor)
+        digits(factor)
     ))
 }
 

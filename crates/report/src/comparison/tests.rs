@@ -746,6 +746,8 @@ fn the_answer_names_who_is_slower_and_by_how_much() {
         answer(&[("a=1, b=2", &[10, 11]), ("a=1, c=3", &[20, 22])]),
         answer(&[("a", &[10, 11]), ("a", &[20, 22])]),
         answer(&[("x", &[10, 11]), ("y", &[10, 11])]),
+        // Close, and told apart all the same.
+        answer(&[("x", &[100_000, 110_000]), ("y", &[100_300, 110_340])]),
         answer(&[("x", &[10, 11])]),
     ];
     insta::assert_snapshot!(all.join("\n"), @"
@@ -756,6 +758,7 @@ fn the_answer_names_who_is_slower_and_by_how_much() {
     c=3 is 2.00 times as slow as b=2, by the p99 slowdown of flows.
     B is 2.00 times as slow as A, by the p99 slowdown of flows.
     y is equal to x, by the p99 slowdown of flows.
+    y is 1.0030 (1.0016 to 1.0034) times as slow as x, by the p99 slowdown of flows.
     ");
 }
 
