@@ -5,6 +5,7 @@
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`Program`](clearway_workload::Program) from GOAL schedules, [`read_chakra`] from
 //!   the execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks. [`TraceFormat`]
 //!   recognizes the format.
+//! * [`KnownFile`] says what a file is where another kind of file is wanted.
 //! * [`parse_sizes`] reads a distribution of flow sizes in the format of HPCC's traffic generator.
 //!
 //! All are strict: what would be ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
@@ -17,6 +18,7 @@ pub mod cm;
 mod format;
 pub mod goal;
 pub mod hpcc;
+mod known_file;
 pub mod simai;
 mod sizes;
 mod text;
@@ -33,6 +35,7 @@ pub use goal::{
     write_goal_binary,
 };
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
+pub use known_file::{HEAD, KnownFile};
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,
     SimaiWriteError, parse_simai, write_simai,

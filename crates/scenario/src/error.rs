@@ -1,9 +1,12 @@
 //! Errors in what the user wrote.
 
+use clearway_formats::KnownFile;
+use clearway_formats::chakra::head;
 use clearway_input::{InputError, STANDARD_INPUT};
 use clearway_units::{nearest, suggestion};
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
+use std::path::Path;
 
 /// Place in the user's input: a line, an override or the scenario as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +83,11 @@ impl ScenarioError {
         };
         match *error {
             InputError::NotText { line } => {
+                let head = head(Path::new(name)).unwrap_or_default();
+                if let Some(known) = KnownFile::named(name, &head) {
+                    let what = format!("this is {}, and not TOML", known.what());
+                    return Self::at(&Place::Whole { file }, what, known.fix(name));
+                }
                 let place = Place::Line { file, line };
                 Self::at(&place, "this is not plain text (UTF-8)", error.fix())
             }

@@ -1,6 +1,7 @@
 //! From text to entries: dotted keys with values and the places where they stand.
 
 use crate::error::{Place, ScenarioError};
+use clearway_formats::KnownFile;
 use clearway_units::{Value, nearest, suggestion};
 use std::ops::Range;
 use toml::Spanned;
@@ -80,19 +81,7 @@ impl Layout {
     /// Reads a text of this layout.
     pub fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
         let lines = Lines::new(file, text);
-        let table = DeTable::parse(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            let place = lines.place(span.start);
-            let twice = error.message().starts_with("duplicate key");
-            if let Some(duplicate) = Some(&span).filter(|_| twice) {
-                return duplicate_key(&lines, text, duplicate);
-            }
-            ScenarioError::at(
-                &place,
-                format!("not valid TOML: {}", error.message()),
-                "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
-            )
-        })?;
+        let table = DeTable::parse(text).map_err(|error| no_toml(&lines, (file, text), &error))?;
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {
             let name = key.get_ref().as_ref();
@@ -321,6 +310,32 @@ impl<'a> Lines<'a> {
             place,
         })
     }
+}
+
+/// The error about a text that is no TOML: it may be a file of another kind.
+fn no_toml(
+    lines: &Lines<'_>,
+    (file, text): (&str, &str),
+    error: &toml::de::Error,
+) -> ScenarioError {
+    let span = error.span().unwrap_or(0..0);
+    let place = lines.place(span.start);
+    let twice = error.message().starts_with("duplicate key");
+    if let Some(duplicate) = Some(&span).filter(|_| twice) {
+        return duplicate_key(lines, text, duplicate);
+    }
+    if let Some(known) = KnownFile::of(text.as_bytes()) {
+        return ScenarioError::at(
+            &Place::Whole { file: file.into() },
+            format!("this is {}, and not TOML", known.what()),
+            known.fix(file),
+        );
+    }
+    ScenarioError::at(
+        &place,
+        format!("not valid TOML: {}", error.message()),
+        "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
+    )
 }
 
 /// Error of a key or section that stands in the file a second time, at `span`.

@@ -6,7 +6,9 @@ use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{CoreWiring, FatTree, PortChoice, Tier, Topology, fat_tree};
-use clearway_formats::{FileFormat, TopoFile, parse_hpcc_topology, parse_topo, read_text};
+use clearway_formats::{
+    FileFormat, KnownFile, TopoFile, parse_hpcc_topology, parse_topo, read_text,
+};
 use clearway_input::InputKind;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +60,19 @@ pub(crate) fn build_from_file(
         ));
     }
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
+    match KnownFile::of(text.as_bytes()) {
+        None | Some(KnownFile::Topo | KnownFile::Hpcc) => {}
+        // A topology of htsim without tiers is one with an error.
+        Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}
+        Some(known) if settings.format == FileFormat::Auto => {
+            let message = format!(
+                "{name} is {}; topologies are files of htsim (`.topo`), HPCC and SimAI",
+                known.what()
+            );
+            return Err(ScenarioError::about(&["file"], message, known.fix(name)));
+        }
+        Some(_) => {}
+    }
     let (topology, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
         check_hosts(&["file"], file.hosts.into())?;

@@ -203,3 +203,38 @@ fn the_manifest_of_the_book_resolves_outside_of_the_workspace() {
     assert_eq!(package["name"], "my-spray");
     assert_eq!(package["dependencies"][0]["name"], "clearway");
 }
+
+#[test]
+fn files_in_the_wrong_place_are_known_for_what_they_are() {
+    let bench = Bench::new("known-files");
+    bench.write("x.cm", "Nodes 2\nConnections 1\n0->1 id 1 start 0 size 5\n");
+    bench.write("config.txt", "ENABLE_QCN 1\nCC_MODE 3\n");
+    bench.write("net.yml", "topology: [ Ring ]\nnpus_count: [ 4 ]\n");
+    bench.write("prof.json", "{\"schemaVersion\": 1, \"traceEvents\": []}");
+    let trace = ["--set", "workload.kind=trace", "--set"];
+    let errors = [
+        bench.refuse(&["run", "x.cm"]),
+        bench.refuse(&["run", "config.txt"]),
+        bench.refuse(&["run", "--set", "topology.file=net.yml"]),
+        bench.refuse(&["run", "--set", "topology.file=x.cm"]),
+        bench.refuse(&["run", "--set", "workload.file=prof.json"]),
+        bench.refuse(&[&["run"], &trace[..], &["workload.file=prof.json"]].concat()),
+        bench.refuse(&[&["run"], &trace[..], &["workload.file=x.cm"]].concat()),
+    ];
+    assert_snapshot!(errors.join("\n"), @r#"
+    x.cm: this is a connection matrix of htsim, and not TOML
+      fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
+    config.txt: this is a configuration of the HPCC simulator or SimAI, and not TOML
+      fix: it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is `transport.kind = "rocev2"`, 3 "hpcc", 7 "timely", 8 "dctcp"
+    --set topology.file=net.yml: net.yml is a network of ASTRA-sim; topologies are files of htsim (`.topo`), HPCC and SimAI
+      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth` as `link-rate` and its `latency` as `link-delay`
+    --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI
+      fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
+    --set workload.file=prof.json: `file` of the file workload: prof.json is a profile of PyTorch (Kineto); files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
+      fix: it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et
+    --set workload.file=prof.json: `file` of the trace workload: prof.json is a profile of PyTorch (Kineto); traces are GOAL schedules, Chakra traces and workloads of SimAI
+      fix: it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et
+    --set workload.file=x.cm: `file` of the trace workload: x.cm is a connection matrix of htsim; traces are GOAL schedules, Chakra traces and workloads of SimAI
+      fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
+    "#);
+}

@@ -49,6 +49,8 @@ pub(super) enum Skipped {
     Empty,
     /// Process groups that are not understood.
     Groups,
+    /// A dependency on a node that is not there.
+    Parent,
 }
 
 impl Skipped {
@@ -64,6 +66,9 @@ impl Skipped {
             }
             Self::Empty => "has no bytes to send, and sends one because a message needs a packet",
             Self::Groups => "lists process groups in a way that is not understood",
+            Self::Parent => {
+                "depends on a node that is not in the trace, and does not wait for it: PyTorch names parents that it does not write"
+            }
         }
     }
 }

@@ -133,6 +133,14 @@ impl Reader<'_> {
     }
 
     fn warn_of_keys(&mut self, workload: &SimaiWorkload, line: usize) {
+        let layers = workload.layers.len();
+        if workload.policy == SimaiPolicy::Micro && layers > 1 {
+            let others = layers - 1;
+            let message = format!(
+                "`MICRO` runs the first of {layers} layers, as in SimAI: {others} are left out; give each a file of its own"
+            );
+            self.warn(line, message);
+        }
         if workload.pp > 1 {
             let message = format!(
                 "a pipeline of {} stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI",

@@ -146,6 +146,12 @@ fn what_is_not_simulated_is_a_warning() {
             "x.txt:1: no forward pass is computed again: SimAI reads the checkpoints but never does so",
         ]
     );
+    let layer = "m -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4096 1\n";
+    let micro = parse_simai("x.txt", &format!("MICRO\n3\n{}", layer.repeat(3))).unwrap();
+    assert_eq!(
+        micro.warnings[0].to_string(),
+        "x.txt:1: `MICRO` runs the first of 3 layers, as in SimAI: 2 are left out; give each a file of its own"
+    );
     assert_eq!(file.workload.layers[0].forward.call, None);
     assert_eq!(file.workload.checkpoints, [0]);
 }
@@ -335,7 +341,8 @@ fn a_pass_of_a_transformer_waits_for_all_but_weight_gradients() {
 fn other_policies_have_other_passes() {
     let with = |policy: &str| {
         let (_, rest) = SMALL.split_once('\n').unwrap();
-        parse(&format!("{policy}\n{rest}"))
+        let file = parse_simai("x.txt", &format!("{policy}\n{rest}")).unwrap();
+        file.workload
     };
     let inference: [(&str, &[u32]); 5] = [
         ("0:10", &[]),

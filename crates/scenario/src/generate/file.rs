@@ -1,7 +1,10 @@
 //! Traffic from a file.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
-use clearway_formats::{FileFormat, StartUnit, parse_cm, parse_hpcc_flows, parse_sizes, read_text};
+use clearway_formats::chakra::head;
+use clearway_formats::{
+    FileFormat, KnownFile, StartUnit, parse_cm, parse_hpcc_flows, parse_sizes, read_text,
+};
 use clearway_input::InputKind;
 use clearway_units::parameters;
 use clearway_workload::WorkloadError;
@@ -33,8 +36,21 @@ impl WorkloadDefinition for FileSettings {
             return Err(Self::fault("file", "no file is named", fix));
         }
         let path = located(Path::new(&self.file), context.base_dir);
-        let text = read_text(&path, InputKind::FLOWS)?;
         let name = path.display().to_string();
+        let known = head(&path).ok();
+        let known = known.and_then(|head| KnownFile::named(&name, &head));
+        match known {
+            None | Some(KnownFile::Matrix | KnownFile::Hpcc) => {}
+            Some(known) if self.format == FileFormat::Auto => {
+                let message = format!(
+                    "{name} is {}; files of flows are connection matrices of htsim (`.cm`) and flows of HPCC",
+                    known.what()
+                );
+                return Err(Self::fault("file", message, known.fix(&name)));
+            }
+            Some(_) => {}
+        }
+        let text = read_text(&path, InputKind::FLOWS)?;
         if self.format == FileFormat::Auto && parse_sizes(&name, &text).is_ok() {
             let message = format!("{name} is a distribution of sizes, not a file of flows");
             let fix = format!(

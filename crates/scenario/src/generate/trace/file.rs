@@ -4,7 +4,7 @@ use super::TraceSettings;
 use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::chakra::{head, prefix_of, rank_files};
 use clearway_formats::{
-    ChakraTrace, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text, refused,
+    ChakraTrace, KnownFile, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text, refused,
 };
 use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
@@ -110,8 +110,18 @@ impl TraceSettings {
     /// The format of the file at `path`, by how it begins.
     fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
         let head = head(path).map_err(|error| refused(path, &error))?;
-        TraceFormat::of(&head).ok_or_else(|| {
-            let message = format!("{} begins like no trace that is known", path.display());
+        let by_name = path.extension().is_some_and(|kind| kind == "et");
+        let by_name = by_name.then_some(TraceFormat::Chakra);
+        TraceFormat::of(&head).or(by_name).ok_or_else(|| {
+            let name = path.display();
+            if let Some(known) = KnownFile::of(&head) {
+                let message = format!(
+                    "{name} is {}; traces are GOAL schedules, Chakra traces and workloads of SimAI",
+                    known.what()
+                );
+                return Self::fault("file", message, known.fix(&name.to_string()));
+            }
+            let message = format!("{name} begins like no trace that is known");
             let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
             let fix = format!(
                 "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",

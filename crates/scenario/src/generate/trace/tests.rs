@@ -386,8 +386,8 @@ fn faults_of_settings() {
       fix: name a file that exists and that you may read
     ");
     assert_snapshot!(error(&[file("flows.txt")]), @r#"
-    `file` of the trace workload: DIR/flows.txt begins like no trace that is known
-      fix: say its `format`, one of goal, goal-binary, chakra, simai; flows of htsim and HPCC are for workloads of kind "file"
+    `file` of the trace workload: DIR/flows.txt is a topology or a file of flows of the HPCC simulator or SimAI; traces are GOAL schedules, Chakra traces and workloads of SimAI
+      fix: `clearway run --set topology.file=TOPOLOGY --set workload.file=FLOWS`
     "#);
     assert_snapshot!(error(&[file("lonely.et")]), @"
     `file` of the trace workload: DIR/lonely.et is the trace of one rank alone

@@ -1,0 +1,223 @@
+//! Files of this field, recognized by how they begin, to say what a file is where another kind of file is wanted.
+
+use crate::format::TraceFormat;
+use crate::hpcc::begins_with_a_number;
+use crate::text::lines;
+
+/// Bytes of a file that are looked at.
+pub const HEAD: usize = 1 << 16;
+
+/// Kind of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownFile {
+    /// Connection matrix of htsim.
+    Matrix,
+    /// Topology of htsim.
+    Topo,
+    /// Topology or flows of the HPCC simulator for ns-3, or of SimAI.
+    Hpcc,
+    /// Configuration of the HPCC simulator for ns-3, or of SimAI's network.
+    HpccConfiguration,
+    /// Trace of a job.
+    Trace(TraceFormat),
+    /// Network of ASTRA-sim.
+    AstraNetwork,
+    /// System of ASTRA-sim.
+    AstraSystem,
+    /// Infrastructure as a graph, of infragraph.
+    Infragraph,
+    /// Topology that NCCL writes.
+    NcclTopology,
+    /// Algorithm of MSCCL.
+    MscclAlgorithm,
+    /// Profile of PyTorch, by Kineto: the trace format of Chrome.
+    Kineto,
+    /// Execution trace of PyTorch, before it is converted for Chakra.
+    PytorchTrace,
+}
+
+impl KnownFile {
+    /// The kind of a file with this content, of which the first [`HEAD`] bytes suffice; `None` if it is not known.
+    pub fn of(content: &[u8]) -> Option<Self> {
+        let head = &content[..content.len().min(HEAD)];
+        let text = match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or(""),
+        };
+        let body = text.trim_start_matches('\u{feff}').trim_start();
+        let known = match body.chars().next() {
+            Some('{') => of_json(body),
+            Some('<') => of_xml(body),
+            _ => of_words(body),
+        };
+        known.or_else(|| TraceFormat::of(content).map(Self::Trace))
+    }
+
+    /// As [`of`](Self::of), of a file with a name: traces of Chakra without a version are known by theirs.
+    pub fn named(name: &str, content: &[u8]) -> Option<Self> {
+        let is_chakra = name.ends_with(".et");
+        Self::of(content).or(is_chakra.then_some(Self::Trace(TraceFormat::Chakra)))
+    }
+
+    /// The kind in words, with an article.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Matrix => "a connection matrix of htsim",
+            Self::Topo => "a topology of htsim",
+            Self::Hpcc => "a topology or a file of flows of the HPCC simulator or SimAI",
+            Self::HpccConfiguration => "a configuration of the HPCC simulator or SimAI",
+            Self::Trace(TraceFormat::Goal | TraceFormat::GoalBinary) => "a GOAL schedule",
+            Self::Trace(TraceFormat::Chakra) => "a Chakra trace",
+            Self::Trace(TraceFormat::Simai) => "a workload of SimAI",
+            Self::AstraNetwork => "a network of ASTRA-sim",
+            Self::AstraSystem => "a system of ASTRA-sim",
+            Self::Infragraph => "an infragraph",
+            Self::NcclTopology => "a topology of NCCL",
+            Self::MscclAlgorithm => "an algorithm of MSCCL",
+            Self::Kineto => "a profile of PyTorch (Kineto)",
+            Self::PytorchTrace => "an execution trace of PyTorch",
+        }
+    }
+
+    /// Advice for a file of this kind, called `name`: how it is read, or that it is not.
+    pub fn fix(self, name: &str) -> String {
+        match self {
+            Self::Matrix => format!("`clearway run --set topology.file=TOPO --set workload.file={name}`"),
+            Self::Topo => format!("`clearway run --set topology.file={name} --set workload.file=MATRIX`"),
+            Self::Hpcc => "`clearway run --set topology.file=TOPOLOGY --set workload.file=FLOWS`".into(),
+            Self::HpccConfiguration => {
+                "it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is \
+                 `transport.kind = \"rocev2\"`, 3 \"hpcc\", 7 \"timely\", 8 \"dctcp\""
+                    .into()
+            }
+            Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
+            Self::AstraNetwork => {
+                "it is not read: write `[topology]`, for instance `kind = \"single-switch\"` with its `npus_count` as `hosts`, its \
+                 `bandwidth` as `link-rate` and its `latency` as `link-delay`"
+                    .into()
+            }
+            Self::AstraSystem => {
+                "it is not read: the keys `all-reduce`, `all-gather`, `reduce-scatter` and `all-to-all` of a `[[workload]]` of kind \
+                 \"trace\" say the algorithms"
+                    .into()
+            }
+            Self::Infragraph | Self::NcclTopology => {
+                "it is not read: write `[topology]` (`clearway list topologies`), or a file of htsim (`.topo`) or HPCC".into()
+            }
+            Self::MscclAlgorithm => {
+                "it is not read: choose an algorithm (`clearway list workloads`), or write a GOAL schedule".into()
+            }
+            Self::Kineto => {
+                "it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and \
+                 `chakra_converter`, and name PREFIX.0.et"
+                    .into()
+            }
+            Self::PytorchTrace => {
+                "convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et".into()
+            }
+        }
+    }
+}
+
+fn of_json(text: &str) -> Option<KnownFile> {
+    let has = |key: &str| text.contains(&format!("\"{key}\""));
+    let system = [
+        "all-reduce-implementation",
+        "all-gather-implementation",
+        "preferred-dataset-splits",
+        "scheduling-policy",
+    ];
+    match () {
+        () if has("traceEvents") => Some(KnownFile::Kineto),
+        () if system.iter().any(|key| has(key)) => Some(KnownFile::AstraSystem),
+        () if has("schema") && (has("nodes") || has("pid")) => Some(KnownFile::PytorchTrace),
+        () if has("infrastructure") => Some(KnownFile::Infragraph),
+        () => None,
+    }
+}
+
+fn of_xml(text: &str) -> Option<KnownFile> {
+    match () {
+        () if text.contains("<system") || text.contains("<graphs") => Some(KnownFile::NcclTopology),
+        () if text.contains("<algo") => Some(KnownFile::MscclAlgorithm),
+        () => None,
+    }
+}
+
+fn of_words(text: &str) -> Option<KnownFile> {
+    if begins_with_a_number(text) {
+        return Some(KnownFile::Hpcc);
+    }
+    let begins = |word: &str| {
+        let mut lines = lines(text);
+        lines.any(|line| line.tokens[0].text == word)
+    };
+    let first = lines(text).next()?.tokens[0].text;
+    match first {
+        "Nodes" | "Podsize" | "Tiers" if begins("Tiers") => Some(KnownFile::Topo),
+        "Nodes" | "Connections" | "Triggers" | "Failures" => Some(KnownFile::Matrix),
+        "infrastructure:" | "instances:" | "devices:" => Some(KnownFile::Infragraph),
+        _ if begins("npus_count:") || begins("topology:") => Some(KnownFile::AstraNetwork),
+        _ if ["ENABLE_QCN", "CC_MODE", "TOPOLOGY_FILE", "FLOW_FILE"]
+            .iter()
+            .any(|key| begins(key)) =>
+        {
+            Some(KnownFile::HpccConfiguration)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_how_they_begin() {
+        for (text, known) in [
+            ("Nodes 2\nConnections 1\n0->1 size 5\n", KnownFile::Matrix),
+            ("# c\nNodes 8\nTiers 2\nPodsize 8\n", KnownFile::Topo),
+            ("3 1 2\n2\n", KnownFile::Hpcc),
+            ("ENABLE_QCN 1\nCC_MODE 3\n", KnownFile::HpccConfiguration),
+            (
+                "# a\nUSE_DYNAMIC_PFC_THRESHOLD 1\nTOPOLOGY_FILE t\n",
+                KnownFile::HpccConfiguration,
+            ),
+            ("num_ranks 2\n", KnownFile::Trace(TraceFormat::Goal)),
+            ("MICRO\n1\n", KnownFile::Trace(TraceFormat::Simai)),
+            (
+                "topology: [ Ring ]\nnpus_count: [ 4 ]\n",
+                KnownFile::AstraNetwork,
+            ),
+            ("{\"scheduling-policy\": \"LIFO\"}", KnownFile::AstraSystem),
+            ("infrastructure:\n  name: x\n", KnownFile::Infragraph),
+            (
+                "<?xml version=\"1.0\"?>\n<system version=\"1\">",
+                KnownFile::NcclTopology,
+            ),
+            ("<algo name=\"ring\">", KnownFile::MscclAlgorithm),
+            (
+                "{\"schemaVersion\": 1, \"traceEvents\": []}",
+                KnownFile::Kineto,
+            ),
+            (
+                "{\"schema\": \"1.1.1\", \"nodes\": []}",
+                KnownFile::PytorchTrace,
+            ),
+        ] {
+            assert_eq!(KnownFile::of(text.as_bytes()), Some(known), "{text}");
+            assert!(!known.what().is_empty() && !known.fix("x").is_empty());
+        }
+        for text in [
+            "",
+            "name = \"x\"\n[topology]\n",
+            "{}",
+            "<html>",
+            "hello world\n",
+        ] {
+            assert_eq!(KnownFile::of(text.as_bytes()), None, "{text}");
+            let named = KnownFile::named("x.0.et", text.as_bytes());
+            assert_eq!(named, Some(KnownFile::Trace(TraceFormat::Chakra)));
+        }
+    }
+}
