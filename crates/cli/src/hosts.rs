@@ -66,12 +66,35 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
         }
         Ok(text) => text,
     };
-    PreSharedKey::from_hex(&text).ok_or_else(|| {
+    if text.trim().bytes().all(|digit| digit == b'0') && !text.trim().is_empty() {
+        return Err(Failure::new(format!(
+            "{place}: a key of zeros protects nothing\n  fix: remove the file and let the end that listens make one"
+        )));
+    }
+    let key = PreSharedKey::from_hex(&text).ok_or_else(|| {
         Failure::new(format!(
             "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file"
         ))
-    })
+    })?;
+    warn_if_readable(path);
+    Ok(key)
 }
+
+/// Warns of a key that others on this host can read.
+#[cfg(unix)]
+fn warn_if_readable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).map_or(0, |facts| facts.permissions().mode());
+    if mode & 0o077 != 0 {
+        let place = path.display();
+        warn(&format!(
+            "{place}: others on this host can read or change the key: `chmod 600 {place}`"
+        ));
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_readable(_path: &Path) {}
 
 /// Warns of a connection that is not encrypted.
 pub(crate) fn warn_if_insecure(settings: &Settings) {

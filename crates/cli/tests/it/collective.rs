@@ -211,7 +211,7 @@ impl Ranks {
 fn processes_reduce_together() {
     let bench = Bench::new("collective-processes");
     bench.write("hosts.txt", &hosts(&reserve(4)));
-    bench.write("all.key", KEY);
+    bench.write_key("all.key", KEY);
     let mut ranks = Ranks::start(
         &bench,
         &[0, 1, 2, 3],
@@ -247,7 +247,7 @@ fn processes_reduce_together() {
 fn a_rank_that_is_killed_ends_the_others_and_is_named() {
     let bench = Bench::new("collective-killed");
     bench.write("hosts.txt", &hosts(&reserve(3)));
-    bench.write("all.key", KEY);
+    bench.write_key("all.key", KEY);
     let more = ["-b", "1M", "-e", "1M", "-n", "1000000", "--idle", "3s"];
     let mut ranks = Ranks::start(&bench, &[0, 1, 2], &more);
     // Rank 0 prints when all have met.
@@ -276,7 +276,7 @@ fn a_rank_that_is_missing_is_named_with_its_address() {
     bench.write("hosts.txt", &hosts(&sockets));
     let [missing, own] = [&sockets[0], &sockets[1]].map(address);
     sockets.truncate(1);
-    bench.write("all.key", KEY);
+    bench.write_key("all.key", KEY);
     let mut ranks = Ranks::start(&bench, &[1], &["--wait", "700ms"]);
     let (code, _, errors) = ranks.end(0);
     assert_eq!(code, Some(2), "{errors}");
@@ -295,7 +295,7 @@ fn another_key_and_other_arguments_are_told() {
     bench.write("hosts.txt", &hosts(&sockets));
     let first_address = address(&sockets[0]);
     drop(sockets);
-    bench.write("all.key", KEY);
+    bench.write_key("all.key", KEY);
     let mut first = Ranks::start(&bench, &[0], &["--wait", "20s"]);
     let mut other = Ranks::start(&bench, &[1], &["-n", "3"]);
     let (code, _, errors) = other.end(0);
@@ -308,7 +308,7 @@ fn another_key_and_other_arguments_are_told() {
     let mut said = String::new();
     let errors = first.0[0].stderr.as_mut().expect("it is piped");
     BufReader::new(errors).read_line(&mut said).expect("text");
-    bench.write("all.key", &KEY.replace('0', "1"));
+    bench.write_key("all.key", &KEY.replace('0', "1"));
     let mut other = Ranks::start(&bench, &[1], &[]);
     let (code, _, errors) = other.end(0);
     assert_eq!(code, Some(2));
@@ -324,7 +324,7 @@ fn another_key_and_other_arguments_are_told() {
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let bench = Bench::new("collective-wrong");
-    bench.write("all.key", KEY);
+    bench.write_key("all.key", KEY);
     bench.write("two.txt", "127.0.0.1:5001\n127.0.0.1:5002\n");
     bench.write("none.txt", "# nobody\n\n");
     bench.write("twice.txt", "127.0.0.1\n# again\n127.0.0.1:4794\n");

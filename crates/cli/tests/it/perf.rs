@@ -139,7 +139,7 @@ fn two_programs_with_a_key_that_the_listener_makes() {
     );
     assert_eq!(report["both_ends"], false);
     assert!(report["throughput_gbps"].as_f64() > Some(0.0), "{report}");
-    bench.write("other.key", &"5".repeat(64));
+    bench.write_key("other.key", &"5".repeat(64));
     let wrong = [
         bench.refuse(&["perf", host, "--key", "other.key"]),
         bench.refuse(&["perf", host, "--insecure"]),
@@ -167,7 +167,7 @@ fn a_listener_of_another_version_is_told() {
             let _ = socket.send_to(&refusal, from);
         }
     });
-    bench.write("a.key", &"5".repeat(64));
+    bench.write_key("a.key", &"5".repeat(64));
     assert_snapshot!(bench.refuse(&["perf", &host, "--key", "a.key"]), @r"
     the other end speaks versions 2, 3 of STrack over UDP, and this one version 1
       fix: use the same release at both ends
@@ -179,8 +179,8 @@ fn what_cannot_be_is_told_with_a_fix() {
     let bench = Bench::new("perf-wrong");
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
-    bench.write("short.key", "123\n");
-    bench.write("a.key", &"5".repeat(64));
+    bench.write_key("short.key", "123\n");
+    bench.write_key("a.key", &"5".repeat(64));
     let cases: [&[&str]; 7] = [
         &["perf", "no-such-host.invalid", "--key", "a.key"],
         &["perf", "--listen", &taken, "--key", "a.key"],

@@ -526,11 +526,12 @@ fn what_cannot_be_is_told_with_a_fix() {
     let bench = Bench::new("transfer-wrong");
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
-    bench.write("a.key", &"5".repeat(64));
+    bench.write_key("a.key", &"5".repeat(64));
+    bench.write_key("zero.key", &"0".repeat(64));
     bench.write("x", "1");
     bench.write("below/x", "2");
     fs::create_dir_all(bench.path("nothing")).expect("a folder");
-    let cases: [&[&str]; 12] = [
+    let cases: [&[&str]; 13] = [
         &["send", "no host", "x", "--key", "a.key"],
         &["send", "127.0.0.1", "x"],
         &["send", "127.0.0.1", "x", "--key", "none.key"],
@@ -542,6 +543,7 @@ fn what_cannot_be_is_told_with_a_fix() {
         &["recv", "--listen", &taken, "--key", "a.key"],
         &["recv", "--key", "a.key", "--out", "x"],
         &["recv", "--key", "x"],
+        &["recv", "--key", "zero.key"],
         &["recv", "--key", "no-folder/a.key"],
     ];
     let errors: Vec<_> = cases
@@ -571,6 +573,8 @@ fn what_cannot_be_is_told_with_a_fix() {
       fix: give `--out` a folder in which you may write
     x: this is no key
       fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file
+    zero.key: a key of zeros protects nothing
+      fix: remove the file and let the end that listens make one
     no-folder/a.key: cannot write the new key: No such file or directory (os error 2)
       fix: name a file in a folder that you may write
     ");
@@ -599,4 +603,18 @@ fn what_cannot_be_is_told_with_a_fix() {
     ADDRESS: the other end is connected, but transfers no files
       fix: see that `clearway recv` runs at one end and `clearway send` at the other
     ");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_key_that_others_can_read_is_warned_of() {
+    let bench = Bench::new("transfer-key");
+    bench.write("x", "1");
+    bench.write("a.key", &"5".repeat(64));
+    let mut command = bench.command(&["send", "127.0.0.1:1", "x", "--key", "a.key", "--quiet"]);
+    let output = command.output().expect("the program can be started");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let warning =
+        "warning: a.key: others on this host can read or change the key: `chmod 600 a.key`";
+    assert!(errors.contains(warning), "{errors}");
 }

@@ -38,6 +38,17 @@ impl Bench {
         written.expect("the test's folder can be written");
     }
 
+    /// Writes a key that only its owner can read.
+    pub(crate) fn write_key(&self, name: &str, key: &str) {
+        self.write(name, key);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let private = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(self.path(name), private).expect("the test's file is its own");
+        }
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
