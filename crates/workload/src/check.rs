@@ -144,7 +144,8 @@ impl Workload {
                     activations,
                 })
             }
-            (TriggerKind::Multishot, _) if activations != waiting.len() => {
+            // More activations than waiting flows start nothing, as in htsim.
+            (TriggerKind::Multishot, _) if activations < waiting.len() => {
                 Err(WorkloadError::MultishotActivations {
                     trigger,
                     index,
@@ -358,10 +359,6 @@ mod tests {
         assert_snapshot!(error(&[flow(1)], &[Barrier { count: 2 }]), @"
         trigger 10 is a barrier of count 2, but has 0 activations
           fix: let flows activate it, or remove the trigger
-        ");
-        assert_snapshot!(error(&three, &[Multishot]), @"
-        trigger 10 is a multishot with 3 activations for 0 waiting flows
-          fix: let more flows wait for it, or fewer activate it
         ");
         let few = [activates(flow(1), 0), waits(2, 0), waits(3, 0)];
         assert_snapshot!(error(&few, &[Multishot]), @"

@@ -261,11 +261,6 @@ impl WorkloadError {
             Self::BarrierCount { activations, .. } => {
                 format!("set the count to {activations}, or change the flows that activate it")
             }
-            Self::MultishotActivations {
-                activations,
-                waiting,
-                ..
-            } if activations > waiting => "let more flows wait for it, or fewer activate it".into(),
             Self::MultishotActivations { .. } => {
                 "let more flows activate it: each activation starts one flow, the rest never start"
                     .into()

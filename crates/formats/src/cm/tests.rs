@@ -403,13 +403,15 @@ fn faults_of_the_whole_name_a_line() {
     t.cm:7: trigger 1 is a oneshot but has 2 activations, the first two by both ends of flow 1 (0->1)
       fix: make it a barrier of count 2 to wait for all of them, or a multishot to start one flow for each
     ");
+    assert_snapshot!(error(
+        "0->1 start 0 size 1 send_done_trigger 1\n1->2 trigger 1 size 1\n2->0 trigger 1 size 1\ntrigger id 1 multishot"
+    ), @"
+    t.cm:8: trigger 1 is a multishot with 1 activation for 2 waiting flows
+      fix: let more flows activate it: each activation starts one flow, the rest never start
+    ");
     assert_snapshot!(error("0->1 start 0 size 1 send_done_trigger 1\ntrigger id 1 barrier count 3"), @"
     t.cm:6: trigger 1 is a barrier of count 3, but has 1 activation
       fix: set the count to 1, or change the flows that activate it
-    ");
-    assert_snapshot!(error("0->1 start 0 size 1 send_done_trigger 1\ntrigger id 1 multishot"), @"
-    t.cm:6: trigger 1 is a multishot with 1 activation for 0 waiting flows
-      fix: let more flows wait for it, or fewer activate it
     ");
     assert_snapshot!(error(
         "0->1 id 1 trigger 1 size 1 send_done_trigger 2\n1->2 id 2 trigger 2 size 1 recv_done_trigger 1\n\
@@ -448,6 +450,8 @@ fn warnings_for_what_is_probably_not_meant() {
     t.cm:6: no flow waits for trigger 1
     t.cm:6: `count` is ignored: trigger 1 is no barrier
     ");
+    let extra = "0->1 start 0 size 1 send_done_trigger 1 recv_done_trigger 1\n1->2 trigger 1 size 1\ntrigger id 1 multishot";
+    assert_snapshot!(warnings(extra), @"t.cm:7: trigger 1 is a multishot with 2 activations for 1 waiting flow: the last 1 start nothing, as in htsim");
     let twice = "failure switch_type AGG switch_id 0 link_id 0\nfailure switch_type AGG switch_id 0 link_id 0";
     assert_snapshot!(warnings(twice), @"t.cm:6: this link has failed already");
 }

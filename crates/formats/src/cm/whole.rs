@@ -5,7 +5,9 @@ use super::{CmFile, LinkFailure, StartUnit};
 use crate::text::Source;
 use clearway_units::Time;
 use clearway_workload::counted;
-use clearway_workload::{FileError, FileWarning, FlowSpec, Start, Subject, TriggerIndex, Workload};
+use clearway_workload::{
+    FileError, FileWarning, FlowSpec, Start, Subject, TriggerIndex, TriggerKind, Workload,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// First number that htsim gives to flows without `id`.
@@ -202,16 +204,29 @@ impl<'a> Whole<'a> {
         if let Some((line, text)) = self.suspicious_start(unit) {
             warn(line, text);
         }
-        let mut used = vec![false; self.triggers.len()];
+        let mut waiting = vec![0usize; self.triggers.len()];
+        let mut activations = waiting.clone();
         for flow in &workload.flows {
             if let Start::On(trigger) = flow.start {
-                used[trigger.index()] = true;
+                waiting[trigger.index()] += 1;
+            }
+            for trigger in [flow.on_sent, flow.on_received].into_iter().flatten() {
+                activations[trigger.index()] += 1;
             }
         }
-        for (record, used) in self.triggers.iter().zip(used) {
+        let counts = waiting.into_iter().zip(activations);
+        for (record, (waiting, activations)) in self.triggers.iter().zip(counts) {
             let label = record.spec.label;
-            if !used {
+            if waiting == 0 {
                 warn(record.line, format!("no flow waits for trigger {label}"));
+            } else if record.spec.kind == TriggerKind::Multishot && activations > waiting {
+                let message = format!(
+                    "trigger {label} is a multishot with {} for {}: the last {} start nothing, as in htsim",
+                    counted(activations, "activation"),
+                    counted(waiting, "waiting flow"),
+                    activations - waiting
+                );
+                warn(record.line, message);
             }
             if record.stray_count {
                 warn(
