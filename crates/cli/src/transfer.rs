@@ -15,7 +15,7 @@ use crate::output::print;
 use crate::progress::{Console, Interrupt};
 use clearway_report::quantity;
 use clearway_transfer::{
-    Bounds, PARTIAL_FOLDER, SourceError, Sources, Store, TransferError, Unfinished, receive,
+    Bounds, PARTIAL_FOLDER, SourceError, Sources, Store, TransferError, Unfinished, receive, shown,
 };
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{Limits, Security, Settings};
@@ -78,7 +78,7 @@ fn say_skipped(sources: &Sources, quiet: bool) {
             continue;
         }
         let listed = paths.iter().take(MOST_SKIPPED);
-        let listed: Vec<_> = listed.map(|path| path.display().to_string()).collect();
+        let listed: Vec<_> = listed.map(|path| shown(path)).collect();
         let more = match paths.len().saturating_sub(MOST_SKIPPED) {
             0 => String::new(),
             more => format!(" and {more} more"),

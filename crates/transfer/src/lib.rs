@@ -37,7 +37,7 @@ pub use party::{Event, Progress, Violation, What};
 pub use reason::{Reason, ReasonKind};
 pub use receiving::{Bounds, Receiving, Unfinished};
 pub use sending::Sending;
-pub use sources::{SourceError, Sources};
+pub use sources::{SourceError, Sources, shown};
 pub use store::Store;
 
 // They make links.

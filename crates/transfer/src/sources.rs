@@ -301,8 +301,16 @@ impl Disk<Sending> for Sources {
     }
 }
 
-fn shown(path: &Path) -> String {
-    path.display().to_string()
+/// A path for messages: control characters, such as line breaks, are escaped.
+pub fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for letter in path.display().to_string().chars() {
+        match letter.is_control() {
+            true => text.extend(letter.escape_default()),
+            false => text.push(letter),
+        }
+    }
+    text
 }
 
 fn cannot_read(path: &Path, error: io::Error) -> SourceError {

@@ -213,7 +213,7 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
     );
     assert_eq!(
         told(&["c"]),
-        "/c/line\nbreak: its name cannot be sent: it has a control character"
+        "/c/line\\nbreak: its name cannot be sent: it has a control character"
     );
     assert_eq!(
         told(&["d/.clearway-partial"]),
