@@ -78,11 +78,23 @@ impl ChakraTrace {
             .map_err(|error| self.located(&error))
     }
 
+    /// Warning of receives that take more than comes to them, if there are any.
+    pub fn longer_receives(&self) -> Option<FileWarning> {
+        let longer = self.program.longer_receives()?;
+        Some(FileWarning {
+            file: self.files[longer.receive.rank.index()].clone(),
+            line: 0,
+            message: longer.message(&|id| self.node_name(id)),
+        })
+    }
+
+    fn node_name(&self, OperationId { rank, index }: OperationId) -> String {
+        let node = self.nodes[rank.index()][index as usize];
+        format!("node {node} of rank {rank}")
+    }
+
     fn located(&self, error: &ProgramError) -> FileError {
-        let name = |OperationId { rank, index }: OperationId| {
-            let node = self.nodes[rank.index()][index as usize];
-            format!("node {node} of rank {rank}")
-        };
+        let name = |id: OperationId| self.node_name(id);
         let file = &self.files[error.operation().rank.index()];
         let fault = Source { file }.fault(0, None, error.message(&name));
         fault.fix(error.fix())

@@ -92,6 +92,16 @@ impl GoalFile<'_> {
             .map_err(|error| self.located(&error))
     }
 
+    /// Warning of receives that take more than comes to them, if there are any.
+    pub fn longer_receives(&self) -> Option<FileWarning> {
+        let longer = self.program.longer_receives()?;
+        Some(FileWarning {
+            file: self.name.clone(),
+            line: self.places.line(longer.receive),
+            message: longer.message(&|id| self.places.name(id)),
+        })
+    }
+
     fn located(&self, error: &ProgramError) -> FileError {
         let line = self.places.line(error.operation());
         let message = error.message(&|id| self.places.name(id));

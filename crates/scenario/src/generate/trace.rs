@@ -11,7 +11,7 @@ pub use settings::TraceSettings;
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
-use clearway_formats::{TraceFormat, parse_goal, parse_goal_binary, read_text, refused};
+use clearway_formats::{GoalFile, TraceFormat, parse_goal, parse_goal_binary, read_text, refused};
 use clearway_input::InputKind;
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, Rank};
@@ -112,21 +112,14 @@ impl TraceSettings {
         match place.format {
             TraceFormat::Goal => {
                 let text = read_text(path, InputKind::TRACE)?;
-                let file = parse_goal(&name, &text)?;
-                Ok(Trace {
-                    graph: file.graph()?,
-                    warnings: file.warnings,
-                })
+                Self::of_schedule(parse_goal(&name, &text)?)
             }
             TraceFormat::GoalBinary => {
                 let bytes = clearway_input::read(path, InputKind::TRACE);
                 let bytes = bytes.map_err(|error| refused(path, &error))?;
                 let file = parse_goal_binary(&name, &bytes)?;
                 drop(bytes);
-                Ok(Trace {
-                    graph: file.graph()?,
-                    warnings: file.warnings,
-                })
+                Self::of_schedule(file)
             }
             TraceFormat::Chakra | TraceFormat::Simai => {
                 let file = self.open(place, context.base_dir)?;
@@ -148,6 +141,16 @@ impl TraceSettings {
                 })
             }
         }
+    }
+
+    fn of_schedule(file: GoalFile<'_>) -> Result<Trace, WorkloadError> {
+        let graph = file.graph()?;
+        let longer = file.longer_receives();
+        let warnings = file.warnings.into_iter().chain(longer);
+        Ok(Trace {
+            graph,
+            warnings: warnings.collect(),
+        })
     }
 
     /// Checks that the graph can run: collectives can add up to more than a graph can hold.

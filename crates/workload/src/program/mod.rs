@@ -30,6 +30,7 @@ mod collectives;
 mod embed;
 mod error;
 mod graph;
+mod longer;
 mod matching;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use std::fmt;
 
 pub use collectives::Collective;
 pub use error::ProgramError;
+pub use longer::LongerReceives;
 
 choices! {
     /// Kind of a collective that the ranks of a group call together.

@@ -777,3 +777,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn receives_that_take_more_than_comes_are_found() {
+    let longer = |takes: [u64; 2]| {
+        let receive = |bytes: u64| Operation::Receive {
+            from: Some(Rank(0)),
+            bytes: Bytes::new(bytes),
+            tag: Some(7),
+        };
+        let brings = |bytes: u64| Operation::Send {
+            to: Rank(1),
+            bytes: Bytes::new(bytes),
+            tag: 7,
+        };
+        let program = program([
+            rank([brings(5), brings(6)], []),
+            rank(takes.map(receive), []),
+        ]);
+        program.longer_receives()
+    };
+    assert_eq!(longer([5, 6]), None);
+    let found = longer([9, 9]).unwrap();
+    assert_eq!(found.count, 2);
+    let name = |id: OperationId| format!("{}.{}", id.rank, id.index);
+    assert_eq!(
+        found.message(&name),
+        "1.0 takes 9 B, but the message that comes to it, 0.0, has 5 B, and is all that is waited for (and 1 more like it)"
+    );
+    assert_eq!(longer([5, 7]).unwrap().count, 1);
+}

@@ -42,7 +42,10 @@ impl TraceFile {
     /// Warnings about parts that are read but not simulated.
     pub(crate) fn into_warnings(self) -> Vec<FileWarning> {
         match self {
-            Self::Chakra(trace) => trace.warnings,
+            Self::Chakra(trace) => {
+                let longer = trace.longer_receives();
+                trace.warnings.into_iter().chain(longer).collect()
+            }
             Self::Simai(file) => file.warnings,
         }
     }
