@@ -58,7 +58,7 @@ impl Program {
 }
 
 impl LongerReceives {
-    /// What is to be said of them, with operations as `name` calls them.
+    /// Text of a warning of them, with operations as `name` calls them.
     pub fn message(&self, name: &dyn Fn(OperationId) -> String) -> String {
         let others = match self.count {
             1 => String::new(),
