@@ -95,6 +95,9 @@ Where shells look for it:
   elvish      at the end of ~/.config/elvish/rc.elv
   powershell  at the end of the file $PROFILE";
 
+/// Help of `--dry-run` of studies.
+const DRY_RUN: &str = "Say how many runs it would be and what they cost; run nothing but a few of them, cut short, by which that is reckoned";
+
 /// Help of `--threads`.
 const THREADS: &str = "Worker threads of a simulation, or `auto`: one, and as many as there are free processors from a tenth of a \
     second on, or at once to set up 2048 hosts and more; results do not depend on them";
@@ -305,8 +308,7 @@ pub(crate) struct IsolateArguments {
     pub(crate) seeds: u64,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
-    /// Say how many runs it would be and what they cost, and run nothing but a few short ones by which that is reckoned
-    #[arg(long)]
+    #[arg(long, help = DRY_RUN)]
     pub(crate) dry_run: bool,
     /// Folder for `isolation.json` and `isolation.html`; `out/isolate-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
@@ -339,8 +341,7 @@ pub(crate) struct SweepArguments {
     /// Run nothing, but take over what is done in these folders of the same plan
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) merge: Vec<PathBuf>,
-    /// Say what would be run and what it costs, and run nothing but a few short ones by which that is reckoned
-    #[arg(long)]
+    #[arg(long, help = DRY_RUN)]
     pub(crate) dry_run: bool,
 }
 
@@ -384,8 +385,7 @@ pub(crate) struct TuneArguments {
     /// Number of runs at most: as many points are drawn as it allows
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
-    /// Say how many runs it would be and what they cost, and run nothing but a few short ones by which that is reckoned
-    #[arg(long)]
+    #[arg(long, help = DRY_RUN)]
     pub(crate) dry_run: bool,
 }
 

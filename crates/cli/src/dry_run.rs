@@ -4,10 +4,11 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::progress::wall_time;
 use clearway_lab::units::Span;
-use clearway_lab::{Assembly, ExpectedWork, Experiment, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, ExpectedWork, Experiment, Laboratory, RunOptions, Verdict, Watch};
 use clearway_report::quantity::{bytes, count, prefixed};
 use clearway_report::{Align, Table};
 use clearway_runs::{Stopwatch, peak_rss_bytes};
+use clearway_sweep::{PlannedRun, Sweep};
 
 /// Wall seconds of the run that calibrates.
 const CALIBRATION: f64 = 0.3;
@@ -149,6 +150,20 @@ pub(crate) fn sampled(count: usize) -> Vec<usize> {
     (0..samples)
         .map(|number| number * count / samples)
         .collect()
+}
+
+/// Sentence on what `count` runs of a sweep will cost, reckoned by some of these.
+///
+/// # Errors
+/// If a scenario cannot be read any more, or its parts do not fit each other.
+pub(crate) fn sweep(
+    (sweep, laboratory): (&Sweep, &Laboratory),
+    runs: &[&PlannedRun],
+    count: u64,
+) -> Result<String, Failure> {
+    let samples = sampled(runs.len()).into_iter();
+    let samples = samples.map(|at| sweep.experiment(laboratory, runs[at]));
+    study(&samples.collect::<Result<Vec<_>, _>>()?, count)
 }
 
 /// Sentence on what `runs` runs will cost, reckoned by these of them.

@@ -12,8 +12,7 @@ use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Execution, PlannedRun, Published, Store, Sweep, check_part, counted, execute,
-    not_complete,
+    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute, not_complete,
 };
 use std::process::ExitCode;
 
@@ -83,22 +82,11 @@ fn describe(laboratory: &Laboratory, study: &Study) -> Result<ExitCode, Failure>
         folder.display()
     );
     if !missing.is_empty() {
-        text += &format!("Expect     {}\n", expected(laboratory, sweep, &missing)?);
+        let expected = dry_run::sweep((sweep, laboratory), &missing, missing.len() as u64)?;
+        text += &format!("Expect     {expected}\n");
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Sentence on what these runs will cost.
-pub(crate) fn expected(
-    laboratory: &Laboratory,
-    sweep: &Sweep,
-    runs: &[&PlannedRun],
-) -> Result<String, Failure> {
-    let samples = dry_run::sampled(runs.len()).into_iter();
-    let samples = samples.map(|at| sweep.experiment(laboratory, runs[at]));
-    let samples = samples.collect::<Result<Vec<_>, _>>()?;
-    dry_run::study(&samples, runs.len() as u64)
 }
 
 /// Carries out what is missing.

@@ -58,13 +58,10 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
 fn describe(laboratory: &Laboratory, sweep: &Sweep) -> Result<ExitCode, Failure> {
     let runs = runs_of_tuning(sweep);
     let all: Vec<&PlannedRun> = sweep.runs.iter().collect();
-    let samples = dry_run::sampled(all.len()).into_iter();
-    let samples = samples.map(|at| sweep.experiment(laboratory, all[at]));
-    let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    let expected = dry_run::sweep((sweep, laboratory), &all, runs)?;
     print(&format!(
-        "Runs       {runs} at most ({})\nExpect     {}\n",
-        sweep.plan.shape(),
-        dry_run::study(&samples, runs)?
+        "Runs       {runs} at most ({})\nExpect     {expected}\n",
+        sweep.plan.shape()
     ))?;
     Ok(ExitCode::SUCCESS)
 }

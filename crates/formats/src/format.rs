@@ -4,7 +4,10 @@ use crate::chakra::begins_as_a_trace;
 use crate::goal::{begins_as_a_schedule, is_goal_binary};
 use crate::hpcc::begins_with_a_number;
 use crate::simai::begins_with_a_policy;
+use clearway_input::{InputError, InputKind};
 use clearway_units::choices;
+use std::io::Read as _;
+use std::path::Path;
 
 choices! {
     /// The format of a file.
@@ -55,17 +58,35 @@ impl TraceFormat {
         if begins_as_a_trace(content) {
             return Some(Self::Chakra);
         }
-        // Comments may stand in front, but not without end.
-        const HEAD: usize = 1 << 16;
-        let head = &content[..content.len().min(HEAD)];
-        let text = match std::str::from_utf8(head) {
-            Ok(text) => text,
-            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).ok()?,
-        };
+        let text = beginning(content);
         if begins_as_a_schedule(text) {
             return Some(Self::Goal);
         }
         begins_with_a_policy(text).then_some(Self::Simai)
+    }
+}
+
+/// Bytes of a file by which its format is told: comments may stand in front, but not without end.
+const HEAD: usize = 1 << 16;
+
+/// The first bytes of the file at `path`, which suffice to tell its format.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn head(path: &Path) -> Result<Vec<u8>, InputError> {
+    let mut head = Vec::new();
+    clearway_input::open(path, InputKind::TRACE)?
+        .take(HEAD as u64)
+        .read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// The text with which a file begins: up to the first byte that is none.
+pub(crate) fn beginning(content: &[u8]) -> &str {
+    let head = &content[..content.len().min(HEAD)];
+    match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or(""),
     }
 }
 

@@ -1,11 +1,8 @@
 //! Files of this field, recognized by how they begin, to say what a file is where another kind of file is wanted.
 
-use crate::format::TraceFormat;
+use crate::format::{TraceFormat, beginning};
 use crate::hpcc::begins_with_a_number;
 use crate::text::lines;
-
-/// Bytes of a file that are looked at.
-pub const HEAD: usize = 1 << 16;
 
 /// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,26 +34,29 @@ pub enum KnownFile {
 }
 
 impl KnownFile {
-    /// The kind of a file with this content, of which the first [`HEAD`] bytes suffice; `None` if it is not known.
+    /// The kind of a file with this content, of which its [`head`](crate::head) suffices; `None` if it is not known.
     pub fn of(content: &[u8]) -> Option<Self> {
-        let head = &content[..content.len().min(HEAD)];
-        let text = match std::str::from_utf8(head) {
-            Ok(text) => text,
-            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or(""),
-        };
-        let body = text.trim_start_matches('\u{feff}').trim_start();
-        let known = match body.chars().next() {
-            Some('{') => of_json(body),
-            Some('<') => of_xml(body),
-            _ => of_words(body),
-        };
-        known.or_else(|| TraceFormat::of(content).map(Self::Trace))
+        // First: the length at the beginning of a binary trace can look like a number of HPCC's files.
+        if let Some(format) = TraceFormat::of(content) {
+            return Some(Self::Trace(format));
+        }
+        let text = beginning(content);
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        match text.chars().next() {
+            Some('{') => of_json(text),
+            Some('<') => of_xml(text),
+            _ => of_words(text),
+        }
     }
 
     /// As [`of`](Self::of), of a file with a name: traces of Chakra without a version are known by theirs.
     pub fn named(name: &str, content: &[u8]) -> Option<Self> {
-        let is_chakra = name.ends_with(".et");
-        Self::of(content).or(is_chakra.then_some(Self::Trace(TraceFormat::Chakra)))
+        match Self::of(content) {
+            None | Some(Self::Hpcc) if name.ends_with(".et") => {
+                Some(Self::Trace(TraceFormat::Chakra))
+            }
+            known => known,
+        }
     }
 
     /// The kind in words, with an article.
@@ -93,7 +93,7 @@ impl KnownFile {
             Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
             Self::AstraNetwork => {
                 "it is not read: write `[topology]`, for instance `kind = \"single-switch\"` with its `npus_count` as `hosts`, its \
-                 `bandwidth` as `link-rate` and its `latency` as `link-delay`"
+                 `bandwidth`, which is in GB/s, as `link-rate` and its `latency` as `link-delay`"
                     .into()
             }
             Self::AstraSystem => {
@@ -216,8 +216,16 @@ mod tests {
             "hello world\n",
         ] {
             assert_eq!(KnownFile::of(text.as_bytes()), None, "{text}");
-            let named = KnownFile::named("x.0.et", text.as_bytes());
-            assert_eq!(named, Some(KnownFile::Trace(TraceFormat::Chakra)));
         }
+        let chakra = Some(KnownFile::Trace(TraceFormat::Chakra));
+        // A message of 51 bytes, whose first field is text.
+        for content in [&b""[..], b"3\x0a\x02hi", b"\x05\x0a\xff"] {
+            assert_eq!(KnownFile::named("x.0.et", content), chakra, "{content:?}");
+        }
+        let pytorch = b"{\"schema\": \"1.1.1\", \"nodes\": []}";
+        assert_eq!(
+            KnownFile::named("x.0.et", pytorch),
+            Some(KnownFile::PytorchTrace)
+        );
     }
 }

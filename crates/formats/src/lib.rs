@@ -29,13 +29,13 @@ pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, read_chakra, write_chakra,
 };
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
-pub use format::{FileFormat, TraceFormat};
+pub use format::{FileFormat, TraceFormat, head};
 pub use goal::{
     GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,
     write_goal_binary,
 };
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
-pub use known_file::{HEAD, KnownFile};
+pub use known_file::KnownFile;
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,
     SimaiWriteError, parse_simai, write_simai,

@@ -54,9 +54,7 @@ mod warnings;
 
 pub use crate::measures::Unit;
 pub use courses::{Course, METRICS as COURSE_METRICS};
-pub use kept::{
-    FILE_NAME, KeptComparison, KeptRun, KeptScenario, KeptVariant, ReadComparisonError,
-};
+pub use kept::{FILE_NAME, KeptComparison, ReadComparisonError};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
 

@@ -64,7 +64,7 @@ pub struct JobFlows {
 }
 
 /// Number of jobs in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCounts {
     /// All jobs.
     pub total: u64,

@@ -1,7 +1,6 @@
 //! Errors in what the user wrote.
 
-use clearway_formats::KnownFile;
-use clearway_formats::chakra::head;
+use clearway_formats::{KnownFile, head};
 use clearway_input::{InputError, STANDARD_INPUT};
 use clearway_units::{nearest, suggestion};
 use clearway_workload::{FileError, WorkloadError};

@@ -7,7 +7,7 @@ use crate::failure::{Failure, with_causes};
 use crate::messages::say;
 use crate::output::print;
 use crate::whole_file::WholeFile;
-use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, KeptVariant};
+use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, VariantOutcome};
 use clearway_report::why::{ExplainedVariant, FILE_NAME, WhyComparison, WhyRecord};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -76,8 +76,9 @@ pub(super) fn explain(
 }
 
 /// Folder of the run of a variant: within that of the comparison, which may have been moved, or where the comparison says.
-fn run_folder(folder: &Path, variant: &KeptVariant, seed: u64) -> Result<PathBuf, Failure> {
+fn run_folder(folder: &Path, variant: &VariantOutcome, seed: u64) -> Result<PathBuf, Failure> {
     let named = variant.run(seed).and_then(|run| run.folder.as_deref());
+    let named = named.map(Path::new);
     let name = named.and_then(Path::file_name);
     let within = name.map(|name| folder.join(name));
     let mut known = within.into_iter().chain(named.map(Path::to_owned));

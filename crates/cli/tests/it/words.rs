@@ -227,7 +227,7 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
     config.txt: this is a configuration of the HPCC simulator or SimAI, and not TOML
       fix: it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is `transport.kind = "rocev2"`, 3 "hpcc", 7 "timely", 8 "dctcp"
     --set topology.file=net.yml: net.yml is a network of ASTRA-sim; topologies are files of htsim (`.topo`), HPCC and SimAI
-      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth` as `link-rate` and its `latency` as `link-delay`
+      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in GB/s, as `link-rate` and its `latency` as `link-delay`
     --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     --set workload.file=prof.json: `file` of the file workload: prof.json is a profile of PyTorch (Kineto); files of flows are connection matrices of htsim (`.cm`) and flows of HPCC

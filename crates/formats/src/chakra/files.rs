@@ -1,9 +1,8 @@
 //! Trace files of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
 
-use crate::TraceFormat;
-use clearway_input::{InputError, InputKind};
+use crate::{TraceFormat, head};
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files that are read as the trace that `path` names: those of all ranks if it is the prefix of Chakra's files or one of them, else
@@ -61,21 +60,6 @@ fn rank_of(end: &str) -> Option<u32> {
     let text = end.strip_suffix(".et")?;
     let rank = text.parse::<u32>().ok()?;
     (rank.to_string() == text).then_some(rank)
-}
-
-/// Most bytes that are read of a file to tell its format.
-const HEAD: u64 = 1 << 16;
-
-/// The first bytes of the file at `path`.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn head(path: &Path) -> Result<Vec<u8>, InputError> {
-    let mut head = Vec::new();
-    clearway_input::open(path, InputKind::TRACE)?
-        .take(HEAD)
-        .read_to_end(&mut head)?;
-    Ok(head)
 }
 
 /// True if the file at `path` is no trace of another format.

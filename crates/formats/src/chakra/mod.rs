@@ -41,7 +41,7 @@ use clearway_workload::program::{
     CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
-pub use files::{head, prefix_of, rank_files};
+pub use files::{prefix_of, rank_files};
 use flate2::read::MultiGzDecoder;
 use groups::{
     Groups, Interned, Members, Names, NoRoom, TooMuch, is_all, noted_groups, parse_groups,

@@ -1,6 +1,6 @@
 //! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first one.
 
-use super::{Comparison, MeasureRow, Spread};
+use super::{Comparison, MeasureRow, Spread, VariantOutcome};
 use crate::quantity::three_digits;
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ impl Comparison {
             return None;
         }
         let (row, by) = self.judged_by()?;
-        let names = self.short_names();
+        let names = short_names(&self.variants);
         let mut parts: Vec<String> = Vec::new();
         for (place, spread) in row.values.iter().enumerate().skip(1) {
             let first = &row.values[0];
@@ -44,33 +44,21 @@ impl Comparison {
             all_have.then_some((row, *by))
         })
     }
-
-    /// True if all runs are of scenarios of one name.
-    pub(super) fn is_of_one_scenario(&self) -> bool {
-        let mut names = self
-            .variants
-            .iter()
-            .flat_map(|variant| &variant.runs)
-            .map(|run| &run.scenario.name);
-        let first = names.next();
-        names.all(|name| Some(name) == first)
-    }
-
-    /// A short name of each variant.
-    fn short_names(&self) -> Vec<String> {
-        let labels = self.variants.iter();
-        let labels = labels.map(|variant| (variant.id.as_str(), variant.label.as_str()));
-        short_names(&labels.collect::<Vec<_>>(), self.is_of_one_scenario())
-    }
 }
 
-/// A short name of each of these variants, of which letter and label are given: the label without the settings that all have in common, or
-/// without their key if it is the only one that differs; the letter if that would be no name of its own.
-pub(super) fn short_names(variants: &[(&str, &str)], is_of_one_scenario: bool) -> Vec<String> {
-    let settings: Vec<Vec<&str>> = variants
-        .iter()
-        .map(|(_, label)| settings_of(label))
-        .collect();
+/// True if all runs are of scenarios of one name.
+pub(super) fn are_of_one_scenario(variants: &[VariantOutcome]) -> bool {
+    let runs = variants.iter().flat_map(|variant| &variant.runs);
+    let mut names = runs.map(|run| &run.scenario.name);
+    let first = names.next();
+    names.all(|name| Some(name) == first)
+}
+
+/// A short name of each variant: its label without the settings that all have in common, or without their key if it is the only one that
+/// differs; its letter if that would be no name of its own.
+pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
+    let is_of_one_scenario = are_of_one_scenario(variants);
+    let settings: Vec<Vec<&str>> = variants.iter().map(settings_of).collect();
     let shared = |setting: &&str| settings.iter().all(|own| own.contains(setting));
     let rest: Vec<Vec<&str>> = settings
         .iter()
@@ -100,7 +88,7 @@ pub(super) fn short_names(variants: &[(&str, &str)], is_of_one_scenario: bool) -
     let count = names.iter().collect::<BTreeSet<_>>().len();
     match count == names.len() && names.iter().all(|name| !name.is_empty()) {
         true => names,
-        false => variants.iter().map(|(id, _)| (*id).to_owned()).collect(),
+        false => variants.iter().map(|variant| variant.id.clone()).collect(),
     }
 }
 
@@ -111,8 +99,9 @@ const CLOSE: f64 = 1.01;
 const MUCH: f64 = 2.0;
 
 /// The parts of a label: a scenario, and settings.
-fn settings_of(label: &str) -> Vec<&str> {
-    label
+fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
+    variant
+        .label
         .split(", ")
         .flat_map(|part| part.splitn(2, ": "))
         .collect()

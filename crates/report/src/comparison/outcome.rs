@@ -3,10 +3,10 @@
 use crate::jobs::JobCounts;
 use crate::record::ScenarioIdentity;
 use crate::summary::{FlowCounts, StatusName};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A variant and its runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantOutcome {
     /// `A`, `B`, ….
     pub id: String,
@@ -16,8 +16,15 @@ pub struct VariantOutcome {
     pub runs: Vec<RunOutcome>,
 }
 
+impl VariantOutcome {
+    /// The run with a seed.
+    pub fn run(&self, seed: u64) -> Option<&RunOutcome> {
+        self.runs.iter().find(|run| run.scenario.seed == seed)
+    }
+}
+
 /// Number of operations in a scale-up run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCounts {
     /// Operations that were posted.
     pub total: u64,
@@ -26,14 +33,14 @@ pub struct OperationCounts {
 }
 
 /// Identity and outcome of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Scenario of the run.
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: StatusName,
     /// Warnings about its scenario and what it came to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Number of flows.
     pub flows: FlowCounts,

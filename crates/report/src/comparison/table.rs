@@ -1,5 +1,6 @@
 //! A comparison for the terminal.
 
+use super::answer::are_of_one_scenario;
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
 use crate::measures::{MEAN_ITERATION, PER_CLASS, Shown};
 use crate::quantity::{bytes, count, factor};
@@ -58,7 +59,7 @@ impl Comparison {
     pub(crate) fn label_heading(&self) -> Option<String> {
         let name = &self.variants[0].runs[0].scenario.name;
         let is_named = |variant: &VariantOutcome| !variant.label.contains('=');
-        let says = self.is_of_one_scenario() && !self.variants.iter().any(is_named);
+        let says = are_of_one_scenario(&self.variants) && !self.variants.iter().any(is_named);
         says.then(|| format!("{name} with"))
     }
 

@@ -584,31 +584,31 @@ fn scale_up_runs_are_compared_by_their_operations() {
         variant("static window", [1, 2].map(|seed| scale_up(seed, 1000))),
     ]);
     insta::assert_snapshot!(comparison.to_table(), @"
-          operations   seeds  what
-       -  ----------  ------  -------------
-       A         512  1 to 2  3cpo
-       B         512  1 to 2  static window
+       operations   seeds  what
+    -  ----------  ------  -------------
+    A         512  1 to 2  3cpo
+    B         512  1 to 2  static window
 
-                                              A             B              B/A
-       -------------------  -------------------  ------------  ---------------
-       effective bandwidth                0.339         0.001         0.002x
-                                   0.271..0.406
-       latency mean                865.6 cycles  1,864 cycles         2.154x
-                            865.1..866.1 cycles                2.138..2.169x
-       latency p50                 860.5 cycles  1,859 cycles         2.160x
-                                860..861 cycles                2.145..2.176x
-       latency p99                 1,126 cycles  2,124 cycles         1.887x
-                            1,125..1,126 cycles                1.877..1.898x
-       latency p99.9               1,150 cycles  2,148 cycles         1.869x
-                            1,149..1,150 cycles                1.858..1.879x
-       latency max                 1,150 cycles  2,148 cycles         1.869x
-                            1,149..1,150 cycles                1.858..1.879x
+                                           A             B              B/A
+    -------------------  -------------------  ------------  ---------------
+    effective bandwidth                0.339         0.001         0.002x
+                                0.271..0.406
+    latency mean                865.6 cycles  1,864 cycles         2.154x
+                         865.1..866.1 cycles                2.138..2.169x
+    latency p50                 860.5 cycles  1,859 cycles         2.160x
+                             860..861 cycles                2.145..2.176x
+    latency p99                 1,126 cycles  2,124 cycles         1.887x
+                         1,125..1,126 cycles                1.877..1.898x
+    latency p99.9               1,150 cycles  2,148 cycles         1.869x
+                         1,149..1,150 cycles                1.858..1.879x
+    latency max                 1,150 cycles  2,148 cycles         1.869x
+                         1,149..1,150 cycles                1.858..1.879x
 
-       10 more measures are equal for all; compare.json has them.
-       effective bandwidth: flits received per GPU and cycle; latency: injection to response.
-       Medians over seeds, with the least and the greatest value below.
-       Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;
-       ~: within the spread of seeds (the two ranges overlap).
+    10 more measures are equal for all; compare.json has them.
+    effective bandwidth: flits received per GPU and cycle; latency: injection to response.
+    Medians over seeds, with the least and the greatest value below.
+    Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;
+    ~: within the spread of seeds (the two ranges overlap).
     ");
     let summary = serde_json::to_value(scale_up(1, 1).summary).unwrap();
     let run = scale_up(1, 1);

@@ -196,7 +196,7 @@ fn points(document: &mut Document, sweep: &SweepRecord, primary: usize) {
         ("Best in", Column::Number),
         ("Runs", Column::Text),
     ]);
-    let shares = sweep.shares(primary, Statistic::Mean);
+    let shares = sweep.shares(&sweep.best_of_groups(primary, Statistic::Mean));
     let all = sweep.points();
     let mut samples = Samples::default();
     let rows = sweep.ranked(primary).into_iter().map(|number| {
@@ -418,13 +418,14 @@ fn push_estimates(
             .map(|&point| point as f64)
             .collect(),
     };
-    let shares = sweep.shares(measure, statistic);
+    let shares = sweep.shares(&groups);
     text.push_str("{\"best\":");
     push_numbers(text, &best, 9);
     text.push_str(",\"alike\":");
     push_numbers(text, &alike, 9);
     text.push_str(",\"sentence\":");
-    push_text(text, &in_page(&sweep.answer(measure, statistic)));
+    let answer = sweep.answer_of(&groups, measure, statistic);
+    push_text(text, &in_page(&answer));
     text.push_str(",\"rows\":");
     push_list(text, points.iter().enumerate(), |text, (number, point)| {
         let estimate = sweep.estimate(point, measure, statistic, samples);

@@ -3,8 +3,7 @@
 //! Nobody chooses the sizes of messages or the links that fail. Points compete with those that have the same values of such axes, and the
 //! answer is what to choose, not which message is fastest.
 
-use super::points::Ranking;
-use super::table::share;
+use super::points::{Ranking, share};
 use super::{BestPoint, Statistic, SweepRecord};
 use crate::table::{Align, Table, wrapped};
 use std::collections::BTreeMap;
@@ -24,6 +23,9 @@ pub struct Group {
     /// Places among the [points](SweepRecord::points).
     pub points: Vec<usize>,
 }
+
+/// A group and its best point, if one is known.
+pub(crate) type RankedGroup = (Group, Option<BestPoint>);
 
 impl SweepRecord {
     /// Groups in the order of the plan. One of all points if no axis is given, or if no two points have the same values of those that are,
@@ -56,11 +58,7 @@ impl SweepRecord {
     }
 
     /// The best point of each group.
-    pub(crate) fn best_of_groups(
-        &self,
-        measure: usize,
-        statistic: Statistic,
-    ) -> Vec<(Group, Option<BestPoint>)> {
+    pub(crate) fn best_of_groups(&self, measure: usize, statistic: Statistic) -> Vec<RankedGroup> {
         let mut ranking = Ranking::of(self);
         let groups = self.groups().into_iter();
         groups
@@ -74,17 +72,27 @@ impl SweepRecord {
     /// The answer: the best point in words and how sure that is, or what is best in each group; nothing where nothing can be chosen.
     pub fn answer(&self, measure: usize, statistic: Statistic) -> String {
         let groups = self.best_of_groups(measure, statistic);
-        match groups.len() {
+        self.answer_of(&groups, measure, statistic)
+    }
+
+    /// As [`answer`](Self::answer), of groups whose best points are known.
+    pub(crate) fn answer_of(
+        &self,
+        groups: &[RankedGroup],
+        measure: usize,
+        statistic: Statistic,
+    ) -> String {
+        match groups {
             _ if !self.has_choice() => String::new(),
-            ..=1 => self.best_sentence(measure, statistic),
-            _ => self.best_everywhere(&groups, measure),
+            [] => self.sentence_of(None, measure, statistic),
+            [(_, best)] => self.sentence_of(best.as_ref(), measure, statistic),
+            _ => self.best_everywhere(groups, measure),
         }
     }
 
     /// The answer as text for a terminal, with a row for each group if there are several.
-    pub(crate) fn answer_text(&self, measure: usize) -> String {
-        let groups = self.best_of_groups(measure, Statistic::Mean);
-        let answer = self.answer(measure, Statistic::Mean);
+    pub(crate) fn answer_text(&self, groups: &[RankedGroup], measure: usize) -> String {
+        let answer = self.answer_of(groups, measure, Statistic::Mean);
         if answer.is_empty() {
             return answer;
         }
@@ -93,14 +101,14 @@ impl SweepRecord {
             let _ = write!(
                 text,
                 "\n{}",
-                self.group_table(&groups, measure).render(usize::MAX)
+                self.group_table(groups, measure).render(usize::MAX)
             );
         }
         text + "\n"
     }
 
     /// Answer for several groups: the choice that is best, or cannot be told apart from the best, in most of them.
-    fn best_everywhere(&self, groups: &[(Group, Option<BestPoint>)], measure: usize) -> String {
+    fn best_everywhere(&self, groups: &[RankedGroup], measure: usize) -> String {
         let points = self.points();
         let known: Vec<&BestPoint> = groups
             .iter()
@@ -155,7 +163,7 @@ impl SweepRecord {
     }
 
     /// A row for each group: what is given, what is best, and what cannot be told apart.
-    fn group_table(&self, groups: &[(Group, Option<BestPoint>)], measure: usize) -> Table {
+    fn group_table(&self, groups: &[RankedGroup], measure: usize) -> Table {
         let of = &self.measures[measure];
         let mut table = Table::new();
         for axis in self.axes.iter().filter(|axis| axis.given) {

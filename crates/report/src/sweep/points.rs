@@ -262,3 +262,12 @@ impl<'a> Ranking<'a> {
         (whole, fewer_seeds)
     }
 }
+
+/// A share of samples: only all of them are 100 %.
+pub(super) fn share(share: f64) -> String {
+    match share * 100.0 {
+        all if all >= 100.0 - 1e-9 => "100 %".into(),
+        near if near > 99.9 => ">99.9 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}

@@ -1,6 +1,7 @@
 //! A sweep for the terminal.
 
-use super::points::{CONFIDENCE, Samples};
+use super::groups::RankedGroup;
+use super::points::{CONFIDENCE, Samples, share};
 use super::{AssertionVerdict, BestPoint, Statistic, SweepPoint, SweepRecord};
 use crate::quantity::{count, factor};
 use crate::table::{Align, Table};
@@ -25,8 +26,9 @@ impl SweepRecord {
         let Some(measure) = measure else {
             return self.remarks();
         };
-        let mut text = self.answer_text(measure);
-        text += &self.point_table(measure).render(usize::MAX);
+        let groups = self.best_of_groups(measure, Statistic::Mean);
+        let mut text = self.answer_text(&groups, measure);
+        text += &self.point_table(&groups, measure).render(usize::MAX);
         text + &self.remarks()
     }
 
@@ -55,9 +57,9 @@ impl SweepRecord {
         ranked.collect()
     }
 
-    fn point_table(&self, measure: usize) -> Table {
+    fn point_table(&self, groups: &[RankedGroup], measure: usize) -> Table {
         let of = &self.measures[measure];
-        let shares = self.shares(measure, Statistic::Mean);
+        let shares = self.shares(groups);
         let mut table = Table::new();
         for axis in &self.axes {
             let align = match axis.numbers {
@@ -103,12 +105,12 @@ impl SweepRecord {
     }
 
     /// Share of the bootstrap's samples in which each point is the best of its group; `None` of one seed.
-    pub(crate) fn shares(&self, measure: usize, statistic: Statistic) -> Vec<Option<f64>> {
+    pub(crate) fn shares(&self, groups: &[RankedGroup]) -> Vec<Option<f64>> {
         let mut all = vec![None; self.points().len()];
-        for (group, best) in self.best_of_groups(measure, statistic) {
-            let shares = best.and_then(|best| best.shares);
-            for point in group.points {
-                all[point] = shares.as_ref().map(|shares| shares[&point]);
+        for (group, best) in groups {
+            let shares = best.as_ref().and_then(|best| best.shares.as_ref());
+            for &point in &group.points {
+                all[point] = shares.map(|shares| shares[&point]);
             }
         }
         all
@@ -124,8 +126,19 @@ impl SweepRecord {
 
     /// The best point in words, and how sure that is.
     pub fn best_sentence(&self, measure: usize, statistic: Statistic) -> String {
+        let best = self.best(measure, statistic);
+        self.sentence_of(best.as_ref(), measure, statistic)
+    }
+
+    /// As [`best_sentence`](Self::best_sentence), of a best point that is known.
+    pub(super) fn sentence_of(
+        &self,
+        best: Option<&BestPoint>,
+        measure: usize,
+        statistic: Statistic,
+    ) -> String {
         let of = &self.measures[measure];
-        let Some(best) = self.best(measure, statistic) else {
+        let Some(best) = best else {
             return format!(
                 "Best {}: not known, no point has all of its runs.",
                 of.title
@@ -157,7 +170,7 @@ impl SweepRecord {
             ". It is the best in {} of the bootstrap's samples of the seeds",
             share(shares[&best.point])
         );
-        text + &self.alike(&best, measure)
+        text + &self.alike(best, measure)
     }
 
     /// Name of a point that cannot be told apart, and how much its seeds differ, if that is much: then they are why.
@@ -252,13 +265,4 @@ impl SweepRecord {
 /// A measure that no run has, in words.
 pub(crate) fn no_value(measure: &str) -> String {
     format!("No run has a value of `{measure}`.")
-}
-
-/// A share of samples: only all of them are 100 %.
-pub(super) fn share(share: f64) -> String {
-    match share * 100.0 {
-        all if all >= 100.0 - 1e-9 => "100 %".into(),
-        near if near > 99.9 => ">99.9 %".into(),
-        percent => format!("{percent:.1} %"),
-    }
 }

@@ -1,9 +1,8 @@
 //! Traffic from a file.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
-use clearway_formats::chakra::head;
 use clearway_formats::{
-    FileFormat, KnownFile, StartUnit, parse_cm, parse_hpcc_flows, parse_sizes, read_text,
+    FileFormat, KnownFile, StartUnit, head, parse_cm, parse_hpcc_flows, parse_sizes, read_text,
 };
 use clearway_input::InputKind;
 use clearway_units::parameters;

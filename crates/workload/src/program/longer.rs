@@ -23,19 +23,22 @@ impl Program {
     /// Receives that take more than comes to them; `None` without any, or if messages cannot be matched, which
     /// [`graph`](Self::graph) refuses.
     pub fn longer_receives(&self) -> Option<LongerReceives> {
-        let takes = |id: OperationId| match self.operation(id) {
-            Operation::Receive { bytes, .. } => Some(bytes),
-            _ => None,
+        // No receive takes less than its message brings, so that equal sums mean that each takes as much.
+        let sum = |(takes, brings): (u128, u128), (_, operation)| match operation {
+            Operation::Receive { bytes, .. } => (takes + u128::from(bytes.as_u64()), brings),
+            Operation::Send { bytes, .. } => (takes, brings + u128::from(bytes.as_u64())),
+            _ => (takes, brings),
         };
-        if !self.numbered().any(|(id, _)| takes(id).is_some()) {
+        let (takes, brings) = self.numbered().fold((0, 0), sum);
+        if takes == brings {
             return None;
         }
         let numbers = Numbers::of(self).ok()?;
         let orders: Vec<Vec<u32>> = self.ranks.iter().map(order).collect();
         let partner = partners(self, &numbers, &orders).ok()?;
         let mut longer: Option<LongerReceives> = None;
-        for (receive, _) in self.numbered() {
-            let Some(takes) = takes(receive) else {
+        for (receive, operation) in self.numbered() {
+            let Operation::Receive { bytes: takes, .. } = operation else {
                 continue;
             };
             let send = numbers.id(partner[numbers.number(receive) as usize]);

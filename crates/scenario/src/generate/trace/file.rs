@@ -2,9 +2,10 @@
 
 use super::TraceSettings;
 use crate::generate::{WorkloadDefinition, located};
-use clearway_formats::chakra::{head, prefix_of, rank_files};
+use clearway_formats::chakra::{prefix_of, rank_files};
 use clearway_formats::{
-    ChakraTrace, KnownFile, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text, refused,
+    ChakraTrace, KnownFile, SimaiFile, TraceFormat, head, parse_simai, read_chakra, read_text,
+    refused,
 };
 use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
@@ -113,25 +114,29 @@ impl TraceSettings {
     /// The format of the file at `path`, by how it begins.
     fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
         let head = head(path).map_err(|error| refused(path, &error))?;
-        let by_name = path.extension().is_some_and(|kind| kind == "et");
-        let by_name = by_name.then_some(TraceFormat::Chakra);
-        TraceFormat::of(&head).or(by_name).ok_or_else(|| {
-            let name = path.display();
-            if let Some(known) = KnownFile::of(&head) {
+        let name = path.display().to_string();
+        match KnownFile::named(&name, &head) {
+            Some(KnownFile::Trace(format)) => Ok(format),
+            Some(known) => {
                 let message = format!(
                     "{name} is {}; traces are GOAL schedules, Chakra traces and workloads of SimAI",
                     known.what()
                 );
-                return Self::fault("file", message, known.fix(&name.to_string()));
+                Err(Self::fault("file", message, known.fix(&name)))
             }
-            let message = format!("{name} begins like no trace that is known");
-            let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
-            let fix = format!(
-                "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",
-                known.join(", ")
-            );
-            Self::fault("file", message, fix)
-        })
+            None => {
+                let known: Vec<&str> = TraceFormat::ALL
+                    .iter()
+                    .map(|format| format.name())
+                    .collect();
+                let fix = format!(
+                    "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",
+                    known.join(", ")
+                );
+                let message = format!("{name} begins like no trace that is known");
+                Err(Self::fault("file", message, fix))
+            }
+        }
     }
 
     /// The prefix of the files of all ranks, of which `path` is one.
