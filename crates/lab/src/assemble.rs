@@ -4,6 +4,7 @@ use crate::grants::Grants;
 use crate::ideal_paths::ideal_paths;
 use crate::idle_nics;
 use crate::jobs::Jobs;
+use crate::lanes::SharedNics;
 use crate::observe::WatchPlan;
 use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, rates_of_hosts};
 use crate::record::CapturePlan;
@@ -120,7 +121,8 @@ impl Assembly {
             .extend(loaded.warnings.iter().map(ToString::to_string));
         prepared.warnings.append(&mut loaded.setting_warnings);
         let listed = loaded.workload.flows.len();
-        let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
+        let shared = SharedNics::new(scenario, &prepared.topology);
+        let jobs = Jobs::new(loaded.jobs, &mut loaded.workload, &shared)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         let slowest = slowest_link(&prepared.topology);
         for connection in &loaded.workload.flows[listed..] {
@@ -171,8 +173,8 @@ impl Assembly {
         warnings.extend(warnings_of(scenario, &networks, &routes.paths));
         let capture = capture_plan(scenario, &topology, &transports)
             .map_err(|error| error.or_in(places, "observe", 0))?;
-        let nic_traffic =
-            nic_traffic(scenario, &topology, &routes.paths, &workload).map_err(topology_error)?;
+        let nic_traffic = nic_traffic(scenario, &topology, &routes.paths, (&workload, &jobs))
+            .map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         warnings.extend(idle_nics::warning(&topology, &jobs, traffic));
         let listed = workload.flows.iter().cloned();
@@ -563,12 +565,12 @@ fn nic_traffic(
     scenario: &Scenario,
     topology: &Topology,
     paths: &Paths,
-    workload: &Workload,
+    (workload, jobs): (&Workload, &Jobs),
 ) -> Result<Option<Workload>, ScenarioError> {
     let choice = scenario.topology.nic_choice(scenario.general.seed);
     topology
         .may_be_apart()
-        .then(|| between_nics(topology, paths, workload, choice))
+        .then(|| between_nics(topology, paths, workload, choice, |id| jobs.lane(id)))
         .transpose()
 }
 

@@ -28,8 +28,8 @@ pub(crate) fn warning(topology: &Topology, jobs: &Jobs, traffic: &Workload) -> O
         .filter(|nic| of_network[nic.index()])
         .collect();
     jobs.all().find_map(|(job, connections)| {
-        let uses_network = connections.values().any(|id| {
-            let flow = traffic.flow(*id);
+        let uses_network = connections.all().any(|(_, id)| {
+            let flow = traffic.flow(id);
             of_network[flow.src.index()]
         });
         let nics = job.hosts.iter().flat_map(|host| topology.nics_of(*host));

@@ -2,6 +2,7 @@
 
 use crate::grants::Grants;
 use crate::job_result::{IterationTimes, JobResult};
+use crate::lanes::{JobConnections, Lanes, MessagePlaces, SharedNics};
 use crate::rank_events::{RankAction, RankCause, RankEvent, RankLog};
 use crate::scenario::ScenarioError;
 use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
@@ -38,35 +39,52 @@ type Log = Arc<Mutex<Vec<Mark>>>;
 pub(crate) struct Jobs {
     jobs: Vec<JobSpec>,
     /// For each job, its connections with their numbers.
-    connections: Vec<BTreeMap<(Rank, Rank), FlowId>>,
+    connections: Vec<JobConnections>,
+    /// Number that decides on which NICs a connection is, for those of ranks that may have several lanes.
+    lanes: BTreeMap<FlowId, u32>,
 }
 
 impl Jobs {
-    /// Adds the connections of `jobs` to `workload`, after its flows.
+    /// Adds the connections of `jobs` to `workload`, after its flows. Ranks share the NICs that `shared` says.
     ///
     /// # Errors
     /// If there are too many flows.
-    pub(crate) fn new(jobs: Vec<JobSpec>, workload: &mut Workload) -> Result<Self, ScenarioError> {
-        let mut all = Vec::new();
+    pub(crate) fn new(
+        jobs: Vec<JobSpec>,
+        workload: &mut Workload,
+        shared: &SharedNics<'_>,
+    ) -> Result<Self, ScenarioError> {
+        let (mut all, mut lanes) = (Vec::new(), BTreeMap::new());
         for job in &jobs {
-            let mut connections = BTreeMap::new();
-            for connection in job.connections() {
+            let host = |rank: Rank| job.hosts[rank.index()];
+            let most = |src: Rank, dst: Rank| shared.lanes(host(src), host(dst));
+            let mut connections = JobConnections::new(job, most);
+            let (mut to, mut from) = (FxHashMap::default(), FxHashMap::default());
+            let mut number = 0;
+            let listed = job.connections(|pair, task| connections.lane(pair, task));
+            for (label, connection) in (1..).zip(listed) {
+                let pair = (connection.src, connection.dst);
                 let id = FlowId(workload.flows.len() as u32);
-                let host = |rank: Rank| job.hosts[rank.index()];
+                if connection.lane == 0 {
+                    connections.number(pair, id);
+                    number = next_of(&mut to, pair.0) + next_of(&mut from, pair.1);
+                }
+                if most(pair.0, pair.1) > 1 {
+                    lanes.insert(id, number + connection.lane);
+                }
                 workload.flows.push(FlowSpec {
                     start: Start::Posted(connection.messages),
                     priority: job.priority,
                     variant: job.variant,
                     section: job.section,
                     ..FlowSpec::timed(
-                        connections.len() as u64 + 1,
+                        label,
                         host(connection.src),
                         host(connection.dst),
                         connection.bytes,
                         Time::ZERO,
                     )
                 });
-                connections.insert((connection.src, connection.dst), id);
             }
             all.push(connections);
         }
@@ -74,13 +92,19 @@ impl Jobs {
         Ok(Self {
             jobs,
             connections: all,
+            lanes,
         })
     }
 
     /// For each job how often it runs, and its connections.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (u32, Vec<FlowId>)> {
         let jobs = self.jobs.iter().zip(&self.connections);
-        jobs.map(|(job, connections)| (job.iterations, connections.values().copied().collect()))
+        jobs.map(|(job, connections)| {
+            (
+                job.iterations,
+                connections.all().map(|(_, id)| id).collect(),
+            )
+        })
     }
 
     /// Lets only the job with this number start, as if the others were not there; flows keep their numbers, and with them their routes.
@@ -95,7 +119,7 @@ impl Jobs {
     /// Tells the connections how much they carry in an iteration.
     pub(crate) fn set_phases(&self, flows: &mut [Flow]) {
         for (job, connections) in self.jobs.iter().zip(&self.connections) {
-            for id in connections.values() {
+            for (_, id) in connections.all() {
                 let flow = &mut flows[id.index()];
                 flow.phase = Bytes::new(flow.bytes.as_u64() / u64::from(job.iterations));
             }
@@ -103,8 +127,13 @@ impl Jobs {
     }
 
     /// Every job with its connections.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&JobSpec, &JobConnections)> {
         self.jobs.iter().zip(&self.connections)
+    }
+
+    /// Number that decides on which of several NICs a connection is; `None` for flows and where NICs are not shared so.
+    pub(crate) fn lane(&self, connection: FlowId) -> Option<u32> {
+        self.lanes.get(&connection).copied()
     }
 
     /// Start of the first job; [`Time::NEVER`] if there are no jobs.
@@ -139,9 +168,9 @@ impl Jobs {
                 let slots = job.slots(rank, number, seed);
                 let run = RankRun::new(Arc::clone(&job.plan), rank, job.iterations, pace)
                     .with_slots(slots);
-                seats.push(program.add(number, job, run));
+                seats.push(program.add(number, (job, connections.places()), run));
             }
-            for (&(src, dst), &id) in connections {
+            for ((src, dst), id) in connections.all() {
                 let flow = nic_traffic.flow(id);
                 for (rank, nic) in [(src, flow.src), (dst, flow.dst)] {
                     let home = job.hosts[rank.index()];
@@ -151,8 +180,10 @@ impl Jobs {
                         programs.entry(nic).or_default().homes.insert(id, home);
                     }
                 }
+            }
+            for ((src, dst), lanes) in connections.pairs() {
                 let program = programs.entry(job.hosts[src.index()]).or_default();
-                program.connect(seats[src.index()], dst, id);
+                program.connect(seats[src.index()], dst, lanes);
             }
         }
         (programs, notes)
@@ -166,7 +197,7 @@ impl Jobs {
                 continue;
             };
             let mut receivers: BTreeMap<Rank, usize> = BTreeMap::new();
-            for (&(_, dst), &id) in connections {
+            for ((_, dst), id) in connections.all() {
                 let receiver = receivers.entry(dst);
                 let receiver = *receiver.or_insert_with(|| grants.add_receiver(limit));
                 grants.add_connection(id, receiver);
@@ -208,20 +239,27 @@ impl Jobs {
     }
 }
 
+/// Number of further ones that `rank` has had before.
+fn next_of(counts: &mut FxHashMap<Rank, u32>, rank: Rank) -> u32 {
+    let next = counts.entry(rank).or_default();
+    *next += 1;
+    *next - 1
+}
+
 /// Number of messages that a rank of a job takes at a time, if there is a limit.
 fn receiver_limit(job: &JobSpec) -> Option<u32> {
     job.plan.graph().parallelism?.to_receiver
 }
 
-fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>)) -> JobResult {
+fn empty_result((job, connections): (&JobSpec, &JobConnections)) -> JobResult {
     // They have been numbered one after the other.
-    let first = connections.values().min().map_or(0, |first| first.0);
+    let first = connections.all().next().map_or(0, |(_, first)| first.0);
     JobResult {
         label: job.label.clone(),
         ranks: job.hosts.len() as u32,
         hosts: job.hosts.clone(),
         section: job.section,
-        flows: first..first + connections.len() as u32,
+        flows: first..first + connections.all().count() as u32,
         iterations: job.iterations,
         volume: job.volume,
         times: Vec::new(),
@@ -256,7 +294,8 @@ struct Seat {
     start: Option<Time>,
     run: RankRun,
     /// Connections to other ranks.
-    connections: FxHashMap<Rank, FlowId>,
+    connections: FxHashMap<Rank, Lanes>,
+    places: MessagePlaces,
     /// Receivers of its job take a limited number of messages at a time.
     is_limited: bool,
     /// Deadline under which the host keeps this seat.
@@ -266,6 +305,11 @@ struct Seat {
 impl Seat {
     fn deadline(&self) -> Time {
         self.start.unwrap_or_else(|| self.run.deadline())
+    }
+
+    /// The connection that carries a message to another rank.
+    fn connection(&self, to: Rank, message: MessageNumber) -> FlowId {
+        self.connections[&to].at(self.places.of(message.0))
     }
 }
 
@@ -295,13 +339,14 @@ pub(crate) struct HostProgram {
 
 impl HostProgram {
     /// A rank takes a seat here; returns its number.
-    fn add(&mut self, job: u32, spec: &JobSpec, run: RankRun) -> usize {
+    fn add(&mut self, job: u32, (spec, places): (&JobSpec, &MessagePlaces), run: RankRun) -> usize {
         self.seats.push(Seat {
             job,
             start: Some(spec.start),
             is_limited: receiver_limit(spec).is_some(),
             run,
             connections: FxHashMap::default(),
+            places: places.clone(),
             scheduled: Time::NEVER,
         });
         let seat = self.seats.len() - 1;
@@ -333,9 +378,9 @@ impl HostProgram {
         }
     }
 
-    /// The rank on `seat` sends to another on this connection.
-    fn connect(&mut self, seat: usize, to: Rank, id: FlowId) {
-        self.seats[seat].connections.insert(to, id);
+    /// The rank on `seat` sends to another on these lanes.
+    fn connect(&mut self, seat: usize, to: Rank, lanes: Lanes) {
+        self.seats[seat].connections.insert(to, lanes);
     }
 
     /// Tells the home of a connection what has become of a message; false if that is here.
@@ -377,7 +422,7 @@ impl HostProgram {
         let own = &self.seats[seat];
         let (iteration, step) = match output {
             Output::Post { to, message, bytes } => {
-                let (connection, message) = (own.connections[&to], MessageId(message.0));
+                let (connection, message) = (own.connection(to, message), MessageId(message.0));
                 self.post(connection, message, bytes);
                 return Some(RankAction::Post {
                     connection,
@@ -386,7 +431,7 @@ impl HostProgram {
                 });
             }
             Output::Ask { to, message } => {
-                let connection = own.connections[&to];
+                let connection = own.connection(to, message);
                 self.asked.entry(connection).or_default().push_back(message);
                 self.credits
                     .push_back((connection, FlowMilestone::CreditRequested));

@@ -26,6 +26,7 @@ mod idle_nics;
 mod job_result;
 mod jobs;
 mod laboratory;
+mod lanes;
 mod loads;
 pub mod observe;
 mod prepared;

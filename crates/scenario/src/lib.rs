@@ -92,7 +92,7 @@ pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
-pub use nics::{NicChoice, between_nics, path_lengths};
+pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use oversubscription::Oversubscription;
 pub use pause_storm::PauseStorms;

@@ -5,13 +5,15 @@
 //! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or the first; or
 //! all flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says otherwise. Pairs
 //! without a path are skipped: hosts do not forward.
+//!
+//! Ranks of a job have several connections where the equal NICs of a file's hosts are used in turn ([`shared_pairs`]).
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
-use clearway_units::{HostId, Purpose, RandomStream, Rate};
+use clearway_units::{FlowId, HostId, Purpose, RandomStream, Rate};
 use clearway_workload::{FlowSpec, Workload};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rule by which a flow takes one of several pairs of NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,36 @@ impl NicChoice {
     }
 }
 
-/// The same traffic between NICs instead of hosts.
+/// Pairs of NICs that ranks on two hosts share among their messages: of those that are nearest to each other as many as the host with
+/// more such NICs has, so chosen that all NICs of a host are in about as many.
+pub fn shared_pairs(
+    topology: &Topology,
+    paths: &Paths,
+    src: HostId,
+    dst: HostId,
+) -> Vec<(HostId, HostId)> {
+    let all = best_pairs(topology, paths, src, dst);
+    let ends = |end: fn(&(HostId, HostId)) -> HostId| all.iter().map(end).collect::<BTreeSet<_>>();
+    let count = ends(|pair| pair.0).len().max(ends(|pair| pair.1).len());
+    let mut uses: BTreeMap<HostId, usize> = BTreeMap::new();
+    let mut left = all;
+    let mut shared = Vec::new();
+    while shared.len() < count {
+        let use_of = |nic: &HostId| uses.get(nic).copied().unwrap_or(0);
+        let used = |(from, to): &(HostId, HostId)| use_of(from) + use_of(to);
+        let Some(place) = (0..left.len()).min_by_key(|&place| used(&left[place])) else {
+            break;
+        };
+        let (from, to) = left.remove(place);
+        *uses.entry(from).or_default() += 1;
+        *uses.entry(to).or_default() += 1;
+        shared.push((from, to));
+    }
+    shared
+}
+
+/// The same traffic between NICs instead of hosts. `lane` gives the number by which a connection of a job takes one of
+/// [`shared_pairs`], where its ranks share them.
 ///
 /// # Errors
 /// If no NIC of a sender reaches one of its receiver.
@@ -57,9 +88,15 @@ pub fn between_nics(
     paths: &Paths,
     workload: &Workload,
     choice: NicChoice,
+    lane: impl Fn(FlowId) -> Option<u32>,
 ) -> Result<Workload, ScenarioError> {
     let mut workload = workload.clone();
     for (number, flow) in workload.flows.iter_mut().enumerate() {
+        if let Some(lane) = lane(FlowId(number as u32)) {
+            let pairs = shared_pairs(topology, paths, flow.src, flow.dst);
+            (flow.src, flow.dst) = pairs[lane as usize % pairs.len()];
+            continue;
+        }
         let pairs = best_pairs(topology, paths, flow.src, flow.dst);
         if pairs.is_empty() {
             return Err(unreachable(flow));

@@ -217,6 +217,11 @@ impl TopologySettings {
         }
     }
 
+    /// True if the ranks of a job share the NICs of their hosts that are equally near, message by message.
+    pub fn shares_nics(&self) -> bool {
+        matches!(&self.kind, Kind::File(settings) if settings.nics != NicSharing::First)
+    }
+
     /// Key of the topology that sends packets on detours, with its value; `None` if they take minimal routes.
     pub(crate) fn detours(&self) -> Option<GroupRouting> {
         let links = match &self.kind {

@@ -21,7 +21,7 @@ clearway_units::choices! {
         Stripe = "stripe",
         /// Queue pair by queue pair.
         Hash = "hash",
-        /// Flow by flow, round robin.
+        /// Flow by flow, and message by message of a job, round robin.
         InTurn = "in-turn",
         /// All on the first.
         First = "first",
@@ -38,7 +38,8 @@ clearway_units::parameters! {
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
         /// Sharing of a host's equal links, those of one rate and delay, among its traffic. "stripe": they are ports of one NIC, and each
         /// packet takes the port at which the least waits; "hash": ports of one NIC, and a hash of the header decides, so that each queue
-        /// pair has one (`transport.qps`); "in-turn": NICs by themselves, and each flow takes the next; "first": the first of them alone.
+        /// pair has one (`transport.qps`); "in-turn": NICs by themselves, and each flow takes the next, as does each message between two
+        /// ranks of a job, which have a connection for each NIC; "first": the first of them alone.
         /// "auto": "stripe", or "in-turn" where a transport takes overtaken packets for lost ones (go-back-N).
         pub nics: NicSharing = NicSharing::Auto, "nics", "decision: all of them, as NCCL; SimAI's ns-3 hashes queue pairs over the NICs of a host";
     }

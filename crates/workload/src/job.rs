@@ -1,6 +1,6 @@
 //! Jobs: ranks on hosts that run a graph, once or again and again.
 
-use crate::graph::{Graph, Rank, Task};
+use crate::graph::{Graph, Rank, Task, TaskId};
 use crate::rank::{Pace, Plan, Slots};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
@@ -53,13 +53,15 @@ pub struct JobSpec {
     pub section: u32,
 }
 
-/// All messages of a job from one rank to another.
+/// All messages of a job from one rank to another, or those on one of several lanes between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
     /// Sending rank.
     pub src: Rank,
     /// Receiving rank.
     pub dst: Rank,
+    /// Number of the lane, from 0.
+    pub lane: u32,
     /// Number of messages, in all iterations.
     pub messages: u32,
     /// Number of bytes, in all iterations.
@@ -85,32 +87,38 @@ impl JobSpec {
         }
     }
 
-    /// Connections of the job, by sender, then by receiver.
+    /// Connections of the job, by sender, then by receiver, then by lane. `lane` gives the lane of each message between two ranks; a
+    /// lane without a message has no connection.
     ///
     /// # Panics
     /// If one carries more than 2^64 bytes or 2^32 messages in all iterations; [`check`](Self::check) refuses that.
-    pub fn connections(&self) -> Vec<Connection> {
-        let sums = self.sums().into_iter();
-        let connection = |((src, dst), (messages, bytes)): ((Rank, Rank), (u64, u64))| {
-            let iterations = u64::from(self.iterations);
-            let messages = messages.checked_mul(iterations).map(u32::try_from);
-            let bytes = bytes.checked_mul(iterations);
-            Connection {
-                src,
-                dst,
-                messages: messages.and_then(Result::ok).expect("checked before"),
-                bytes: Bytes::new(bytes.expect("checked before")),
-            }
-        };
+    pub fn connections(&self, lane: impl Fn((Rank, Rank), TaskId) -> u32) -> Vec<Connection> {
+        let sums = self.sums(lane).into_iter();
+        let connection =
+            |((src, dst, lane), (messages, bytes)): ((Rank, Rank, u32), (u64, u64))| {
+                let iterations = u64::from(self.iterations);
+                let messages = messages.checked_mul(iterations).map(u32::try_from);
+                let bytes = bytes.checked_mul(iterations);
+                Connection {
+                    src,
+                    dst,
+                    lane,
+                    messages: messages.and_then(Result::ok).expect("checked before"),
+                    bytes: Bytes::new(bytes.expect("checked before")),
+                }
+            };
         sums.map(connection).collect()
     }
 
-    /// Messages and bytes of an iteration from rank to rank.
-    fn sums(&self) -> BTreeMap<(Rank, Rank), (u64, u64)> {
-        let mut sums: BTreeMap<(Rank, Rank), (u64, u64)> = BTreeMap::new();
-        for (_, task) in self.plan.graph().numbered() {
+    /// Messages and bytes of an iteration from rank to rank, by lane.
+    fn sums(
+        &self,
+        lane: impl Fn((Rank, Rank), TaskId) -> u32,
+    ) -> BTreeMap<(Rank, Rank, u32), (u64, u64)> {
+        let mut sums: BTreeMap<(Rank, Rank, u32), (u64, u64)> = BTreeMap::new();
+        for (id, task) in self.plan.graph().numbered() {
             if let Task::Message { src, dst, bytes } = task {
-                let sum = sums.entry((src, dst)).or_default();
+                let sum = sums.entry((src, dst, lane((src, dst), id))).or_default();
                 sum.0 += 1;
                 sum.1 += bytes.as_u64();
             }
@@ -152,7 +160,7 @@ impl JobSpec {
             return fault(message, "less than 2^32 in all iterations have numbers");
         }
         let iterations = u64::from(self.iterations);
-        let sums = self.sums().into_values();
+        let sums = self.sums(|_, _| 0).into_values();
         if sums
             .into_iter()
             .any(|(_, bytes)| bytes.checked_mul(iterations).is_none())
@@ -212,12 +220,23 @@ mod tests {
         let connection = |src, dst, messages| Connection {
             src: Rank(src),
             dst: Rank(dst),
+            lane: 0,
             messages,
             bytes: Bytes::new(1000 * u64::from(messages)),
         };
         assert_eq!(
-            job().connections(),
+            job().connections(|_, _| 0),
             [connection(0, 1, 8), connection(1, 2, 4)]
+        );
+        // The second message of the pair on another lane.
+        let places = job().plan.places_in_pairs();
+        let on_lane = |lane| Connection {
+            lane,
+            ..connection(0, 1, 4)
+        };
+        assert_eq!(
+            job().connections(|_, task| places[task.index()]),
+            [on_lane(0), on_lane(1), connection(1, 2, 4)]
         );
     }
 

@@ -4,11 +4,11 @@
 //! jitter and other messages only add to that.
 
 use crate::assemble::Assembly;
+use crate::lanes::JobConnections;
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{Graph, JobSpec, Need, Pace, Rank, Task, TaskId};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Step of a chain of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ struct Iteration {
 /// A job on an idle network.
 struct Job<'a> {
     spec: &'a JobSpec,
-    connections: &'a BTreeMap<(Rank, Rank), FlowId>,
+    connections: &'a JobConnections,
     graph: &'a Graph,
     /// All tasks, each after those that it waits for.
     order: Vec<TaskId>,
@@ -90,16 +90,12 @@ impl Assembly {
 }
 
 impl<'a> Job<'a> {
-    fn new(
-        assembly: &Assembly,
-        spec: &'a JobSpec,
-        connections: &'a BTreeMap<(Rank, Rank), FlowId>,
-    ) -> Self {
+    fn new(assembly: &Assembly, spec: &'a JobSpec, connections: &'a JobConnections) -> Self {
         let graph = spec.plan.graph();
         let mut messages = FxHashMap::default();
-        for (_, task) in graph.numbered() {
+        for (id, task) in graph.numbered() {
             if let Task::Message { src, dst, bytes } = task {
-                let flow = connections[&(src, dst)];
+                let flow = connections.of((src, dst), id);
                 let least = || assembly.least(flow, bytes);
                 messages.entry((flow, bytes)).or_insert_with(least);
             }
@@ -177,7 +173,7 @@ impl<'a> Job<'a> {
                     times.over[place] = begun.saturating_add(span);
                 }
                 Task::Message { src, dst, bytes } => {
-                    let least = self.messages[&(self.connections[&(src, dst)], bytes)];
+                    let least = self.messages[&(self.connections.of((src, dst), id), bytes)];
                     times.over[place] = begun.saturating_add(least.acknowledgement);
                     times.arrived[place] = begun.saturating_add(least.arrival);
                     times.end(dst, times.arrived[place], id);
@@ -206,7 +202,7 @@ impl<'a> Job<'a> {
                 span,
             },
             Task::Message { src, dst, bytes } => JobStep::Message {
-                flow: self.connections[&(src, dst)],
+                flow: self.connections.of((src, dst), id),
                 bytes,
                 span,
             },

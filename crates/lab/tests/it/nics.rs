@@ -278,3 +278,41 @@ fn rings_have_a_channel_for_each_rank_of_a_node() {
     let least = 2.0 * 15.0 / 16.0 * 32e6 / 8.0 * 8.0 / 400e3 * 4160.0 / 4096.0;
     assert!(fast > least && fast < 2.5 * least, "{fast} {least}");
 }
+
+/// Ranks whose transport takes overtaken packets for lost ones have a connection for each NIC, and use all of them.
+#[test]
+fn messages_of_a_job_take_the_nics_of_their_hosts_in_turn() {
+    let folder = folder("lanes", &[("graph.txt", RAILS)]);
+    let assembly = |kind: &str, nics: &str| {
+        let text = format!(
+            "[topology]\nfile = \"graph.txt\"\nnics = \"{nics}\"\n[transport]\nkind = \"rocev2\"\n\
+             [[workload]]\nkind = \"{kind}\"\nsize = \"8MB\"\nchunk = \"500KB\"\n"
+        );
+        let read = Laboratory::new().read("s.toml", &text, Some(&folder), &[]);
+        Assembly::new(&read.unwrap()).unwrap()
+    };
+    for (kind, connections) in [
+        ("ring-all-reduce", 8),
+        ("all-to-all", 24),
+        ("double-binary-tree", 20),
+    ] {
+        let (both, first) = (assembly(kind, "auto"), assembly(kind, "first"));
+        assert_eq!(both.warnings, Vec::<String>::new(), "{kind}");
+        assert_eq!(both.flow_count(), connections, "{kind}");
+        let [fast, slow] = [&both, &first].map(|assembly| {
+            let finished = run(assembly, 1);
+            assert_eq!(run(assembly, 3).digest, finished.digest, "{kind}");
+            assert!(finished.flows.iter().all(|flow| flow.finished.is_some()));
+            finished.jobs[0].times[0].span().unwrap().as_us()
+        });
+        assert!(fast < 0.6 * slow, "{kind}: {fast} {slow}");
+        // Further NICs are numbered after the four hosts.
+        let mut sent = [0u64; 8];
+        for id in (0..connections as u32).map(FlowId) {
+            sent[both.nics(id).0.index()] += both.workload.flow(id).bytes.as_u64();
+        }
+        for host in 0..4 {
+            assert_eq!(sent[host], sent[host + 4], "{kind}: {sent:?}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Plan of a job, which all its ranks share.
 
 use crate::graph::{Graph, Rank, Successors, Task, TaskId};
+use rustc_hash::FxHashMap;
 
 /// A graph, prepared for running: which tasks are a rank's own, and which tasks wait for which.
 ///
@@ -64,6 +65,20 @@ impl Plan {
     /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// For each task, in the order of tasks, the number of messages before it that go from its sender to its receiver; 0 for computations.
+    pub fn places_in_pairs(&self) -> Vec<u32> {
+        let mut sent: FxHashMap<(Rank, Rank), u32> = FxHashMap::default();
+        let place = |(_, task)| match task {
+            Task::Message { src, dst, .. } => {
+                let next = sent.entry((src, dst)).or_default();
+                *next += 1;
+                *next - 1
+            }
+            Task::Compute { .. } => 0,
+        };
+        self.graph.numbered().map(place).collect()
     }
 
     /// The tasks of a rank, by number.

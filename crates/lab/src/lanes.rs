@@ -1,0 +1,131 @@
+//! Connections of a job, by pairs of ranks and lanes.
+//!
+//! A lane is one of several connections from one rank to another, each between NICs of its own. Ranks have lanes where the hosts of a file
+//! have NICs by themselves that are equally near (`topology.nics` = "in-turn"), so that no packet overtakes another of its connection and
+//! all NICs have work. Messages take the lanes in turn, in the order of the graph. On which NICs the first lane is depends on the ranks, so
+//! that pairs with one message each spread over all of them.
+
+use crate::scenario::{Scenario, shared_pairs};
+use crate::shared_routes::routes_of;
+use clearway_fabric::topology::{Routes, Topology};
+use clearway_units::{FlowId, HostId};
+use clearway_workload::{JobSpec, Rank, TaskId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// NICs of hosts that the ranks of jobs share, message by message.
+pub(crate) struct SharedNics<'a> {
+    topology: &'a Topology,
+    /// `None` if no NICs are shared so.
+    routes: Option<Routes>,
+}
+
+impl<'a> SharedNics<'a> {
+    /// What the scenario's ranks share on its fabric. One that cannot be routed is an error elsewhere.
+    pub(crate) fn new(scenario: &Scenario, topology: &'a Topology) -> Self {
+        let shares = scenario.topology.shares_nics() && topology.may_be_apart();
+        let routes = shares.then(|| routes_of(topology).ok()).flatten();
+        Self { topology, routes }
+    }
+
+    /// Number of lanes that there may be from a rank on one host to one on another, above zero.
+    pub(crate) fn lanes(&self, src: HostId, dst: HostId) -> u32 {
+        let pairs = |routes: &Routes| shared_pairs(self.topology, &routes.paths, src, dst).len();
+        self.routes.as_ref().map_or(1, pairs).max(1) as u32
+    }
+}
+
+/// Lanes from one rank to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lanes {
+    /// Connection of the first lane; those of the others have the next numbers.
+    connection: FlowId,
+    /// Number of lanes, above zero.
+    count: u32,
+}
+
+impl Lanes {
+    /// The connection of the message at this place among those of its pair of ranks.
+    pub(crate) fn at(self, place: u32) -> FlowId {
+        FlowId(self.connection.0 + place % self.count)
+    }
+
+    /// The connections of all lanes.
+    pub(crate) fn connections(self) -> impl Iterator<Item = FlowId> {
+        (0..self.count).map(move |lane| self.at(lane))
+    }
+}
+
+/// Place of each message of a graph among those of its pair of ranks; none where all pairs have one lane.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MessagePlaces(Option<Arc<[u32]>>);
+
+impl MessagePlaces {
+    /// The place of a message. `task` counts those of all iterations.
+    pub(crate) fn of(&self, task: u32) -> u32 {
+        let place = |places: &Arc<[u32]>| places[task as usize % places.len()];
+        self.0.as_ref().map_or(0, place)
+    }
+}
+
+/// The connections of a job.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct JobConnections {
+    pairs: BTreeMap<(Rank, Rank), Lanes>,
+    places: MessagePlaces,
+}
+
+impl JobConnections {
+    /// Connections of `job`, without numbers yet, whose pairs of ranks may have as many lanes as `most` says.
+    pub(crate) fn new(job: &JobSpec, most: impl Fn(Rank, Rank) -> u32) -> Self {
+        let connections = job.connections(|_, _| 0);
+        let lanes = |messages: u32, pair: (Rank, Rank)| Lanes {
+            connection: FlowId(0),
+            count: most(pair.0, pair.1).min(messages / job.iterations).max(1),
+        };
+        let pairs = connections.iter().map(|connection| {
+            let pair = (connection.src, connection.dst);
+            (pair, lanes(connection.messages, pair))
+        });
+        let pairs: BTreeMap<(Rank, Rank), Lanes> = pairs.collect();
+        let has_lanes = pairs.values().any(|lanes| lanes.count > 1);
+        let places = has_lanes.then(|| job.plan.places_in_pairs().into());
+        Self {
+            pairs,
+            places: MessagePlaces(places),
+        }
+    }
+
+    /// Number of the lane, from 0, that carries a message.
+    pub(crate) fn lane(&self, pair: (Rank, Rank), task: TaskId) -> u32 {
+        self.places.of(task.0) % self.pairs[&pair].count
+    }
+
+    /// Gives the first lane from one rank to another its number.
+    pub(crate) fn number(&mut self, pair: (Rank, Rank), connection: FlowId) {
+        if let Some(lanes) = self.pairs.get_mut(&pair) {
+            lanes.connection = connection;
+        }
+    }
+
+    /// The connection that carries a message.
+    pub(crate) fn of(&self, pair: (Rank, Rank), task: TaskId) -> FlowId {
+        self.pairs[&pair].at(self.places.of(task.0))
+    }
+
+    /// The place of each message.
+    pub(crate) fn places(&self) -> &MessagePlaces {
+        &self.places
+    }
+
+    /// The pairs of ranks with their lanes, by sender, then by receiver.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = ((Rank, Rank), Lanes)> {
+        self.pairs.iter().map(|(&pair, &lanes)| (pair, lanes))
+    }
+
+    /// All connections, in the order of their numbers, with the ranks that they join.
+    pub(crate) fn all(&self) -> impl Iterator<Item = ((Rank, Rank), FlowId)> {
+        self.pairs()
+            .flat_map(|(pair, lanes)| lanes.connections().map(move |id| (pair, id)))
+    }
+}
