@@ -82,7 +82,7 @@ fn describe(assembly: &Assembly) -> String {
     table.row([
         "BDP of queues",
         &format!(
-            "{} (line rate x propagation RTT): the unit of `bdp` in [switch]",
+            "{} (line rate x propagation RTT, at least 4 packets): the unit of `bdp` in [switch]",
             report.queue_bdp
         ),
     ]);

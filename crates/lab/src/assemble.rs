@@ -96,7 +96,7 @@ pub struct TopologyReport {
     pub path_lengths: BTreeMap<u32, u64>,
     /// Facts that transports know of the network.
     pub network: NetworkFacts,
-    /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip.
+    /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip, at least four packets.
     pub queue_bdp: Bytes,
     /// The shortest delay of a link; no round of the engine is longer.
     pub shortest_delay: Span,
@@ -259,7 +259,7 @@ impl Assembly {
         let cables = self.topology.cables.iter().filter(|cable| cable.up);
         let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
         let rates = BTreeSet::from_iter(rates.map(|cable| cable.rate));
-        let bdp = |rate: Rate| (rate, rate.bytes_in(self.network.propagation_rtt));
+        let bdp = |rate: Rate| (rate, self.network.port_bdp(rate));
         let amounts = Amounts {
             transport: (self.network.line_rate, self.network.bdp),
             ports: rates.into_iter().map(bdp).collect(),
@@ -368,10 +368,7 @@ impl Assembly {
             cables: (up, topology.cables.len()),
             path_lengths: path_lengths(topology, &self.routes),
             network: self.network,
-            queue_bdp: self
-                .network
-                .line_rate
-                .bytes_in(self.network.propagation_rtt),
+            queue_bdp: self.network.port_bdp(self.network.line_rate),
             shortest_delay: topology.shortest_delay(),
         }
     }

@@ -151,8 +151,7 @@ pub(crate) fn network_of(
     let network = paths.network_facts(sizes.with(telemetry));
     check_timers(settings, &network).map_err(here)?;
     check_queue(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
-    check_ecn(scenario, topology, network.propagation_rtt)
-        .map_err(|error| error.or_in(places, "switch", 0))?;
+    check_ecn(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
     Ok(network)
 }
 

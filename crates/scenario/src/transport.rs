@@ -236,6 +236,23 @@ impl TransportSettings {
         (own.controller != controller && !marks.is_empty()).then_some(marks)
     }
 
+    /// True if `value` is what the preset sets `key` of its reliability to, or the reliability's own default.
+    pub(crate) fn is_default(&self, key: &str, value: &impl Parameter) -> bool {
+        let preset = Preset::named(self.kind);
+        let keys = preset.map_or_else(Vec::new, |preset| (preset.keys)());
+        let preset = keys.into_iter().find(|own| own.key == key);
+        let own = || {
+            self.reliability
+                .describe()
+                .into_iter()
+                .find(|own| own.key == key)
+        };
+        let default = preset
+            .map(|own| own.value)
+            .or_else(|| own().map(|own| own.default));
+        default == Some(value.to_value())
+    }
+
     /// In a few words, for errors about its keys.
     pub(crate) fn parts(&self) -> String {
         format!(

@@ -73,25 +73,43 @@ fn allocates(transport: &TransportSettings, network: &NetworkFacts) -> bool {
     controller.allocation().is_some()
 }
 
+/// Keys of timeouts that are shorter than the network's unloaded round trip, with their values.
+pub(crate) fn short_timeouts(
+    transport: &TransportSettings,
+    network: &NetworkFacts,
+) -> Vec<(&'static str, Span)> {
+    let (timeouts, round_trips) = match &transport.reliability {
+        Reliability::SelectiveRepeat(own) => {
+            ([Some(own.timeout), own.timeout_low], own.timeout_rtts)
+        }
+        Reliability::GoBackN(own) => ([Some(own.timeout), None], 0.0),
+    };
+    // Of those that are added to `rto`, one is enough.
+    let added = [round_trips >= 1.0, false];
+    let all = ["rto", "rto-low"].into_iter().zip(timeouts).zip(added);
+    let short = all.filter_map(|((key, timeout), is_long)| {
+        let timeout = timeout.filter(|timeout| !is_long && *timeout < network.base_rtt);
+        timeout.map(|timeout| (key, timeout))
+    });
+    short.collect()
+}
+
 /// Timers against the network's round trip, and what control packets have to hold against its paths.
 pub fn check_timers(
     transport: &TransportSettings,
     network: &NetworkFacts,
 ) -> Result<(), ScenarioError> {
-    let (timeouts, multiples) = match &transport.reliability {
-        Reliability::SelectiveRepeat(own) => (
-            [Some(own.timeout_on(network)), own.timeout_low],
-            vec![
-                ("probe-after", own.probe_after),
-                ("probe-rtt-limit", own.probe_rtt_limit),
-            ],
-        ),
-        Reliability::GoBackN(own) => ([Some(own.timeout), None], Vec::new()),
+    let multiples = match &transport.reliability {
+        Reliability::SelectiveRepeat(own) => vec![
+            ("probe-after", own.probe_after),
+            ("probe-rtt-limit", own.probe_rtt_limit),
+        ],
+        Reliability::GoBackN(_) => Vec::new(),
     };
-    for (key, timeout) in ["rto", "rto-low"].into_iter().zip(timeouts) {
-        let Some(timeout) = timeout.filter(|timeout| *timeout < network.base_rtt) else {
+    for (key, timeout) in short_timeouts(transport, network) {
+        if transport.is_default(key, &timeout) {
             continue;
-        };
+        }
         return Err(ScenarioError::about(
             &[key, "payload"],
             format!(
@@ -137,7 +155,7 @@ pub fn check_queue(
     let of_queues = |cable: &&Cable| cable.up && !topology.is_scale_up(cable);
     let rates = topology.cables.iter().filter(of_queues).map(|c| c.rate);
     let slowest = rates.min().unwrap_or(network.line_rate);
-    let bdp = slowest.bytes_in(network.propagation_rtt);
+    let bdp = network.port_bdp(slowest);
     let (limit, packet) = (
         scenario.switch.ports.queue.resolve(slowest, bdp),
         Bytes::new(u64::from(network.payload + network.header)),
@@ -170,14 +188,18 @@ pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
 }
 
 /// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
-pub fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
+pub fn check_ecn(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
     let switch = &scenario.switch.ports;
     let marking = topology.cables.iter();
     let marking = marking.filter(|cable| !topology.is_scale_up(cable));
     let rates: BTreeSet<Rate> = marking.map(|cable| cable.rate).collect();
     let crossed = |kmin: RelativeSize, kmax: RelativeSize| {
         let cross = |&rate: &Rate| {
-            let size = |size: RelativeSize| size.resolve(rate, rate.bytes_in(rtt));
+            let size = |size: RelativeSize| size.resolve(rate, network.port_bdp(rate));
             size(kmin) > size(kmax)
         };
         switch.ecn && rates.iter().any(cross)

@@ -1,6 +1,7 @@
 //! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
 
 use crate::transport_presets::PresetKey;
+use crate::validation::short_timeouts;
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;
 use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
@@ -12,7 +13,7 @@ use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::selective_repeat::Recovery;
 use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
-use clearway_units::Value;
+use clearway_units::{Span, Value};
 
 /// All warnings about the transports of a scenario, each of which sees the network in its own way.
 pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths) -> Vec<String> {
@@ -55,7 +56,21 @@ fn warnings_about(
         overtaken_on_planes(scenario, transport),
         other_marks(scenario, transport),
     ];
-    warnings.into_iter().flatten().collect()
+    let raised = raised_timeouts(transport, network).into_iter();
+    raised.chain(warnings.into_iter().flatten()).collect()
+}
+
+/// Defaults of timeouts that are shorter than a round trip of this network.
+fn raised_timeouts(transport: &TransportSettings, network: &NetworkFacts) -> Vec<String> {
+    let raised = |(key, timeout): (&str, Span)| {
+        format!(
+            "the default of `transport.{key}`, {timeout}, is less than the unloaded round trip of {}: it is {} here, four round trips",
+            network.base_rtt,
+            network.usable_timeout(timeout)
+        )
+    };
+    let short = short_timeouts(transport, network).into_iter();
+    short.map(raised).collect()
 }
 
 /// A transport of a section that was designed with other switches. Those of `[transport]` are the defaults of `[switch]`.

@@ -8,6 +8,7 @@ use crate::packet::{Headers, PacketFault};
 use crate::pool::{Pool, Slot};
 use clearway_fabric::topology::{LinkId, Routes, Topology};
 use clearway_fabric::{Forwarding, QueueRules, SwitchParameters};
+use clearway_transport::cc::port_bdp;
 use clearway_units::{Bytes, HostId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -145,7 +146,9 @@ impl SoftSwitch {
         for id in topology.links_up() {
             let (from, _) = topology.link_ends(id);
             let rate = topology.cables[id.cable()].rate;
-            let rules = QueueRules::new(plan.switch, rate, plan.propagation_rtt);
+            let packet = Bytes::new(plan.longest_packet.into());
+            let bdp = port_bdp(rate, plan.propagation_rtt, packet);
+            let rules = QueueRules::new(plan.switch, rate, bdp);
             let queue = match topology.switch_index(from) {
                 Some(_) => {
                     let limit = rules.limit();

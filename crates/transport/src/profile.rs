@@ -119,7 +119,7 @@ impl Reliability {
     pub(crate) fn timeout_on(&self, network: &NetworkFacts) -> Span {
         match self {
             Self::SelectiveRepeat(parameters) => parameters.timeout_on(network),
-            Self::GoBackN(parameters) => parameters.timeout,
+            Self::GoBackN(parameters) => network.usable_timeout(parameters.timeout),
         }
     }
     /// True if control packets go before data.

@@ -202,11 +202,11 @@ pub(super) fn build_switch<T: Telemetry>(
     )
     .with_reroutes(reroutes)
     .with_detours(detours(setup, index, links));
-    let propagation = setup.profile.network.propagation_rtt;
+    let network = &setup.profile.network;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let last_hop = leads_to_host(setup, id);
-        let rules = QueueRules::new(&setup.switch, rate, propagation);
+        let rules = QueueRules::new(&setup.switch, rate, network.port_bdp(rate));
         let rules = match setup.topology.switches[index].role {
             SwitchRole::ScaleUp => rules.unlimited(),
             // A NIC that knows its queues does not tell itself of them.

@@ -89,7 +89,7 @@ clearway_units::choices! {
 
 clearway_units::parameters! {
     /// Settings of the egress ports of a switch. Sizes relative to the bandwidth-delay product take the port's own rate times the fabric's
-    /// propagation round trip.
+    /// propagation round trip, and at least four full packets.
     pub struct SwitchParameters {
         /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
         /// has priority it has a queue of its own with the same limit.
@@ -338,9 +338,9 @@ pub struct QueueRules {
 }
 
 impl QueueRules {
-    /// Rules of a port of this rate in a fabric with this propagation round trip.
-    pub fn new(parameters: &SwitchParameters, rate: Rate, propagation: Span) -> Self {
-        let port = (rate, rate.bytes_in(propagation));
+    /// Rules of a port of this rate whose [bandwidth-delay product](clearway_transport::cc::port_bdp) is `bdp`.
+    pub fn new(parameters: &SwitchParameters, rate: Rate, bdp: Bytes) -> Self {
+        let port = (rate, bdp);
         let thresholds = [parameters.kmin, parameters.kmax];
         let marks = Thresholds::new(thresholds, parameters.pmax, port);
         let by_class = ByClass::new(&parameters.class_marks, marks, port);
@@ -423,7 +423,7 @@ mod tests {
         let rules = QueueRules::new(
             &SwitchParameters::default(),
             Rate::from_gbps(400),
-            Span::from_us(8),
+            Bytes::new(400_000),
         );
         assert_eq!(
             (rules.limit, rules.kmin, rules.marks.kmax),
@@ -503,7 +503,7 @@ mod tests {
     fn marking_is_linear_between_the_thresholds() {
         let mut parameters = SwitchParameters::default();
         parameters.set("ecn.pmax", &Value::Float(0.5)).unwrap();
-        let rules = QueueRules::new(&parameters, Rate::from_gbps(400), Span::from_us(8));
+        let rules = QueueRules::new(&parameters, Rate::from_gbps(400), Bytes::new(400_000));
         let mut random = RandomStream::new(1, Purpose::Test, 0);
         let mut share = |bytes| {
             (0..20_000)

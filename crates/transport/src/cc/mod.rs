@@ -106,6 +106,21 @@ impl NetworkFacts {
         }
     }
 
+    /// Bandwidth-delay product by which queues and thresholds of a port of this rate are sized; see [`port_bdp`].
+    pub fn port_bdp(&self, rate: Rate) -> Bytes {
+        let packet = Bytes::new(u64::from(self.payload + self.header));
+        port_bdp(rate, self.propagation_rtt, packet)
+    }
+
+    /// A retransmission timeout as it is used: four unloaded round trips where it is less than one, since then everything would be sent
+    /// again before it can be acknowledged.
+    pub fn usable_timeout(&self, timeout: Span) -> Span {
+        match timeout < self.base_rtt {
+            true => self.base_rtt * 4,
+            false => timeout,
+        }
+    }
+
     /// Bytes of a size at the line rate.
     pub fn size(&self, size: RelativeSize) -> Bytes {
         size.resolve(self.line_rate, self.bdp)
@@ -116,6 +131,17 @@ impl NetworkFacts {
     pub fn on_path(self, path: PathFacts) -> Self {
         Self { path, ..self }
     }
+}
+
+/// Packets that are the least bandwidth-delay product of a port: with fewer, the lowest threshold of the presets, a quarter of it, would
+/// be less than a packet, and whatever waits at all would be marked.
+const LEAST_PORT_BDP: u64 = 4;
+
+/// Bandwidth-delay product by which queues and thresholds of a port are sized: its rate times the fabric's propagation round trip, but at
+/// least four full packets.
+pub fn port_bdp(rate: Rate, propagation_rtt: Span, packet: Bytes) -> Bytes {
+    let least = Bytes::new(packet.as_u64().saturating_mul(LEAST_PORT_BDP));
+    rate.bytes_in(propagation_rtt).max(least)
 }
 
 /// One acknowledgement as the controller sees it.

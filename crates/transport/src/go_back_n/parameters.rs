@@ -42,7 +42,8 @@ clearway_units::parameters! {
         pub ack_duplicates: bool = true, "ack-duplicates", "decision: a lost acknowledgement caused them; the HPCC artifact is silent";
         /// Time between two NACKs that ask for the same packet.
         pub nack_interval: Span = Span::from_us(500), "nack-interval", "HPCC artifact: NACK interval of 500 us";
-        /// Time without progress after which everything outstanding is sent again; doubles with each timeout in a row.
+        /// Time without progress after which everything outstanding is sent again; doubles with each timeout in a row. Four unloaded
+        /// round trips, with a warning, where the default is less than one.
         pub timeout: Span = Span::from_ms(1), "rto", "decision: the HPCC artifact has no timeout and hangs when the last packet is lost";
         /// The longest that doubling makes the timeout.
         pub timeout_max: Span = Span::from_ms(8), "rto-max", "decision";
@@ -109,7 +110,9 @@ impl Rules {
     pub(crate) fn new(parameters: &GoBackNParameters, network: &NetworkFacts) -> Self {
         let payload = u64::from(network.payload);
         // A timer of no length would fire for ever.
-        let timeout = parameters.timeout.max(Span::from_ps(1));
+        let timeout = network
+            .usable_timeout(parameters.timeout)
+            .max(Span::from_ps(1));
         let timeout_max = parameters.timeout_max.max(timeout);
         let chunk = parameters.stripe_chunk.as_u64().max(1);
         Self {

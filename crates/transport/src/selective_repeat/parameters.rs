@@ -70,7 +70,8 @@ clearway_units::parameters! {
         /// network, and what merely waits is taken for lost. With 128 senders to one host and probes in the control class the
         /// queue settles at 38 us, with the data class at 13 us (STrack Figure 20: slightly above 8 us).
         pub probe_class: ProbeClass = ProbeClass::Data, "probe-class", "decision: not in STrack, measured with its Figure 20";
-        /// Time without progress of the expected sequence number after which everything outstanding is sent again.
+        /// Time without progress of the expected sequence number after which everything outstanding is sent again. Four unloaded round
+        /// trips, with a warning, where the default is less than one.
         pub timeout: Span = Span::from_us(250), "rto", "STrack §3.3.2: hundreds of microseconds";
         /// Timeout while fewer than `rto-low-packets` are in flight, which no later packet may show to be lost; `"auto"` is `rto`.
         pub timeout_low: Option<Span> = None, "rto-low", "STrack has one timeout; IRN §3.1: RTO_low 100 us";
@@ -102,10 +103,11 @@ pub(crate) struct Sleek {
 }
 
 impl SelectiveRepeatParameters {
-    /// The retransmission timeout on a network: `rto`, and `rto-rtts` of its unloaded round trips.
+    /// The retransmission timeout on a network: `rto`, and `rto-rtts` of its unloaded round trips; if that is less than one round trip,
+    /// four.
     pub fn timeout_on(&self, network: &NetworkFacts) -> Span {
         let round_trips = self.timeout_rtts.max(0.0) * network.base_rtt.as_ps() as f64;
-        self.timeout + Span::from_ps(round_trips as u64)
+        network.usable_timeout(self.timeout + Span::from_ps(round_trips as u64))
     }
 
     /// True if senders probe.
@@ -184,7 +186,9 @@ impl Rules {
         let timeout_low = parameters
             .timeout_low
             .filter(|_| !parameters.timeout_per_packet);
-        let timeout_low = timeout_low.map_or(timeout, at_least_a_moment);
+        let timeout_low = timeout_low.map_or(timeout, |low| {
+            at_least_a_moment(network.usable_timeout(low))
+        });
         Self {
             payload: u64::from(network.payload),
             packets_per_byte: 1.0 / payload,

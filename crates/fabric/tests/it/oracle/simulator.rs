@@ -18,13 +18,14 @@ use clearway_fabric::{
     Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
     Reactions, TelemetryFormat,
 };
+use clearway_transport::cc::NetworkFacts;
 use clearway_transport::telemetry::{Hop, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
     Profile,
 };
 use clearway_units::{
-    Bytes, Digest, FlowId, HostId, MessageId, Purpose, RandomStream, RelativeSize, Span, Time,
+    Bytes, Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, RelativeSize, Span, Time,
 };
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -247,7 +248,7 @@ impl<'a> Oracle<'a> {
         };
         let rules = |link: LinkId| {
             let rate = topology.cables[link.0 as usize / 2].rate;
-            let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
+            let bdp = bdp_of_port(&scenario.profile.network, rate);
             let last_hop = network.is_host(network.end_of(link));
             let mut parameters = scenario.switch.clone();
             if network.is_scale_up(network.start_of(link)) {
@@ -858,7 +859,6 @@ impl<'a> Oracle<'a> {
         if !self.chooses_by_queue(node) {
             return self.network.hashed(node, packet, links);
         }
-        let propagation = self.scenario.profile.network.propagation_rtt;
         let way = |link: &LinkId| {
             let rate = self.scenario.topology.cables[link.0 as usize / 2].rate;
             Way {
@@ -869,7 +869,7 @@ impl<'a> Oracle<'a> {
                     .scenario
                     .switch
                     .queue
-                    .resolve(rate, rate.bytes_in(propagation))
+                    .resolve(rate, bdp_of_port(&self.scenario.profile.network, rate))
                     .as_u64(),
             }
         };
@@ -1080,4 +1080,11 @@ impl<'a> Oracle<'a> {
             replayed: self.adversary.map_or(0, |adversary| adversary.replayed),
         }
     }
+}
+
+/// Bandwidth-delay product of a port: no less than four full packets.
+fn bdp_of_port(network: &NetworkFacts, rate: Rate) -> Bytes {
+    let packet = u64::from(network.payload) + u64::from(network.header);
+    let bdp = rate.bytes_in(network.propagation_rtt).as_u64();
+    Bytes::new(bdp.max(4 * packet))
 }
