@@ -123,7 +123,7 @@ fn check_kinds(laboratory: &Laboratory, arguments: &InitArguments) -> Result<(),
 
 /// Keys whose defaults do not fit the number of hosts or the transport, with values that do.
 fn fitted(scenario: &Scenario) -> Result<Vec<String>, ScenarioError> {
-    let (topology, _) = scenario.fabric()?;
+    let topology = scenario.fabric()?.topology;
     let hosts = i64::from(topology.machines());
     let settings = scenario.settings();
     let defaults = settings.iter().filter(|setting| !setting.given);

@@ -94,8 +94,8 @@ pub(crate) fn beginning(content: &[u8]) -> &str {
 mod tests {
     use super::*;
     use crate::{
-        SimaiPolicy, SimaiWorkload, StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology,
-        parse_topo, write_chakra, write_goal, write_goal_binary, write_simai,
+        HpccHosts, SimaiPolicy, SimaiWorkload, StartUnit, parse_cm, parse_hpcc_flows,
+        parse_hpcc_topology, parse_topo, write_chakra, write_goal, write_goal_binary, write_simai,
     };
     use clearway_workload::{CollectiveKind, Program};
 
@@ -120,8 +120,12 @@ mod tests {
         let htsim_reads = |text: &str| {
             parse_cm("x", text, StartUnit::Seconds).is_ok() || parse_topo("x", text).is_ok()
         };
+        let hosts = HpccHosts {
+            count: 2,
+            numbers: None,
+        };
         let hpcc_reads = |text: &str| {
-            parse_hpcc_flows("x", text, 2).is_ok() || parse_hpcc_topology("x", text).is_ok()
+            parse_hpcc_flows("x", text, hosts).is_ok() || parse_hpcc_topology("x", text).is_ok()
         };
         let flows = "1\n0 1 3 100 5 2\n";
         let fabric = "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n";

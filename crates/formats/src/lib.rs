@@ -34,7 +34,7 @@ pub use goal::{
     GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,
     write_goal_binary,
 };
-pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
+pub use hpcc::{HpccHosts, HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use known_file::KnownFile;
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,

@@ -4,9 +4,9 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    ChakraReader, FileFormat, HpccLink, StartUnit, parse_cm, parse_goal, parse_goal_binary,
-    parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo, write_chakra,
-    write_cm, write_goal, write_goal_binary, write_simai,
+    ChakraReader, FileFormat, HpccHosts, HpccLink, StartUnit, parse_cm, parse_goal,
+    parse_goal_binary, parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo,
+    write_chakra, write_cm, write_goal, write_goal_binary, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -251,7 +251,7 @@ fn fabrics() {
 fn hpcc_fabrics() {
     let sound = fuzz(&HPCC_FABRICS, 3, |text| {
         let file = parse_hpcc_topology("fuzz.txt", text)?;
-        let nodes = file.hosts + file.switches;
+        let nodes = file.hosts + file.switches.len() as u32;
         let mut links_of_host = vec![0; file.hosts as usize];
         for link in &file.links {
             assert!(link.ends.iter().all(|&end| end < nodes));
@@ -272,7 +272,14 @@ fn hpcc_fabrics() {
 fn hpcc_flows() {
     const HOSTS: u32 = 4;
     let sound = fuzz(&HPCC_FLOWS, 4, |text| {
-        let workload = parse_hpcc_flows("fuzz.txt", text, HOSTS)?;
+        let (workload, _) = parse_hpcc_flows(
+            "fuzz.txt",
+            text,
+            HpccHosts {
+                count: HOSTS,
+                numbers: None,
+            },
+        )?;
         // What is accepted can run.
         workload.check(HOSTS).unwrap();
         let priorities = workload.flows.iter().map(|flow| flow.priority);

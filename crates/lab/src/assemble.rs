@@ -473,7 +473,7 @@ fn load_workloads(
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
             taken: &taken,
-            ..build_context(scenario, &prepared.topology, &nic_rates, section)
+            ..build_context(scenario, prepared, &nic_rates, section)
         };
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let transport = usize::from(prepared.transport_of_section[section]);

@@ -10,6 +10,8 @@ use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 /// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
+    gpus_per_node: u32,
+    host_numbers: Option<Vec<u32>>,
     /// Of packets without telemetry, by transport.
     pub(crate) sizes: Vec<PacketSizes>,
     /// The transport of each section of the workload.
@@ -29,13 +31,15 @@ impl PreparedFabric {
         let sizes = sizes.map(|(place, settings)| packet_sizes(settings).map_err(|e| (place, e)));
         let sizes = sizes.collect::<Result<_, _>>().map_err(placed)?;
         let built = scenario.fabric();
-        let (topology, warnings) =
+        let built =
             built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
         Ok(Self {
-            topology,
+            topology: built.topology,
+            gpus_per_node: built.gpus_per_node,
+            host_numbers: built.host_numbers,
             sizes,
             transport_of_section: transports.of_section,
-            warnings,
+            warnings: built.warnings,
         })
     }
 
@@ -80,14 +84,15 @@ pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
 /// Context for the generator of a `[[workload]]` section.
 pub(crate) fn build_context<'a>(
     scenario: &'a Scenario,
-    fabric: &Topology,
+    prepared: &'a PreparedFabric,
     nic_rates: &'a [Rate],
     section: usize,
 ) -> BuildContext<'a> {
     BuildContext {
-        hosts: fabric.machines(),
+        hosts: prepared.topology.machines(),
         nic_rates,
-        gpus_per_node: scenario.topology.gpus_per_node(),
+        gpus_per_node: prepared.gpus_per_node,
+        host_numbers: prepared.host_numbers.as_deref(),
         seed: scenario.general.seed,
         section: section as u32,
         taken: BuildContext::ALL_FREE,
@@ -113,7 +118,7 @@ pub(crate) fn arrivals(
     let mut sections: Vec<Arrivals> = Vec::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
-        let context = build_context(scenario, &prepared.topology, &nic_rates, section);
+        let context = build_context(scenario, prepared, &nic_rates, section);
         let arrivals = settings.arrivals(&context);
         let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
             return Ok(None);

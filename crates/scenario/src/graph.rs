@@ -3,14 +3,12 @@
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
 
-/// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
+/// The fabric of a file in HPCC's format. Nodes and cables keep their order, switches their numbers, and hosts may have several cables:
 /// see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
-    let switches = tiers.iter().enumerate().map(|(index, &tier)| {
-        let name = format!("switch{}", file.hosts as usize + index);
-        SwitchSpec::new(name, tier)
-    });
+    let switches = file.switches.iter().zip(&tiers);
+    let switches = switches.map(|(number, &tier)| SwitchSpec::new(format!("switch{number}"), tier));
     let tier_of = |node: u32| {
         let switch = node.checked_sub(file.hosts);
         switch.map(|index| tiers[index as usize])
@@ -41,6 +39,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         ),
         hosts: file.hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: switches.collect(),
         cables: cables.collect(),
@@ -49,8 +48,8 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
 
 /// Distance of each switch from the nearest one with hosts.
 fn tiers(file: &HpccTopology) -> Vec<u8> {
-    let mut neighbours = vec![Vec::new(); file.switches as usize];
-    let mut tiers = vec![u8::MAX; file.switches as usize];
+    let mut neighbours = vec![Vec::new(); file.switches.len()];
+    let mut tiers = vec![u8::MAX; file.switches.len()];
     let mut queue = Vec::new();
     for link in &file.links {
         let [a, b] = link.ends.map(|node| node.checked_sub(file.hosts));

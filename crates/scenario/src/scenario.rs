@@ -14,7 +14,7 @@ use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::tenant::Tenants;
-use crate::topology::{self, TopologySettings};
+use crate::topology::{self, BuiltFabric, TopologySettings};
 use crate::topology_file::find_file;
 use crate::transport_checks::check_one_path;
 use crate::transports::{Transports, check_transports};
@@ -195,15 +195,36 @@ impl Scenario {
         self.workloads.push(section);
     }
 
-    /// Builds the fabric. Returns it with warnings about its file.
+    /// Builds the fabric.
     ///
     /// # Errors
     /// If there is no such fabric.
-    pub fn fabric(&self) -> Result<(Topology, Vec<String>), ScenarioError> {
+    pub fn fabric(&self) -> Result<BuiltFabric, ScenarioError> {
         let mut transports = self.transports().settings.into_iter();
         let in_order =
             transports.any(|transport| matches!(transport.reliability, Reliability::GoBackN(_)));
-        self.topology.build(self.base_dir.as_deref(), in_order)
+        let mut built = self.topology.build(self.base_dir.as_deref(), in_order)?;
+        built.warnings.extend(self.unused_queues(&built.topology));
+        Ok(built)
+    }
+
+    /// Warning about queues that are stated twice, or that no port has.
+    fn unused_queues(&self, topology: &Topology) -> Option<String> {
+        let keys = "`Queue_Up` and `Queue_Down` of `topology.file`";
+        if topology.queues.is_empty() {
+            return None;
+        }
+        if self.switch.buffer.is_some() {
+            return Some(format!(
+                "{keys} are not used: with `switch.kind` = \"shared-buffer\" all ports share a buffer"
+            ));
+        }
+        self.places().is_given("switch", 0, "queue").then(|| {
+            format!(
+                "`switch.queue` = {} is not used at ports for which {keys} say how long queues are; `topology.port-queues` = \"switch\" leaves those out",
+                self.switch.ports.queue
+            )
+        })
     }
 
     /// The transports of the run.

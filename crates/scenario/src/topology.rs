@@ -181,6 +181,30 @@ impl Default for TopologySettings {
     }
 }
 
+/// A fabric with what its file or kind says of its hosts.
+#[derive(Debug)]
+pub struct BuiltFabric {
+    /// The fabric.
+    pub topology: Topology,
+    /// Number of consecutive hosts that are GPUs of one node, which NVLink joins; 1 where hosts are nodes.
+    pub gpus_per_node: u32,
+    /// Numbers that files of flows for this fabric give its hosts, in ascending order; `None` if they are 0, 1, 2 and so on.
+    pub host_numbers: Option<Vec<u32>>,
+    /// Warnings about its file.
+    pub warnings: Vec<String>,
+}
+
+impl From<Topology> for BuiltFabric {
+    fn from(topology: Topology) -> Self {
+        Self {
+            topology,
+            gpus_per_node: 1,
+            host_numbers: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 impl TopologySettings {
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
         match self.kind.set(key, value) {
@@ -254,25 +278,33 @@ impl TopologySettings {
         matches!(self.kind, Kind::Dragonfly(_) | Kind::DragonflyPlus(_))
     }
 
-    /// Number of consecutive hosts that are GPUs of one node, which NVLink joins; 1 where hosts are nodes.
-    pub fn gpus_per_node(&self) -> u32 {
-        match &self.kind {
-            Kind::RailOptimised(settings) => settings.gpus_per_node,
-            _ => 1,
-        }
-    }
-
-    /// Builds the fabric. Returns it with warnings about its file. `in_order` says that a transport needs packets in their order.
+    /// Builds the fabric. `in_order` says that a transport needs packets in their order.
     pub(crate) fn build(
         &self,
         base_dir: Option<&Path>,
         in_order: bool,
-    ) -> Result<(Topology, Vec<String>), ScenarioError> {
-        let mut warnings = Vec::new();
-        let mut topology = match &self.kind {
-            Kind::SingleSwitch(s) => single_switch(s.hosts, s.rate, s.delay)
+    ) -> Result<BuiltFabric, ScenarioError> {
+        let mut built: BuiltFabric = match &self.kind {
+            Kind::File(settings) => build_from_file(settings, base_dir, in_order)?,
+            kind => kind.build()?.into(),
+        };
+        if let Kind::RailOptimised(settings) = &self.kind {
+            built.gpus_per_node = settings.gpus_per_node;
+        }
+        self.links.apply(&mut built.topology)?;
+        check_size(&built.topology)?;
+        check_links(&built.topology, &self.entries())?;
+        Ok(built)
+    }
+}
+
+impl Kind {
+    /// The fabric of a kind that needs no file.
+    fn build(&self) -> Result<Topology, ScenarioError> {
+        Ok(match self {
+            Self::SingleSwitch(s) => single_switch(s.hosts, s.rate, s.delay)
                 .map_err(|e| topology_error(&["hosts"], &e))?,
-            Kind::Dumbbell(d) => {
+            Self::Dumbbell(d) => {
                 let middle = (
                     d.middle_rate.unwrap_or(d.rate),
                     d.middle_delay.unwrap_or(d.delay),
@@ -280,20 +312,16 @@ impl TopologySettings {
                 dumbbell(d.left, d.right, (d.rate, d.delay), middle)
                     .map_err(|e| topology_error(&["left", "right"], &e))?
             }
-            Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
-            Kind::FatTree(settings) => settings.build()?,
-            Kind::Pods(settings) => settings.build()?,
-            Kind::RailOptimised(settings) => settings.build()?,
-            Kind::Dragonfly(settings) => settings.build()?,
-            Kind::DragonflyPlus(settings) => settings.build()?,
-            Kind::MultiPlane(settings) => settings.build()?,
-            Kind::Bcube(settings) => settings.build()?,
-            Kind::File(settings) => build_from_file(settings, base_dir, in_order, &mut warnings)?,
-        };
-        self.links.apply(&mut topology)?;
-        check_size(&topology)?;
-        check_links(&topology, &self.entries())?;
-        Ok((topology, warnings))
+            Self::LeafSpine(settings) => build_leaf_spine(settings)?,
+            Self::FatTree(settings) => settings.build()?,
+            Self::Pods(settings) => settings.build()?,
+            Self::RailOptimised(settings) => settings.build()?,
+            Self::Dragonfly(settings) => settings.build()?,
+            Self::DragonflyPlus(settings) => settings.build()?,
+            Self::MultiPlane(settings) => settings.build()?,
+            Self::Bcube(settings) => settings.build()?,
+            Self::File(_) => unreachable!("files are read before"),
+        })
     }
 }
 

@@ -4,8 +4,11 @@ use super::graph;
 use super::limits::check_hosts;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
+use crate::topology::BuiltFabric;
 use crate::topology_error::{impossible, topology_error};
-use clearway_fabric::topology::{CoreWiring, FatTree, PortChoice, Tier, Topology, fat_tree};
+use clearway_fabric::topology::{
+    CoreWiring, FatTree, PortChoice, Tier, TierQueues, Topology, fat_tree,
+};
 use clearway_formats::{
     FileFormat, KnownFile, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
@@ -28,6 +31,16 @@ clearway_units::choices! {
     }
 }
 
+clearway_units::choices! {
+    /// Source of the limits of the queues of ports.
+    pub enum PortQueues {
+        /// The fabric's file, where it has them.
+        File = "file",
+        /// `switch.queue`.
+        Switch = "switch",
+    }
+}
+
 clearway_units::parameters! {
     /// A fabric from a file.
     pub struct TopologyFile {
@@ -42,16 +55,18 @@ clearway_units::parameters! {
         /// ranks of a job, which have a connection for each NIC; "first": the first of them alone.
         /// "auto": "stripe", or "in-turn" where a transport takes overtaken packets for lost ones (go-back-N).
         pub nics: NicSharing = NicSharing::Auto, "nics", "decision: all of them, as NCCL; SimAI's ns-3 hashes queue pairs over the NICs of a host";
+        /// Source of the limits of queues: "file" takes `Queue_Up` and `Queue_Down` of a `.topo` file, where it has them, in place of
+        /// `switch.queue`; "switch" leaves them out.
+        pub port_queues: PortQueues = PortQueues::File, "port-queues", "decision: what the file says; `htsim_uec` itself overwrites them";
     }
 }
 
-/// Builds the fabric. Warnings about its file are added to `warnings`.
+/// Builds the fabric.
 pub(crate) fn build_from_file(
     settings: &TopologyFile,
     base_dir: Option<&Path>,
     in_order: bool,
-    warnings: &mut Vec<String>,
-) -> Result<Topology, ScenarioError> {
+) -> Result<BuiltFabric, ScenarioError> {
     let name = &settings.file;
     if name.is_empty() {
         return Err(impossible(
@@ -74,7 +89,7 @@ pub(crate) fn build_from_file(
         }
         Some(_) => {}
     }
-    let (topology, found) = if settings.format.is_hpcc(&text) {
+    let (built, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
         check_hosts(&["file"], file.hosts.into())?;
         let graph = graph::from_hpcc(&file);
@@ -86,13 +101,23 @@ pub(crate) fn build_from_file(
         };
         let topology = graph.split_hosts();
         check_hosts(&["file"], topology.hosts.into())?;
-        (topology, file.warnings)
+        let built = BuiltFabric {
+            gpus_per_node: file.gpus_per_server,
+            host_numbers: file.host_numbers,
+            ..BuiltFabric::from(topology)
+        };
+        (built, file.warnings)
     } else {
         let file = parse_topo(name, &text)?;
-        (from_file(&file)?, file.warnings)
+        (
+            from_file(&file, settings.port_queues)?.into(),
+            file.warnings,
+        )
     };
-    warnings.extend(found.iter().map(ToString::to_string));
-    Ok(topology)
+    Ok(BuiltFabric {
+        warnings: found.iter().map(ToString::to_string).collect(),
+        ..built
+    })
 }
 
 /// Path of a file, or prefix of files, that the user names: beside the scenario, else in the current folder.
@@ -103,7 +128,7 @@ pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(name))
 }
 
-fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
+fn from_file(file: &TopoFile, port_queues: PortQueues) -> Result<Topology, ScenarioError> {
     check_hosts(&["file"], file.nodes.into())?;
     let tiers = file.tiers.iter().map(|tier| Tier {
         down_ports: tier.radix_down,
@@ -119,5 +144,21 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
         tiers: tiers.collect(),
         cores: CoreWiring::Interleaved,
     };
-    fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))
+    let mut topology = fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))?;
+    let queues = file.tiers.iter().map(|tier| TierQueues {
+        up: tier.queue_up,
+        down: tier.queue_down,
+    });
+    if port_queues == PortQueues::File {
+        topology.queues = queues.collect();
+        // Without any, this is a fabric as every other.
+        if topology
+            .queues
+            .iter()
+            .all(|own| *own == TierQueues::default())
+        {
+            topology.queues.clear();
+        }
+    }
+    Ok(topology)
 }

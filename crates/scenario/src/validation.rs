@@ -160,6 +160,18 @@ pub fn check_queue(
         scenario.switch.ports.queue.resolve(slowest, bdp),
         Bytes::new(u64::from(network.payload + network.header)),
     );
+    let own = topology.queues.iter().flat_map(|own| [own.up, own.down]);
+    if let Some(own) = own.flatten().find(|own| *own < packet) {
+        return Err(ScenarioError::about(
+            &[],
+            format!(
+                "`Queue_Up` or `Queue_Down` of {own} in `topology.file` is too little for a packet of {packet}"
+            ),
+            format!(
+                "give a size of at least {packet} there, or set `topology.port-queues = \"switch\"`"
+            ),
+        ));
+    }
     if limit < packet {
         return Err(ScenarioError::about(
             &["queue"],

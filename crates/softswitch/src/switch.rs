@@ -148,7 +148,7 @@ impl SoftSwitch {
             let rate = topology.cables[id.cable()].rate;
             let packet = Bytes::new(plan.longest_packet.into());
             let bdp = port_bdp(rate, plan.propagation_rtt, packet);
-            let rules = QueueRules::new(plan.switch, rate, bdp);
+            let rules = QueueRules::new(plan.switch, rate, bdp).with_limit(topology.queue_of(id));
             let queue = match topology.switch_index(from) {
                 Some(_) => {
                     let limit = rules.limit();

@@ -111,8 +111,8 @@ fn all(scenario: &Scenario) -> Result<Vec<Span>, Fault> {
 /// The fabric of a scenario.
 pub(crate) fn fabric(scenario: &Scenario) -> Result<Topology, Fault> {
     let built = scenario.fabric();
-    let (topology, _) = built.map_err(|error| error.or_in(scenario.places(), "topology", 0))?;
-    Ok(topology)
+    let built = built.map_err(|error| error.or_in(scenario.places(), "topology", 0))?;
+    Ok(built.topology)
 }
 
 /// Bytes of the datagrams of a handshake, there and back.

@@ -331,7 +331,7 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
     }
     // What cannot be built is refused where it is assembled.
     let built = scenario.fabric();
-    let specs = built.iter().flat_map(|(topology, _)| &topology.switches);
+    let specs = built.iter().flat_map(|built| &built.topology.switches);
     let mut rules = specs.map(|spec| scenario.switch.ports.path_choice(spec.role));
     if rules.any(|rule| rule.is_local()) {
         return Err(Fault::new(

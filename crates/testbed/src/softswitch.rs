@@ -253,7 +253,7 @@ mod tests {
         let laboratory = Laboratory::new();
         let setup = Setup::new(&laboratory, "testbed-dead-path", &keys, Switches::Soft).unwrap();
         let scenario = laboratory.read("text", &scenario_text(&setup), None, &[]);
-        let topology = scenario.unwrap().fabric().unwrap().0;
+        let topology = scenario.unwrap().fabric().unwrap().topology;
         assert_eq!(crate::plan::deaths(&topology), []);
         let mut lossy: Vec<_> = topology
             .links_up()

@@ -206,7 +206,8 @@ pub(super) fn build_switch<T: Telemetry>(
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let last_hop = leads_to_host(setup, id);
-        let rules = QueueRules::new(&setup.switch, rate, network.port_bdp(rate));
+        let rules = QueueRules::new(&setup.switch, rate, network.port_bdp(rate))
+            .with_limit(setup.topology.queue_of(id));
         let rules = match setup.topology.switches[index].role {
             SwitchRole::ScaleUp => rules.unlimited(),
             // A NIC that knows its queues does not tell itself of them.

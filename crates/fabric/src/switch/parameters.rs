@@ -192,7 +192,8 @@ impl Parameter for LosslessClasses {
 clearway_units::parameters! {
     /// The shared buffer of a switch with priority flow control.
     pub struct SharedBufferParameters {
-        /// Bytes of the whole buffer; `"auto"` is 256 MB for 51.2 Tb/s, in proportion to the sum of the switch's port rates.
+        /// Bytes of the whole buffer; `"auto"` is 256 MB for 51.2 Tb/s, in proportion to the sum of the switch's port rates; where
+        /// reserves and headrooms need more, as with links of milliseconds, as much beside them.
         pub buffer: Option<Bytes> = None, "buffer", "STrack §4.1: 256 MB at 51.2 Tb/s, scaled with capacity";
         /// Share of the free part of the pool that one class of an ingress port may take, on ports as fast as the slowest link of a
         /// host.
@@ -271,8 +272,7 @@ impl BufferRules {
             .iter()
             .map(|port| u128::from(port.rate.as_bps()))
             .sum();
-        let auto = capacity * BUFFER_PER_BPS.0 / BUFFER_PER_BPS.1;
-        let buffer = parameters.buffer.map_or(auto as u64, Bytes::as_u64);
+        let usual = (capacity * BUFFER_PER_BPS.0 / BUFFER_PER_BPS.1) as u64;
         let ports: Vec<(f64, u64)> = ports.iter().map(rules).collect();
         let reserve = parameters.reserve.as_u64();
         let set_aside = ports
@@ -280,6 +280,11 @@ impl BufferRules {
             .map(|(_, headroom)| headroom.saturating_add(reserve))
             .fold(0u64, u64::saturating_add)
             .saturating_mul(classes);
+        let auto = || match usual < set_aside.saturating_add(packet) {
+            true => usual.saturating_add(set_aside),
+            false => usual,
+        };
+        let buffer = parameters.buffer.map_or_else(auto, Bytes::as_u64);
         match buffer.checked_sub(set_aside) {
             Some(pool) if pool >= packet => Ok(Self {
                 lossless,
@@ -357,6 +362,15 @@ impl QueueRules {
                 .trimming
                 .then(|| parameters.trim_size.as_u64().min(u16::MAX.into()) as u16),
             trim_victim: parameters.trim_victim,
+        }
+    }
+
+    /// The same with another limit of the queue in bytes, if there is one.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<Bytes>) -> Self {
+        Self {
+            limit: limit.map_or(self.limit, Bytes::as_u64),
+            ..self
         }
     }
 

@@ -75,6 +75,7 @@ pub fn bcube(
         ),
         hosts: servers,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: shape.switches(),
         cables,

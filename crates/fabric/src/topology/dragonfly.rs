@@ -69,6 +69,7 @@ pub fn dragonfly(
         ),
         hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         switches: all()
             .map(|(group, number)| SwitchSpec::new(format!("router{group}.{number}"), 0))
             .collect(),
@@ -125,6 +126,7 @@ pub fn dragonfly_plus(
         ),
         hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         switches: names("leaf", 0, leaves)
             .chain(names("spine", 1, spines))
             .collect(),

@@ -32,7 +32,7 @@ pub use paths::{PacketSizes, Paths};
 pub use rail_optimised::{RailOptimised, rail_optimised};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
-use clearway_units::{HostId, Rate, Span, Time};
+use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
@@ -107,6 +107,15 @@ impl SwitchSpec {
     }
 }
 
+/// Most bytes in the queues of the ports of a tier of switches, in place of what the settings of switches say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TierQueues {
+    /// At ports that lead to a higher tier.
+    pub up: Option<Bytes>,
+    /// At ports that lead to hosts, or to a tier that is no higher.
+    pub down: Option<Bytes>,
+}
+
 /// A cable between two nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cable {
@@ -151,6 +160,8 @@ pub struct Topology {
     pub hosts: u32,
     /// The last of them are further NICs of these hosts, in order; see [`split_hosts`](Self::split_hosts).
     pub further_nics: Vec<HostId>,
+    /// Queues of ports by the tier of their switches, where the fabric itself says how long they are; tiers beyond the last say nothing.
+    pub queues: Vec<TierQueues>,
     /// Switches: node `hosts + i` is switch `i`.
     pub switches: Vec<SwitchSpec>,
     /// Groups of switches, in a dragonfly.
@@ -183,6 +194,20 @@ impl Topology {
     pub fn link_name(&self, link: LinkId) -> String {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
+    }
+    /// Most bytes in the queue of the port at the beginning of a link, where the fabric itself says it.
+    pub fn queue_of(&self, link: LinkId) -> Option<Bytes> {
+        let (from, to) = self.link_ends(link);
+        let tier = |node: NodeId| {
+            self.switch_index(node)
+                .map(|index| self.switches[index].tier)
+        };
+        let own = tier(from)?;
+        let queues = self.queues.get(usize::from(own))?;
+        match tier(to).is_some_and(|other| other > own) {
+            true => queues.up,
+            false => queues.down,
+        }
     }
     /// Role of the switch at a node; `None` for a host.
     pub fn role_of(&self, node: NodeId) -> Option<SwitchRole> {

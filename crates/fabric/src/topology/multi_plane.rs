@@ -68,6 +68,7 @@ pub fn multi_plane(spec: &MultiPlane) -> Result<Topology, TopologyError> {
         ),
         hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: shape.switches(spec.port_choice),
         cables,

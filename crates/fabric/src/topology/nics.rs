@@ -201,6 +201,7 @@ mod tests {
             summary: "graph".into(),
             hosts: 3,
             further_nics: Vec::new(),
+            queues: Vec::new(),
             groups: None,
             switches: vec![switch("a"), switch("b")],
             cables: [(2, 3), (0, 3), (4, 0), (1, 4), (2, 4), (2, 3)]
@@ -278,6 +279,7 @@ mod tests {
             summary: "dual-homed".into(),
             hosts: 4,
             further_nics: Vec::new(),
+            queues: Vec::new(),
             groups: None,
             switches: ["leaf0", "leaf1", "spine"]
                 .map(|name| SwitchSpec::new(name, 0))

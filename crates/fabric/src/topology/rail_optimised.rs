@@ -70,6 +70,7 @@ pub fn rail_optimised(spec: &RailOptimised) -> Result<Topology, TopologyError> {
         ),
         hosts: shape.gpus,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: shape.switches(spec),
         cables,

@@ -3,23 +3,39 @@
 use super::{Announced, Record, quantity};
 use crate::text::{DecimalFault, Line, Source, lines, shown, whole_number};
 use clearway_units::{Bytes, HostId, Time};
-use clearway_workload::{FileError, FlowSpec, Workload};
+use clearway_workload::{FileError, FileWarning, FlowSpec, Workload};
 
 const WORDS: &[&str] = &["src", "dst", "pg", "dport", "size", "start"];
 
-/// Reads the flows `text` for a fabric of `hosts` hosts; `name` is what errors call the file. The flows are numbered from 1.
+/// Hosts of the fabric that a file of flows is for.
+#[derive(Debug, Clone, Copy)]
+pub struct HpccHosts<'a> {
+    /// Number of hosts.
+    pub count: u32,
+    /// Their numbers in files, in ascending order; `None` if they are 0, 1, 2 and so on.
+    pub numbers: Option<&'a [u32]>,
+}
+
+/// Reads the flows `text` for a fabric with these hosts; `name` is what errors call the file. The flows are numbered from 1. Returns
+/// them with warnings.
 ///
 /// # Errors
 /// At the first line that is not sound, or where the sizes add up to more than 64 bits.
-pub fn parse_hpcc_flows(name: &str, text: &str, hosts: u32) -> Result<Workload, FileError> {
+pub fn parse_hpcc_flows(
+    name: &str,
+    text: &str,
+    hosts: HpccHosts<'_>,
+) -> Result<(Workload, Vec<FileWarning>), FileError> {
     let source = Source { file: name };
     let mut lines = lines(text);
     let announced = announced(source, lines.next())?;
     let mut flows = Vec::new();
     let (mut last, mut total) = (announced.line, 0u64);
-    for line in lines {
+    let mut warnings = Vec::new();
+    while let Some(line) = lines.next() {
         if flows.len() as u64 == announced.count {
-            return Err(announced.one_too_many(source, line.number));
+            warnings.push(announced.further(source, line.number, 1 + lines.count()));
+            break;
         }
         let flow = flow(source, &line, flows.len() as u64 + 1, hosts)?;
         total = total.checked_add(flow.bytes.as_u64()).ok_or_else(|| {
@@ -33,10 +49,11 @@ pub fn parse_hpcc_flows(name: &str, text: &str, hosts: u32) -> Result<Workload, 
     if (flows.len() as u64) < announced.count {
         return Err(announced.too_few(source, last, flows.len() as u64));
     }
-    Ok(Workload {
+    let workload = Workload {
         flows,
         triggers: Vec::new(),
-    })
+    };
+    Ok((workload, warnings))
 }
 
 fn announced(source: Source<'_>, line: Option<Line<'_>>) -> Result<Announced, FileError> {
@@ -62,7 +79,7 @@ fn flow(
     source: Source<'_>,
     line: &Line<'_>,
     label: u64,
-    hosts: u32,
+    hosts: HpccHosts<'_>,
 ) -> Result<FlowSpec, FileError> {
     let record = Record::of(source, line, "a flow", WORDS)?;
     let (src, dst) = (host(&record, 0, hosts)?, host(&record, 1, hosts)?);
@@ -77,20 +94,25 @@ fn flow(
     })
 }
 
-fn host(record: &Record<'_>, index: usize, hosts: u32) -> Result<HostId, FileError> {
+fn host(record: &Record<'_>, index: usize, hosts: HpccHosts<'_>) -> Result<HostId, FileError> {
     let node = record.number(index, 0..=u32::MAX.into())? as u32;
-    if node >= hosts {
-        let message = format!("node {node} is no host of the topology, which has {hosts}");
-        let fix = match hosts {
-            0 => "choose the topology that belongs to the file".into(),
-            _ => format!(
-                "name a host from 0 to {}, or choose the topology that belongs to the file",
-                hosts - 1
-            ),
+    let host = match hosts.numbers {
+        Some(numbers) => numbers.binary_search(&node).ok().map(|host| host as u32),
+        None => (node < hosts.count).then_some(node),
+    };
+    host.map(HostId).ok_or_else(|| {
+        let message = format!(
+            "node {node} is no host of the topology, which has {}",
+            hosts.count
+        );
+        let fix = match (hosts.numbers, hosts.count) {
+            (Some([first, .., last]), _) => format!("name a host from {first} to {last}, or"),
+            (_, 0) => String::new(),
+            (_, count) => format!("name a host from 0 to {}, or", count - 1),
         };
-        return Err(record.fault(index, message, fix));
-    }
-    Ok(HostId(node))
+        let fix = format!("{fix} choose the topology that belongs to the file");
+        record.fault(index, message, fix.trim_start())
+    })
 }
 
 fn priority(record: &Record<'_>) -> Result<u8, FileError> {

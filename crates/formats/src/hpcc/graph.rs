@@ -4,6 +4,7 @@ use super::{Announced, Record, quantity};
 use crate::text::{Line, Source, lines, shown, whole_number};
 use clearway_units::{Rate, Span};
 use clearway_workload::{FileError, FileWarning};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
@@ -19,6 +20,10 @@ const SIMAI_HEADER: &[&str] = &[
     "link_num",
     "gpu_type",
 ];
+/// First line of the topologies of PowerTCP's ns-3.
+const TORS_HEADER: &[&str] = &["node_num", "switch_num", "tor_num", "link_num"];
+/// First line with four further words, which that simulator reads no more of.
+const LONG_HEADER: &[&str] = &["node_num", "switch_num", "link_num", "", "", "", ""];
 const LINK: &[&str] = &["src", "dst", "rate", "delay", "error_rate"];
 
 /// A link of a fabric; both directions are alike.
@@ -39,8 +44,12 @@ pub struct HpccLink {
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
     pub hosts: u32,
-    /// Switches: the nodes from `hosts`.
-    pub switches: u32,
+    /// Numbers of the hosts in the file, in their order, where they are not 0, 1, 2 and so on.
+    pub host_numbers: Option<Vec<u32>>,
+    /// Switches: the nodes from `hosts`, with their numbers in the file.
+    pub switches: Vec<u32>,
+    /// Number of consecutive hosts that are the GPUs of one server with NVSwitches; 1 where hosts are servers.
+    pub gpus_per_server: u32,
     /// Links in the order of the file, which numbers the interfaces of nodes.
     pub links: Vec<HpccLink>,
     /// Warnings about entries that can run but are probably not what the author meant.
@@ -53,6 +62,8 @@ struct Header {
     /// Switches, the NVSwitches included.
     switches: u64,
     links: Announced,
+    gpus_per_server: u64,
+    warning: Option<FileWarning>,
 }
 
 /// A link and its line.
@@ -74,41 +85,39 @@ pub fn parse_hpcc_topology(name: &str, text: &str) -> Result<HpccTopology, FileE
     };
     let header = header(source, first)?;
     let (switches, rest) = switches(source, &header, first, rest)?;
-    let links = links(source, &header, rest)?;
+    let (links, further) = links(source, &header, rest)?;
     let whole = Whole {
         source,
         header,
         switches,
         links,
+        further,
     };
     whole.check()?;
     Ok(whole.finish())
 }
 
 fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
-    let simai = line.tokens.len() == SIMAI_HEADER.len();
-    if !simai && line.tokens.len() != HPCC_HEADER.len() {
-        let message = format!(
-            "the first line has 3 words, or 6 with GPUs, but {} stand here",
-            line.tokens.len()
-        );
+    let found = line.tokens.len();
+    let known = [HPCC_HEADER, TORS_HEADER, SIMAI_HEADER, LONG_HEADER];
+    let Some(names) = known.into_iter().find(|names| names.len() == found) else {
+        let message = format!("the first line has 3 words, or 6 with GPUs, but {found} stand here");
         let fix = format!(
             "write `{}`, or `{}`",
             HPCC_HEADER.join(" "),
             SIMAI_HEADER.join(" ")
         );
         return Err(source.fault(line.number, None, message).fix(fix));
-    }
-    let names = if simai { SIMAI_HEADER } else { HPCC_HEADER };
-    let record = Record::of(source, line, "the first line", names)?;
-    let nodes = record.number(0, 1..=MOST_NODES)?;
-    let (nv_switches, at) = if simai {
-        record.number(1, 0..=MOST_NODES)?;
-        (record.number(2, 0..=MOST_NODES)?, 3)
-    } else {
-        (0, 1)
     };
-    let switches = nv_switches + record.number(at, 0..=MOST_NODES)?;
+    let record = Record::of(source, line, "the first line", names)?;
+    let number = |name: &str, least: u64| match names.iter().position(|own| *own == name) {
+        Some(index) => record.number(index, least..=MOST_NODES),
+        None => Ok(0),
+    };
+    let nodes = number("node_num", 1)?;
+    let nv_switches = number("nvswitch_num", 0)?;
+    let gpus_per_server = number("gpus_per_server", 0)?;
+    let switches = nv_switches + number("switch_num", 0)?;
     if switches >= nodes {
         let message = format!("{switches} of {nodes} nodes are switches, so there are no hosts");
         let fix = "write all nodes as `node_num`: hosts and switches";
@@ -118,11 +127,27 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
         nodes,
         switches,
         links: Announced {
-            count: record.number(at + 1, 0..=MOST_NODES)?,
+            count: number("link_num", 0)?,
             line: line.number,
             noun: "link",
             name: "link_num",
         },
+        gpus_per_server: if nv_switches > 0 { gpus_per_server } else { 1 },
+        warning: unused_words(source, line, names),
+    })
+}
+
+/// Warning about words of the first line that say nothing about the fabric.
+fn unused_words(source: Source<'_>, line: &Line<'_>, names: &[&str]) -> Option<FileWarning> {
+    let unused = match names.len() {
+        4 => format!("`tor_num` {} is", shown(line.tokens[2].text)),
+        7 => "the words after `link_num` are".to_string(),
+        _ => return None,
+    };
+    Some(FileWarning {
+        file: source.file.into(),
+        line: line.number,
+        message: format!("{unused} not used: the links say which switch is where"),
     })
 }
 
@@ -192,12 +217,15 @@ fn links(
     source: Source<'_>,
     header: &Header,
     lines: &[Line<'_>],
-) -> Result<Vec<PlacedLink>, FileError> {
+) -> Result<(Vec<PlacedLink>, Option<FileWarning>), FileError> {
     let mut links = Vec::new();
     let mut last = header.links.line;
-    for line in lines {
+    for (place, line) in lines.iter().enumerate() {
         if links.len() as u64 == header.links.count {
-            return Err(header.links.one_too_many(source, line.number));
+            let further = header
+                .links
+                .further(source, line.number, lines.len() - place);
+            return Ok((links, Some(further)));
         }
         let record = Record::of(source, line, "a link", LINK)?;
         last = line.number;
@@ -210,7 +238,7 @@ fn links(
         let found = links.len() as u64;
         return Err(header.links.too_few(source, last, found));
     }
-    Ok(links)
+    Ok((links, None))
 }
 
 fn link(record: &Record<'_>, nodes: u64) -> Result<HpccLink, FileError> {
@@ -259,15 +287,17 @@ struct Whole<'a> {
     header: Header,
     switches: BTreeSet<u32>,
     links: Vec<PlacedLink>,
+    /// Warning about links beyond the number that is announced.
+    further: Option<FileWarning>,
 }
 
 impl Whole<'_> {
-    fn hosts(&self) -> u32 {
-        self.header.nodes as u32 - self.switches.len() as u32
+    /// The hosts, by their numbers in the file.
+    fn hosts(&self) -> impl Iterator<Item = u32> {
+        (0..self.header.nodes as u32).filter(|node| !self.switches.contains(node))
     }
 
     fn check(&self) -> Result<(), FileError> {
-        self.check_order()?;
         self.check_host_links()?;
         self.check_reach()
     }
@@ -276,44 +306,36 @@ impl Whole<'_> {
         self.source.fault(line, None, message).fix(fix)
     }
 
-    /// Checks that hosts have the numbers from 0.
-    fn check_order(&self) -> Result<(), FileError> {
-        let hosts = self.hosts();
-        match self.switches.first() {
-            Some(&first) if first < hosts => {
-                let message =
-                    format!("switch {first} has a lower number than some of the {hosts} hosts");
-                let fix = format!(
-                    "number the hosts from 0 to {}, and the switches after them",
-                    hosts - 1
-                );
-                Err(self.fault(self.header.links.line, message, fix))
-            }
-            _ => Ok(()),
+    /// A fix of missing links, which may be among those that are not used.
+    fn or_correct_number(&self, fix: &str) -> String {
+        match &self.further {
+            Some(further) => format!(
+                "{fix}, or correct `{}`: the lines from {} on are not used",
+                self.header.links.name, further.line
+            ),
+            None => fix.into(),
         }
     }
 
     /// Checks that each host has a link, and that all links of hosts lead to switches.
     fn check_host_links(&self) -> Result<(), FileError> {
-        let hosts = self.hosts();
-        let mut linked = vec![false; hosts as usize];
+        let mut linked = vec![false; self.header.nodes as usize];
         for placed in &self.links {
             let [a, b] = placed.link.ends;
-            if a < hosts && b < hosts {
+            if !self.switches.contains(&a) && !self.switches.contains(&b) {
                 let message = format!("a link joins the hosts {a} and {b}");
                 let fix = "join each host to a switch; hosts do not forward";
                 return Err(self.fault(placed.line, message, fix));
             }
-            if let Some(host) = linked.get_mut(a.min(b) as usize) {
-                *host = true;
-            }
+            linked[a as usize] = true;
+            linked[b as usize] = true;
         }
-        match linked.iter().position(|linked| !linked) {
+        match self.hosts().find(|host| !linked[*host as usize]) {
             None => Ok(()),
             Some(host) => {
                 let message = format!("host {host} has no link");
                 let fix = "join each host to a switch, or list the node as a switch";
-                Err(self.fault(self.header.links.line, message, fix))
+                Err(self.fault(self.header.links.line, message, self.or_correct_number(fix)))
             }
         }
     }
@@ -326,8 +348,9 @@ impl Whole<'_> {
             neighbours.entry(a).or_default().push(b);
             neighbours.entry(b).or_default().push(a);
         }
-        let mut reached = BTreeSet::from([0]);
-        let mut front = vec![0];
+        let first = self.hosts().next().unwrap_or(0);
+        let mut reached = BTreeSet::from([first]);
+        let mut front = vec![first];
         while let Some(node) = front.pop() {
             for &next in neighbours.get(&node).into_iter().flatten() {
                 if reached.insert(next) {
@@ -335,11 +358,11 @@ impl Whole<'_> {
                 }
             }
         }
-        match (0..self.hosts()).find(|host| !reached.contains(host)) {
+        match self.hosts().find(|host| !reached.contains(host)) {
             Some(host) => {
-                let message = format!("no path leads from host 0 to host {host}");
+                let message = format!("no path leads from host {first} to host {host}");
                 let fix = "add the links that join their switches";
-                Err(self.fault(self.header.links.line, message, fix))
+                Err(self.fault(self.header.links.line, message, self.or_correct_number(fix)))
             }
             None => Ok(()),
         }
@@ -372,12 +395,44 @@ impl Whole<'_> {
         })
     }
 
-    fn finish(self) -> HpccTopology {
+    /// Warning about hosts that do not have the numbers from 0.
+    fn other_numbers(&self) -> Option<FileWarning> {
+        let (place, node) = (0u32..)
+            .zip(self.hosts())
+            .find(|(place, node)| place != node)?;
+        Some(FileWarning {
+            file: self.source.file.into(),
+            line: self.header.links.line,
+            message: format!(
+                "switch {} has a lower number than some hosts: hosts are counted from 0 here, in the order of their numbers, so that node {node} is host {place}; switches keep their numbers, and files of flows have those of this file",
+                self.switches.first().copied().unwrap_or(0)
+            ),
+        })
+    }
+
+    fn finish(mut self) -> HpccTopology {
+        let hosts: Vec<u32> = self.hosts().collect();
+        let warnings = [
+            self.header.warning.take(),
+            self.other_numbers(),
+            self.further.take(),
+            self.parallel_links(),
+        ];
+        let switches: Vec<u32> = self.switches.iter().copied().collect();
+        let nodes: FxHashMap<u32, u32> = hosts.iter().chain(&switches).copied().zip(0..).collect();
+        let links = self.links.into_iter().map(|placed| HpccLink {
+            ends: placed.link.ends.map(|node| nodes[&node]),
+            ..placed.link
+        });
+        let gpus = u32::try_from(self.header.gpus_per_server).unwrap_or(1);
+        let in_servers = gpus > 1 && (hosts.len() as u32).is_multiple_of(gpus);
         HpccTopology {
-            hosts: self.hosts(),
-            switches: self.switches.len() as u32,
-            warnings: self.parallel_links().into_iter().collect(),
-            links: self.links.into_iter().map(|placed| placed.link).collect(),
+            hosts: hosts.len() as u32,
+            links: links.collect(),
+            gpus_per_server: if in_servers { gpus } else { 1 },
+            host_numbers: (hosts.last() != Some(&(hosts.len() as u32 - 1))).then_some(hosts),
+            switches,
+            warnings: warnings.into_iter().flatten().collect(),
         }
     }
 }

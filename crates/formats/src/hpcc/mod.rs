@@ -29,11 +29,14 @@
 //! * flows may stand in any order (there: sorted by start, else a time before the present is scheduled);
 //! * several links may join the same two switches: all of them are used, with a warning (there: the last alone).
 //!
-//! In these points they are stricter: a count that is not that of the records, words after the last record, nodes that do not exist, a
-//! switch that is named twice and hosts that cannot be reached are errors (there: ignored, or the run aborts).
+//! In these points they are stricter: fewer records than are announced, nodes that do not exist, a switch that is named twice and hosts
+//! that cannot be reached are errors (there: ignored, or the run aborts). Records beyond the number that is announced are not used, as
+//! there, but with a warning.
 //!
-//! A host may have several links, as in SimAI's files with NVSwitches; it forwards nothing between them. Switches with lower numbers
-//! than hosts cannot be simulated and are refused, because hosts are numbered from 0.
+//! A host may have several links, as in SimAI's files with NVSwitches; it forwards nothing between them. Hosts are numbered from 0 in a
+//! run; where switches have lower numbers, hosts are counted in the order of theirs, with a warning, and files of flows are read by the
+//! numbers of the fabric's file. A first line of four words has the number of ToR switches before that of links, as in PowerTCP's files;
+//! of seven, the first three count.
 //!
 //! An error rate is the probability that a packet is lost at the end of the link, whatever its size. Packets of all kinds are lost alike;
 //! pause frames never are (there: they too).
@@ -45,12 +48,12 @@ mod quantity;
 #[cfg(test)]
 mod tests;
 
-pub use flows::parse_hpcc_flows;
+pub use flows::{HpccHosts, parse_hpcc_flows};
 pub use graph::{HpccLink, HpccTopology, parse_hpcc_topology};
 
 use crate::text::{Line, Source, Token, lines, shown, whole_number};
-use clearway_workload::FileError;
 use clearway_workload::counted;
+use clearway_workload::{FileError, FileWarning};
 use std::ops::RangeInclusive;
 
 /// True if `text` begins as the files of this module do: with a number. htsim's files begin with a word or with `0->1`, so no text is
@@ -131,18 +134,21 @@ impl Announced {
         counted(usize::try_from(self.count).unwrap_or(usize::MAX), self.noun)
     }
 
-    /// Error of a record on `line` although all that were announced have come.
-    fn one_too_many(self, source: Source<'_>, line: usize) -> FileError {
+    /// Warning about `lines` lines from `line` on, after all records that were announced.
+    fn further(self, source: Source<'_>, line: usize, lines: usize) -> FileWarning {
         let message = format!(
-            "line {} announces {}, and this line comes after them; the HPCC simulator ignores the rest of the file",
+            "line {} announces {}: {} from here on {} not used, as in the HPCC simulator; correct `{}` if they should be",
             self.line,
-            self.counted()
+            self.counted(),
+            counted(lines, "line"),
+            if lines == 1 { "is" } else { "are" },
+            self.name
         );
-        let fix = format!(
-            "correct `{}` on line {}, or remove what comes after (or put a `#` before it)",
-            self.name, self.line
-        );
-        source.fault(line, None, message).fix(fix)
+        FileWarning {
+            file: source.file.into(),
+            line,
+            message,
+        }
     }
 
     /// Error of a file that ends on `line` after `found` records.

@@ -26,7 +26,7 @@ fn fabric(text: &str) -> Result<HpccTopology, FileError> {
 }
 
 fn flows(text: &str) -> Result<clearway_workload::Workload, FileError> {
-    parse_hpcc_flows("f.txt", text, 4)
+    parse_hpcc_flows("f.txt", text, hosts(4)).map(|read| read.0)
 }
 
 /// The error of [`FABRIC`] with `old` replaced.
@@ -43,7 +43,7 @@ fn wrong_flow(line: &str) -> String {
 #[test]
 fn reads_a_fabric() {
     let file = fabric(FABRIC).unwrap();
-    assert_eq!((file.hosts, file.switches), (4, 2));
+    assert_eq!((file.hosts, file.switches.len()), (4, 2));
     assert_eq!(file.links.len(), 5);
     assert_eq!(
         file.links[2],
@@ -93,8 +93,8 @@ fn faults_of_the_first_lines_of_a_fabric() {
     t.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     ");
-    assert_snapshot!(wrong_fabric("6 2 5", "6 8 2 5"), @"
-    t.txt:1: the first line has 3 words, or 6 with GPUs, but 4 stand here
+    assert_snapshot!(wrong_fabric("6 2 5", "6 8 2 5 5"), @"
+    t.txt:1: the first line has 3 words, or 6 with GPUs, but 5 stand here
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "six 2 5"), @"
@@ -126,8 +126,8 @@ fn faults_of_the_first_lines_of_a_fabric() {
       fix: write the numbers of all switches on the second line
     ");
     assert_snapshot!(wrong_fabric("4 5\n", "3 5\n"), @"
-    t.txt:1: switch 3 has a lower number than some of the 4 hosts
-      fix: number the hosts from 0 to 3, and the switches after them
+    t.txt:3: a link joins the hosts 0 and 4
+      fix: join each host to a switch; hosts do not forward
     ");
     assert_snapshot!(fabric("6 2 5\n4\n").unwrap_err(), @"
     t.txt:2: line 1 announces 2 switches, but the file names 1
@@ -138,17 +138,16 @@ fn faults_of_the_first_lines_of_a_fabric() {
 #[test]
 fn counts_of_links_must_match() {
     assert_snapshot!(wrong_fabric("6 2 5", "6 2 4"), @"
-    t.txt:7: line 1 announces 4 links, and this line comes after them; the HPCC simulator ignores the rest of the file
-      fix: correct `link_num` on line 1, or remove what comes after (or put a `#` before it)
+    t.txt:1: no path leads from host 0 to host 2
+      fix: add the links that join their switches, or correct `link_num`: the lines from 7 on are not used
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "6 2 6"), @"
     t.txt:7: line 1 announces 6 links, but the file has 5
       fix: write 5 as `link_num`, or restore the missing lines if the file was cut short
     ");
-    assert_snapshot!(wrong_fabric("4 5 400Gbps 2000ns 0\n", "4 5 400Gbps 2000ns 0\nFirst line: nodes\n"), @"
-    t.txt:8: line 1 announces 5 links, and this line comes after them; the HPCC simulator ignores the rest of the file
-      fix: correct `link_num` on line 1, or remove what comes after (or put a `#` before it)
-    ");
+    // HPCC's files end with a description.
+    let described = fabric(&format!("{FABRIC}First line: nodes\n")).unwrap();
+    assert_snapshot!(described.warnings[0], @"t.txt:8: line 1 announces 5 links: 1 line from here on is not used, as in the HPCC simulator; correct `link_num` if they should be");
 }
 
 #[test]
@@ -225,7 +224,7 @@ fn hosts_may_have_several_links() {
     let servers = "7 2 1 2 8 A100\n4\n5 6\n0 4 1Tbps 1us 0\n1 4 1Tbps 1us 0\n2 4 1Tbps 1us 0\n\
         0 5 1Gbps 1us 0\n1 5 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 6 1Gbps 1us 0\n5 6 1Gbps 1us 0\n";
     let file = fabric(servers).unwrap();
-    assert_eq!((file.hosts, file.switches), (4, 3));
+    assert_eq!((file.hosts, file.switches.len()), (4, 3));
     assert_eq!(file.links.len(), 8);
     // Host 0 joins the two parts.
     let joined = fabric("4 2 3\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n0 3 1Gbps 1us 0\n");
@@ -257,10 +256,7 @@ fn counts_of_flows_must_match() {
     f.txt:1:3: the first line is the number of flows and nothing else
       fix: write the number on a line of its own above the flows
     ");
-    assert_snapshot!(flows(&FLOWS.replacen('3', "2", 1)).unwrap_err(), @"
-    f.txt:4: line 1 announces 2 flows, and this line comes after them; the HPCC simulator ignores the rest of the file
-      fix: correct `flow_num` on line 1, or remove what comes after (or put a `#` before it)
-    ");
+    assert_eq!(flows(&FLOWS.replacen('3', "2", 1)).unwrap().flows.len(), 2);
     assert_snapshot!(flows(&FLOWS.replacen('3', "4", 1)).unwrap_err(), @"
     f.txt:4: line 1 announces 4 flows, but the file has 3
       fix: write 3 as `flow_num`, or restore the missing lines if the file was cut short
@@ -334,8 +330,80 @@ fn faults_of_flows() {
     f.txt:3: the sizes up to this flow add up to more than 2^64 bytes
       fix: write smaller sizes
     ");
-    assert_snapshot!(parse_hpcc_flows("f.txt", FLOWS, 0).unwrap_err(), @"
+    assert_snapshot!(parse_hpcc_flows("f.txt", FLOWS, hosts(0)).unwrap_err(), @"
     f.txt:2:1: node 0 is no host of the topology, which has 0
       fix: choose the topology that belongs to the file
     ");
+}
+
+fn hosts(count: u32) -> HpccHosts<'static> {
+    HpccHosts {
+        count,
+        numbers: None,
+    }
+}
+
+/// HPCC's own default files: more links and flows than are announced, and a switch before the hosts.
+#[test]
+fn files_that_hpcc_runs_are_read_as_it_reads_them() {
+    let star = |header: &str| {
+        format!("{header}\n0\n0 1 100Gbps 1us 0\n2 0 100Gbps 1us 0\n0 3 100Gbps 1us 0\n")
+    };
+    let warnings = |text: &str| {
+        let file = parse_hpcc_topology("t.txt", text).unwrap();
+        let warnings: Vec<String> = file.warnings.iter().map(ToString::to_string).collect();
+        (file, warnings.join("\n"))
+    };
+    let (file, said) = warnings(&star("4 1 3"));
+    assert_eq!(file.hosts, 3);
+    assert_eq!(file.host_numbers.as_deref(), Some(&[1, 2, 3][..]));
+    assert_eq!(file.switches, [0]);
+    let ends: Vec<[u32; 2]> = file.links.iter().map(|link| link.ends).collect();
+    assert_eq!(ends, [[3, 0], [1, 3], [3, 2]]);
+    assert_snapshot!(said, @"t.txt:1: switch 0 has a lower number than some hosts: hosts are counted from 0 here, in the order of their numbers, so that node 1 is host 0; switches keep their numbers, and files of flows have those of this file");
+    let numbers = HpccHosts {
+        count: 3,
+        numbers: file.host_numbers.as_deref(),
+    };
+    let (flows, said) = parse_hpcc_flows(
+        "f.txt",
+        "1\n1 3 3 100 5 2\n2 3 3 100 5 2\n1 2 3 100 5 2\n",
+        numbers,
+    )
+    .unwrap();
+    assert_eq!((flows.flows[0].src.0, flows.flows[0].dst.0), (0, 2));
+    assert_snapshot!(said[0], @"f.txt:3: line 1 announces 1 flow: 2 lines from here on are not used, as in the HPCC simulator; correct `flow_num` if they should be");
+    let error = parse_hpcc_flows("f.txt", "1\n0 3 3 100 5 2\n", numbers).unwrap_err();
+    assert_snapshot!(error, @r"
+    f.txt:2:1: node 0 is no host of the topology, which has 3
+      fix: name a host from 1 to 3, or choose the topology that belongs to the file
+    ");
+
+    // PowerTCP's header, and one with four words more.
+    let (of_four, said) = warnings(&star("4 1 1 3"));
+    assert_eq!(of_four.links, file.links);
+    assert_snapshot!(said.lines().next().unwrap(), @"t.txt:1: `tor_num` 1 is not used: the links say which switch is where");
+    let (of_seven, said) = warnings(&star("4 1 3 1 0 1 1"));
+    assert_eq!(of_seven.links, file.links);
+    assert_snapshot!(said.lines().next().unwrap(), @"t.txt:1: the words after `link_num` are not used: the links say which switch is where");
+    let (of_two, said) = warnings(&star("3 1 2").replace("0 3", "0 2"));
+    assert_eq!(of_two.links.len(), 2);
+    assert_snapshot!(said.lines().last().unwrap(), @"t.txt:5: line 1 announces 2 links: 1 line from here on is not used, as in the HPCC simulator; correct `link_num` if they should be");
+}
+
+/// GPUs of a server are nodes of one, where it has NVSwitches.
+#[test]
+fn simai_says_how_many_gpus_a_server_has() {
+    let file = |header: &str| {
+        let links = "4 5 6\n0 4 1600Gbps 100ns 0\n1 4 1600Gbps 100ns 0\n2 5 1600Gbps 100ns 0\n3 5 1600Gbps 100ns 0\n\
+            0 6 200Gbps 1us 0\n1 6 200Gbps 1us 0\n2 6 200Gbps 1us 0\n3 6 200Gbps 1us 0\n";
+        parse_hpcc_topology("t.txt", &format!("{header}\n{links}")).unwrap()
+    };
+    assert_eq!(file("7 2 2 1 8 H100").gpus_per_server, 2);
+    assert_eq!(file("7 2 0 3 8 H100").gpus_per_server, 1, "no NVSwitch");
+    assert_eq!(
+        file("7 3 2 1 8 H100").gpus_per_server,
+        1,
+        "4 are not whole servers"
+    );
 }

@@ -29,7 +29,7 @@
 //! * switches of any radix (htsim: below 128 ports, above an aggregation switch below 64);
 //! * two tiers without `Podsize`, and tiers without `Oversubscribed` that are oversubscribed, each with a warning.
 //!
-//! All else that htsim demands is demanded here, with the value that would be right. `Queue_Up` and `Queue_Down` are read;
+//! All else that htsim demands is demanded here, with the value that would be right. `Queue_Up` and `Queue_Down` are read, although
 //! `htsim_uec` overwrites them.
 
 mod consistency;

@@ -5,6 +5,7 @@ mod bcube;
 mod critical_path;
 mod dragonflies;
 mod fabrics;
+mod files_of_others;
 mod fluid;
 mod jobs;
 mod late_copies;

@@ -2,7 +2,8 @@
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
 use clearway_formats::{
-    FileFormat, KnownFile, StartUnit, head, parse_cm, parse_hpcc_flows, parse_sizes, read_text,
+    FileFormat, HpccHosts, KnownFile, StartUnit, head, parse_cm, parse_hpcc_flows, parse_sizes,
+    read_text,
 };
 use clearway_input::InputKind;
 use clearway_units::parameters;
@@ -99,6 +100,14 @@ impl FileSettings {
             let fix = "leave it out, or change the numbers in the file";
             return Err(Self::fault("start-unit", message, fix));
         }
-        Ok(parse_hpcc_flows(name, text, context.hosts)?.into())
+        let hosts = HpccHosts {
+            count: context.hosts,
+            numbers: context.host_numbers,
+        };
+        let (workload, warnings) = parse_hpcc_flows(name, text, hosts)?;
+        Ok(LoadedWorkload {
+            warnings,
+            ..workload.into()
+        })
     }
 }

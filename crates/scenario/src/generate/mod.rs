@@ -64,6 +64,8 @@ pub struct BuildContext<'a> {
     pub nic_rates: &'a [Rate],
     /// Number of consecutive hosts that are GPUs of one node; 1 where hosts are nodes.
     pub gpus_per_node: u32,
+    /// Numbers that files of flows for the topology give its hosts; `None` if they are 0, 1, 2 and so on.
+    pub host_numbers: Option<&'a [u32]>,
     /// The run's seed.
     pub seed: u64,
     /// Index of the `[[workload]]` section, from 0.

@@ -11,7 +11,7 @@ const FABRIC: &str = "[topology]\nhosts = 8\nhosts-per-leaf = 4\n";
 fn schedule(text: &str) -> Result<(Scenario, LinkSchedule), ScenarioError> {
     let text = format!("{FABRIC}{text}");
     let scenario = Scenario::read(&Registry::builtin(), "s.toml", &text, None, &[])?;
-    let (topology, _) = scenario.fabric()?;
+    let topology = scenario.fabric()?.topology;
     let schedule = scenario.link_schedule(&topology, &scenario.pause_storms(&[])?)?;
     Ok((scenario, schedule))
 }

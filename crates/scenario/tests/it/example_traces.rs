@@ -23,6 +23,7 @@ fn job(folder: &Path, settings: &[(&str, &str)]) -> JobSpec {
         hosts: 8,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        host_numbers: None,
         seed: 1,
         section: 0,
         base_dir: Some(folder),

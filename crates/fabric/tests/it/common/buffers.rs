@@ -37,6 +37,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
         summary: "circle".into(),
         hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: (0..5).map(spec).collect(),
         cables,

@@ -29,6 +29,10 @@ impl Draw {
     pub(crate) fn about_routing(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 6))
     }
+    /// Choices about queues that the fabric states, apart from all others.
+    pub(crate) fn about_queues(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 8))
+    }
     /// Choices about further transports, apart from all others.
     pub(crate) fn about_transports(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 7))

@@ -3,10 +3,10 @@
 use super::draw::Draw;
 use clearway_fabric::topology::{
     Cable, CoreWiring, DragonflyLinks, FatTree, GroupRouting, NodeId, Routes, SwitchGroups,
-    SwitchSpec, Tier, Topology, dragonfly, dragonfly_plus, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    SwitchSpec, Tier, TierQueues, Topology, dragonfly, dragonfly_plus, dumbbell, fat_tree,
+    leaf_spine, single_switch,
 };
-use clearway_units::{Rate, Span, Time};
+use clearway_units::{Bytes, Rate, Span, Time};
 
 const ODD_RATES: [u64; 5] = [
     7_000_000_000,
@@ -43,6 +43,21 @@ pub(crate) fn random_fabric(draw: &mut Draw) -> Topology {
         fail_some(draw, &mut topology);
     }
     topology
+}
+
+/// In some, the fabric itself says how long the queues of a tier are.
+pub(crate) fn choose_queues(draw: &mut Draw, topology: &mut Topology) {
+    if draw.chance(20) {
+        let mut queue = || {
+            draw.chance(70)
+                .then(|| Bytes::new(draw.between(9_000, 60_000)))
+        };
+        let tier = |_| TierQueues {
+            up: queue(),
+            down: queue(),
+        };
+        topology.queues = (0..2).map(tier).collect();
+    }
 }
 
 /// In some, switches are in groups: those of a dragonfly, or any.
@@ -186,6 +201,7 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
         summary: "graph".into(),
         hosts,
         further_nics: Vec::new(),
+        queues: Vec::new(),
         groups: None,
         switches: (0..switches).map(switch).collect(),
         cables,

@@ -71,6 +71,7 @@ impl Scenario {
         choose_routing(&mut Draw::about_routing(seed), &mut scenario.switch);
         mixed::choose_transports(&mut Draw::about_transports(seed), &mut scenario);
         scenario.choose_roles(&mut Draw::about_roles(seed));
+        fabrics::choose_queues(&mut Draw::about_queues(seed), &mut scenario.topology);
         scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
     }

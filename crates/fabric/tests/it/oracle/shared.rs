@@ -125,7 +125,6 @@ impl Switch {
             .sum();
         // 256 MB for 51.2 Tb/s.
         let auto = (capacity * 256_000_000 / 51_200_000_000_000) as u64;
-        let buffer = parameters.buffer.map_or(auto, |bytes| bytes.as_u64());
         let mut classes: BTreeSet<Class> = scenario.flows.iter().map(|flow| flow.class).collect();
         if !scenario.switch.control_priority {
             classes.insert(Class::DATA);
@@ -134,6 +133,14 @@ impl Switch {
         let classes = classes.iter().filter(lossless).count() as u64;
         let reserve = parameters.reserve.as_u64();
         let aside: u64 = ports.values().map(|port| port.room + reserve).sum();
+        let network = &scenario.profile.network;
+        let packet = u64::from((network.payload + network.header).max(network.ack));
+        // As much beside what is set aside, where that is more.
+        let auto = match auto < aside * classes + packet {
+            true => auto + aside * classes,
+            false => auto,
+        };
+        let buffer = parameters.buffer.map_or(auto, |bytes| bytes.as_u64());
         Self {
             parameters: parameters.clone(),
             pool: buffer - aside * classes,

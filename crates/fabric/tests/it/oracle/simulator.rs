@@ -12,7 +12,7 @@ use super::shared::{Left, Switch, twin};
 use super::{Beside, IntPacket};
 use crate::common::Scenario;
 use clearway_fabric::topology::{
-    GroupRouting, LinkId, NodeId, PacketSizes, Paths, PortChoice, SwitchRole,
+    GroupRouting, LinkId, NodeId, PacketSizes, Paths, PortChoice, SwitchRole, Topology,
 };
 use clearway_fabric::{
     Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
@@ -251,6 +251,9 @@ impl<'a> Oracle<'a> {
             let bdp = bdp_of_port(&scenario.profile.network, rate);
             let last_hop = network.is_host(network.end_of(link));
             let mut parameters = scenario.switch.clone();
+            if let Some(queue) = queue_of_port(topology, link) {
+                parameters.queue = RelativeSize::Absolute(queue);
+            }
             if network.is_scale_up(network.start_of(link)) {
                 parameters.queue = RelativeSize::Absolute(Bytes::new(u64::MAX));
                 (parameters.ecn, parameters.trimming) = (false, false);
@@ -865,10 +868,8 @@ impl<'a> Oracle<'a> {
                 link: *link,
                 works: self.network.works(*link, self.now),
                 bytes: self.bytes_at(node, *link),
-                limit: self
-                    .scenario
-                    .switch
-                    .queue
+                limit: queue_of_port(&self.scenario.topology, *link)
+                    .map_or(self.scenario.switch.queue, RelativeSize::Absolute)
                     .resolve(rate, bdp_of_port(&self.scenario.profile.network, rate))
                     .as_u64(),
             }
@@ -1087,4 +1088,20 @@ fn bdp_of_port(network: &NetworkFacts, rate: Rate) -> Bytes {
     let packet = u64::from(network.payload) + u64::from(network.header);
     let bdp = rate.bytes_in(network.propagation_rtt).as_u64();
     Bytes::new(bdp.max(4 * packet))
+}
+
+/// Limit that the fabric itself gives the queue in front of a link.
+fn queue_of_port(topology: &Topology, link: LinkId) -> Option<Bytes> {
+    let mut ends = topology.cables[link.0 as usize / 2].ends;
+    if link.0 % 2 == 1 {
+        ends.reverse();
+    }
+    let tier = |node: NodeId| {
+        let switch = node.0.checked_sub(topology.hosts)?;
+        Some(topology.switches[switch as usize].tier)
+    };
+    let [own, other] = ends.map(tier);
+    let queues = topology.queues.get(usize::from(own?))?;
+    // A host is below all switches.
+    if other > own { queues.up } else { queues.down }
 }

@@ -43,6 +43,7 @@ fn load_beside(
         hosts,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        host_numbers: None,
         seed: 1,
         section: 0,
         taken,

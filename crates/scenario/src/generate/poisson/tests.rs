@@ -142,6 +142,7 @@ fn each_host_offers_what_its_own_nic_carries() {
     let context = BuildContext {
         nic_rates: &rates,
         gpus_per_node: 1,
+        host_numbers: None,
         ..context(8)
     };
     let flows = flows(&settings("hadoop", 0.5, Span::from_ms(20)), &context);

@@ -36,6 +36,7 @@ impl Folder {
             hosts,
             nic_rates: &NIC_RATES,
             gpus_per_node: 1,
+            host_numbers: None,
             seed: 1,
             section: 0,
             taken: BuildContext::ALL_FREE,
