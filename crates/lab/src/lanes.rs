@@ -21,7 +21,7 @@ pub(crate) struct SharedNics<'a> {
 }
 
 impl<'a> SharedNics<'a> {
-    /// What the scenario's ranks share on its fabric. One that cannot be routed is an error elsewhere.
+    /// The NICs that the scenario's ranks share on its fabric. One that cannot be routed is an error elsewhere.
     pub(crate) fn new(scenario: &Scenario, topology: &'a Topology) -> Self {
         let shares = scenario.topology.shares_nics() && topology.may_be_apart();
         let routes = shares.then(|| routes_of(topology).ok()).flatten();

@@ -34,6 +34,7 @@
 mod amounts;
 mod attack;
 mod bcube;
+mod built_fabric;
 mod catalogue;
 mod dragonfly;
 mod entries;
@@ -81,6 +82,7 @@ mod workload;
 
 pub use amounts::{Amounts, without_amounts};
 pub use attack::{AttackContext, AttackKeys, HostSet};
+pub use built_fabric::BuiltFabric;
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };

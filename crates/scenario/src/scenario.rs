@@ -1,5 +1,6 @@
 //! A scenario: reading, writing, hash.
 
+use crate::built_fabric::BuiltFabric;
 use crate::entries::{by_section, each_of, hash_bytes, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
 use crate::event::{self, EventSettings};
@@ -14,7 +15,7 @@ use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::tenant::Tenants;
-use crate::topology::{self, BuiltFabric, TopologySettings};
+use crate::topology::{self, TopologySettings};
 use crate::topology_file::find_file;
 use crate::transport_checks::check_one_path;
 use crate::transports::{Transports, check_transports};

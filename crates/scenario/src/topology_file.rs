@@ -2,9 +2,9 @@
 
 use super::graph;
 use super::limits::check_hosts;
+use crate::built_fabric::BuiltFabric;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
-use crate::topology::BuiltFabric;
 use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
     CoreWiring, FatTree, PortChoice, Tier, TierQueues, Topology, fat_tree,

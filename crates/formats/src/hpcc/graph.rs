@@ -86,13 +86,15 @@ pub fn parse_hpcc_topology(name: &str, text: &str) -> Result<HpccTopology, FileE
     let header = header(source, first)?;
     let (switches, rest) = switches(source, &header, first, rest)?;
     let (links, further) = links(source, &header, rest)?;
-    let whole = Whole {
+    let mut whole = Whole {
         source,
         header,
         switches,
         links,
         further,
+        left_out: BTreeSet::new(),
     };
+    whole.leave_out();
     whole.check()?;
     Ok(whole.finish())
 }
@@ -289,12 +291,42 @@ struct Whole<'a> {
     links: Vec<PlacedLink>,
     /// Warning about links beyond the number that is announced.
     further: Option<FileWarning>,
+    /// Hosts that have no link among those that are used.
+    left_out: BTreeSet<u32>,
 }
 
 impl Whole<'_> {
     /// The hosts, by their numbers in the file.
     fn hosts(&self) -> impl Iterator<Item = u32> {
-        (0..self.header.nodes as u32).filter(|node| !self.switches.contains(node))
+        let nodes = 0..self.header.nodes as u32;
+        nodes.filter(|node| !self.switches.contains(node) && !self.left_out.contains(node))
+    }
+
+    /// Leaves out the hosts whose links are all among those that are not used.
+    fn leave_out(&mut self) {
+        if self.further.is_some() {
+            let linked = self.links.iter().flat_map(|placed| placed.link.ends);
+            let linked: BTreeSet<u32> = linked.collect();
+            let without = self.hosts().filter(|host| !linked.contains(host));
+            self.left_out = without.collect();
+        }
+    }
+
+    /// Warning about hosts that are left out.
+    fn missing_hosts(&self) -> Option<FileWarning> {
+        let first = self.left_out.first()?;
+        let more = match self.left_out.len() {
+            1 => " is".to_string(),
+            2 => " and one more are".to_string(),
+            count => format!(" and {} more are", count - 1),
+        };
+        Some(FileWarning {
+            file: self.source.file.into(),
+            line: self.header.links.line,
+            message: format!(
+                "node {first}{more} left out: a host without a link among those that are used"
+            ),
+        })
     }
 
     fn check(&self) -> Result<(), FileError> {
@@ -404,8 +436,7 @@ impl Whole<'_> {
             file: self.source.file.into(),
             line: self.header.links.line,
             message: format!(
-                "switch {} has a lower number than some hosts: hosts are counted from 0 here, in the order of their numbers, so that node {node} is host {place}; switches keep their numbers, and files of flows have those of this file",
-                self.switches.first().copied().unwrap_or(0)
+                "hosts are counted from 0 here, in the order of their numbers, so that node {node} is host {place}; switches keep their numbers, and files of flows have those of this file"
             ),
         })
     }
@@ -416,6 +447,7 @@ impl Whole<'_> {
             self.header.warning.take(),
             self.other_numbers(),
             self.further.take(),
+            self.missing_hosts(),
             self.parallel_links(),
         ];
         let switches: Vec<u32> = self.switches.iter().copied().collect();

@@ -360,7 +360,7 @@ fn files_that_hpcc_runs_are_read_as_it_reads_them() {
     assert_eq!(file.switches, [0]);
     let ends: Vec<[u32; 2]> = file.links.iter().map(|link| link.ends).collect();
     assert_eq!(ends, [[3, 0], [1, 3], [3, 2]]);
-    assert_snapshot!(said, @"t.txt:1: switch 0 has a lower number than some hosts: hosts are counted from 0 here, in the order of their numbers, so that node 1 is host 0; switches keep their numbers, and files of flows have those of this file");
+    assert_snapshot!(said, @"t.txt:1: hosts are counted from 0 here, in the order of their numbers, so that node 1 is host 0; switches keep their numbers, and files of flows have those of this file");
     let numbers = HpccHosts {
         count: 3,
         numbers: file.host_numbers.as_deref(),
