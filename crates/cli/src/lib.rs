@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done, jobs are not compatible, or an attack gains; 2 the user's input is
-//! wrong, or the output cannot be written; 3 our own invariant broke; 130 interrupted.
+//! wrong, or the output cannot be written; 3 our own invariant broke; 4 no memory left; 130 interrupted.
 
 mod arguments;
 mod collective;

@@ -1,7 +1,12 @@
 //! The program `clearway`.
 
 use clearway::{Laboratory, main_with};
+use clearway_allocator::EndingAllocator;
 use std::process::ExitCode;
+
+/// Allocator that ends the program with a message where memory runs out.
+#[global_allocator]
+static ALLOCATOR: EndingAllocator = EndingAllocator;
 
 fn main() -> ExitCode {
     main_with(Laboratory::new())

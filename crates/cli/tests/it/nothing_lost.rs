@@ -355,3 +355,21 @@ fn inputs_are_not_deleted_with_former_results() {
     );
     assert_eq!(bench.read("plan.json"), JOBS);
 }
+
+/// A process without memory says so, and leaves nothing under the name of its results.
+#[test]
+#[cfg(target_os = "linux")]
+fn running_out_of_memory_ends_with_a_message_and_an_exit_code() {
+    let bench = Bench::new("no-memory");
+    let large = "run quickstart --threads 1 --set topology.hosts=65536 --no-report --out r";
+    let limited = format!("ulimit -v 200000; exec \"$0\" {large}");
+    let program = bench.command(&[]).get_program().to_owned();
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(limited).arg(program);
+    let output = shell.current_dir(bench.path(".")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: no memory left: "), "{said}");
+    assert!(said.contains("  fix: run a smaller scenario"), "{said}");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(!bench.path("r").exists());
+}

@@ -95,9 +95,7 @@ impl Sender {
             probe_end: 0,
             sacks_since_probe: 0,
             probe_waits: false,
-            departures: rules
-                .timeout_per_packet
-                .then(|| Departures::new(rules.window)),
+            departures: rules.timeout_per_packet.then(Departures::default),
             pacer: Pacer::default(),
             paths,
             statistics: FlowStatistics::default(),

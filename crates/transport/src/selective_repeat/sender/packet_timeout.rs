@@ -11,6 +11,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_departure(&mut self, now: Time, psn: u32, source_port: u16) {
         if let Some(departures) = &mut self.departures {
+            departures.make_room(self.acknowledged..self.next);
             *departures.slot(psn.into()) = Departure {
                 at: now,
                 path: self.paths.path_of(source_port),

@@ -1,0 +1,68 @@
+//! Memory allocator that ends the program with a message and [`EXIT_CODE`] where there is no memory left.
+//!
+//! Without it a failed allocation aborts the process by SIGABRT, which no script can tell from a fault of the program. Results are written
+//! under temporary names first, so nothing half-written is left under a final name. The kernel of Linux hands out more memory than there
+//! is and may kill a process instead; an allocation fails where a limit is set (`ulimit -v`), and where the kernel is told to be strict.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write;
+
+/// Exit code of a process that ran out of memory.
+pub const EXIT_CODE: i32 = 4;
+
+/// The system's allocator, which ends the process where it has no memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EndingAllocator;
+
+#[expect(
+    unsafe_code,
+    reason = "an allocator is an unsafe trait; every call is passed on as it is"
+)]
+// SAFETY: all calls go to the system's allocator with the arguments of the caller, whose contract is the same.
+unsafe impl GlobalAlloc for EndingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract is that of `System`.
+        checked(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract is that of `System`.
+        checked(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's contract is that of `System`.
+        checked(unsafe { System.realloc(block, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract is that of `System`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[inline]
+fn checked(block: *mut u8, size: usize) -> *mut u8 {
+    if block.is_null() {
+        end(size);
+    }
+    block
+}
+
+/// Ends the process. Nothing here allocates.
+#[cold]
+fn end(size: usize) -> ! {
+    let mut text = [0; 200];
+    let room = text.len();
+    let mut rest = &mut text[..];
+    let written = write!(
+        rest,
+        "error: no memory left: {size} more bytes were needed\n  fix: run a smaller scenario or fewer at a time, or allow more memory (ulimit -v)\n"
+    );
+    let length = room - rest.len();
+    if written.is_ok() {
+        // Where even the message has no place to go, the exit code has to do.
+        let _ = std::io::stderr().write_all(&text[..length]);
+    }
+    std::process::exit(EXIT_CODE);
+}
