@@ -44,6 +44,36 @@ const FILES: &[(Use, &str, &str)] = &[
          0 6 100Gbps 1us 0\n1 6 100Gbps 1us 0\n2 6 100Gbps 1us 0\n3 6 25Gbps 1us 0\n1 6 100Gbps 2us 0.001\n",
     ),
     (
+        Use::Topology,
+        "odd-queues.topo",
+        "Nodes 15\nTiers 2\nPodsize 15\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 5\nRadix_Up 3\nDownlink_Latency_ns 1\n\
+         Queue_Up 30000\nQueue_Down 20000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 3\nDownlink_Latency_ns 700\nQueue_Down 70000\n",
+    ),
+    // Two equal NICs on two leaves, of which one host has only one; five hosts.
+    (
+        Use::Topology,
+        "two-nics.txt",
+        "9 4 13\n5 6 7 8\n0 5 200Gbps 500ns 0\n0 6 200Gbps 500ns 0\n1 5 200Gbps 500ns 0\n1 6 200Gbps 500ns 0\n2 5 200Gbps 500ns 0\n\
+         2 6 200Gbps 500ns 0\n3 5 200Gbps 500ns 0\n3 6 200Gbps 500ns 0\n4 6 200Gbps 500ns 0\n5 7 400Gbps 1us 0\n5 8 400Gbps 1us 0\n\
+         6 7 400Gbps 1us 0\n6 8 400Gbps 1us 0\n",
+    ),
+    // Servers of three GPUs with three NVSwitches each, and a rail for each GPU.
+    (
+        Use::Topology,
+        "nvswitches.txt",
+        "15 3 6 3 24 H100\n6 7 8 9 10 11 12 13 14\n0 6 900Gbps 25ns 0\n0 7 900Gbps 25ns 0\n0 8 900Gbps 25ns 0\n1 6 900Gbps 25ns 0\n\
+         1 7 900Gbps 25ns 0\n1 8 900Gbps 25ns 0\n2 6 900Gbps 25ns 0\n2 7 900Gbps 25ns 0\n2 8 900Gbps 25ns 0\n3 9 900Gbps 25ns 0\n\
+         3 10 900Gbps 25ns 0\n3 11 900Gbps 25ns 0\n4 9 900Gbps 25ns 0\n4 10 900Gbps 25ns 0\n4 11 900Gbps 25ns 0\n5 9 900Gbps 25ns 0\n\
+         5 10 900Gbps 25ns 0\n5 11 900Gbps 25ns 0\n0 12 400Gbps 500ns 0\n1 13 400Gbps 500ns 0\n2 14 400Gbps 500ns 0\n\
+         3 12 400Gbps 500ns 0\n4 13 400Gbps 500ns 0\n5 14 400Gbps 500ns 0\n",
+    ),
+    // A switch before the hosts, and more links than are announced.
+    (
+        Use::Topology,
+        "switch-first.txt",
+        "6 2 5\n0 1\n0 2 100Gbps 1us 0\n0 3 100Gbps 1us 0\n1 4 25Gbps 2us 0\n1 5 100Gbps 30us 0\n0 1 100Gbps 1us 0\n0 1 100Gbps 1us 0\n",
+    ),
+    (
         Use::Flows,
         "chain.cm",
         "Nodes 4\nConnections 4\nTriggers 3\n0->3 id 1 start 0 size 100000 send_done_trigger 1\n\
