@@ -41,6 +41,14 @@ impl Controllers {
         self.table.len() - self.free.len()
     }
 
+    /// A controller.
+    ///
+    /// # Panics
+    /// If there has never been one of this number.
+    pub(crate) fn get(&self, id: ControllerId) -> &Controller {
+        &self.table[id.0 as usize]
+    }
+
     /// Lends a controller for a call of a sender.
     ///
     /// # Panics

@@ -1,12 +1,14 @@
 //! Queue pairs of one enforcement scope: they have one controller, or divide what theirs allow.
 //!
 //! A group keeps the sums over its queue pairs. After each call of one of them the endpoint settles: it takes the new sums, and passes them
-//! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. That takes time in
-//! proportion to the queue pairs of the group, and none where each queue pair is alone.
+//! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. Where they share rate
+//! and window, a [gate](super::gate) does that for all of them at once; else it takes time in proportion to the queue pairs of the group,
+//! and is done where it changes what they may send. It takes none where each queue pair is alone.
 
 use super::controllers::ControllerId;
-use super::parts::Sender;
-use crate::cc::{Allowance, NetworkFacts};
+use super::gate::Gate;
+use super::parts::{Rules, Sender};
+use crate::cc::{Allowance, CongestionControl, Controller, NetworkFacts};
 use crate::flow::Pacer;
 use crate::scope::{Account, GroupKey, Others, Scope, ScopeParameters};
 use clearway_units::Time;
@@ -47,6 +49,8 @@ pub(super) struct Group {
     pub(super) busy: usize,
     /// The last time at which one of them did something.
     pub(super) last: Time,
+    /// Condition under which they send, where that is one.
+    pub(super) gate: Gate,
 }
 
 impl Group {
@@ -59,7 +63,36 @@ impl Group {
             told: None,
             busy: 0,
             last: Time::ZERO,
+            gate: Gate::new(),
         }
+    }
+
+    /// True if what the queue pairs are to be told has changed; it is taken for told.
+    pub(super) fn tells(&mut self, controller: &Controller) -> bool {
+        let told = (
+            self.total,
+            self.pacer,
+            controller.allowance(),
+            controller.deadline(),
+        );
+        self.told.replace(told) != Some(told)
+    }
+
+    /// Tells a sender what the others do, and what its controller allows.
+    pub(super) fn tell(
+        &self,
+        sender: &mut Sender,
+        scope: Scope,
+        controller: &Controller,
+        rules: &Rules,
+    ) {
+        let others = self.others(sender.account(), scope);
+        let shared = sender.shared();
+        *shared.others = others;
+        if scope.shares_allowance() {
+            *shared.pacer = self.pacer;
+        }
+        sender.take_allowance(controller, rules);
     }
 
     /// The part of a queue pair in what its own controller allows.

@@ -44,7 +44,7 @@ impl<T: Telemetry> Endpoint<T> {
             slot.path_rtt = opening.path.rtt;
             slot.exempted = (Bytes::ZERO, Time::ZERO);
             self.open_credit(index);
-            self.welcome(index);
+            self.tell(index);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
             assert!(fresh, "flow {flow} is opened twice");
@@ -59,6 +59,7 @@ impl<T: Telemetry> Endpoint<T> {
                 sender: None,
                 controller: ControllerId::default(),
                 group: 0,
+                order: 0,
                 busy: false,
                 path_rtt: Span::ZERO,
                 exempted: (Bytes::ZERO, Time::ZERO),
@@ -86,6 +87,7 @@ impl<T: Telemetry> Endpoint<T> {
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
             self.forget_idle(now, index);
+            self.catch_up(index);
             let idle = |sender: &Sender| !sender.is_busy();
             let is_idle = self.slots[index as usize].sender.as_ref().is_some_and(idle);
             self.restart_credit(index, is_idle);
@@ -105,6 +107,7 @@ impl<T: Telemetry> Endpoint<T> {
     pub fn close(&mut self, now: Time, flow: FlowId) {
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
+            self.catch_up(index);
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.close(&self.rules);
             }

@@ -20,12 +20,14 @@ mod controllers;
 mod credit;
 mod credit_control;
 mod flows;
+mod gate;
 mod groups;
 mod key;
 mod lifetime;
 mod notifications;
 mod parts;
 mod placement;
+mod progress;
 mod rate_control;
 mod settle;
 mod stripes;
@@ -55,6 +57,7 @@ use std::sync::Arc;
 use stripes::Stripes;
 
 pub use crate::report::{EndpointCounters, Event, FlowProgress, FlowStatistics, SendLimit};
+pub use progress::OpenFlow;
 
 /// Context of a call of a sender of an endpoint.
 macro_rules! context {
@@ -71,24 +74,6 @@ macro_rules! context {
 }
 use context;
 
-/// A queue pair of a flow that is open at its sender.
-pub struct OpenFlow<'a>(&'a Sender);
-
-impl OpenFlow<'_> {
-    /// The flow.
-    pub fn flow(&self) -> FlowId {
-        self.0.flow()
-    }
-    /// Payload bytes that the receiver has reported.
-    pub fn acknowledged(&self) -> Bytes {
-        self.0.acknowledged()
-    }
-    /// State of the queue pair's sender.
-    pub fn progress(&self) -> FlowProgress {
-        self.0.progress()
-    }
-}
-
 /// One flow from this host, or one of its queue pairs.
 struct Slot {
     /// Sender in the slot; none if the slot is free.
@@ -97,6 +82,8 @@ struct Slot {
     controller: ControllerId,
     /// The scope's group, and whether the sender counts as busy there; unused if each queue pair is alone.
     group: GroupId,
+    /// Number of the queue pair's opening in a group with a gate.
+    order: u32,
     busy: bool,
     /// Unloaded round trip of the flow's path.
     path_rtt: Span,
@@ -108,7 +95,7 @@ struct Slot {
     departs: Time,
     /// Index of the queue of the slot's class; it never changes.
     queue: u8,
-    /// True if the sender may send and is not held back by pacing.
+    /// True if the sender may send and is not held back by pacing; behind the gate of a group, if it would send.
     sendable: bool,
     /// True while the slot is in the round robin of its queue. It may stay there when the flow has ended.
     queued: bool,
@@ -122,6 +109,8 @@ pub struct Endpoint<T = ()> {
     rules: Rules,
     control_first: bool,
     scope: Scope,
+    /// True if the queue pairs of a group send by one condition.
+    gated: bool,
     /// True if it is data's turn: the last packet polled was control, and control has no priority.
     data_turn: bool,
     tracing: bool,
@@ -188,10 +177,16 @@ impl<T: Telemetry> Endpoint<T> {
             Some(_) => ScopeParameters::default(),
             None => profile.scope.clone(),
         };
+        let rules = Rules::new(&profile, largest_window);
+        let credit = CreditControl::new(&profile);
+        let gated = scope
+            .scope
+            .is_gated(credit.is_some(), rules.scheme.has_sleek());
         Self {
             host,
             seed,
-            rules: Rules::new(&profile, largest_window),
+            rules,
+            gated,
             control_first: profile.reliability.control_first(),
             scope: scope.scope,
             data_turn: false,
@@ -201,7 +196,7 @@ impl<T: Telemetry> Endpoint<T> {
             controllers: Controllers::default(),
             groups: Groups::new(&scope),
             rate_control: rate_control.map(Box::new),
-            credit: CreditControl::new(&profile),
+            credit,
             alive: 0,
             directory: Directory::default(),
             receivers: Receivers::new(&profile),
@@ -252,45 +247,6 @@ impl<T: Telemetry> Endpoint<T> {
     /// Flows to here that have a receiver, finished ones that linger included, counted once for each queue pair.
     pub fn open_receivers(&self) -> usize {
         self.receivers.len()
-    }
-
-    /// State of the sender of a flow from here, its queue pairs together; `None` if the flow is not open.
-    pub fn progress(&self, flow: FlowId) -> Option<FlowProgress> {
-        let mut queue_pairs = self.queue_pairs(flow).map(Sender::progress);
-        let mut progress = queue_pairs.next()?;
-        queue_pairs.for_each(|other| progress.merge(&other));
-        Some(progress)
-    }
-
-    /// What keeps each open queue pair of a flow from sending its next packet at `now`; a pause of its class aside.
-    pub fn send_limits(
-        &self,
-        now: Time,
-        flow: FlowId,
-    ) -> impl Iterator<Item = (u8, SendLimit)> + '_ {
-        let limit = move |sender: &Sender| match sender.may_send(&self.rules) {
-            true if !self.credit_of(sender) => SendLimit::Credit,
-            true if sender.departure() <= now => SendLimit::Wire,
-            true => SendLimit::Pacing,
-            false if sender.has_packets() => SendLimit::Window,
-            false => SendLimit::Application,
-        };
-        self.queue_pairs(flow)
-            .map(move |sender| (sender.queue_pair(), limit(sender)))
-    }
-
-    /// Calls `look` for every queue pair of every open flow from here.
-    pub fn for_each_open(&self, mut look: impl FnMut(&OpenFlow<'_>)) {
-        let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
-        senders.for_each(|sender| look(&OpenFlow(sender)));
-    }
-
-    /// The senders of a flow.
-    fn queue_pairs(&self, flow: FlowId) -> impl Iterator<Item = &Sender> {
-        (0..self.rules.queue_pairs).filter_map(move |queue_pair| {
-            let slot = self.directory.peek(Key::new(flow, queue_pair))?;
-            self.slots[slot as usize].sender.as_ref()
-        })
     }
 
     /// Processes a packet that has arrived. Nothing that a peer sends makes it panic.
@@ -433,6 +389,7 @@ impl<T: Telemetry> Endpoint<T> {
             return;
         };
         let events_before = self.events.len();
+        self.catch_up(index);
         let slot = &mut self.slots[index as usize];
         let Some(sender) = &mut slot.sender else {
             return;
@@ -516,6 +473,10 @@ impl<T: Telemetry> Endpoint<T> {
     /// Runs the timers that are due and lets paced flows go on. May be called early and often.
     pub fn on_deadline(&mut self, now: Time) {
         while let Some((time, index)) = self.departures.pop_due(now) {
+            if index & gate::GROUP != 0 {
+                self.on_group_departure(now, time, index & !gate::GROUP);
+                continue;
+            }
             let slot = &mut self.slots[index as usize];
             if slot.departs == time {
                 slot.departs = Time::NEVER;
@@ -529,6 +490,8 @@ impl<T: Telemetry> Endpoint<T> {
                 self.on_source_due(now, time, source);
             } else if let Some(timer) = CreditTimer::of(index) {
                 self.on_credit_timer(now, time, timer);
+            } else if index & gate::GROUP_TIMER != 0 {
+                self.on_group_timer(now, time, index & !gate::GROUP_TIMER);
             } else if self.slots[index as usize].armed == time {
                 self.on_timer(now, index);
             }
@@ -537,6 +500,7 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     fn on_timer(&mut self, now: Time, index: u32) {
+        self.catch_up(index);
         let slot = &mut self.slots[index as usize];
         slot.armed = Time::NEVER;
         let Some(sender) = &mut slot.sender else {

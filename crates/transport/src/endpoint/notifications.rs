@@ -16,6 +16,7 @@ impl<T: Telemetry> Endpoint<T> {
             self.counters.stray += 1;
             return;
         };
+        self.catch_up(index);
         let slot = &mut self.slots[index as usize];
         let Some(sender) = &mut slot.sender else {
             return;

@@ -20,6 +20,26 @@ pub(crate) enum SchemeRules {
     GoBackN(go_back_n::Rules),
 }
 
+impl SchemeRules {
+    /// True if a full packet may leave with so many bytes in flight in this window.
+    pub(crate) fn fits(&self, in_window: i64, window: f64) -> bool {
+        match self {
+            Self::SelectiveRepeat(rules) => rules.fits(in_window, window),
+            Self::GoBackN(_) => (in_window as f64) < window,
+        }
+    }
+
+    /// True if a sender without anything to send runs the timers of its controller.
+    pub(crate) fn idle_senders_keep_time(&self) -> bool {
+        matches!(self, Self::SelectiveRepeat(_))
+    }
+
+    /// True in SLEEK, whose retransmissions do not wait for room in the window.
+    pub(crate) fn has_sleek(&self) -> bool {
+        matches!(self, Self::SelectiveRepeat(rules) if rules.sleek.is_some())
+    }
+}
+
 /// Rules of the reliability scheme of an endpoint, and the values that an endpoint needs of every scheme.
 pub(crate) struct Rules {
     pub(crate) scheme: SchemeRules,
@@ -254,6 +274,17 @@ impl Sender {
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         of_both!(self, sender => sender.is_finished())
+    }
+
+    /// True if there is a packet to be sent that needs only room in the window and a departure.
+    pub(crate) fn waits(&self, rules: &Rules) -> bool {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.waits(rules)
+            }
+            (Self::GoBackN(sender), _) => sender.waits(),
+            _ => mixed_schemes(),
+        }
     }
 
     #[inline(always)]

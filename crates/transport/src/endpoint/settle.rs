@@ -52,7 +52,10 @@ impl<T: Telemetry> Endpoint<T> {
             let slot = &mut self.slots[index as usize];
             (slot.group, slot.busy) = (group, false);
             let group = &mut groups.groups[group as usize];
-            group.members.push(index);
+            match self.gated {
+                true => slot.order = group.gate.open(),
+                false => group.members.push(index),
+            }
             governor = group.governor.as_ref().map(|governor| governor.id);
         }
         self.groups = groups;
@@ -65,21 +68,16 @@ impl<T: Telemetry> Endpoint<T> {
         })
     }
 
-    /// Tells a queue pair that has just opened what the others of its group do.
-    pub(super) fn welcome(&mut self, index: u32) {
+    /// Tells a queue pair what the others of its group do: one that has just opened, or one that is called next.
+    pub(super) fn tell(&mut self, index: u32) {
         let Some(groups) = &self.groups else {
             return;
         };
         let slot = &mut self.slots[index as usize];
         let (group, scope) = (&groups.groups[slot.group as usize], groups.scope());
         if let Some(sender) = &mut slot.sender {
-            let others = group.others(sender.account(), scope);
-            let shared = sender.shared();
-            *shared.others = others;
-            if scope.shares_allowance() {
-                *shared.pacer = group.pacer;
-            }
-            sender.take_allowance(self.controllers.lend(slot.controller), &self.rules);
+            let controller = self.controllers.lend(slot.controller);
+            group.tell(sender, scope, controller, &self.rules);
         }
     }
 
@@ -90,7 +88,10 @@ impl<T: Telemetry> Endpoint<T> {
             return self.controllers.remove(slot.controller);
         };
         let group = &mut groups.groups[slot.group as usize];
-        group.members.retain(|member| *member != index);
+        match self.gated {
+            true => group.gate.close(),
+            false => group.members.retain(|member| *member != index),
+        }
         if group.governor.is_none() {
             self.controllers.remove(slot.controller);
         }
@@ -130,13 +131,7 @@ impl<T: Telemetry> Endpoint<T> {
             None => self.settle_members(now, index, group, scope),
             Some(governor) => {
                 let controller = self.controllers.lend(governor.id);
-                let told = (
-                    group.total,
-                    group.pacer,
-                    controller.allowance(),
-                    controller.deadline(),
-                );
-                if group.told.replace(told) != Some(told) {
+                if group.tells(controller) {
                     self.settle_members(now, index, group, scope);
                 }
             }
@@ -150,14 +145,8 @@ impl<T: Telemetry> Endpoint<T> {
             let Some(sender) = &mut slot.sender else {
                 continue;
             };
-            let others = group.others(sender.account(), scope);
-            let shared = sender.shared();
-            *shared.others = others;
-            if scope.shares_allowance() {
-                *shared.pacer = group.pacer;
-            }
             let controller = self.controllers.lend(slot.controller);
-            sender.take_allowance(controller, &self.rules);
+            group.tell(sender, scope, controller, &self.rules);
             // A deadline that does not move must not keep the caller in a loop.
             let deadline = sender
                 .deadline(controller, &self.rules)

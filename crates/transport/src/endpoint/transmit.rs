@@ -65,6 +65,9 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline(always)]
     pub(super) fn refresh(&mut self, now: Time, index: u32) {
         if self.groups.is_some() {
+            if self.gated {
+                return self.settle_gated(now, index);
+            }
             self.settle(now, index);
         }
         self.update_readiness(now, index);
@@ -119,10 +122,13 @@ impl<T: Telemetry> Endpoint<T> {
                 };
                 attachment = own;
             }
+            self.catch_up(index);
+            let passes = self.passes_gate(self.slots[index as usize].group);
             let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.
             if let Some(sender) = &mut slot.sender
                 && slot.sendable
+                && passes
             {
                 let cx = &mut context!(self, now, slot.controller);
                 let may_restart = sender.is_nearly_idle();

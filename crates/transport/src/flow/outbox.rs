@@ -111,6 +111,22 @@ impl<T> Outbox<T> {
         }
     }
 
+    /// Counts `count` flows of a queue that have become sendable together, or are so no longer.
+    pub(crate) fn count_all_sendable(&mut self, queue: u8, count: usize, sendable: bool) {
+        if count == 0 {
+            return;
+        }
+        let queue = &mut self.queues[usize::from(queue)];
+        match sendable {
+            true => queue.sendable += count,
+            false => queue.sendable -= count,
+        }
+        match queue.sendable {
+            0 => self.sendable.remove(queue.class),
+            _ => self.sendable.insert(queue.class),
+        };
+    }
+
     /// Queue whose flow sends next: that of the highest class if `strict`; else queues take turns packet by packet.
     #[inline]
     pub(crate) fn next_queue(&self, paused: ClassSet) -> Option<u8> {

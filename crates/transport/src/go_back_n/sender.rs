@@ -187,9 +187,14 @@ impl Sender {
     /// True if a packet waits to be sent and the window has room; pacing aside.
     #[inline]
     pub(crate) fn may_send(&self) -> bool {
-        let waiting = self.next < self.sent_end
-            || (self.messages.has_unsent() && self.next - self.acknowledged < MOST_OUTSTANDING);
-        waiting && (self.in_window() as f64) < self.window
+        self.waits() && (self.in_window() as f64) < self.window
+    }
+
+    /// True if there is a packet to be sent that needs only room in the window and a departure.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.next < self.sent_end
+            || (self.messages.has_unsent() && self.next - self.acknowledged < MOST_OUTSTANDING)
     }
 
     /// True if a packet waits to be sent, for the first time or again.

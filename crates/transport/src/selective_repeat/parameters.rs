@@ -232,4 +232,15 @@ impl Rules {
             linger: parameters.linger.unwrap_or(timeout * 4),
         }
     }
+
+    /// True if a full packet may leave with so many bytes in flight in this window.
+    #[inline]
+    pub(crate) fn fits(&self, in_window: i64, window: f64) -> bool {
+        if self.strict_window {
+            // With nothing in flight a window below one packet must not stall the flow, unless it is to wait for a rate.
+            let after = in_window + self.payload as i64;
+            return (after as f64 <= window || in_window <= 0) && window > 0.0;
+        }
+        (in_window as f64) < window
+    }
 }

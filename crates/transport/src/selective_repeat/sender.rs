@@ -167,10 +167,17 @@ impl Sender {
     /// True if a packet waits to be sent and the window has room, pacing aside.
     #[inline]
     pub(crate) fn may_send(&self, rules: &Rules) -> bool {
-        let waiting = self.lost > 0
+        self.waits(rules)
+            && (rules.fits(self.in_window(), self.window)
+                || (self.lost > 0 && self.recovers_by_sleek(rules)))
+    }
+
+    /// True if there is a packet to be sent that needs only room in the window and a departure.
+    #[inline]
+    pub(crate) fn waits(&self, rules: &Rules) -> bool {
+        self.lost > 0
             || (self.messages.has_unsent()
-                && self.next - self.acknowledged < u64::from(rules.window));
-        waiting && (self.fits(rules) || (self.lost > 0 && self.recovers_by_sleek(rules)))
+                && self.next - self.acknowledged < u64::from(rules.window))
     }
 
     /// True in a recovery whose retransmissions do not wait for room in the window.
@@ -188,16 +195,6 @@ impl Sender {
     #[inline]
     pub(crate) fn departure(&self) -> Time {
         self.pacer.departure()
-    }
-
-    #[inline]
-    fn fits(&self, rules: &Rules) -> bool {
-        if rules.strict_window {
-            // With nothing in flight a window below one packet must not stall the flow, unless it is to wait for a rate.
-            let after = self.in_window() + rules.payload as i64;
-            return (after as f64 <= self.window || self.in_window() <= 0) && self.window > 0.0;
-        }
-        (self.in_window() as f64) < self.window
     }
 
     /// True if what is in flight fills the window; by the rules of UEC, if it would with one more packet.
