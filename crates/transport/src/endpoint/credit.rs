@@ -121,6 +121,7 @@ impl<T: Telemetry> Endpoint<T> {
         };
         credit.senders[index as usize].on_pull(now, pull, &credit.rules);
         self.await_credit(now, index);
+        self.catch_up(index);
         self.refresh(now, index);
     }
 

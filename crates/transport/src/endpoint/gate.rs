@@ -90,7 +90,7 @@ impl<T: Telemetry> Endpoint<T> {
     /// The queue pair in the slot `index` is about to be called: it is told what the others of its group have done.
     #[inline(always)]
     pub(super) fn catch_up(&mut self, index: u32) {
-        if self.gated {
+        if self.gated || self.scope == Scope::Destination {
             self.tell(index);
         }
     }
@@ -138,7 +138,7 @@ impl<T: Telemetry> Endpoint<T> {
         if let Some(sender) = &mut slot.sender {
             group.take(now, sender, &mut slot.busy, scope);
             let controller = self.controllers.lend(slot.controller);
-            if group.tells(controller) {
+            if group.tells(controller, scope) {
                 group.tell(sender, scope, controller, &self.rules);
                 // A deadline that does not move must not keep the caller in a loop.
                 let deadline = sender
@@ -254,6 +254,7 @@ impl<T: Telemetry> Endpoint<T> {
 
     /// Runs the timer of a group's controller.
     pub(super) fn on_group_timer(&mut self, now: Time, time: Time, number: GroupId) {
+        let scope = self.scope;
         self.on_group(number, |endpoint, group| {
             if group.gate.armed != time {
                 return;
@@ -266,7 +267,7 @@ impl<T: Telemetry> Endpoint<T> {
             if group.gate.alive > 0 && controller.deadline() <= now {
                 controller.on_deadline(now);
             }
-            group.tells(controller);
+            group.tells(controller, scope);
             endpoint.update_group(now, (number, group), Entry::BySlot);
         });
     }

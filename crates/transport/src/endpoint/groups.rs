@@ -2,8 +2,9 @@
 //!
 //! A group keeps the sums over its queue pairs. After each call of one of them the endpoint settles: it takes the new sums, and passes them
 //! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. Where they share rate
-//! and window, a [gate](super::gate) does that for all of them at once; else it takes time in proportion to the queue pairs of the group,
-//! and is done where it changes what they may send. It takes none where each queue pair is alone.
+//! and window, a [gate](super::gate) does that for all of them at once. Else it takes time in proportion to the queue pairs of the group,
+//! and is done where it changes what they may send: in a destination when the allowance changes, at a host when the number of busy queue
+//! pairs does. It takes none where each queue pair is alone.
 
 use super::controllers::ControllerId;
 use super::gate::Gate;
@@ -68,13 +69,15 @@ impl Group {
     }
 
     /// True if what the queue pairs are to be told has changed; it is taken for told.
-    pub(super) fn tells(&mut self, controller: &Controller) -> bool {
-        let told = (
-            self.total,
-            self.pacer,
-            controller.allowance(),
-            controller.deadline(),
-        );
+    ///
+    /// Queue pairs that share only the state of their controller may not send more or less for what the others have sent; they hear of
+    /// it when they are called.
+    pub(super) fn tells(&mut self, controller: &Controller, scope: Scope) -> bool {
+        let (total, pacer) = match scope.shares_allowance() {
+            true => (self.total, self.pacer),
+            false => Default::default(),
+        };
+        let told = (total, pacer, controller.allowance(), controller.deadline());
         self.told.replace(told) != Some(told)
     }
 

@@ -480,6 +480,7 @@ impl<T: Telemetry> Endpoint<T> {
             let slot = &mut self.slots[index as usize];
             if slot.departs == time {
                 slot.departs = Time::NEVER;
+                self.catch_up(index);
                 self.refresh(now, index);
             }
         }
