@@ -26,7 +26,7 @@ pub mod topo;
 mod words;
 
 pub use chakra::{
-    ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, read_chakra, write_chakra,
+    ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
 };
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use format::{FileFormat, TraceFormat, head};

@@ -6,6 +6,7 @@
 //! * [`statistics`] has what results and the judgement of figures share: nearest ranks, bins of equal count, rank correlation.
 //! * [`parameters!`](crate::parameters) declares a settings struct once and yields its defaults, keys, parser and documentation.
 
+mod byte_rate;
 mod decimal;
 mod digest;
 mod domain;
@@ -19,6 +20,7 @@ pub mod statistics;
 mod suggest;
 mod time;
 
+pub use byte_rate::ByteRate;
 pub use decimal::ParseUnitError;
 pub use digest::{Digest, mix64};
 pub use domain::ValueDomain;

@@ -4,7 +4,7 @@
 //! reader, `clearway explain` and the resolved scenario that is written beside the results all use that one declaration, so they
 //! cannot drift apart.
 
-use crate::{Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
+use crate::{ByteRate, Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::num::NonZero;
@@ -113,6 +113,7 @@ quantity_parameter! {
     Span: Duration, Span, "a duration such as \"1us\" or \"250ns\"";
     Time: Instant, Span, "an instant such as \"0s\" or \"12.5us\"";
     Rate: Rate, Rate, "a rate such as \"400Gbps\"";
+    ByteRate: Rate, ByteRate, "a rate such as \"2039GB/s\"";
     Bytes: Size, Bytes, "a size such as \"2MB\", \"64KiB\" or \"4096B\"";
     RelativeSize: RelativeSize, RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\", or what a link sends in a time such as \"32us\"";
 }

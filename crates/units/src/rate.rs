@@ -121,7 +121,7 @@ const RATE_UNITS: [(&str, u64); 18] = [
 ];
 
 /// The rate that a number of bytes per second is, such as `50GB/s`.
-fn of_bytes(text: &str) -> Option<Rate> {
+pub(crate) fn of_bytes(text: &str) -> Option<Rate> {
     const UNITS: [(&str, u64); 5] = [
         ("B", 8),
         ("KB", 8_000),

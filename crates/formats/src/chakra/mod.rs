@@ -14,7 +14,9 @@
 //! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
 //!
 //! * the GPU begins a communication as soon as its dependencies are over (there: one at a time);
-//! * durations are never estimated from `num_ops` (there: with `roofline-enabled`), and memory takes no time: warnings tell;
+//! * only computations without a duration are estimated from `num_ops` and `tensor_size`, with a [`Roofline`], and run on the GPU unless
+//!   `is_cpu_op` says otherwise (there: with `roofline-enabled`, all of the GPU); without one they take no time, as memory nodes do:
+//!   warnings tell;
 //! * a send whose receiver has no receive for it is an error, and so is a collective that some ranks do not call (there: the run
 //!   hangs);
 //! * a dependency on a node that is not there is left out, with a warning: PyTorch names parents that it does not write (there: an error);
@@ -25,11 +27,13 @@ mod groups;
 mod listed;
 mod node;
 mod proto;
+mod roofline;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use files::trace_files;
+pub use roofline::Roofline;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
 use crate::text::{Source, read_text, refused, shown};
@@ -102,12 +106,17 @@ impl ChakraTrace {
 }
 
 /// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one.
+/// Computations without a duration are estimated with `roofline`.
 ///
 /// # Errors
 /// If there are none or one is missing, or at the first place that is not sound.
-pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, WorkloadError> {
+pub fn read_chakra(
+    prefix: &Path,
+    groups: Option<&Path>,
+    roofline: Option<Roofline>,
+) -> Result<ChakraTrace, WorkloadError> {
     let files = all_ranks(prefix)?;
-    let mut reader = ChakraReader::new(files.len() as u32);
+    let mut reader = ChakraReader::new(files.len() as u32).with_roofline(roofline);
     if let Some(path) = groups {
         reader.groups(
             &path.display().to_string(),
@@ -156,6 +165,7 @@ pub struct ChakraReader {
     ranks: u32,
     /// The groups of the comm-group file.
     groups: Groups,
+    roofline: Option<Roofline>,
     interned: Interned,
     /// Nodes and dependencies of all ranks so far.
     counts: (usize, usize),
@@ -169,6 +179,7 @@ impl ChakraReader {
         Self {
             ranks,
             groups: Groups::default(),
+            roofline: None,
             interned: Interned::default(),
             counts: (0, 0),
             skipped: BTreeMap::new(),
@@ -179,6 +190,12 @@ impl ChakraReader {
                 nodes: Vec::new(),
             },
         }
+    }
+
+    /// Sets how computations without a duration are estimated.
+    #[must_use]
+    pub fn with_roofline(self, roofline: Option<Roofline>) -> Self {
+        Self { roofline, ..self }
     }
 
     /// Takes the groups from the comm-group file `text`, which count before those that traces list; `name` is what errors call it.
@@ -281,7 +298,8 @@ impl ChakraReader {
                 None => self.skip(Skipped::Groups, node, rank),
             }
         }
-        let (action, skipped) = action(node, rank).map_err(|Fault { message, fix }| {
+        let action = action(node, rank, self.roofline);
+        let (action, skipped) = action.map_err(|Fault { message, fix }| {
             let message = format!("{} {message}", shown_node(node, rank));
             source.fault(0, None, message).fix(fix)
         })?;

@@ -1,6 +1,7 @@
 //! Conversion of the nodes of a trace to operations.
 
 use super::proto::{Node, Value};
+use super::roofline::Roofline;
 use crate::text::shown;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::Rank;
@@ -43,6 +44,10 @@ pub(super) enum Skipped {
     Memory,
     /// A computation of which only the amount is known.
     NoDuration,
+    /// A computation of the processor of which only the amount is known, where computations of the GPU are estimated.
+    NotOfGpu,
+    /// An estimated computation whose memory is not known.
+    NoTensor,
     /// A communication of the processor.
     OfProcessor,
     /// A message of no bytes.
@@ -59,7 +64,13 @@ impl Skipped {
             Self::Unknown => "is of an unknown type and takes no time",
             Self::Memory => "moves memory, which takes no time here",
             Self::NoDuration => {
-                "has `num_ops` but no duration, and takes no time: durations are not estimated from operations"
+                "has `num_ops` but no duration, and takes no time: set `peak-tflops` and `memory-bandwidth` to have it estimated"
+            }
+            Self::NotOfGpu => {
+                "has `num_ops` and `is_cpu_op` but no duration, and takes no time: only computations of the GPU are estimated"
+            }
+            Self::NoTensor => {
+                "has `num_ops` but no `tensor_size`, and is estimated without its memory; in ASTRA-sim it takes no time"
             }
             Self::OfProcessor => {
                 "communicates with `is_cpu_op`, and is a computation of its duration as in ASTRA-sim"
@@ -85,7 +96,11 @@ pub(super) enum Action<'a> {
 }
 
 /// Operation that `node` of `rank` becomes, and the part of the node that is not simulated.
-pub(super) fn action(node: &Node, rank: Rank) -> Result<(Action<'_>, Option<Skipped>), Fault> {
+pub(super) fn action(
+    node: &Node,
+    rank: Rank,
+    roofline: Option<Roofline>,
+) -> Result<(Action<'_>, Option<Skipped>), Fault> {
     let attributes = Attributes(node);
     let communicates = matches!(node.kind, SEND | RECV | COLL);
     if communicates
@@ -102,11 +117,7 @@ pub(super) fn action(node: &Node, rank: Rank) -> Result<(Action<'_>, Option<Skip
     };
     match node.kind {
         COMP => {
-            let is_cpu = attributes.integer("is_cpu_op") != Some(0);
-            let operation = compute(node, if is_cpu { CPU } else { GPU })?;
-            let has_operations = attributes.integer("num_ops").is_some_and(|count| count > 0);
-            let skipped = node.duration_micros == 0 && has_operations;
-            let skipped = skipped.then_some(Skipped::NoDuration);
+            let (operation, skipped) = attributes.computation(roofline)?;
             Ok((Action::Operation(operation), skipped))
         }
         SEND => {
@@ -203,6 +214,42 @@ impl<'a> Attributes<'a> {
             Some(_) => self.number("comm_tag"),
             None => Ok(0),
         }
+    }
+
+    /// The positive number under `name`.
+    fn amount(&self, name: &str) -> Option<u64> {
+        let number = self
+            .integer(name)
+            .and_then(|number| u64::try_from(number).ok());
+        number.filter(|&number| number > 0)
+    }
+
+    /// Computation of the duration that the node has, else of one estimated from its operations.
+    fn computation(
+        &self,
+        roofline: Option<Roofline>,
+    ) -> Result<(Operation, Option<Skipped>), Fault> {
+        let is_cpu = self.integer("is_cpu_op");
+        let recorded = compute(self.0, if is_cpu == Some(0) { GPU } else { CPU })?;
+        let operations = self.amount("num_ops");
+        let Some(operations) = operations.filter(|_| self.0.duration_micros == 0) else {
+            return Ok((recorded, None));
+        };
+        let Some(roofline) = roofline else {
+            return Ok((recorded, Some(Skipped::NoDuration)));
+        };
+        if is_cpu.is_some_and(|is_cpu| is_cpu != 0) {
+            return Ok((recorded, Some(Skipped::NotOfGpu)));
+        }
+        let bytes = self.amount("tensor_size").map_or(Bytes::ZERO, Bytes::new);
+        let span = roofline.span_of(operations, bytes).ok_or_else(|| Fault {
+            message: format!("computes for more than 213 days with {operations} as `num_ops`"),
+            fix: "check the number, and the peak performance and memory bandwidth of the GPUs"
+                .into(),
+        })?;
+        let skipped =
+            (roofline.memory.is_some() && bytes == Bytes::ZERO).then_some(Skipped::NoTensor);
+        Ok((Operation::Compute { unit: GPU, span }, skipped))
     }
 
     fn call(&self) -> Result<Action<'a>, Fault> {

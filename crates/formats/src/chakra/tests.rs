@@ -4,7 +4,7 @@ use super::groups::{MOST_MEMBERS, MOST_NAMES};
 use super::node::{COLL, COMP, RECV, SEND};
 use super::proto::{Attribute, BoolList, IoInfo, Value};
 use super::*;
-use clearway_units::Span;
+use clearway_units::{Rate, Span};
 use clearway_workload::graph::{Task, TaskId};
 use clearway_workload::program::{CollectiveCall, ExpansionFault};
 use flate2::Compression;
@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use prost::Message;
 use std::io::Write;
+use std::num::NonZero;
 
 fn attribute(name: &str, value: Value) -> Attribute {
     Attribute {
@@ -294,12 +295,91 @@ fn what_is_not_simulated_is_a_warning() {
         [
             "t.0.et: node 1 (`odd`) of rank 0 is of an unknown type and takes no time (and 1 more like it)",
             "t.0.et: node 3 (`odd`) of rank 0 moves memory, which takes no time here",
-            "t.0.et: node 4 of rank 0 has `num_ops` but no duration, and takes no time: durations are not estimated from operations",
+            "t.0.et: node 4 of rank 0 has `num_ops` but no duration, and takes no time: set `peak-tflops` and `memory-bandwidth` to have it estimated",
             "t.0.et: node 5 of rank 0 communicates with `is_cpu_op`, and is a computation of its duration as in ASTRA-sim",
             "t.0.et: node 6 of rank 0 has no bytes to send, and sends one because a message needs a packet",
             "t.0.et: node 7 of rank 0 lists process groups in a way that is not understood",
             "t.0.et: node 8 of rank 0 depends on a node that is not in the trace, and does not wait for it: PyTorch names parents that it does not write (and 2 more like it)",
         ]
+    );
+}
+
+/// A computation of `operations` on `tensor` bytes, and `further` attributes.
+fn estimated(id: u64, operations: i64, tensor: u64, further: &[Attribute]) -> Node {
+    let attr = [
+        attribute("num_ops", Value::Int64(operations)),
+        attribute("tensor_size", Value::Uint64(tensor)),
+    ];
+    node(id, COMP, &[], [&attr, further].concat())
+}
+
+#[test]
+fn computations_without_a_duration_are_estimated_from_their_operations() {
+    let on = |is_cpu| [attribute("is_cpu_op", Value::Bool(is_cpu))];
+    let recorded = Node {
+        duration_micros: 7,
+        ..estimated(3, 312_000_000, 0, &on(false))
+    };
+    let nodes = [
+        estimated(1, 312_000_000, 1, &on(false)),
+        estimated(2, 312_000_000, 4_078_000, &[]),
+        recorded,
+        estimated(4, 624, 0, &on(false)),
+        estimated(5, 312_000_000, 1, &on(true)),
+    ];
+    let trace = bytes(&nodes);
+    let durations = |memory: Option<Rate>| {
+        let peak = NonZero::new(312_000_000_000_000).unwrap();
+        let mut reader = ChakraReader::new(1).with_roofline(Some(Roofline { peak, memory }));
+        reader.rank("t.0.et", trace.as_slice()).unwrap();
+        let trace = reader.finish();
+        let computations = trace.program.ranks[0].operations().iter();
+        let durations = computations.map(|operation| match *operation {
+            Operation::Compute { unit, span } => (unit, span.as_ps()),
+            _ => panic!("computations alone"),
+        });
+        let warnings = trace.warnings.iter().map(FileWarning::to_string);
+        (durations.collect::<Vec<_>>(), warnings.collect::<Vec<_>>())
+    };
+    let processor = "t.0.et: node 5 of rank 0 has `num_ops` and `is_cpu_op` but no duration, and takes no time: only computations of the GPU are estimated";
+    // 312 million operations at 312 TFLOP/s are 1 us, and 4.078 MB at 2039 GB/s are 2 us.
+    let (spans, warnings) = durations(None);
+    assert_eq!(
+        spans,
+        [
+            (0, 1_000_000),
+            (0, 1_000_000),
+            (0, 7_000_000),
+            (0, 2),
+            (1, 0)
+        ]
+    );
+    assert_eq!(warnings, [processor]);
+    let (spans, warnings) = durations(Some(Rate::from_gbps(16_312)));
+    assert_eq!(
+        spans,
+        [
+            (0, 1_000_000),
+            (0, 2_000_000),
+            (0, 7_000_000),
+            (0, 2),
+            (1, 0)
+        ]
+    );
+    let tensor = "t.0.et: node 4 of rank 0 has `num_ops` but no `tensor_size`, and is estimated without its memory; in ASTRA-sim it takes no time";
+    assert_eq!(warnings, [processor, tensor]);
+}
+
+#[test]
+fn an_estimate_beyond_64_bits_is_refused() {
+    let peak = NonZero::<u64>::MIN;
+    let roofline = Roofline { peak, memory: None };
+    let trace = bytes(&[estimated(4, i64::MAX, 1, &[])]);
+    let mut reader = ChakraReader::new(1).with_roofline(Some(roofline));
+    let error = reader.rank("t.0.et", trace.as_slice()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "t.0.et: node 4 of rank 0 computes for more than 213 days with 9223372036854775807 as `num_ops`\n  fix: check the number, and the peak performance and memory bandwidth of the GPUs"
     );
 }
 
@@ -673,7 +753,7 @@ fn faults_of_comm_groups_have_a_place() {
 fn traces_are_found_by_their_prefix() {
     let folder = clearway_testing::Folder::new("chakra");
     let prefix = folder.join("job");
-    let missing = read_chakra(&prefix, None).unwrap_err().to_string();
+    let missing = read_chakra(&prefix, None, None).unwrap_err().to_string();
     assert!(
         missing.contains("job.0.et: there are no traces"),
         "{missing}"
@@ -684,12 +764,12 @@ fn traces_are_found_by_their_prefix() {
     write("job.x.et", b"");
     write("other.1.et", b"");
     write("groups.json", b"{\"3\": [0, 2]}");
-    let gap = read_chakra(&prefix, None).unwrap_err().to_string();
+    let gap = read_chakra(&prefix, None, None).unwrap_err().to_string();
     assert!(gap.contains("job.1.et: it does not exist, but"), "{gap}");
     write("job.1.et", &bytes(&[]));
-    let trace = read_chakra(&prefix, Some(&folder.join("groups.json"))).unwrap();
+    let trace = read_chakra(&prefix, Some(&folder.join("groups.json")), None).unwrap();
     assert_eq!(trace.program.groups, [[Rank(0), Rank(2)]]);
-    let unknown = read_chakra(&prefix, None).unwrap_err().to_string();
+    let unknown = read_chakra(&prefix, None, None).unwrap_err().to_string();
     assert!(
         unknown.contains("job.0.et: node 0 of rank 0 calls on group `3`"),
         "{unknown}"

@@ -45,7 +45,7 @@ pub use poisson::PoissonSettings;
 pub use pxn::Pxn;
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
-pub use trace::TraceSettings;
+pub use trace::{GpuSpeed, TraceSettings};
 
 use clearway_formats::LinkFailure;
 use clearway_units::{

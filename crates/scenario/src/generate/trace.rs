@@ -3,11 +3,12 @@
 mod algorithms;
 mod calls;
 mod file;
+mod roofline;
 mod settings;
 
 use file::Place;
 pub(crate) use file::TraceFile;
-pub use settings::TraceSettings;
+pub use settings::{GpuSpeed, TraceSettings};
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
@@ -87,6 +88,7 @@ impl TraceSettings {
                 return Err(Self::fault(key, format!("no {key}"), "write 1 or more"));
             }
         }
+        self.gpu.roofline()?;
         // Of a number that is none, too.
         if !(self.time_scale >= 0.0 && self.time_scale <= 1e6) {
             let message = format!("a factor of {}", self.time_scale);

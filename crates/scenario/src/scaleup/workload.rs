@@ -1,11 +1,11 @@
 //! `[[workload]]` sections of scale-up fabrics.
 
 use crate::HostSet;
-use crate::generate::{TraceSettings, WorkloadDefinition};
+use crate::generate::{GpuSpeed, TraceSettings, WorkloadDefinition};
 use crate::section::Section;
 use crate::section_name::SectionKeys;
 use clearway_formats::TraceFormat;
-use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{Parameter, ParameterInfo, ParameterSet, Rare, SetError, Value};
 
 clearway_units::choices! {
     /// A collective operation of a group.
@@ -77,6 +77,10 @@ clearway_units::parameters! {
         pub iterations: u32 = 1, "iterations", "once";
         /// Factor for the time of each computation in the trace; with 0 only communication takes time.
         pub time_scale: f64 = 1.0, "time-scale", "the trace";
+        with {
+            /// Speed of the GPUs.
+            pub gpu: Rare<GpuSpeed>,
+        }
     }
 }
 
@@ -90,6 +94,7 @@ impl ScaleupTraceSettings {
             passes: self.passes,
             iterations: self.iterations,
             time_scale: self.time_scale,
+            gpu: self.gpu.clone(),
             ..TraceSettings::default()
         }
     }

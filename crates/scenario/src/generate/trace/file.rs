@@ -102,6 +102,7 @@ impl TraceSettings {
             let fix = "leave it out: only Chakra's traces name groups";
             return Err(Self::fault("comm-groups", message, fix));
         }
+        self.gpu.check_format(format)?;
         match format {
             TraceFormat::Chakra if path.is_file() => Ok(Place {
                 path: Self::prefix(&path)?,
@@ -161,7 +162,12 @@ impl TraceSettings {
                     "" => None,
                     name => Some(located(Path::new(name), base_dir)),
                 };
-                Ok(TraceFile::Chakra(read_chakra(path, groups.as_deref())?))
+                let roofline = self.gpu.roofline()?;
+                Ok(TraceFile::Chakra(read_chakra(
+                    path,
+                    groups.as_deref(),
+                    roofline,
+                )?))
             }
             TraceFormat::Simai => {
                 let name = path.display().to_string();

@@ -3,7 +3,7 @@
 use super::algorithms::first_algorithm;
 use crate::generate::{Placing, Scheduling};
 use clearway_formats::TraceFormat;
-use clearway_units::{Bytes, Time, parameters};
+use clearway_units::{ByteRate, Bytes, Rare, Time, parameters};
 use clearway_workload::collective::Channels;
 
 /// The name of the first algorithm for an operation.
@@ -11,6 +11,18 @@ macro_rules! first_algorithm {
     ($operation:literal) => {
         first_algorithm($operation).to_owned()
     };
+}
+
+parameters! {
+    /// Speed of the GPUs of a trace.
+    pub struct GpuSpeed {
+        /// Peak performance of a GPU, in TFLOP/s, as `peak-perf` of ASTRA-sim. Computations of Chakra's traces that have `num_ops` and no
+        /// duration take the time that the roofline model gives for them. "auto": they take no time.
+        pub peak_tflops: Option<f64> = None, "peak-tflops", "decision: no GPU is assumed";
+        /// Memory bandwidth of a GPU, as `local-mem-bw` of ASTRA-sim: a computation takes at least the time in which its `tensor_size` is
+        /// moved. "auto": the peak performance alone counts.
+        pub memory_bandwidth: Option<ByteRate> = None, "memory-bandwidth", "decision: no GPU is assumed";
+    }
 }
 
 parameters! {
@@ -50,6 +62,8 @@ parameters! {
         /// "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
         with {
+            /// Speed of the GPUs.
+            pub gpu: Rare<GpuSpeed>,
             /// Channels of the collectives that have them.
             pub channels: Channels,
             /// Placement of the ranks.

@@ -262,6 +262,89 @@ fn algorithms_are_chosen_for_each_operation() {
     assert_eq!(messages(&chunk), vec![25; 5 * once]);
 }
 
+/// A trace of one computation: a million operations on 4078 bytes, without a duration.
+fn million_operations() -> Vec<u8> {
+    fn text(tag: u8, content: &[u8]) -> Vec<u8> {
+        [&[tag << 3 | 2, content.len() as u8], content].concat()
+    }
+    let number = |name: &str, varint: &[u8]| {
+        let int64 = [&[9 << 3], varint].concat();
+        text(10, &[text(1, name.as_bytes()), int64].concat())
+    };
+    let node = [
+        // Type: a computation.
+        vec![3 << 3, 4],
+        number("num_ops", &[0xc0, 0x84, 0x3d]),
+        number("tensor_size", &[0xee, 0x1f]),
+    ];
+    let metadata = text(1, b"1.0");
+    [metadata, node.concat()]
+        .map(|message| [&[message.len() as u8], &message[..]].concat())
+        .concat()
+}
+
+#[test]
+fn the_speed_of_gpus_gives_computations_a_time() {
+    let folder = Folder::new("speed").with("run.0.et", million_operations());
+    let run = |speed: &[(&'static str, Value)]| {
+        let settings = [&[file("run")], speed].concat();
+        let loaded = folder.load(&settings, 1).unwrap();
+        let tasks = loaded.jobs[0].plan.graph().numbered();
+        let spans = tasks.map(|(_, task)| match task {
+            Task::Compute { span, .. } => span.as_ps(),
+            Task::Message { .. } => panic!("one computation"),
+        });
+        let warnings = loaded
+            .warnings
+            .iter()
+            .map(|warning| warning.message.clone());
+        (spans.collect::<Vec<_>>(), warnings.collect::<Vec<_>>())
+    };
+    let (spans, warnings) = run(&[]);
+    assert_eq!(spans, [0]);
+    assert_snapshot!(warnings.join("\n"), @"node 0 of rank 0 has `num_ops` but no duration, and takes no time: set `peak-tflops` and `memory-bandwidth` to have it estimated");
+    // A million operations at 1 TFLOP/s, and 4078 bytes at 2039 GB/s or 1 GB/s.
+    let peak = ("peak-tflops", Value::Integer(1));
+    assert_eq!(run(std::slice::from_ref(&peak)), (vec![1_000_000], vec![]));
+    for (memory, ps) in [("2039GB/s", 1_000_000), ("8Gbps", 4_078_000)] {
+        let speed = [peak.clone(), ("memory-bandwidth", text(memory))];
+        assert_eq!(run(&speed), (vec![ps], vec![]), "{memory}");
+    }
+}
+
+#[test]
+fn faults_of_the_speed_of_gpus() {
+    let folder = Folder::new("bad-speed").with("a.goal", write_goal(&ping_pong()).unwrap());
+    let with = |further: (&'static str, Value)| folder.error(&[file("a.goal"), further]);
+    assert_snapshot!(with(("peak-tflops", Value::Integer(0))), @"
+    `peak-tflops` of the trace workload: a peak performance of 0 TFLOP/s
+      fix: write TFLOP/s, above zero and up to 1e6: 312 for 312e12 operations per second
+    ");
+    assert_snapshot!(with(("peak-tflops", Value::Float(312e12))), @"
+    `peak-tflops` of the trace workload: a peak performance of 312000000000000 TFLOP/s
+      fix: write TFLOP/s, above zero and up to 1e6: 312 for 312e12 operations per second
+    ");
+    assert_snapshot!(with(("peak-tflops", Value::Integer(312))), @r#"
+    `peak-tflops` of the trace workload: the trace is in the format "goal"
+      fix: leave it out: only Chakra's traces have operations, others have times
+    "#);
+    assert_snapshot!(with(("memory-bandwidth", text("2039GB/s"))), @"
+    `memory-bandwidth` of the trace workload: there is no `peak-tflops` with it
+      fix: give both, as in `peak-tflops = 312`
+    ");
+    let refused = |key, value| {
+        let mut workload = WorkloadSettings::named("trace").unwrap();
+        match workload.set(key, &value).unwrap_err() {
+            SetError::BadValue { expected } => expected,
+            SetError::UnknownKey => panic!("{key} is a key"),
+        }
+    };
+    assert_snapshot!(refused("peak-tflops", Value::Float(f64::NAN)), @r#"a number of zero or more, or "auto""#);
+    assert_snapshot!(refused("peak-tflops", Value::Integer(-1)), @r#"a number of zero or more, or "auto""#);
+    assert_snapshot!(refused("memory-bandwidth", text("0GB/s")), @r#"a rate such as "2039GB/s", or "auto""#);
+    assert_snapshot!(refused("memory-bandwidth", Value::Integer(2039)), @r#"a rate such as "2039GB/s", or "auto"; a rate has a unit, one of B/s, KB/s, MB/s, GB/s, TB/s, Mbps, Gbps, Tbps: write "2039GB/s" if that is meant"#);
+}
+
 #[test]
 fn every_collective_can_be_cut_into_chunks() {
     for kind in CollectiveSettings::KINDS {
