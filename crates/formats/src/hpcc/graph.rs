@@ -302,13 +302,15 @@ impl Whole<'_> {
         nodes.filter(|node| !self.switches.contains(node) && !self.left_out.contains(node))
     }
 
-    /// Leaves out the hosts whose links are all among those that are not used.
+    /// Leaves out the hosts whose links are all among those that are not used, unless these are all hosts.
     fn leave_out(&mut self) {
         if self.further.is_some() {
             let linked = self.links.iter().flat_map(|placed| placed.link.ends);
             let linked: BTreeSet<u32> = linked.collect();
-            let without = self.hosts().filter(|host| !linked.contains(host));
-            self.left_out = without.collect();
+            let is_without = |host: &u32| !linked.contains(host);
+            if !self.hosts().all(|host| is_without(&host)) {
+                self.left_out = self.hosts().filter(is_without).collect();
+            }
         }
     }
 

@@ -391,6 +391,16 @@ fn files_that_hpcc_runs_are_read_as_it_reads_them() {
     assert_snapshot!(said.lines().last().unwrap(), @"t.txt:5: line 1 announces 2 links: 1 line from here on is not used, as in the HPCC simulator; correct `link_num` if they should be");
 }
 
+#[test]
+fn not_all_hosts_are_left_out() {
+    let text = "3 1 0\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
+    let error = parse_hpcc_topology("t.txt", text).unwrap_err();
+    assert_snapshot!(error, @"
+    t.txt:1: host 0 has no link
+      fix: join each host to a switch, or list the node as a switch, or correct `link_num`: the lines from 3 on are not used
+    ");
+}
+
 /// GPUs of a server are nodes of one, where it has NVSwitches.
 #[test]
 fn simai_says_how_many_gpus_a_server_has() {
