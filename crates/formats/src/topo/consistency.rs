@@ -5,7 +5,7 @@
 //! `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`; there are `A U1 / B2` cores, and each reaches every pod by one
 //! aggregation switch, so `D2 = pods B2`.
 
-use super::fabric::{Fabric, MOST_NODES, Said};
+use super::fabric::{Fabric, GIGABIT, MOST_NODES, Said};
 use clearway_workload::FileError;
 
 /// Checks `fabric`, and completes what follows from its ports.
@@ -130,7 +130,8 @@ impl Fabric<'_> {
         let (below, beyond) = (down * speed_down, up * speed_up);
         let by_ports = (down / up).max(1);
         let by_bandwidth = (below / beyond).max(1);
-        let ratio = format!("{down} x {speed_down}G below and {up} x {speed_up}G above");
+        let [gbps_down, gbps_up] = [speed_down, speed_up].map(|bits| bits as f64 / GIGABIT as f64);
+        let ratio = format!("{down} x {gbps_down}G below and {up} x {gbps_up}G above");
         match tier.oversubscribed {
             None => {
                 let line = tier.line;
@@ -151,7 +152,7 @@ impl Fabric<'_> {
             }
             Some(said) => {
                 let for_ports = said.value * up == down;
-                let for_bandwidth = said.value * beyond == below;
+                let for_bandwidth = said.value.checked_mul(beyond) == Some(below);
                 let holds = match (for_ports, for_bandwidth) {
                     (true, true) => return Ok(()),
                     (true, false) => "holds for the ports but not for the bandwidth",

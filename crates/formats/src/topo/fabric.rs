@@ -6,6 +6,9 @@ use clearway_workload::FileWarning;
 /// Most nodes: far above what fits in the memory of one machine, and low enough for every product of these numbers to fit in 64 bits.
 pub(super) const MOST_NODES: u64 = 1 << 24;
 
+/// Bit/s of a Gb/s.
+pub(super) const GIGABIT: u64 = 1_000_000_000;
+
 /// Number and its line in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Said {
@@ -16,6 +19,7 @@ pub(super) struct Said {
 /// A tier that lacks nothing.
 pub(super) struct Tier {
     pub(super) line: usize,
+    /// Speed of the links below, in bit/s.
     pub(super) speed: Said,
     pub(super) radix_down: Said,
     /// `None` for the top tier only.

@@ -21,12 +21,13 @@
 //! aggregation switch of that pod (with two tiers: every leaf to every spine). The aggregation switch at position `p` of its pod has
 //! `Bundle` links to each of the cores `p`, `p + A`, `p + 2A`, …, where `A` is the number of aggregation switches in a pod.
 //!
-//! The reader takes runs of blanks and tabs, comments at the end of lines and three kinds of fabric that htsim refuses:
+//! The reader takes runs of blanks and tabs, comments at the end of lines and four kinds of fabric that htsim refuses:
 //! * links of different speeds above and below a switch. htsim compares `Oversubscribed` with the ratio of *port counts*, and then
 //!   again with the ratio of *bandwidths*, so that a leaf with 16 × 200G down and 8 × 400G up, which is not oversubscribed, passes
 //!   neither as 1 nor as 2. Here the ports and the speeds decide, `Oversubscribed` must agree with either ratio (rounded down), and
 //!   where it does not agree with both exactly there is a warning;
 //! * switches of any radix (htsim: below 128 ports, above an aggregation switch below 64);
+//! * speeds with decimals, `12.5`, if they are whole numbers of bit/s (htsim: whole Gb/s);
 //! * two tiers without `Podsize`, and tiers without `Oversubscribed` that are oversubscribed, each with a warning.
 //!
 //! All else that htsim demands is demanded here, with the value that would be right. `Queue_Up` and `Queue_Down` are read, although

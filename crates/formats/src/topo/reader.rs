@@ -1,9 +1,9 @@
 //! The lines of a fabric's file.
 
 use super::consistency::consistent;
-use super::fabric::{Fabric, MOST_NODES, Said, Tier};
+use super::fabric::{Fabric, GIGABIT, MOST_NODES, Said, Tier};
 use super::{TierSpec, TopoFile};
-use crate::text::{Line, Source, Token, lines, shown};
+use crate::text::{DecimalFault, Line, Source, Token, exact_decimal, lines, shown};
 use crate::words::Words;
 use clearway_units::{Bytes, Rate, Span};
 use clearway_workload::{FileError, FileWarning};
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 const NODES: RangeInclusive<u64> = 1..=MOST_NODES;
 const PORTS: RangeInclusive<u64> = 1..=1 << 16;
-const GBPS: RangeInclusive<u64> = 1..=100_000;
+const MOST_GBPS: u64 = 100_000;
 /// Longest latency: a second is far beyond any fabric.
 const MOST_NS: u64 = 1_000_000_000;
 const QUEUE_BYTES: RangeInclusive<u64> = 1..=1 << 40;
@@ -94,7 +94,8 @@ impl<'a> Reader<'a> {
             let fault = self.source.fault(line.number, Some(key.column), message);
             return Err(fault.fix("move the line above the first tier"));
         }
-        say(self.source, slot, key, range, &mut words)
+        let value = words.number(key, range)?;
+        say(self.source, slot, key, value, &mut words)
     }
 
     /// `Tier 1`: the beginning of a block.
@@ -130,15 +131,15 @@ impl<'a> Reader<'a> {
         let is_inside = inside.is_some();
         let tier = inside.unwrap_or(&mut outside);
         let (slot, range) = match lower {
-            "downlink_speed_gbps" => (&mut tier.speed, GBPS),
-            "radix_down" => (&mut tier.radix_down, PORTS),
-            "radix_up" => (&mut tier.radix_up, PORTS),
-            "downlink_latency_ns" => (&mut tier.downlink_latency, 1..=MOST_NS),
-            "switch_latency_ns" => (&mut tier.switch_latency, 0..=MOST_NS),
-            "oversubscribed" => (&mut tier.oversubscribed, PORTS),
-            "bundle" => (&mut tier.bundle, PORTS),
-            "queue_up" => (&mut tier.queue_up, QUEUE_BYTES),
-            "queue_down" => (&mut tier.queue_down, QUEUE_BYTES),
+            "downlink_speed_gbps" => (&mut tier.speed, None),
+            "radix_down" => (&mut tier.radix_down, Some(PORTS)),
+            "radix_up" => (&mut tier.radix_up, Some(PORTS)),
+            "downlink_latency_ns" => (&mut tier.downlink_latency, Some(1..=MOST_NS)),
+            "switch_latency_ns" => (&mut tier.switch_latency, Some(0..=MOST_NS)),
+            "oversubscribed" => (&mut tier.oversubscribed, Some(PORTS)),
+            "bundle" => (&mut tier.bundle, Some(PORTS)),
+            "queue_up" => (&mut tier.queue_up, Some(QUEUE_BYTES)),
+            "queue_down" => (&mut tier.queue_down, Some(QUEUE_BYTES)),
             _ => {
                 let names = if is_inside {
                     &TIER_WORDS[..]
@@ -153,7 +154,11 @@ impl<'a> Reader<'a> {
             let fault = self.source.fault(words.line, Some(key.column), message);
             return Err(fault.fix("put it below the `Tier` line that it belongs to"));
         }
-        say(self.source, slot, key, range, words)
+        let value = match range {
+            Some(range) => words.number(key, range)?,
+            None => bits_per_second(self.source, key, words)?,
+        };
+        say(self.source, slot, key, value, words)
     }
 
     fn lacks(&self, line: usize, what: &str, fix: &str) -> FileError {
@@ -286,15 +291,39 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Stores the number after `key`, which may stand only once.
+/// The speed after `key`, a decimal number of Gb/s that is a whole number of bit/s.
+fn bits_per_second(
+    source: Source<'_>,
+    key: Token<'_>,
+    words: &mut Words<'_>,
+) -> Result<u64, FileError> {
+    const BITS: RangeInclusive<u64> = 1..=MOST_GBPS * GIGABIT;
+    let token = words.value(key)?;
+    let text = shown(token.text);
+    let fault = |message: String| source.fault(words.line, Some(token.column), message);
+    match exact_decimal(token.text, 9) {
+        Ok(bits) if BITS.contains(&bits) => Ok(bits),
+        Err(DecimalFault::TooFine) => {
+            let message = format!("`{text}` Gb/s is no whole number of bit/s");
+            Err(fault(message).fix("write at most nine decimals"))
+        }
+        _ => {
+            let message = format!("`{text}` is no value for `{}`", shown(key.text));
+            Err(fault(message).fix(format!(
+                "write a number of Gb/s above 0, such as 12.5, up to {MOST_GBPS}"
+            )))
+        }
+    }
+}
+
+/// Stores the value of `key`, which may stand only once.
 fn say(
     source: Source<'_>,
     slot: &mut Option<Said>,
     key: Token<'_>,
-    range: RangeInclusive<u64>,
+    value: u64,
     words: &mut Words<'_>,
 ) -> Result<(), FileError> {
-    let value = words.number(key, range)?;
     words.end("the line")?;
     let line = words.line;
     match slot.replace(Said { value, line }) {
@@ -314,7 +343,7 @@ fn say(
 /// The plain numbers of a fabric that is consistent.
 fn spec(fabric: Fabric<'_>) -> TopoFile {
     let tier = |tier: Tier| TierSpec {
-        downlink_speed: Rate::from_gbps(tier.speed.value),
+        downlink_speed: Rate::from_bps(tier.speed.value),
         radix_down: tier.radix_down.value as u32,
         radix_up: tier.radix_up.map(|said| said.value as u32),
         downlink_latency: Span::from_ns(tier.downlink_latency.value),

@@ -189,6 +189,48 @@ fn faults_of_the_head() {
 }
 
 #[test]
+fn speeds_may_have_decimals() {
+    for (speed, bits) in [
+        ("12.5", 12_500_000_000),
+        ("0.000000001", 1),
+        ("400.0", 400_000_000_000),
+    ] {
+        let speed = format!("Downlink_speed_Gbps {speed}");
+        let text = changed(LEAF_SPINE, &[("Downlink_speed_Gbps 400", &speed)]);
+        // The spines keep their speed.
+        let tiers = parse(&text).unwrap().tiers;
+        assert_eq!(tiers[0].downlink_speed, Rate::from_bps(bits));
+        assert_eq!(tiers[1].downlink_speed, Rate::from_gbps(400));
+    }
+    let speed = |text: &str| {
+        let speed = format!("Downlink_speed_Gbps {text}");
+        error(LEAF_SPINE, &[("Downlink_speed_Gbps 400", &speed)])
+    };
+    assert_snapshot!(speed("12.3456789012"), @"
+    t.topo:5:21: `12.3456789012` Gb/s is no whole number of bit/s
+      fix: write at most nine decimals
+    ");
+    assert_snapshot!(speed("0.0"), @"
+    t.topo:5:21: `0.0` is no value for `Downlink_speed_Gbps`
+      fix: write a number of Gb/s above 0, such as 12.5, up to 100000
+    ");
+    assert_snapshot!(speed("100000.000000001"), @"
+    t.topo:5:21: `100000.000000001` is no value for `Downlink_speed_Gbps`
+      fix: write a number of Gb/s above 0, such as 12.5, up to 100000
+    ");
+    assert_snapshot!(speed("12,5"), @"
+    t.topo:5:21: `12,5` is no value for `Downlink_speed_Gbps`
+      fix: write a number of Gb/s above 0, such as 12.5, up to 100000
+    ");
+    let slower = [
+        ("Downlink_speed_Gbps 400", "Downlink_speed_Gbps 12.5"),
+        ("Tier 0", "Tier 0\nOversubscribed 1"),
+    ];
+    let file = parse(&changed(LEAF_SPINE, &slower)).unwrap();
+    assert_snapshot!(file.warnings[0], @"t.topo:5: `Oversubscribed 1` in tier 0 holds for the ports but not for the bandwidth (32 x 12.5G below and 32 x 400G above); htsim refuses such a file, here the ports and speeds decide");
+}
+
+#[test]
 fn faults_of_tiers() {
     assert_snapshot!(error(LEAF_SPINE, &[("Tier 1", "Tier 0")]), @"
     t.topo:9:1: tier 0 is described twice, first on line 4
@@ -232,7 +274,7 @@ fn faults_of_tiers() {
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Downlink_speed_Gbps 400", "Downlink_speed_Gbps 0")]), @"
     t.topo:5:21: `0` is no value for `Downlink_speed_Gbps`
-      fix: write a whole number from 1 to 100000
+      fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Radix_Up 32", "Radix_Up 32\nradix_up 16")]), @"
     t.topo:8:1: `radix_up` stands twice, first on line 7
