@@ -1,10 +1,10 @@
 //! Operations of the ranks in a workload.
 
-use super::{SimaiCall, SimaiGroup, SimaiPhase, SimaiPolicy, SimaiWorkload};
+use super::{SimaiCall, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use clearway_units::Span;
-use clearway_workload::WorkloadError;
 use clearway_workload::graph::{MOST_TASKS, Rank};
 use clearway_workload::program::{Operation, Program, RankProgram, Wait};
+use clearway_workload::{WorkloadError, counted};
 
 /// Unit that computes, and unit that updates weights.
 const GPU: u8 = 0;
@@ -49,25 +49,15 @@ impl SimaiWorkload {
     ) -> Result<(Program, Vec<u32>), SettingFault> {
         let schedule = self.schedule()?;
         let layout = self.layout(ranks)?;
+        self.check_length(schedule, layout, passes)?;
         let mut layers = Vec::new();
         let mut programs = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
-            let mut builder = Builder {
-                layout,
-                rank,
-                operations: Vec::new(),
-                waits: Vec::new(),
-                front: Vec::new(),
-                updates: vec![None; self.layers.len()],
-                layer: 0,
-                layers: std::mem::take(&mut layers),
-            };
-            builder.layers.clear();
-            for pass in 0..passes {
-                builder.pass(self, schedule);
-                if (rank, pass) == (0, 0) {
-                    check_length(builder.operations.len().max(1), ranks, passes)?;
-                }
+            let mut builder = Builder::new(layout, rank, self.layers.len());
+            layers.clear();
+            builder.layers = std::mem::take(&mut layers);
+            for _ in 0..passes {
+                builder.pass(&self.layers, schedule);
             }
             layers = builder.layers;
             programs.push(RankProgram::new(builder.operations, builder.waits));
@@ -139,17 +129,73 @@ impl SimaiWorkload {
             pp: self.pp,
         })
     }
-}
 
-/// Checks that the operations of all ranks fit in memory as a graph. A rank has `of_pass` operations in its first pass.
-fn check_length(of_pass: usize, ranks: u32, passes: u32) -> Result<(), SettingFault> {
-    let operations = of_pass as u128 * u128::from(passes) * u128::from(ranks);
-    if operations <= u128::from(MOST_TASKS) {
-        return Ok(());
+    /// Checks that the operations of all ranks fit in memory as a graph, counted by those of the first pass.
+    fn check_length(
+        &self,
+        schedule: Schedule,
+        layout: Layout,
+        passes: u32,
+    ) -> Result<(), SettingFault> {
+        let ranks = layout.ranks();
+        let of_rank = |layers: usize| {
+            let mut builder = Builder::new(layout, 0, layers);
+            builder.pass(&self.layers[..layers], schedule);
+            builder.operations.len().max(1) as u64
+        };
+        let of_all = |layers| of_rank(layers).saturating_mul(ranks.into());
+        let of_pass = of_all(self.layers.len());
+        let operations = u128::from(of_pass) * u128::from(passes);
+        if operations <= u128::from(MOST_TASKS) {
+            return Ok(());
+        }
+        // Later passes can have a few more than the first.
+        let (least, in_passes) = match passes {
+            1 => ("", "in 1 pass".into()),
+            _ => ("at least ", format!("in {passes} passes")),
+        };
+        let message = format!(
+            "{least}{operations} operations of {} {in_passes}, besides the messages of collectives, but a job may have {MOST_TASKS} of both",
+            counted(ranks as usize, "rank")
+        );
+        let fix = match MOST_TASKS / of_pass {
+            0 => {
+                let number = self.layers.len();
+                let fits = |layers: &usize| of_all(*layers) <= MOST_TASKS;
+                let all: Vec<usize> = (1..number).collect();
+                let layers = all.partition_point(fits);
+                let fewer_ranks = self.fewer_ranks(layout, MOST_TASKS / of_rank(number));
+                let fewer_layers = (layers > 0)
+                    .then(|| format!("keep at most the first {layers} of its {number} layers"));
+                let ways: Vec<String> = fewer_ranks.into_iter().chain(fewer_layers).collect();
+                let once = if passes > 1 { "run one pass, and " } else { "" };
+                match ways.is_empty() {
+                    true => "generate it with fewer layers and for fewer ranks".into(),
+                    false => format!("{once}{}", ways.join(", or ")),
+                }
+            }
+            most => format!("run at most {most} of these passes"),
+        };
+        Err(setting("layers", message, fix))
     }
-    let message =
-        format!("{ranks} ranks have more than {MOST_TASKS} operations in {passes} passes");
-    Err(setting("layers", message, "run fewer passes".into()))
+
+    /// Advice to run the workload on at most `most` ranks, if it can have so few.
+    fn fewer_ranks(&self, layout: Layout, most: u64) -> Option<String> {
+        let unit = match self.tp {
+            // All ranks are one group.
+            None if layout.tp == layout.ranks() => 1,
+            _ => u64::from(layout.tp * layout.ep * layout.pp),
+        };
+        let ranks = most / unit * unit;
+        let multiple = match unit {
+            1 => String::new(),
+            _ => format!(", a multiple of TP x EP x PP = {unit}"),
+        };
+        (ranks > 0).then(|| match self.all_gpus {
+            Some(_) => format!("write `all_gpus: {ranks}` or less{multiple}"),
+            None => format!("run it on {ranks} ranks or less{multiple}"),
+        })
+    }
 }
 
 /// Header key whose value does not fit.
@@ -183,9 +229,13 @@ struct Layout {
 }
 
 impl Layout {
+    fn ranks(self) -> u32 {
+        self.tp * self.dp * self.pp
+    }
+
     /// Number of groups of a kind, and number of ranks in each.
     fn count_and_size(self, group: SimaiGroup) -> (u32, u32) {
-        let ranks = self.tp * self.dp * self.pp;
+        let ranks = self.ranks();
         let size = match group {
             SimaiGroup::Tp => self.tp,
             SimaiGroup::Dp => self.dp,
@@ -257,8 +307,20 @@ struct Builder {
 }
 
 impl Builder {
-    fn pass(&mut self, workload: &SimaiWorkload, schedule: Schedule) {
-        let layers = &workload.layers;
+    fn new(layout: Layout, rank: u32, layers: usize) -> Self {
+        Self {
+            layout,
+            rank,
+            operations: Vec::new(),
+            waits: Vec::new(),
+            front: Vec::new(),
+            updates: vec![None; layers],
+            layer: 0,
+            layers: Vec::new(),
+        }
+    }
+
+    fn pass(&mut self, layers: &[SimaiLayer], schedule: Schedule) {
         if schedule == Schedule::Micro {
             if let Some(call) = layers.first().and_then(|layer| layer.weight_gradient.call) {
                 self.beside(self.collective(call));

@@ -6,6 +6,7 @@ use clearway_workload::graph::{Graph, Rank, TaskId};
 use clearway_workload::program::{
     CollectiveCall, ExpansionFault, Operation, OperationId, Program, Wait,
 };
+use insta::assert_snapshot;
 use proptest::prelude::*;
 
 const SMALL: &str = "\
@@ -488,8 +489,51 @@ fn groups_that_do_not_fit_are_refused() {
     );
     let none = SimaiWorkload::new(SimaiPolicy::Data);
     assert!(none.program(0, 1).is_err() && none.program(1, 1).unwrap().is_empty());
-    let error = workload.program(8, u32::MAX).unwrap_err();
-    assert!(error.message().contains("more than 33554432 operations"));
+}
+
+#[test]
+fn a_workload_that_is_too_large_says_what_would_fit() {
+    let layer = "l -1 5 ALLREDUCE 1024 5 ALLREDUCE 1024 5 ALLREDUCE 1024 100\n".repeat(1000);
+    let error = |header: &str, ranks, passes| {
+        let text = format!("HYBRID_TRANSFORMER {header}\n1000\n{layer}");
+        let error = parse_simai("x.txt", &text)
+            .unwrap()
+            .graph(ranks, passes, &mut to_all)
+            .unwrap_err();
+        error.to_string()
+    };
+    // A layer has 7 operations: 4792 ranks have 33544000 in all layers, and 8192 ranks 33546240 in 585.
+    assert_snapshot!(error("model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 8192", 8192, 1), @"
+    x.txt:1: `layers`: 57344000 operations of 8192 ranks in 1 pass, besides the messages of collectives, but a job may have 33554432 of both
+      fix: write `all_gpus: 4792` or less, a multiple of TP x EP x PP = 2, or keep at most the first 585 of its 1000 layers
+    ");
+    assert_snapshot!(error("model_parallel_NPU_group: 2 ep: 16 pp: 12 all_gpus: 9216", 9216, 2), @"
+    x.txt:1: `layers`: at least 129024000 operations of 9216 ranks in 2 passes, besides the messages of collectives, but a job may have 33554432 of both
+      fix: run one pass, and write `all_gpus: 4608` or less, a multiple of TP x EP x PP = 384, or keep at most the first 520 of its 1000 layers
+    ");
+    assert_snapshot!(error("", 5000, 1), @"
+    x.txt:1: `layers`: 35000000 operations of 5000 ranks in 1 pass, besides the messages of collectives, but a job may have 33554432 of both
+      fix: run it on 4793 ranks or less, or keep at most the first 958 of its 1000 layers
+    ");
+    let data = format!("DATA ep: 4 pp: 5\n1000\n{layer}");
+    let refused = parse_simai("x.txt", &data)
+        .unwrap()
+        .workload
+        .program(20_000, 1)
+        .unwrap_err();
+    assert_snapshot!(refused.fix(), @"run it on 6700 ranks or less, a multiple of TP x EP x PP = 20, or keep at most the first 335 of its 1000 layers");
+    assert_snapshot!(error("", 4, u32::MAX), @"
+    x.txt:1: `layers`: at least 120259084260000 operations of 4 ranks in 4294967295 passes, besides the messages of collectives, but a job may have 33554432 of both
+      fix: run at most 1198 of these passes
+    ");
+    assert_snapshot!(error("", 1, 5000), @"
+    x.txt:1: `layers`: at least 35000000 operations of 1 rank in 5000 passes, besides the messages of collectives, but a job may have 33554432 of both
+      fix: run at most 4793 of these passes
+    ");
+    assert_snapshot!(error("model_parallel_NPU_group: 64 ep: 64 pp: 2 all_gpus: 50331648", 50_331_648, 1), @"
+    x.txt:1: `layers`: 352321536000 operations of 50331648 ranks in 1 pass, besides the messages of collectives, but a job may have 33554432 of both
+      fix: generate it with fewer layers and for fewer ranks
+    ");
 }
 
 fn any_phase(alone: SimaiGroup) -> impl Strategy<Value = SimaiPhase> {

@@ -77,7 +77,7 @@ impl Calls {
                 reason: format!(
                     "with it the trace becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
                 ),
-                fix: "write a larger `chunk`, or run fewer passes or ranks".into(),
+                fix: "write a larger `chunk`, or run fewer passes, ranks or layers".into(),
             });
         }
         call.embed(&part, graph)
