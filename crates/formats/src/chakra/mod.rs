@@ -20,8 +20,10 @@
 //! * a send whose receiver has no receive for it is an error, and so is a collective that some ranks do not call (there: the run
 //!   hangs);
 //! * a dependency on a node that is not there is left out, with a warning: PyTorch names parents that it does not write (there: an error);
+//! * `comm_priority` is not used, and attributes that nobody knows are not either: warnings tell;
 //! * collectives along some dimensions of a topology (`involved_dim`) are refused, as ranks have no coordinates.
 
+mod attributes;
 mod files;
 mod groups;
 mod listed;
@@ -37,6 +39,7 @@ pub use roofline::Roofline;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
 use crate::text::{Source, read_text, refused, shown};
+use attributes::{Unused, unused};
 use clearway_input::{InputKind, Limited};
 use clearway_units::Bytes;
 use clearway_workload::counted;
@@ -264,9 +267,8 @@ impl ChakraReader {
             })?);
             for dependency in &needed[node.needed.clone()] {
                 let Ok(other) = ids.binary_search(dependency) else {
-                    let first = || (rank.index(), format!("node {} of rank {rank}", node.id), 0);
-                    let skipped = self.skipped.entry(Skipped::Parent);
-                    skipped.or_insert_with(first).2 += 1;
+                    let name = || format!("node {} of rank {rank}", node.id);
+                    self.skip_first(Skipped::Parent, rank, name);
                     continue;
                 };
                 waits.push((index, Wait::over(other as u32)));
@@ -305,6 +307,13 @@ impl ChakraReader {
         })?;
         if let Some(what) = skipped {
             self.skip(what, node, rank);
+        }
+        for Unused { what, name } in unused(node) {
+            let node = || shown_node(node, rank);
+            self.skip_first(what, rank, || match name {
+                Some(name) => format!("attribute `{}` of {}", shown(name), node()),
+                None => node(),
+            });
         }
         let action = match action {
             Action::Operation(operation) => Ready::Operation(operation),
@@ -346,7 +355,12 @@ impl ChakraReader {
     }
 
     fn skip(&mut self, what: Skipped, node: &Node, rank: Rank) {
-        let first = || (rank.index(), shown_node(node, rank), 0);
+        self.skip_first(what, rank, || shown_node(node, rank));
+    }
+
+    /// Counts a part that is not simulated; if it is the first of its kind, `name` is what the warning calls it.
+    fn skip_first(&mut self, what: Skipped, rank: Rank, name: impl FnOnce() -> String) {
+        let first = || (rank.index(), name(), 0);
         self.skipped.entry(what).or_insert_with(first).2 += 1;
     }
 

@@ -56,6 +56,14 @@ pub(super) enum Skipped {
     Groups,
     /// A dependency on a node that is not there.
     Parent,
+    /// A collective with a priority.
+    Priority,
+    /// A collective whose group is named as older versions of STAGE do.
+    LegacyGroup,
+    /// A collective with dimensions that are no list of booleans.
+    Dimensions,
+    /// An attribute that is not known.
+    Attribute,
 }
 
 impl Skipped {
@@ -80,6 +88,16 @@ impl Skipped {
             Self::Parent => {
                 "depends on a node that is not in the trace, and does not wait for it: PyTorch names parents that it does not write"
             }
+            Self::Priority => {
+                "has a `comm_priority`, which is not used; in ASTRA-sim it counts with the scheduling policy EXPLICIT"
+            }
+            Self::LegacyGroup => {
+                "has a `comm_group` but no `pg_name`, and is a call of all ranks, as in ASTRA-sim"
+            }
+            Self::Dimensions => {
+                "has an `involved_dim` that is no list of booleans, and is a call of its whole group"
+            }
+            Self::Attribute => "is not known, and not used",
         }
     }
 }

@@ -10,7 +10,8 @@ pub(super) struct GlobalMetadata {
     pub(super) version: String,
 }
 
-/// Node of a trace: an operation of a rank, or metadata.
+/// Node of a trace: an operation of a rank, or metadata. Its other two fields, `start_time_micros` and `outputs`, change nothing in
+/// ASTRA-sim either.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(uint64, tag = "1")]

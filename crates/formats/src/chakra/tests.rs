@@ -1,5 +1,6 @@
 //! Traces in and out, and each way in which one is refused.
 
+use super::attributes::{IGNORED, READ};
 use super::groups::{MOST_MEMBERS, MOST_NAMES};
 use super::node::{COLL, COMP, RECV, SEND};
 use super::proto::{Attribute, BoolList, IoInfo, Value};
@@ -9,6 +10,7 @@ use clearway_workload::graph::{Task, TaskId};
 use clearway_workload::program::{CollectiveCall, ExpansionFault};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use insta::assert_snapshot;
 use proptest::prelude::*;
 use prost::Message;
 use std::io::Write;
@@ -302,6 +304,46 @@ fn what_is_not_simulated_is_a_warning() {
             "t.0.et: node 8 of rank 0 depends on a node that is not in the trace, and does not wait for it: PyTorch names parents that it does not write (and 2 more like it)",
         ]
     );
+}
+
+#[test]
+fn attributes_are_read_ignored_or_warned_about() {
+    let with = |further: Vec<Attribute>| {
+        let mut call = call(4, 0, "1");
+        call.attr.extend(further);
+        let (graph, warnings) = graph(&[&[call.clone()], &[call]], r#"{"1": [0, 1]}"#).unwrap();
+        (graph, warnings.join("\n"))
+    };
+    let plain = with(vec![]);
+    assert_eq!(plain.1, "");
+    for name in READ {
+        assert!(
+            IGNORED.iter().all(|(ignored, _)| *ignored != name),
+            "{name}"
+        );
+    }
+    for (name, _) in IGNORED {
+        let ignored = with(vec![attribute(name, Value::Int64(1))]);
+        assert_eq!(ignored, plain, "{name}");
+    }
+    let priority = |priority| with(vec![attribute("comm_priority", Value::Int32(priority))]);
+    assert_eq!(priority(0), plain);
+    assert_snapshot!(priority(5).1, @"t.0.et: node 4 of rank 0 has a `comm_priority`, which is not used; in ASTRA-sim it counts with the scheduling policy EXPLICIT (and 1 more like it)");
+    let dimensions = |value| with(vec![attribute("involved_dim", value)]);
+    let all = Value::BoolList(BoolList {
+        values: vec![true; 2],
+    });
+    assert_eq!(dimensions(all), plain);
+    assert_snapshot!(dimensions(Value::Int64(1)).1, @"t.0.et: node 4 of rank 0 has an `involved_dim` that is no list of booleans, and is a call of its whole group (and 1 more like it)");
+    assert_eq!(with(vec![attribute("comm_group", Value::Int32(1))]), plain);
+    let colour = |name| attribute(name, Value::Int64(1));
+    assert_snapshot!(with(vec![colour("colour"), colour("color")]).1, @"t.0.et: attribute `colour` of node 4 of rank 0 is not known, and not used (and 3 more like it)");
+
+    let mut legacy = call(4, 0, "");
+    legacy.attr.retain(|attribute| attribute.name != "pg_name");
+    legacy.attr.push(attribute("comm_group", Value::Int32(1)));
+    let (_, warnings) = graph(&[&[legacy.clone()], &[legacy]], "empty").unwrap();
+    assert_snapshot!(warnings.join("\n"), @"t.0.et: node 4 of rank 0 has a `comm_group` but no `pg_name`, and is a call of all ranks, as in ASTRA-sim (and 1 more like it)");
 }
 
 /// A computation of `operations` on `tensor` bytes, and `further` attributes.

@@ -6,7 +6,7 @@ use crate::words::Words;
 use clearway_units::{Bytes, HostId, Time};
 use clearway_workload::{FileError, TriggerKind, TriggerSpec};
 
-const FLOW_WORDS: [&str; 7] = [
+pub(super) const FLOW_WORDS: [&str; 7] = [
     "id",
     "start",
     "trigger",

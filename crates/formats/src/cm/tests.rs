@@ -1,3 +1,4 @@
+use super::records::FLOW_WORDS;
 use super::*;
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Time};
 use clearway_workload::{FlowSpec, Start, TriggerIndex, TriggerKind, Workload};
@@ -454,6 +455,24 @@ fn warnings_for_what_is_probably_not_meant() {
     assert_snapshot!(warnings(extra), @"t.cm:7: trigger 1 is a multishot with 2 activations for 1 waiting flow: the last 1 start nothing, as in htsim");
     let twice = "failure switch_type AGG switch_id 0 link_id 0\nfailure switch_type AGG switch_id 0 link_id 0";
     assert_snapshot!(warnings(twice), @"t.cm:6: this link has failed already");
+}
+
+#[test]
+fn each_word_of_a_flow_is_used_or_warned_about() {
+    let others = "1->2 trigger 7 size 1\n2->3 start 0 size 1 send_done_trigger 7\ntrigger id 7 barrier count 1\n";
+    let file = |first: &str| body(&format!("{first}\n{others}"));
+    let base = file("0->1 id 1 start 0 size 1");
+    assert!(base.is_ok());
+    for word in FLOW_WORDS {
+        let changed = match word {
+            "id" => "0->1 id 2 start 0 size 1".into(),
+            "start" => "0->1 id 1 start 5 size 1".into(),
+            "size" => "0->1 id 1 start 0 size 2".into(),
+            "trigger" => "0->1 id 1 trigger 7 size 1".into(),
+            word => format!("0->1 id 1 start 0 size 1 {word} 7"),
+        };
+        assert_ne!(file(&changed), base, "{word}");
+    }
 }
 
 /// A workload that passes its check: flows in layers, each trigger activated by flows before those that it starts.

@@ -127,6 +127,34 @@ fn what_is_not_simulated_is_a_warning() {
 }
 
 #[test]
+fn each_word_of_an_operation_is_used_warned_about_or_known_to_be_unused() {
+    // The processor that sends or receives: neither takes its time, as the module says.
+    const UNUSED: [&str; 2] = ["send cpu", "recv cpu"];
+    let outcome = |calc: &str, send: &str, recv: &str| {
+        let first = format!("calc 5{calc}\nsend 9b to 1{send}\nsend 9b to 1 tag 3");
+        let text = two(
+            &first,
+            &format!("recv 9b from 0{recv}\nrecv 9b from 0 tag -1"),
+        );
+        let file = parse_goal("x.goal", &text).unwrap();
+        (file.program, file.warnings)
+    };
+    let base = outcome("", "", "");
+    assert_ne!(outcome(" cpu 1", "", ""), base);
+    for word in ["tag", "cpu", "nic"] {
+        let changed = format!(" {word} 3");
+        for (operation, changed) in [
+            ("send", outcome("", &changed, "")),
+            ("recv", outcome("", "", &changed)),
+        ] {
+            let name = format!("{operation} {word}");
+            let is_unused = UNUSED.contains(&name.as_str());
+            assert_eq!(changed == base, is_unused, "{name}");
+        }
+    }
+}
+
+#[test]
 fn faults_of_the_frame_are_named() {
     refused("", "1:1: `end of file` stands where it cannot");
     refused("ranks 2", "1:1: `ranks` stands where it cannot");

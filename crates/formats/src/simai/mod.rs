@@ -13,6 +13,9 @@
 //! A collective alone means the tensor-parallel group in the first two phases and the data-parallel group in the third; `_EP` means the
 //! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
 //!
+//! Keys and columns that nothing uses are warned about, but for `vpp`, `ga` and the dependency of a layer. Policies leave out what belongs
+//! to others, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the collective before it.
+//!
 //! Keys may be missing, as older generators do not write all; numbers may be decimals. `BROADCAST` is read as no collective, which is
 //! what SimAI makes of it. Otherwise the reader is strict: no ranks in a group, no ranks, no batches and no layers are refused. (SimAI
 //! takes any word that it does not know for `NONE`, and reads no more layers than the second line says.)

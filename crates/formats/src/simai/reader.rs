@@ -12,7 +12,7 @@ use clearway_workload::counted;
 use clearway_workload::{FileError, FileWarning};
 use std::collections::BTreeSet;
 
-const KEYS: [&str; 10] = [
+pub(super) const KEYS: [&str; 10] = [
     "model_parallel_NPU_group",
     "ep",
     "pp",
@@ -25,7 +25,7 @@ const KEYS: [&str; 10] = [
     "DLRM_LAST_BOTTOM_LAYER",
 ];
 
-const COLUMNS: [&str; 13] = [
+pub(super) const COLUMNS: [&str; 13] = [
     "name",
     "dependency",
     "forward compute time",
@@ -142,11 +142,21 @@ impl Reader<'_> {
             self.warn(line, message);
         }
         if workload.pp > 1 {
+            let bytes = match workload.pp_comm {
+                Some(_) => "; `pp_comm` is not used",
+                None => "",
+            };
             let message = format!(
-                "a pipeline of {} stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI",
+                "a pipeline of {} stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI{bytes}",
                 workload.pp
             );
             self.warn(line, message);
+        } else if workload.pp_comm.is_some() {
+            self.warn(line, "`pp_comm` is not used: there is one stage".into());
+        }
+        if workload.dlrm_last_bottom_layer.is_some() && !workload.policy.is_recommendation() {
+            let message = "`DLRM_LAST_BOTTOM_LAYER` is not used: the policy is of another model";
+            self.warn(line, message.into());
         }
         if !workload.checkpoints.is_empty() || !workload.checkpoint_initiates.is_empty() {
             let message =

@@ -1,5 +1,6 @@
 //! Workloads in and out, what ranks do in them, and each way in which one is refused.
 
+use super::reader::{COLUMNS, KEYS};
 use super::*;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::{Graph, Rank, TaskId};
@@ -105,11 +106,16 @@ fn keys_may_be_missing_or_written_otherwise() {
     );
     let micro = parse(&format!("MICRO ep: 0 pp: 0 vpp: 0\n{LAYER}"));
     assert_eq!(micro, of_one_layer(SimaiPolicy::Micro));
-    let exponent = parse(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"));
+    let parse_with_warning = |text: &str| {
+        let file = parse_simai("x.txt", text).unwrap();
+        assert_eq!(file.warnings.len(), 1);
+        file.workload
+    };
+    let exponent = parse_with_warning(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"));
     assert_eq!(exponent.pp_comm, Some(Bytes::new(123_456)));
     let layer = "l -1 10.0 NONE 0 0.5 NONE 7 1e1 ALLREDUCE 16777216.0 0";
     let text = format!("DATA pp_comm: 8388608.5 ga 4\n1\n{layer}\n");
-    let workload = parse(&text);
+    let workload = parse_with_warning(&text);
     assert_eq!(
         (workload.pp_comm, workload.ga),
         (Some(Bytes::new(8_388_608)), 4)
@@ -153,8 +159,73 @@ fn what_is_not_simulated_is_a_warning() {
         micro.warnings[0].to_string(),
         "x.txt:1: `MICRO` runs the first of 3 layers, as in SimAI: 2 are left out; give each a file of its own"
     );
+    let keys = "HYBRID_TRANSFORMER pp: 2 pp_comm: 8 DLRM_LAST_BOTTOM_LAYER: 1";
+    let staged = parse_simai("x.txt", &format!("{keys}\n1\n{layer}")).unwrap();
+    let single = parse_simai("x.txt", &format!("DATA pp_comm: 8\n1\n{layer}")).unwrap();
+    let warnings = staged.warnings.iter().chain(&single.warnings);
+    let warnings: Vec<&str> = warnings.map(|warning| warning.message.as_str()).collect();
+    assert_snapshot!(warnings.join("\n"), @"
+    a pipeline of 2 stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI; `pp_comm` is not used
+    `DLRM_LAST_BOTTOM_LAYER` is not used: the policy is of another model
+    `pp_comm` is not used: there is one stage
+    ");
     assert_eq!(file.workload.layers[0].forward.call, None);
     assert_eq!(file.workload.checkpoints, [0]);
+}
+
+/// Keys and columns that change nothing and are not warned about, with the reason.
+const UNUSED: [(&str, &str); 3] = [
+    (
+        "vpp",
+        "SimAI uses it only for the times of a pipeline that it adds after the run",
+    ),
+    ("ga", "the generator writes the layers as often"),
+    ("dependency", "SimAI reads it and never uses it"),
+];
+
+#[test]
+fn each_key_and_column_is_used_warned_about_or_known_to_be_unused() {
+    let header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 \
+                  checkpoint_initiates: 0 pp_comm: 0";
+    let layer = "l -1 5 ALLREDUCE 800 5 ALLREDUCE 800 5 ALLREDUCE 800 5";
+    let outcome = |header: &str, layer: &str| {
+        let file = parse_simai("x.txt", &format!("{header}\n1\n{layer}\n"));
+        file.map(|file| {
+            let program = file.workload.program(8, 1);
+            (program, file.warnings, file.workload.layers[0].name.clone())
+        })
+    };
+    let base = outcome(header, layer);
+    let is_unused = |name| UNUSED.iter().any(|(unused, _)| *unused == name);
+    for key in KEYS {
+        let value = match key {
+            "checkpoints" | "checkpoint_initiates" => "1 0",
+            _ => "4",
+        };
+        let (others, old) = match header.split_once(&format!("{key}: ")) {
+            Some((before, after)) => (before, after.split_once(' ').map_or("", |(_, rest)| rest)),
+            None => (header, ""),
+        };
+        let changed = outcome(&format!("{others} {key}: {value} {old}"), layer);
+        assert_eq!(changed == base, is_unused(key), "{key}");
+    }
+    let words: Vec<&str> = layer.split(' ').collect();
+    for (place, column) in COLUMNS[..12].iter().enumerate() {
+        let mut words = words.clone();
+        words[place] = if words[place] == "ALLREDUCE" {
+            "ALLTOALL"
+        } else {
+            "7"
+        };
+        let changed = outcome(header, &words.join(" "));
+        assert_eq!(changed == base, is_unused(column), "{column}");
+    }
+    // Layers with a policy of their own are refused.
+    let custom = outcome(
+        &header.replace("TRANSFORMER", "CUSTOMIZED"),
+        &format!("{layer} DATA"),
+    );
+    assert!(custom.unwrap().0.is_err());
 }
 
 #[test]

@@ -31,6 +31,13 @@ choices! {
     }
 }
 
+impl SimaiPolicy {
+    /// True if the policy is of a recommendation model.
+    pub(super) fn is_recommendation(self) -> bool {
+        matches!(self, Self::HybridDlrm | Self::HybridDlrmEnhanced)
+    }
+}
+
 /// Group of ranks that take part in a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimaiGroup {

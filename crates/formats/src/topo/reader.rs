@@ -18,7 +18,7 @@ const QUEUE_BYTES: RangeInclusive<u64> = 1..=1 << 40;
 const MOST_TIERS: usize = 3;
 
 const FILE_WORDS: [&str; 4] = ["Nodes", "Tiers", "Podsize", "Tier"];
-const TIER_WORDS: [&str; 10] = [
+pub(super) const TIER_WORDS: [&str; 10] = [
     "Tier",
     "Downlink_speed_Gbps",
     "Radix_Down",

@@ -1,3 +1,4 @@
+use super::reader::TIER_WORDS;
 use super::*;
 use clearway_workload::FileError;
 use insta::assert_snapshot;
@@ -93,6 +94,40 @@ fn reads_two_tiers() {
         (1, 32, 32)
     );
     assert_eq!((file.aggregations(), file.cores()), (32, 0));
+}
+
+#[test]
+fn each_word_of_a_tier_is_used_warned_about_or_known_to_be_unused() {
+    // Compared with ports and speeds, which decide.
+    const UNUSED: [&str; 1] = ["Oversubscribed"];
+    let outcome = |text: &str| {
+        parse(text).map(|mut file| {
+            file.tiers
+                .iter_mut()
+                .for_each(|tier| tier.oversubscribed = 0);
+            file
+        })
+    };
+    let base = outcome(FAT_TREE);
+    for word in TIER_WORDS {
+        let line = |text: &str| {
+            FAT_TREE
+                .lines()
+                .find(|line| line.starts_with(text))
+                .map(str::to_owned)
+        };
+        let changed = match line(&format!("{word} ")) {
+            // The second tier, of which the others follow.
+            _ if word == "Tier" => FAT_TREE.replacen("Tier 1", "Tier 3", 1),
+            Some(found) if !UNUSED.contains(&word) => {
+                FAT_TREE.replacen(&found, &format!("{word} 6"), 1)
+            }
+            Some(found) => FAT_TREE.replacen(&format!("{found}\n"), "", 1),
+            None => FAT_TREE.replacen("Tier 1", &format!("Tier 1\n{word} 6"), 1),
+        };
+        assert_ne!(changed, FAT_TREE, "{word}");
+        assert_eq!(outcome(&changed) == base, UNUSED.contains(&word), "{word}");
+    }
 }
 
 #[test]
