@@ -16,6 +16,9 @@
 //! Keys and columns that nothing uses are warned about, but for `vpp`, `ga` and the dependency of a layer. Policies leave out what belongs
 //! to others, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the collective before it.
 //!
+//! No messages go between the stages of a pipeline. SimAI sends none: `pp_comm` is used only in a formula for times that it adds to its
+//! results after the run, and the file does not say which stage has which layers.
+//!
 //! Keys may be missing, as older generators do not write all; numbers may be decimals. `BROADCAST` is read as no collective, which is
 //! what SimAI makes of it. Otherwise the reader is strict: no ranks in a group, no ranks, no batches and no layers are refused. (SimAI
 //! takes any word that it does not know for `NONE`, and reads no more layers than the second line says.)
