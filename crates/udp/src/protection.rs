@@ -206,6 +206,7 @@ impl Keys {
             self.received_phase += 1;
             self.received_from = header.number;
         } else if present {
+            // An old key is used for no number behind one of the new key (RFC 9001 §6.4).
             self.received_from = self.received_from.min(header.number);
         }
         Some(end)
@@ -330,6 +331,27 @@ mod tests {
         }
         assert!(a.phases().0 >= 9, "{:?}", a.phases());
         assert!(b.phases().1 >= 9 && b.phases().0 >= 8, "{:?}", b.phases());
+    }
+
+    #[test]
+    fn a_key_is_good_up_to_the_first_number_of_the_next_one() {
+        let [mut old, mut b] = pair(u64::MAX);
+        let [mut new, _] = pair(u64::MAX);
+        new.update_key();
+        let mut open = |from: &mut Protection, number| {
+            from.next_number = number;
+            b.open(&mut packet(from, b"x")).map(|_| ())
+        };
+        assert_eq!(open(&mut old, 10), Ok(()));
+        // Packets of the new key overtake each other.
+        for number in [100, 50] {
+            assert_eq!(open(&mut new, number), Ok(()));
+        }
+        assert_eq!(open(&mut old, 49), Ok(()), "it is late");
+        for number in [51, 70, 99, 101] {
+            assert_eq!(open(&mut old, number), Err(Unopened::Forged), "{number}");
+            assert_eq!(open(&mut new, number), Ok(()), "{number}");
+        }
     }
 
     #[test]

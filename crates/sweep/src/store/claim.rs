@@ -244,6 +244,24 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_that_was_made_anew_since_it_was_read_stays() {
+        let folder = Folder::new("sweep-claim-anew");
+        let (files, path) = (Files::new(Owner::this()), folder.join("x"));
+        leave(folder.path(), "00000000000000ab-5-6");
+        let stale = Found::read(&path).unwrap();
+        // Another process takes the stale claim away first, and claims the run.
+        take_away(&files, &path, &stale).unwrap();
+        let Claimed::Ours(mut other) = claim(folder.path(), 0) else {
+            panic!("it is free");
+        };
+        take_away(&files, &path, &stale).unwrap();
+        assert!(path.exists(), "the claim is put back");
+        assert!(other.beat(), "it is that of its owner still");
+        assert!(!is_ours(&claim(folder.path(), 1)));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn a_heartbeat_makes_a_claim_young_and_keeps_its_owner() {
         let folder = Folder::new("sweep-claim-beat");
         let Claimed::Ours(mut own) = claim(folder.path(), 0) else {

@@ -303,3 +303,30 @@ impl Drop for Store {
         let _ = fs::remove_dir_all(work.join(self.owner.to_string()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_testing::Folder;
+
+    #[test]
+    fn a_run_that_goes_well_after_a_failure_has_failed_no_more() {
+        let folder = Folder::new("sweep-store-publish");
+        let store = Store::look(folder.path());
+        for name in [RUNS, FAILED] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        let keys = ["0000000000000001", "0000000000000002"].map(|key| RunKey::read(key).unwrap());
+        for key in keys {
+            store.fail(key, "out of memory").unwrap();
+        }
+        let results = store.work().unwrap().join("results");
+        fs::create_dir(&results).unwrap();
+        store.publish(keys[0], &results).unwrap();
+        assert!(store.is_finished(keys[0]) && !results.exists());
+        assert_eq!(store.failure(keys[0]), None);
+        // Those of other runs stay.
+        let failures = store.failures().unwrap();
+        assert_eq!(failures.into_keys().collect::<Vec<_>>(), [keys[1]]);
+    }
+}

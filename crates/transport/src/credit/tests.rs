@@ -179,6 +179,29 @@ fn active_flows_take_turns() {
 }
 
 #[test]
+fn a_flow_that_waits_for_credit_keeps_its_place_while_packets_come() {
+    let rules = rules();
+    let mut pacer = Pacer::new();
+    let mut now = Time::ZERO;
+    pacer.on_target(now, 1, 400, false, &template);
+    pacer.on_target(now, 2, 400, false, &template);
+    let granted = |pacer: &Pacer<u32>| [1, 2].map(|flow| pacer.granted(flow).unwrap().0);
+    // Two packets of the first flow come before each turn, with a new target and with a request for credit.
+    for turn in 0..6u16 {
+        pacer.on_target(now, 1, 401 + turn, false, &template);
+        pacer.on_target(now, 1, 401 + turn, true, &template);
+        now = pacer.next().unwrap();
+        pacer.take_turn(now, &rules);
+        let pulls = [turn / 2 + 1, turn.div_ceil(2)];
+        assert_eq!(
+            granted(&pacer),
+            pulls.map(|pulls| pulls * 64),
+            "turn {turn}"
+        );
+    }
+}
+
+#[test]
 fn idle_flows_are_granted_as_far_as_a_window() {
     let rules = rules();
     let mut pacer = Pacer::new();

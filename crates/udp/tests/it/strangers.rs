@@ -28,10 +28,21 @@ fn hear(listener: &mut Listener, now: Time, from: &str, datagram: &[u8]) -> (Vec
 
 /// A client that has got its cookie, and its Init with the handshake message.
 fn with_cookie(listener: &mut Listener, now: Time, from: &str, seed: u64) -> (Connection, Vec<u8>) {
+    with_cookie_and(settings(), listener, now, from, seed)
+}
+
+/// The same with settings of its own.
+fn with_cookie_and(
+    settings: Settings,
+    listener: &mut Listener,
+    now: Time,
+    from: &str,
+    seed: u64,
+) -> (Connection, Vec<u8>) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
     let server = address("192.0.2.1:4794");
-    let mut client = Connection::connect(settings(), &bytes, now, server, Box::new(Allocate));
+    let mut client = Connection::connect(settings, &bytes, now, server, Box::new(Allocate));
     let mut first = Vec::new();
     client.poll_transmit(now, &mut first).expect("an Init");
     let (mut retry, heard) = hear(listener, now, from, &first);
@@ -83,6 +94,54 @@ fn a_recorded_init_is_of_no_use_elsewhere_or_later_or_twice() {
         let (_, heard) = hear(&mut listener, later(now, ms), "10.0.0.1:1000", &init);
         assert!(accepted(heard).is_none(), "after {ms} ms");
         assert_eq!(listener.connections(), 0);
+    }
+}
+
+#[test]
+fn a_repeated_init_is_answered_until_the_client_has_been_heard() {
+    let mut listener = listener(Limits::default());
+    let now = Time::from_us(1_000_000);
+    let from = "10.0.0.1:1000";
+    let (_, init) = with_cookie(&mut listener, now, from, 1);
+    let (answer, heard) = hear(&mut listener, now, from, &init);
+    let connection = accepted(heard).expect("a connection");
+    let (again, heard) = hear(&mut listener, now, from, &init);
+    assert!(matches!(heard, Heard::Answer));
+    assert_eq!(again, answer);
+    listener.on_connected(connection.id());
+    // Not even by an empty datagram.
+    let (nothing, heard) = hear(&mut listener, now, from, &init);
+    assert!(matches!(heard, Heard::Nothing));
+    assert_eq!(nothing, []);
+}
+
+#[test]
+fn an_answer_to_a_challenge_is_as_long_as_that_and_at_most_the_agreed_datagram() {
+    // Without security, so that the challenges can be written here.
+    let settings = Settings::new(Security::Insecure);
+    let mut listener = Listener::new(settings.clone(), Limits::default(), &[7; 32]);
+    let now = Time::from_us(1_000_000);
+    let from = "10.0.0.1:1000";
+    let (_, init) = with_cookie_and(settings.clone(), &mut listener, now, from, 1);
+    let (_, heard) = hear(&mut listener, now, from, &init);
+    let mut connection = accepted(heard).expect("a connection");
+    let agreed = usize::from(settings.datagram);
+    for (number, length) in (0u64..).zip([27, 1000, agreed, agreed + 1, 9000]) {
+        let mut challenge = vec![0x40];
+        challenge.extend(connection.id().0.to_be_bytes());
+        challenge.extend(number.to_be_bytes());
+        let (path, path_challenge) = (0, 3);
+        challenge.extend([path, path_challenge]);
+        challenge.extend([9; 8]);
+        challenge.resize(length, 0);
+        connection.handle(now, address(from), false, &mut challenge);
+        let mut answer = Vec::new();
+        connection
+            .poll_transmit(now, &mut answer)
+            .expect("an answer");
+        let path_response = 4;
+        assert_eq!(answer[17..27], [0, path_response, 9, 9, 9, 9, 9, 9, 9, 9]);
+        assert_eq!(answer.len(), length.min(agreed), "{length} bytes");
     }
 }
 

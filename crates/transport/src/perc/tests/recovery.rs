@@ -357,3 +357,19 @@ fn a_link_takes_out_what_it_put_in_when_it_was_faster() {
     assert_eq!((link.elsewhere(), link.bottlenecked()), (0.0, 1.0));
     assert!((limited.rate() - 3.0625e9).abs() < 1e3);
 }
+
+#[test]
+fn a_flow_is_given_a_little_where_the_sums_hold_more_than_the_capacity() {
+    let parameters = LinkParameters::new(Rate::from_gbps(100), ROUND_TRIP * 2, PERIOD);
+    let mut link = LinkAgent::new(1, &parameters);
+    let mut limited = ControlRecord::new(Time::ZERO, Rate::from_gbps(80), Connections::ONE);
+    link.on_control(Time::ZERO, &mut limited);
+    assert_eq!(link.elsewhere(), 10e9, "elsewhere, at 80 Gb/s");
+    // The flow at 80 Gb/s has not heard of the slower rate when another one begins.
+    link.set_rate(Rate::from_gbps(25));
+    let mut new = ControlRecord::new(Time::ZERO, Rate::from_gbps(400), Connections::ONE);
+    link.on_control(Time::from_us(1), &mut new);
+    // A millionth of 98 % of 25 Gb/s, in bytes per second.
+    assert!((new.rate() - 3062.5).abs() < 1e-3, "{}", new.rate());
+    assert_eq!(link.bottlenecked(), 1.0);
+}
