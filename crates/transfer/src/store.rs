@@ -22,6 +22,9 @@ use std::time::{Duration, SystemTime};
 /// Attempts to open the folder of partial files, which other transfers remove when it is empty.
 const ATTEMPTS: u32 = 8;
 
+/// Hexadecimal digits in the name of a partial file.
+const KEY: usize = 32;
+
 /// Folder of a receiver, for one transfer.
 #[derive(Debug)]
 pub struct Store {
@@ -54,12 +57,14 @@ fn write_failed(error: &io::Error) -> Reason {
 }
 
 impl Store {
-    /// Opens a folder. Files in it are replaced only if `overwrite` says so.
+    /// Opens a folder and [tidies](Self::tidy) it. Files in it are replaced only if `overwrite` says so.
     ///
     /// # Errors
     /// If there is no such folder.
     pub fn open(folder: &Path, overwrite: bool) -> io::Result<Self> {
-        Ok(Self::of(Arc::new(Folder::open(folder)?), overwrite))
+        let store = Self::of(Arc::new(Folder::open(folder)?), overwrite);
+        store.tidy();
+        Ok(store)
     }
 
     fn of(root: Arc<Folder>, overwrite: bool) -> Self {
@@ -75,8 +80,12 @@ impl Store {
         Self::of(Arc::clone(&self.root), self.overwrite)
     }
 
-    /// Removes the folder of partial files if nothing is in it.
+    /// Removes records of files that are in their places, as a process leaves them that is killed between two steps, and then the
+    /// folder of partial files if nothing is in it.
     pub fn tidy(&self) {
+        if let Ok(folder) = self.root.folder(PARTIAL_FOLDER) {
+            remove_orphans(&folder);
+        }
         // It is not empty as long as something can be resumed.
         let _ = self.root.remove_folder(PARTIAL_FOLDER);
     }
@@ -266,7 +275,7 @@ impl Store {
             ErrorKind::AlreadyExists => Reason::new(ReasonKind::Exists, ""),
             _ => write_failed(&error),
         })?;
-        // A record without its file is no harm, and the file is in its place.
+        // If it stays, it is removed when the folder is opened the next time.
         let _ = partial.folder.remove(&record_name(&partial.key));
         target.sync().map_err(|error| write_failed(&error))
     }
@@ -329,7 +338,7 @@ impl Partial {
 /// Name of a partial file, without its kind.
 fn key(name: &Name) -> String {
     let mut key = format!("{:?}", Digest::of_block(name.as_str().as_bytes()));
-    key.truncate(32);
+    key.truncate(KEY);
     key
 }
 
@@ -345,6 +354,42 @@ fn remove_partial(folder: &Folder, key: &str) {
     for name in [data_name(key), record_name(key)] {
         // What stays is compared again.
         let _ = folder.remove(&name);
+    }
+}
+
+/// Removes the records that have no partial file. What cannot be removed is no harm.
+fn remove_orphans(folder: &Folder) {
+    let is_key =
+        |text: &&str| text.len() == KEY && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for name in folder.names().unwrap_or_default() {
+        let key = name.rsplit_once('.').and_then(|(key, kind)| match kind {
+            "record" | "aside" => Some(key),
+            _ => None,
+        });
+        if let Some(key) = key.filter(is_key)
+            && let Ok(None) = folder.kind(&data_name(key))
+            && let Ok(Some(Kind::File)) = folder.kind(&name)
+        {
+            let _ = remove_orphan(folder, key);
+        }
+    }
+}
+
+/// Removes a record that has no partial file. Another process may begin the partial file in the meantime and replace the record, so it
+/// is moved aside first, and back if there is a partial file by then.
+fn remove_orphan(folder: &Folder, key: &str) -> io::Result<()> {
+    let (record, aside) = (record_name(key), format!("{key}.aside"));
+    match folder.rename(&record, folder, &aside, true) {
+        // It was moved aside before, by a process that was then killed.
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        moved => moved?,
+    }
+    if folder.kind(&data_name(key))?.is_none() {
+        return folder.remove(&aside);
+    }
+    match folder.rename(&aside, folder, &record, false) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => folder.remove(&aside),
+        moved => moved,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Kind;
 use rustix::fs::{
-    AtFlags, FileType, FlockOperation, Mode, OFlags, RawMode, flock, fstat, fsync, linkat, mkdirat,
-    openat, renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RawMode, flock, fstat, fsync, linkat,
+    mkdirat, openat, renameat, statat, unlinkat,
 };
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 use rustix::fs::{RenameFlags, renameat_with};
@@ -55,6 +55,16 @@ impl Folder {
             FileType::Symlink => Kind::Link,
             _ => Kind::Other,
         }))
+    }
+
+    /// Names of what is in this folder, where they are text.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let name = entry?.file_name().to_str().map(str::to_owned);
+            names.extend(name.ok().filter(|name| name != "." && name != ".."));
+        }
+        Ok(names)
     }
 
     /// Opens a file for reading and writing, and makes it if there is none.

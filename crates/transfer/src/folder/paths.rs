@@ -49,6 +49,15 @@ impl Folder {
         ))
     }
 
+    /// Names of what is in this folder, where they are text.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
     /// Opens a file for reading and writing, and makes it if there is none.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         match self.kind(name)? {

@@ -2,6 +2,7 @@
 
 use super::pair::{Pair, content, kept, write};
 use super::{done, sources, tree};
+use crate::Store;
 use crate::record::Record;
 use clearway_testing::Folder;
 use std::fs;
@@ -190,4 +191,58 @@ fn a_file_that_got_its_name_just_before_a_power_failure_is_done() {
     pair.store.tidy();
     assert!(!folder.join("to/.clearway-partial").exists());
     assert_eq!(fs::metadata(folder.join("to/from")).unwrap().nlink(), 1);
+}
+
+/// Names in the folder of partial files, in order; `None` if it is not there.
+fn partial_names(folder: &Folder) -> Option<Vec<String>> {
+    let entries = fs::read_dir(folder.join("to/.clearway-partial")).ok()?;
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    Some(names)
+}
+
+#[test]
+fn the_record_of_a_file_that_is_in_its_place_goes_when_the_receiver_is_started_again() {
+    let folder = Folder::new("transfer-orphan");
+    begin(&folder, 9);
+    let path = partial(&folder, "record");
+    let record = fs::read(&path).unwrap();
+    go_on(&folder).store.tidy();
+    assert_eq!(partial_names(&folder), None);
+    // As if the receiver had been killed before it removed the record.
+    write(&path, &record);
+    Store::open(&folder.join("to"), false).unwrap();
+    assert_eq!(partial_names(&folder), None);
+    assert!(fs::read(folder.join("to/from")).unwrap() == content(SIZE, 1));
+}
+
+#[test]
+fn records_of_unfinished_files_and_files_of_others_stay() {
+    let folder = Folder::new("transfer-orphans");
+    let came = begin(&folder, 10);
+    let unfinished = partial_names(&folder).unwrap();
+    assert_eq!(unfinished.len(), 2);
+    let path = |name: &str| folder.join("to/.clearway-partial").join(name);
+    let orphan = "0".repeat(32);
+    for name in [
+        format!("{orphan}.record"),
+        // The step after moving it aside has not come.
+        format!("{}.aside", "1".repeat(32)),
+        "notes.record".into(),
+        format!("{orphan}.txt"),
+    ] {
+        fs::write(path(&name), "clearway").unwrap();
+    }
+    fs::create_dir(path(&format!("{}.record", "2".repeat(32)))).unwrap();
+    Store::open(&folder.join("to"), false).unwrap();
+    let mut expected = unfinished;
+    expected.extend([
+        format!("{orphan}.txt"),
+        format!("{}.record", "2".repeat(32)),
+        "notes.record".into(),
+    ]);
+    expected.sort();
+    assert_eq!(partial_names(&folder), Some(expected));
+    assert_eq!(kept(&go_on(&folder).events[1]), Some((came, false)));
 }
