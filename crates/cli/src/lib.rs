@@ -84,7 +84,8 @@ pub use study::{PlanSource, Study, SweepRequest, jobs_or_cores};
 ///
 /// Reads the arguments of the process. The exit code that is returned is meant for `main`.
 pub fn main_with(laboratory: Laboratory) -> ExitCode {
-    carry_out(&laboratory, Arguments::try_parse())
+    let arguments = std::env::args_os().skip(1).collect();
+    carry_out(&laboratory, Arguments::try_parse(), arguments)
 }
 
 /// The same for a program in another language, whose process has other arguments: these are `arguments`, without a name of the program in
@@ -98,14 +99,22 @@ pub fn main_from(
     let name = OsString::from("clearway");
     let all = [name].into_iter().chain(arguments.iter().cloned());
     let parsed = Arguments::try_parse_from(all);
-    clearway_runs::set_arguments(arguments);
-    carry_out(laboratory, parsed)
+    clearway_runs::set_arguments(arguments.clone());
+    carry_out(laboratory, parsed, arguments)
 }
 
-fn carry_out(laboratory: &Laboratory, parsed: Result<Arguments, clap::Error>) -> ExitCode {
+fn carry_out(
+    laboratory: &Laboratory,
+    parsed: Result<Arguments, clap::Error>,
+    given: Vec<OsString>,
+) -> ExitCode {
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(request) => return answer(&unknown_option::with_advice(laboratory, request)),
+        Err(request) => {
+            let text = |argument: OsString| argument.into_string().ok();
+            let given: Vec<String> = given.into_iter().filter_map(text).collect();
+            return answer(&unknown_option::with_advice(laboratory, request, &given));
+        }
     };
     survive_limits();
     // A defect of ours must not look like the user's mistake.

@@ -4,8 +4,67 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clearway_lab::{Catalogue, Laboratory};
 
-/// The same error; of an option that a command does not have, with what to write instead, if that is known.
-pub(crate) fn with_advice(laboratory: &Laboratory, mut error: clap::Error) -> clap::Error {
+/// Options of htsim's programs, which begin with one dash, and what they are here.
+const HTSIM: &[(&str, &str)] = &[
+    ("-topo", "`--set topology.file=F.topo`"),
+    ("-tm", "`--set workload.file=F.cm`"),
+    (
+        "-q",
+        "`--set switch.queue=BYTES`, with a unit: 35 packets are \"145250B\"",
+    ),
+    ("-queue_size_bdp_factor", "`--set switch.queue=5bdp`"),
+    (
+        "-queue_type",
+        "`--set switch.kind=lossy` or `shared-buffer`",
+    ),
+    (
+        "-ecn",
+        "`--set switch.ecn.kmin=BYTES` and `--set switch.ecn.kmax=BYTES`",
+    ),
+    ("-end", "`--set stop.at-most=1000us`"),
+    ("-seed", "`--seed N`"),
+    ("-nodes", "`--set topology.hosts=N`, without a file"),
+    (
+        "-tiers",
+        "`--set topology.kind=fat-tree --set topology.tiers=N`, without a file",
+    ),
+    (
+        "-linkspeed",
+        "`--set topology.link-rate=400Gbps`, without a file",
+    ),
+    (
+        "-hop_latency",
+        "`--set topology.link-delay=1us`, without a file",
+    ),
+    (
+        "-mtu",
+        "`--set transport.payload=4086B`: the headers of 64 B are beside it",
+    ),
+    ("-cwnd", "`--set transport.max-cwnd-bdps=1.5`"),
+    ("-paths", "`--set transport.max-paths=N`"),
+    ("-load_balancing_algo", "`--set transport.spray=mixed`"),
+    ("-strat", "`--set switch.routing=ecmp`"),
+    ("-sender_cc_algo", "`--set transport.controller=nscc`"),
+    ("-sender_cc_only", "`--set transport.kind=uet`"),
+    ("-receiver_cc_only", "`--set transport.kind=uet-rccc`"),
+    ("-disable_trim", "`--set transport.kind=uet-no-trim`"),
+    ("-trimsize", "`--set switch.trim-size=64B`"),
+    (
+        "-o",
+        "`--out DIR`; `--htsim-txt FILE` writes what htsim prints",
+    ),
+];
+
+/// Page that has all of htsim's options.
+const HTSIM_PAGE: &str = "docs/src/coming-from.md has the other options of htsim";
+
+/// The same error; of an option that a command does not have, with what to write instead, if that is known. `arguments` are those of the
+/// process.
+pub(crate) fn with_advice(
+    laboratory: &Laboratory,
+    mut error: clap::Error,
+    arguments: &[String],
+) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -13,12 +72,29 @@ pub(crate) fn with_advice(laboratory: &Laboratory, mut error: clap::Error) -> cl
         return error;
     };
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let tips = tips(laboratory, option, &usage.unwrap_or_default());
+    let mut tips = tips(laboratory, option, &usage.unwrap_or_default());
+    if !option.starts_with("--") {
+        tips.extend(of_htsim(arguments));
+    }
     if !tips.is_empty() {
         let tips = tips.into_iter().map(StyledStr::from).collect();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     error
+}
+
+/// What the options of htsim among the arguments are here.
+fn of_htsim(arguments: &[String]) -> Vec<String> {
+    let known = |argument: &String| HTSIM.iter().find(|(option, _)| option == argument);
+    let mut tips: Vec<String> = arguments
+        .iter()
+        .filter_map(known)
+        .map(|(option, here)| format!("`{option}` of htsim is {here}"))
+        .collect();
+    if !tips.is_empty() {
+        tips.push(HTSIM_PAGE.into());
+    }
+    tips
 }
 
 fn tips(laboratory: &Laboratory, option: &str, usage: &str) -> Vec<String> {
