@@ -813,7 +813,7 @@ fn topology_files() {
     x.topo:2: `4` is no value for `Tiers`
       fix: write a whole number from 2 to 3
     x.topo:5: `0` is no value for `Downlink_speed_Gbps`
-      fix: write a whole number from 1 to 100000
+      fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     x.topo:8: `0` is no value for `Downlink_Latency_ns`
       fix: write a whole number from 1 to 1000000000
     x.topo:8: unknown word `Downl`

@@ -49,6 +49,8 @@ fn every_generator_is_registered_and_described() {
                 "redraw",
                 "posted",
                 "pxn",
+                "peak-tflops",
+                "memory-bandwidth",
             ];
             assert!(others.contains(&info.key), "{name}: {}", info.key);
             settings.set(info.key, &info.default).unwrap();
