@@ -10,7 +10,7 @@
 use crate::cookie;
 use crate::noise;
 use crate::random::Random;
-use crate::settings::{Security, Settings};
+use crate::settings::{Security, ServerName, Settings};
 use crate::wire::{COOKIE, ConnectionId, Init, Parameters, VERSION};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
@@ -41,6 +41,7 @@ pub(crate) struct Client {
     id: ConnectionId,
     server: SocketAddr,
     security: Security,
+    server_name: Option<ServerName>,
     parameters: Vec<u8>,
     random: Random,
     attempt: Option<Attempt>,
@@ -73,6 +74,7 @@ impl Client {
             id,
             server,
             security: settings.security.clone(),
+            server_name: settings.server_name.clone(),
             parameters,
             random: Random::new(&random),
             attempt: None,
@@ -167,7 +169,8 @@ impl Client {
             message: self.parameters.clone(),
         };
         if let Security::Key(key) = &self.security {
-            let prologue = self.init(Some(cookie), &[]).prologue();
+            let init = self.init(Some(cookie), &[]);
+            let prologue = init.prologue(self.server_name.as_ref().map(ServerName::as_str));
             let random = self.random.block();
             let begun = noise::Handshake::new(true, &key.0, &prologue, random);
             let mut handshake = begun.expect("the pattern and the lengths of keys are fixed");

@@ -20,8 +20,8 @@ pub enum Closed {
     /// No answer to the handshake.
     #[error("nobody answers at {0}")]
     NoAnswer(SocketAddr),
-    /// The other end has another key.
-    #[error("the other end has another key")]
+    /// The other end has another key or name of the server: which of both it is, the handshake does not tell.
+    #[error("the other end has another key or server name")]
     Key,
     /// The other end has no version in common with this one.
     #[error("the other end speaks {theirs} of STrack over UDP, and this one version {VERSION}")]
@@ -66,7 +66,7 @@ impl Closed {
             Self::NoAnswer(_) => {
                 "see that the other end runs there, and that UDP passes in both directions"
             }
-            Self::Key => "give both ends the same key",
+            Self::Key => "give both ends the same key, and the same `--server-name` or none",
             Self::Version { .. } | Self::Parameters | Self::Violation(_) => {
                 "use the same release at both ends"
             }

@@ -21,6 +21,7 @@
 //! The handshake is Noise NNpsk0 by the crate `snow`, from a pre-shared key; every packet is encrypted by AES-256-GCM of `ring`, and
 //! copies are recognised by a window of 32768 packet numbers. A server keeps nothing of an address that has not sent back a cookie,
 //! and answers it with less than it has got. Keys change after 2^30 packets. What is not authentic changes nothing but counters.
+//! Servers with the same key are told apart by a [`ServerName`].
 //!
 //! **Architecture invariant:** no clock, socket or thread; random bytes come from seeds that the caller gives. Nothing that comes makes
 //! it panic or takes memory without bound.
@@ -53,5 +54,5 @@ pub use incoming::{Acceptor, Allocate};
 pub use listener::{Heard, Limits, Listener, ListenerCounters};
 pub use outgoing::{SendError, SendId};
 pub use paths::PathStatistics;
-pub use settings::{MESSAGE_COST, PreSharedKey, Security, Settings, Transport};
+pub use settings::{MESSAGE_COST, PreSharedKey, Security, ServerName, Settings, Transport};
 pub use wire::{ConnectionId, receiver_of};

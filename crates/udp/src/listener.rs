@@ -12,7 +12,7 @@ use crate::cookie::{Cookies, LIFETIME};
 use crate::incoming::Acceptor;
 use crate::noise;
 use crate::random::Random;
-use crate::settings::{Agreed, Security, Settings};
+use crate::settings::{Agreed, Security, ServerName, Settings};
 use crate::wire::{COOKIE, ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
@@ -80,7 +80,7 @@ pub struct ListenerCounters {
     pub cookies: u64,
     /// Connections refused because of limits.
     pub busy: u64,
-    /// Handshakes with another key, or none.
+    /// Handshakes with another key or name of the server, or none.
     pub keyless: u64,
     /// Connections begun.
     pub accepted: u64,
@@ -249,7 +249,9 @@ impl Listener {
             Security::Insecure => (init.message.to_vec(), payload, None),
             Security::Key(key) => {
                 let random = self.random.block();
-                let answered = answer(key.0, &init.prologue(), random, init.message, &payload);
+                let name = self.settings.server_name.as_ref();
+                let prologue = init.prologue(name.map(ServerName::as_str));
+                let answered = answer(key.0, &prologue, random, init.message, &payload);
                 let Ok((theirs, message, secrets)) = answered else {
                     self.counters.keyless += 1;
                     return Verdict::Refuse(RefusalReason::Key);

@@ -66,6 +66,29 @@ impl fmt::Debug for PreSharedKey {
     }
 }
 
+/// Name by which clients tell one server from others with the same key: 1 to [`LONGEST`](Self::LONGEST) bytes of text without control
+/// characters.
+///
+/// The handshake authenticates the name without sending it: a connection comes about only if both ends have the same name, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerName(String);
+
+impl ServerName {
+    /// Bytes of the longest name.
+    pub const LONGEST: usize = 255;
+
+    /// Checks a name; `None` if it is none.
+    pub fn new(name: &str) -> Option<Self> {
+        let fits = (1..=Self::LONGEST).contains(&name.len()) && !name.chars().any(char::is_control);
+        fits.then(|| Self(name.to_owned()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Condition for connecting, and encryption of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Security {
@@ -115,6 +138,9 @@ impl Transport {
 pub struct Settings {
     /// Security of both ends.
     pub security: Security,
+    /// Name of the server, `None` by default: at a client the one that it wants, at a server its own. Both ends have the same, or none.
+    /// Without a key it has no effect.
+    pub server_name: Option<ServerName>,
     /// The transport; the client's counts.
     pub transport: Transport,
     /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default; one with [`Transport::GoBackN`]. The client's counts.
@@ -151,6 +177,7 @@ impl Settings {
     pub fn new(security: Security) -> Self {
         Self {
             security,
+            server_name: None,
             transport: Transport::Strack,
             paths: 8,
             line_rate: Rate::from_gbps(10),
@@ -356,6 +383,23 @@ mod tests {
             assert_eq!(PreSharedKey::from_hex(wrong), None, "{wrong}");
         }
         assert_eq!(format!("{key:?}"), "PreSharedKey(..)");
+    }
+
+    #[test]
+    fn names_of_servers_are_short_text_without_control_characters() {
+        for name in ["a", "node 1", "b\u{fc}ro.example:4794", &"x".repeat(255)] {
+            assert_eq!(ServerName::new(name).unwrap().as_str(), name);
+        }
+        for wrong in [
+            "",
+            "a\n",
+            "\0",
+            "\u{85}",
+            &"x".repeat(256),
+            &"\u{fc}".repeat(128),
+        ] {
+            assert_eq!(ServerName::new(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -155,9 +155,17 @@ impl Init<'_> {
     }
 
     /// The prologue of the handshake: fields that nobody in between can have changed, or it fails. With the cookie, an Init is good for
-    /// one address and a few seconds, whoever sends a copy of it.
-    pub(crate) fn prologue(&self) -> Vec<u8> {
-        let mut prologue = b"clearway strack over udp".to_vec();
+    /// one address and a few seconds, whoever sends a copy of it; with the name of a server, at most 255 bytes, for that server alone.
+    pub(crate) fn prologue(&self, server: Option<&str>) -> Vec<u8> {
+        // The two beginnings differ in their 17th byte, so that nothing of one prologue is taken for something else of the other.
+        let mut prologue = match server {
+            None => b"clearway strack over udp".to_vec(),
+            Some(name) => {
+                debug_assert!(name.len() <= 255, "the length of a name has one byte");
+                let length = [name.len() as u8];
+                [b"clearway strack to server", &length[..], name.as_bytes()].concat()
+            }
+        };
         prologue.extend(self.client.0.to_be_bytes());
         prologue.push(self.security);
         prologue.extend(self.versions);
@@ -415,6 +423,23 @@ mod tests {
 
     fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(any::<u8>(), 0..most)
+    }
+
+    #[test]
+    fn the_prologue_has_all_fields_of_an_init_and_the_name_of_the_server() {
+        let init = Init {
+            client: ConnectionId(0x0102_0304_0506_0708),
+            security: 1,
+            versions: &[0, 0, 0, 1],
+            cookie: Some([0xcc; COOKIE]),
+            message: b"not in it",
+        };
+        let mut fields = vec![1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0, 1];
+        fields.extend([0xcc; COOKIE]);
+        let without = [&b"clearway strack over udp"[..], &fields].concat();
+        assert_eq!(init.prologue(None), without);
+        let with = [&b"clearway strack to server\x06node 1"[..], &fields].concat();
+        assert_eq!(init.prologue(Some("node 1")), with);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use super::line_rate::LineRate;
 use clap::{Args, ValueEnum, ValueHint};
 use clearway_udp::settings::MOST_PATHS;
-use clearway_udp::{Security, Settings, Transport};
+use clearway_udp::{Security, ServerName, Settings, Transport};
 use clearway_units::Rate;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +13,10 @@ pub(crate) struct ConnectionArguments {
     /// File with the key of both ends: 64 hexadecimal digits
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<PathBuf>,
+    /// Name of the server that is meant, among those with the same key: the end that connects and the one that listens get the same name,
+    /// or none; 1 to 255 bytes
+    #[arg(long, value_name = "NAME", conflicts_with = "insecure", value_parser = read_server_name)]
+    pub(crate) server_name: Option<ServerName>,
     /// Neither encrypt nor authenticate: for measurements in networks of your own
     #[arg(long, conflicts_with = "key")]
     pub(crate) insecure: bool,
@@ -43,6 +47,7 @@ impl ConnectionArguments {
     /// Settings of a connection with a security, over a link of this rate.
     pub(crate) fn settings(&self, security: Security, line_rate: &LineRate) -> Settings {
         Settings {
+            server_name: self.server_name.clone(),
             transport: self.transport.into(),
             paths: self.paths,
             line_rate: line_rate.rate,
@@ -69,6 +74,13 @@ impl From<TransportArgument> for Transport {
             TransportArgument::Rocev2 => Self::GoBackN,
         }
     }
+}
+
+fn read_server_name(text: &str) -> Result<ServerName, String> {
+    ServerName::new(text).ok_or_else(|| {
+        let most = ServerName::LONGEST;
+        format!("expected 1 to {most} bytes of text without control characters")
+    })
 }
 
 fn read_rate(text: &str) -> Result<Rate, String> {

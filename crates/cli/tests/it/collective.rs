@@ -314,8 +314,8 @@ fn another_key_and_other_arguments_are_told() {
     assert_eq!(code, Some(2));
     assert!(
         errors.contains(&format!(
-            "error: rank 0 at {first_address} cannot be reached: the other end has another key\n  \
-             fix: give both ends the same key"
+            "error: rank 0 at {first_address} cannot be reached: the other end has another key or server name\n  \
+             fix: give both ends the same key, and the same `--server-name` or none"
         )),
         "{errors}"
     );

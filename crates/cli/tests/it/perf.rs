@@ -103,8 +103,8 @@ impl Drop for Listening {
     }
 }
 
-fn listen(bench: &Bench, key: &str) -> Listening {
-    let mut command = bench.command(&["perf", "--listen", "127.0.0.1:0", "--key", key]);
+fn listen(bench: &Bench, options: &[&str]) -> Listening {
+    let mut command = bench.command(&[&["perf", "--listen", "127.0.0.1:0"], options].concat());
     let mut child = command
         .stderr(Stdio::piped())
         .spawn()
@@ -128,7 +128,7 @@ fn listen(bench: &Bench, key: &str) -> Listening {
 #[test]
 fn two_programs_with_a_key_that_the_listener_makes() {
     let bench = Bench::new("perf-two");
-    let listening = listen(&bench, "both.key");
+    let listening = listen(&bench, &["--key", "both.key"]);
     assert_eq!(bench.read("both.key").trim().len(), 64);
     let host = listening.address.as_str();
     let report = json(
@@ -145,11 +145,37 @@ fn two_programs_with_a_key_that_the_listener_makes() {
         bench.refuse(&["perf", host, "--insecure"]),
     ];
     assert_snapshot!(wrong.join("\n"), @r"
-    the other end has another key
-      fix: give both ends the same key
+    the other end has another key or server name
+      fix: give both ends the same key, and the same `--server-name` or none
     one end encrypts and the other does not
       fix: give both ends a key, or neither
     ");
+}
+
+#[test]
+fn a_server_name_is_that_of_both_ends() {
+    let bench = Bench::new("perf-name");
+    let key = ["--key", "both.key"];
+    let name = |name| ["--server-name", name];
+    let listening = listen(&bench, &[key, name("node 1")].concat());
+    let measure = ["perf", &listening.address, "--time", "50ms", "--json"];
+    let report = json(&bench, &[&measure, &key[..], &name("node 1")].concat());
+    assert_eq!(report["encrypted"], true);
+    let other = bench.refuse(&[&measure, &key[..], &name("node 2")].concat());
+    assert_snapshot!(other, @r"
+    the other end has another key or server name
+      fix: give both ends the same key, and the same `--server-name` or none
+    ");
+    let none = bench.refuse(&[&measure[..], &key].concat());
+    assert_eq!(none, other);
+    let long = "x".repeat(256);
+    for wrong in ["", "two\nlines", &long] {
+        let error = bench.refuse(&[&measure, &key[..], &name(wrong)].concat());
+        let expected = "for '--server-name <NAME>': expected 1 to 255 bytes of text without control characters";
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = bench.refuse(&[&measure, &["--insecure"][..], &name("node 1")].concat());
+    assert!(error.contains("cannot be used with"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use clearway_udp::net::perf::{Plan, Pool, Progress, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
-use clearway_udp::{Allocate, Closed, Connection, Limits, PreSharedKey, Security, Settings};
+use clearway_udp::{
+    Allocate, Closed, Connection, Limits, PreSharedKey, Security, ServerName, Settings,
+};
 use clearway_units::{Span, Time};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -215,6 +217,34 @@ fn wrong_keys_and_silence_are_told() {
             silent,
             Err(ConnectError::Closed(Closed::NoAnswer(_)))
         ));
+    });
+}
+
+#[test]
+fn a_server_name_counts_at_both_ends_or_at_none() {
+    let named = |name: Option<&str>| Settings {
+        server_name: name.map(|name| ServerName::new(name).expect("a name")),
+        ..settings()
+    };
+    run(async {
+        for own in [None, Some("node 1")] {
+            let server = Server::bind(loopback(), named(own), Limits::default()).unwrap();
+            for wanted in [None, Some("node 1"), Some("node 2"), Some("node 11")] {
+                let connected = connect(server.address(), named(wanted)).await;
+                if wanted == own {
+                    let accepted = server.accept().await;
+                    let client = connected.unwrap();
+                    accepted.send(7, Bytes::from_static(b"back")).await.unwrap();
+                    assert_eq!(client.receive().await.unwrap().data, b"back");
+                    continue;
+                }
+                let Err(ConnectError::Closed(closed)) = connected else {
+                    panic!("{wanted:?} at {own:?}");
+                };
+                assert_eq!(closed, Closed::Key);
+                assert!(closed.to_string().contains("server name"), "{closed}");
+            }
+        }
     });
 }
 
