@@ -14,10 +14,8 @@ pub const EXIT_CODE: i32 = 4;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndingAllocator;
 
-#[expect(
-    unsafe_code,
-    reason = "an allocator is an unsafe trait; every call is passed on as it is"
-)]
+// An allocator is an unsafe trait; every call is passed on as it is.
+#[allow(unsafe_code)]
 // SAFETY: all calls go to the system's allocator with the arguments of the caller, whose contract is the same.
 unsafe impl GlobalAlloc for EndingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -87,13 +87,14 @@ impl KnownFile {
             Self::Hpcc => "`clearway run --set topology.file=TOPOLOGY --set workload.file=FLOWS`".into(),
             Self::HpccConfiguration => {
                 "it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is \
-                 `transport.kind = \"rocev2\"`, 3 \"hpcc\", 7 \"timely\", 8 \"dctcp\""
+                 `transport.kind = \"rocev2\"` (as that simulator has it, with `controller = \"dcqcn-timer\"` and `feedback = \"none\"`), \
+                 3 \"hpcc\", 7 \"timely\", 8 \"dctcp\" (there: `controller = \"dctcp-rate\"`)"
                     .into()
             }
             Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
             Self::AstraNetwork => {
                 "it is not read: write `[topology]`, for instance `kind = \"single-switch\"` with its `npus_count` as `hosts`, its \
-                 `bandwidth`, which is in GB/s, as `link-rate` and its `latency` as `link-delay`"
+                 `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`"
                     .into()
             }
             Self::AstraSystem => {

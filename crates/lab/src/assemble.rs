@@ -60,6 +60,8 @@ pub struct Assembly {
     pub(crate) watch: Option<WatchPlan>,
     /// Plan of the capture; `None` if no frames are captured.
     pub capture: Option<Arc<CapturePlan>>,
+    /// Numbers of the hosts in the file of the fabric, where they are not 0, 1, 2 and so on.
+    pub(crate) host_numbers: Option<Vec<u32>>,
     pub(crate) transports: RunTransports,
     further_transports: FurtherTransports,
     flows: Arc<[Flow]>,
@@ -167,8 +169,7 @@ impl Assembly {
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let link_events = link_events(scenario, &topology, &workload)?;
         let transports = RunTransports::new(scenario, (&all_sizes, &topology), &routes.paths)?;
-        let networks: Vec<NetworkFacts> =
-            transports.iter().map(|own| own.profile.network).collect();
+        let networks = transports.networks();
         let network = networks[0];
         warnings.extend(warnings_of(scenario, &networks, &routes.paths));
         let capture = capture_plan(scenario, &topology, &transports)
@@ -195,6 +196,7 @@ impl Assembly {
             spreading: Spreading::of(&topology, &scenario.switch.ports),
             jobs,
             further_classes: further_classes(arrivals.is_some()),
+            host_numbers: prepared.host_numbers,
             arrivals,
             flow_count,
             ideal_paths,

@@ -49,6 +49,11 @@ impl Assembly {
         let transports = self.transports.iter();
         let formula = |own: &RunTransport| Standalone::new(&self.topology, own.sizes);
         let mut standalone: Vec<Standalone<'_>> = transports.map(formula).collect();
+        // Scripts look for the numbers that the file of the fabric has.
+        let in_file = |host: HostId| match &self.host_numbers {
+            Some(numbers) => HostId(numbers[host.index()]),
+            None => host,
+        };
         let record = |(end, id): (Time, FlowId)| {
             let spec = self.workload.flow(id);
             if matches!(spec.start, Start::Posted(_)) {
@@ -58,8 +63,8 @@ impl Assembly {
             let (from, to) = self.nics(id);
             let standalone = &mut standalone[usize::from(self.transports.number_of(spec))];
             Some(FctRecord {
-                src: spec.src,
-                dst: spec.dst,
+                src: in_file(spec.src),
+                dst: in_file(spec.dst),
                 sport: sports[id.index()],
                 dport: spec.dport.unwrap_or(USUAL_DPORT),
                 bytes: spec.bytes,

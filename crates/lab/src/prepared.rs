@@ -11,7 +11,7 @@ use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
     gpus_per_node: u32,
-    host_numbers: Option<Vec<u32>>,
+    pub(crate) host_numbers: Option<Vec<u32>>,
     /// Of packets without telemetry, by transport.
     pub(crate) sizes: Vec<PacketSizes>,
     /// The transport of each section of the workload.

@@ -73,6 +73,11 @@ impl RunTransports {
         self.all.iter()
     }
 
+    /// The network as each transport sees it, in the order of their numbers.
+    pub(crate) fn networks(&self) -> Vec<NetworkFacts> {
+        self.iter().map(|own| own.profile.network).collect()
+    }
+
     /// Number of the transport of a flow; messages that no section lists have that of `[transport]`.
     pub(crate) fn number_of(&self, flow: &FlowSpec) -> u8 {
         let own = self.of_section.get(flow.section as usize);

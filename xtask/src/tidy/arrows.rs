@@ -4,7 +4,9 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 27] = [
+const ARROWS: [(&str, &[&str]); 28] = [
+    // Beside all others: nothing but the program needs it.
+    ("allocator", &[]),
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -75,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 27] = [
     (
         "cli",
         &[
+            "allocator",
             "collective",
             "input",
             "lab",
@@ -114,10 +117,12 @@ const ARROWS: [(&str, &[&str]); 27] = [
     ("storm", &["lab", "report", "units"]),
 ];
 
-/// The one crate with lints of its own: those of the workspace, save that its code can be unsafe.
-const UNSAFE_MANIFEST: &str = "crates/python/Cargo.toml";
-/// The one file that has unsafe code: Arrow tables of other libraries come as pointers.
-const UNSAFE_FILE: &str = "crates/python/src/foreign.rs";
+/// The crates with lints of their own, those of the workspace save that their code can be unsafe, each with the one file that has such
+/// code: Arrow tables of other libraries come as pointers, and an allocator is an unsafe trait.
+const UNSAFE: [(&str, &str); 2] = [
+    ("crates/python/Cargo.toml", "crates/python/src/foreign.rs"),
+    ("crates/allocator/Cargo.toml", "crates/allocator/src/lib.rs"),
+];
 
 /// The one package that is no member of the workspace, and so cannot have its lints: what it compares with is built for it alone.
 const OUTSIDE: &str = "benchmarks/transfer/Cargo.toml";
@@ -132,7 +137,7 @@ pub(super) fn check(sources: &[Source]) -> Faults {
     faults
 }
 
-/// Checks that the crate with lints of its own has those of the workspace in all else, and that unsafe code stays in one file.
+/// Checks that crates with lints of their own have those of the workspace in all else, and that unsafe code stays in their one file.
 fn check_unsafe(sources: &[Source]) -> Faults {
     let text = |path: &str| {
         let source = sources.iter().find(|source| source.path == path);
@@ -142,18 +147,26 @@ fn check_unsafe(sources: &[Source]) -> Faults {
     for (name, own) in [("rust", "lints.rust"), ("clippy", "lints.clippy")] {
         let common = table(text("Cargo.toml"), &format!("workspace.lints.{name}"));
         let expected = common.replace("unsafe_code = \"forbid\"", "unsafe_code = \"deny\"");
-        if table(text(UNSAFE_MANIFEST), own) != expected {
-            faults.push(format!(
-                "{UNSAFE_MANIFEST}: `[{own}]` is not that of the workspace with `unsafe_code = \"deny\"`"
-            ));
+        for (manifest, _) in UNSAFE {
+            if table(text(manifest), own) != expected {
+                faults.push(format!(
+                    "{manifest}: `[{own}]` is not that of the workspace with `unsafe_code = \"deny\"`"
+                ));
+            }
         }
     }
     let allow = concat!("allow(", "unsafe_code");
     let rust = sources.iter().filter(|source| source.is_rust());
-    for source in rust.filter(|source| source.path != UNSAFE_FILE && source.text.contains(allow)) {
+    let files = UNSAFE.map(|(_, file)| file);
+    let elsewhere = |source: &&Source| !files.contains(&source.path.as_str());
+    for source in rust
+        .filter(elsewhere)
+        .filter(|source| source.text.contains(allow))
+    {
         faults.push(format!(
-            "{}: unsafe code belongs in {UNSAFE_FILE}",
-            source.path
+            "{}: unsafe code belongs in {}",
+            source.path,
+            files.join(" and ")
         ));
     }
     faults
@@ -173,7 +186,9 @@ fn table(manifest: &str, name: &str) -> String {
 fn check_manifest(manifest: &Source) -> Faults {
     let mut faults = Faults::new();
     let mut fault = |what: String| faults.push(format!("{}: {what}", manifest.path));
-    let has_own_lints = [UNSAFE_MANIFEST, OUTSIDE].contains(&manifest.path.as_str());
+    let own_lints = UNSAFE.map(|(manifest, _)| manifest);
+    let path = manifest.path.as_str();
+    let has_own_lints = own_lints.contains(&path) || path == OUTSIDE;
     if !has_own_lints && !manifest.text.contains("[lints]\nworkspace = true") {
         fault("no `[lints]` with `workspace = true`".into());
     }
@@ -236,8 +251,10 @@ mod tests {
         let allow = concat!("#[allow(", "unsafe_code)]");
         let mut sources = vec![
             source("Cargo.toml", root),
-            source(UNSAFE_MANIFEST, own),
-            source(UNSAFE_FILE, allow),
+            source(UNSAFE[0].0, own),
+            source(UNSAFE[0].1, allow),
+            source(UNSAFE[1].0, own),
+            source(UNSAFE[1].1, allow),
         ];
         assert_eq!(check_unsafe(&sources), Faults::new());
         sources.push(source("crates/python/src/lib.rs", allow));

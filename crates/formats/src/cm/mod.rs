@@ -19,8 +19,8 @@
 //! * `recv_done_trigger` works (`htsim_uec` stores it and never fires it).
 //!
 //! In these points it is stricter: unknown header lines, repeated keywords, a missing or zero `size`, flows that would never start
-//! and triggers that would be activated too often are errors (htsim ignores them, reads uninitialised memory, stays silent or
-//! aborts in the middle of the run).
+//! and one-shot triggers that would be activated too often are errors (htsim ignores them, reads uninitialised memory, stays silent or
+//! aborts in the middle of the run). Activations of a multishot beyond the flows that wait for it are a warning.
 //!
 //! * `prio` is read and ignored, with a warning: only htsim's NDP uses it.
 //! * `msg` and `msgid` (further messages on one connection) and `addon` are refused.

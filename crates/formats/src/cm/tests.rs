@@ -445,7 +445,7 @@ fn faults_of_failures() {
 
 #[test]
 fn warnings_for_what_is_probably_not_meant() {
-    assert_snapshot!(warnings("0->1 start 0 size 1 prio 5\n1->2 start 0 size 1 prio 5"), @"t.cm:5: `prio` is ignored (2 flows): flows have no priorities here");
+    assert_snapshot!(warnings("0->1 start 0 size 1 prio 5\n1->2 start 0 size 1 prio 5"), @"t.cm:5: `prio` is ignored (2 flows): flows of these files have no priorities here");
     assert_snapshot!(warnings("0->1 start 10000000 size 1"), @r#"t.cm:5: this start is read as 10s; if the file holds picoseconds, as scripts write them, choose start-unit "ps""#);
     assert_snapshot!(warnings("0->1 start 0 size 1 send_done_trigger 1\ntrigger id 1 oneshot count 1"), @"
     t.cm:6: no flow waits for trigger 1

@@ -198,7 +198,9 @@ impl<'a> Whole<'a> {
             let flows = counted(1 + prio.count(), "flow");
             warn(
                 first.line,
-                format!("`prio` is ignored ({flows}): flows have no priorities here"),
+                format!(
+                    "`prio` is ignored ({flows}): flows of these files have no priorities here"
+                ),
             );
         }
         if let Some((line, text)) = self.suspicious_start(unit) {

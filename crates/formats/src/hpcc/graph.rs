@@ -63,6 +63,7 @@ struct Header {
     switches: u64,
     links: Announced,
     gpus_per_server: u64,
+    nv_switches: u64,
     warning: Option<FileWarning>,
 }
 
@@ -134,7 +135,8 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
             noun: "link",
             name: "link_num",
         },
-        gpus_per_server: if nv_switches > 0 { gpus_per_server } else { 1 },
+        gpus_per_server,
+        nv_switches,
         warning: unused_words(source, line, names),
     })
 }
@@ -443,6 +445,26 @@ impl Whole<'_> {
         })
     }
 
+    /// Number of GPUs of a server, and a warning if what the file says of it is not used.
+    fn servers(&self, hosts: u32) -> (u32, Option<FileWarning>) {
+        let gpus = u32::try_from(self.header.gpus_per_server).unwrap_or(u32::MAX);
+        let why = if gpus <= 1 {
+            return (1, None);
+        } else if self.header.nv_switches == 0 {
+            "no NVSwitch joins them".to_string()
+        } else if !hosts.is_multiple_of(gpus) {
+            format!("{hosts} hosts are not whole servers")
+        } else {
+            return (gpus, None);
+        };
+        let warning = FileWarning {
+            file: self.source.file.into(),
+            line: self.header.links.line,
+            message: format!("`gpus_per_server` {gpus} is not used, each host is a server: {why}"),
+        };
+        (1, Some(warning))
+    }
+
     fn finish(mut self) -> HpccTopology {
         let hosts: Vec<u32> = self.hosts().collect();
         let warnings = [
@@ -452,21 +474,20 @@ impl Whole<'_> {
             self.missing_hosts(),
             self.parallel_links(),
         ];
+        let (gpus_per_server, not_used) = self.servers(hosts.len() as u32);
         let switches: Vec<u32> = self.switches.iter().copied().collect();
         let nodes: FxHashMap<u32, u32> = hosts.iter().chain(&switches).copied().zip(0..).collect();
         let links = self.links.into_iter().map(|placed| HpccLink {
             ends: placed.link.ends.map(|node| nodes[&node]),
             ..placed.link
         });
-        let gpus = u32::try_from(self.header.gpus_per_server).unwrap_or(1);
-        let in_servers = gpus > 1 && (hosts.len() as u32).is_multiple_of(gpus);
         HpccTopology {
             hosts: hosts.len() as u32,
             links: links.collect(),
-            gpus_per_server: if in_servers { gpus } else { 1 },
+            gpus_per_server,
             host_numbers: (hosts.last() != Some(&(hosts.len() as u32 - 1))).then_some(hosts),
             switches,
-            warnings: warnings.into_iter().flatten().collect(),
+            warnings: warnings.into_iter().chain([not_used]).flatten().collect(),
         }
     }
 }

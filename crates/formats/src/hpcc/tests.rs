@@ -69,7 +69,9 @@ fn comments_blanks_and_lists_of_switches_over_lines_are_free() {
 #[test]
 fn reads_a_fabric_of_simai_without_nvswitches() {
     let simai = FABRIC.replacen("6 2 5", "6 8 0 2 5 H100", 1);
-    assert_eq!(fabric(&simai).unwrap(), fabric(FABRIC).unwrap());
+    let read = fabric(&simai).unwrap();
+    assert_eq!(read.links, fabric(FABRIC).unwrap().links);
+    assert_eq!((read.hosts, read.gpus_per_server), (4, 1));
 }
 
 #[test]
@@ -410,7 +412,10 @@ fn simai_says_how_many_gpus_a_server_has() {
         parse_hpcc_topology("t.txt", &format!("{header}\n{links}")).unwrap()
     };
     assert_eq!(file("7 2 2 1 8 H100").gpus_per_server, 2);
-    assert_eq!(file("7 2 0 3 8 H100").gpus_per_server, 1, "no NVSwitch");
+    assert_eq!(file("7 2 2 1 8 H100").warnings, []);
+    let unused = file("7 2 0 3 8 H100");
+    assert_eq!(unused.gpus_per_server, 1);
+    assert_snapshot!(unused.warnings[0], @"t.txt:1: `gpus_per_server` 2 is not used, each host is a server: no NVSwitch joins them");
     assert_eq!(
         file("7 3 2 1 8 H100").gpus_per_server,
         1,

@@ -29,6 +29,7 @@ mod program;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod unused;
 mod workload;
 mod write;
 

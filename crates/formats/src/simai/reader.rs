@@ -1,5 +1,6 @@
 //! Reads workloads.
 
+use super::unused;
 use super::{
     CALLS, DP_EP, EP, NONE, SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy,
     SimaiWorkload,
@@ -137,14 +138,24 @@ impl Reader<'_> {
         if workload.policy == SimaiPolicy::Micro && layers > 1 {
             let others = layers - 1;
             let message = format!(
-                "`MICRO` runs the first of {layers} layers, as in SimAI: {others} are left out; give each a file of its own"
+                "`MICRO` runs the first of {layers} layers, as in SimAI: {others} {} left out; give each a file of its own",
+                if others == 1 { "is" } else { "are" }
             );
             self.warn(line, message);
         }
+        if let Some(message) = unused::warning(workload) {
+            self.warn(line, message);
+        }
         if workload.pp > 1 {
-            let bytes = match workload.pp_comm {
-                Some(_) => "; `pp_comm` is not used",
-                None => "",
+            let given = [
+                (workload.pp_comm.is_some(), "`pp_comm`"),
+                (workload.vpp > 1, "`vpp`"),
+            ];
+            let given: Vec<&str> = given.iter().filter(|key| key.0).map(|key| key.1).collect();
+            let bytes = match given.as_slice() {
+                [] => String::new(),
+                [one] => format!("; {one} is not used"),
+                several => format!("; {} are not used", several.join(" and ")),
             };
             let message = format!(
                 "a pipeline of {} stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI{bytes}",

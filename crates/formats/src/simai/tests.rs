@@ -106,16 +106,17 @@ fn keys_may_be_missing_or_written_otherwise() {
     );
     let micro = parse(&format!("MICRO ep: 0 pp: 0 vpp: 0\n{LAYER}"));
     assert_eq!(micro, of_one_layer(SimaiPolicy::Micro));
-    let parse_with_warning = |text: &str| {
+    let parse_with_warnings = |text: &str, count: usize| {
         let file = parse_simai("x.txt", text).unwrap();
-        assert_eq!(file.warnings.len(), 1);
+        assert_eq!(file.warnings.len(), count, "{:?}", file.warnings);
         file.workload
     };
-    let exponent = parse_with_warning(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"));
+    let exponent = parse_with_warnings(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"), 1);
     assert_eq!(exponent.pp_comm, Some(Bytes::new(123_456)));
+    // The input gradients of the first layer do nothing, which is a warning, too.
     let layer = "l -1 10.0 NONE 0 0.5 NONE 7 1e1 ALLREDUCE 16777216.0 0";
     let text = format!("DATA pp_comm: 8388608.5 ga 4\n1\n{layer}\n");
-    let workload = parse_with_warning(&text);
+    let workload = parse_with_warnings(&text, 2);
     assert_eq!(
         (workload.pp_comm, workload.ga),
         (Some(Bytes::new(8_388_608)), 4)
@@ -149,6 +150,7 @@ fn what_is_not_simulated_is_a_warning() {
         [
             "x.txt:1: `mbs:` is not known, and ignored as in SimAI",
             "x.txt:3: `BROADCAST` is no collective of SimAI, which takes it for `NONE` (and 2 more like it)",
+            "x.txt:1: left out, as in SimAI: 2 updates (200ns in all); weights are updated after a collective of their gradients alone",
             "x.txt:1: a pipeline of 4 stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI",
             "x.txt:1: no forward pass is computed again: SimAI reads the checkpoints but never does so",
         ]
@@ -167,6 +169,7 @@ fn what_is_not_simulated_is_a_warning() {
     assert_snapshot!(warnings.join("\n"), @"
     a pipeline of 2 stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI; `pp_comm` is not used
     `DLRM_LAST_BOTTOM_LAYER` is not used: the policy is of another model
+    left out, as in SimAI: 1 computation (1ns in all); `DATA` runs the collectives of weight gradients alone
     `pp_comm` is not used: there is one stage
     ");
     assert_eq!(file.workload.layers[0].forward.call, None);
@@ -477,7 +480,8 @@ fn waits_grow_with_the_operations() {
     program.graph(&mut to_all).unwrap().check().unwrap();
 
     let layer = "x -1 0 NONE 0 0 ALLREDUCE 4096 0 NONE 0 0\n";
-    let workload = parse(&format!("MODEL\n{layers}\n{}", layer.repeat(layers)));
+    let text = format!("MODEL\n{layers}\n{}", layer.repeat(layers));
+    let workload = parse_simai("x.txt", &text).unwrap().workload;
     let program = workload.program(4, passes).unwrap();
     let rank = &program.ranks[0];
     let count = rank.operations().len() as u32;
@@ -740,4 +744,31 @@ fn what_simai_cannot_say_is_refused() {
             .to_string()
             .contains("lacks its policy")
     );
+}
+
+#[test]
+fn parts_that_a_policy_does_not_run_are_named() {
+    let warning = |policy: &str, layers: &[&str]| {
+        let text = format!(
+            "{policy} all_gpus: 4\n{}\n{}\n",
+            layers.len(),
+            layers.join("\n")
+        );
+        let warnings = parse_simai("w.txt", &text).unwrap().warnings;
+        let all: Vec<String> = warnings
+            .iter()
+            .map(|warning| warning.message.clone())
+            .collect();
+        all.join("\n")
+    };
+    let full = "a -1 10 ALLREDUCE 4096 20 ALLGATHER 4096 30 ALLREDUCE 8192 5";
+    let idle = "b -1 10 NONE 0 20 NONE 0 30 NONE 0 5";
+    assert_snapshot!(warning("MICRO", &[full]), @"left out, as in SimAI: 1 collective of forward passes, 1 collective of input gradients, 3 computations, 1 update (65ns in all); `MICRO` runs the collective of weight gradients alone");
+    assert_snapshot!(warning("DATA", &[full, idle]), @"left out, as in SimAI: 1 collective of forward passes, 1 collective of input gradients, 1 computation, 1 update (25ns in all); `DATA` runs the collectives of weight gradients alone");
+    assert_snapshot!(warning("MODEL", &[full, full]), @"left out, as in SimAI: 1 collective of input gradients, 2 collectives of weight gradients, 2 updates (10ns in all); `MODEL` has no collectives of weight gradients and no updates");
+    assert_snapshot!(warning("DISTRIBUTED_INFERENCE", &[full]), @"left out, as in SimAI: 1 collective of input gradients, 1 collective of weight gradients, 2 computations, 1 update (55ns in all); `DISTRIBUTED_INFERENCE` runs forward passes alone");
+    let transformer =
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1";
+    assert_snapshot!(warning(transformer, &[full, idle]), @"left out, as in SimAI: 1 update (5ns in all); weights are updated after a collective of their gradients alone");
+    assert_eq!(warning(transformer, &[full]), "");
 }

@@ -44,7 +44,13 @@ impl Curves {
         self.curves.retain(|(_, of), _| *of != subject);
     }
 
-    fn coarsen(&mut self) {
+    /// Number of instants.
+    pub(super) fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Merges neighbours.
+    pub(super) fn coarsen(&mut self) {
         let starts = std::iter::once(Time::ZERO).chain(self.times.iter().copied());
         let spans: Vec<Span> = starts
             .zip(&self.times)

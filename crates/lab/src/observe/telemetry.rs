@@ -64,6 +64,38 @@ struct FairnessWindow {
     last: Option<f64>,
 }
 
+/// Instants that curves keep although samples are dear.
+const LEAST_POINTS: usize = 256;
+
+/// Effort of samples, which look at every open queue pair, beside that of the run. Of tens of thousands that wait for each other a sample
+/// costs more than all packets between two samples; then points are merged and the interval grows, whatever the machine.
+#[derive(Debug, Default)]
+struct Effort {
+    /// Queue pairs that samples have looked at.
+    visits: u64,
+    /// Bytes that have left links.
+    carried: f64,
+    /// Visits at which the interval last grew.
+    grown_at: u64,
+}
+
+impl Effort {
+    /// Visits that are too few to matter.
+    const FREE: u64 = 4_000_000;
+    /// Bytes on a link that are worth a visit: half of a full packet.
+    const BYTES: f64 = 2_000.0;
+
+    /// True if the interval has to grow: once each time that the visits have doubled.
+    fn is_too_much(&mut self) -> bool {
+        let most = Self::FREE.max(self.grown_at * 2);
+        let is_too_much = self.visits > most && self.visits as f64 * Self::BYTES > self.carried;
+        if is_too_much {
+            self.grown_at = self.visits;
+        }
+        is_too_much
+    }
+}
+
 /// Samples a run.
 pub struct Telemetry<'a> {
     every: Span,
@@ -86,6 +118,7 @@ pub struct Telemetry<'a> {
     /// Since the last flow started that was not alone.
     settling: Option<Settling>,
     curves: Curves,
+    effort: Effort,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
 }
@@ -114,6 +147,7 @@ impl<'a> Telemetry<'a> {
             rates: AllowedRates::new(assembly),
             settling: None,
             curves: Curves::new(plan.points),
+            effort: Effort::default(),
             rows: Vec::new(),
             sink,
         })
@@ -147,9 +181,11 @@ impl<'a> Telemetry<'a> {
         let mut intervals = Vec::new();
         let mut longest = Longest::new(self.links.newcomers());
         let links = &self.links;
+        let mut carried = 0.0;
         snapshot.for_each_link(|mut view| {
             let (link, queue) = (view.link, view.queue);
             let counts = view.take();
+            carried += counts.bytes;
             marks += counts.marks;
             drops += counts.drops;
             // What waited when the interval ended was there in it, even if nothing joined it.
@@ -164,6 +200,7 @@ impl<'a> Telemetry<'a> {
                 });
             }
         });
+        self.effort.carried += carried;
         self.follow(&intervals, longest);
         intervals.retain(|interval| self.links.follows(interval.link));
         intervals.sort_unstable_by_key(|interval| interval.link);
@@ -197,7 +234,9 @@ impl<'a> Telemetry<'a> {
         let mut chosen: BTreeMap<FlowId, FlowProgress> = BTreeMap::new();
         let (flows, ordinal) = (&mut self.flows, self.ordinal + 1);
         let rates_now = &mut self.rates;
+        let mut visits = 0;
         snapshot.for_each_open_flow(|queue_pair| {
+            visits += 1;
             rates_now.add(queue_pair);
             let flow = queue_pair.flow();
             let Some(meter) = flows.get_mut(&flow) else {
@@ -215,6 +254,7 @@ impl<'a> Telemetry<'a> {
                     .or_insert(progress);
             }
         });
+        self.effort.visits += visits;
         let mut goodput = 0;
         let mut rates = BTreeMap::new();
         let finished = std::mem::take(&mut self.finished);
@@ -314,6 +354,9 @@ impl Sampler for Telemetry<'_> {
             sink(&self.rows);
         }
         if self.curves.add(now, &self.rows) {
+            self.every = self.every * 2;
+        } else if self.curves.len() >= LEAST_POINTS && self.effort.is_too_much() {
+            self.curves.coarsen();
             self.every = self.every * 2;
         }
         self.rows.clear();

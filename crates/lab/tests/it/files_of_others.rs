@@ -167,6 +167,9 @@ fn hosts_after_a_switch_are_counted_from_0() {
     let (own, usual) = (of("first"), of("last"));
     assert_eq!(run(&own, 1).digest, run(&usual, 1).digest);
     assert_eq!(own.warnings.len(), 1, "{:?}", own.warnings);
+    let records = own.fct_records(&run(&own, 1));
+    let hosts: Vec<(u32, u32)> = records.iter().map(|r| (r.src.0, r.dst.0)).collect();
+    assert_eq!(hosts, [(2, 3), (1, 3)], "numbers of the file");
     assert_eq!(
         own.topology.node_name(own.topology.switch_node(0)),
         "switch0"

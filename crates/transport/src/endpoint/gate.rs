@@ -9,73 +9,13 @@
 //! Receiver credits and SLEEK let single queue pairs of a group send; groups with either are settled one by one.
 
 use super::Endpoint;
+use super::candidates::{GROUP, GROUP_TIMER};
 use super::controllers::ControllerId;
 use super::groups::{Group, GroupId};
 use crate::cc::{Allowance, CongestionControl};
 use crate::scope::Scope;
 use crate::telemetry::Telemetry;
 use clearway_units::{Span, Time};
-use std::collections::BTreeSet;
-
-/// Added to the number of a group among departures, where slots are below.
-pub(super) const GROUP: u32 = 1 << 31;
-/// Added to the number of a group among timers.
-pub(super) const GROUP_TIMER: u32 = 1 << 27;
-
-/// Condition under which the queue pairs of a group send, and those that would.
-#[derive(Debug)]
-pub(super) struct Gate {
-    open: bool,
-    /// Candidates, by the queues of their classes.
-    candidates: Vec<u32>,
-    /// Candidates that have no place in the round robin yet: number of opening, and slot.
-    unqueued: BTreeSet<(u32, u32)>,
-    /// Queue pairs opened so far, and those that are there.
-    opened: u32,
-    alive: u32,
-    /// The time of the group's valid entry among the departures, and among the timers.
-    departs: Time,
-    armed: Time,
-}
-
-impl Gate {
-    pub(super) const fn new() -> Self {
-        Self {
-            open: false,
-            candidates: Vec::new(),
-            unqueued: BTreeSet::new(),
-            opened: 0,
-            alive: 0,
-            departs: Time::NEVER,
-            armed: Time::NEVER,
-        }
-    }
-
-    /// A queue pair opens; returns its number.
-    pub(super) fn open(&mut self) -> u32 {
-        self.alive += 1;
-        self.opened += 1;
-        self.opened - 1
-    }
-
-    /// A queue pair without anything to send closes.
-    pub(super) fn close(&mut self) {
-        self.alive -= 1;
-    }
-
-    fn count(&mut self, queue: u8, is_candidate: bool) {
-        let queue = usize::from(queue);
-        if self.candidates.len() <= queue {
-            self.candidates.resize(queue + 1, 0);
-        }
-        let count = &mut self.candidates[queue];
-        *count = *count + u32::from(is_candidate) - u32::from(!is_candidate);
-    }
-
-    fn has_candidates(&self) -> bool {
-        self.candidates.iter().any(|count| *count > 0)
-    }
-}
 
 /// Order in which candidates take their first places in the round robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 //!
 //! A group keeps the sums over its queue pairs. After each call of one of them the endpoint settles: it takes the new sums, and passes them
 //! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. Where they share rate
-//! and window, a [gate](super::gate) does that for all of them at once. Else it takes time in proportion to the queue pairs of the group,
-//! and is done where it changes what they may send: in a destination when the allowance changes, at a host when the number of busy queue
-//! pairs does. It takes none where each queue pair is alone.
+//! and window, a [gate](super::candidates::Gate) does that for all of them at once. Else it takes time in proportion to the queue pairs of
+//! the group, and is done where it changes what they may send: in a destination when the allowance changes, at a host when the number of
+//! busy queue pairs does. It takes none where each queue pair is alone.
 
+use super::candidates::Gate;
 use super::controllers::ControllerId;
-use super::gate::Gate;
 use super::parts::{Rules, Sender};
 use crate::cc::{Allowance, CongestionControl, Controller, NetworkFacts};
 use crate::flow::Pacer;

@@ -15,6 +15,7 @@
 //! Timers are lazy: a flow has one entry in a heap, which is looked at when it comes due and put back if the flow's real
 //! deadline has moved on. An acknowledgement therefore touches no heap.
 
+mod candidates;
 mod control;
 mod controllers;
 mod credit;
@@ -473,8 +474,8 @@ impl<T: Telemetry> Endpoint<T> {
     /// Runs the timers that are due and lets paced flows go on. May be called early and often.
     pub fn on_deadline(&mut self, now: Time) {
         while let Some((time, index)) = self.departures.pop_due(now) {
-            if index & gate::GROUP != 0 {
-                self.on_group_departure(now, time, index & !gate::GROUP);
+            if index & candidates::GROUP != 0 {
+                self.on_group_departure(now, time, index & !candidates::GROUP);
                 continue;
             }
             let slot = &mut self.slots[index as usize];
@@ -491,8 +492,8 @@ impl<T: Telemetry> Endpoint<T> {
                 self.on_source_due(now, time, source);
             } else if let Some(timer) = CreditTimer::of(index) {
                 self.on_credit_timer(now, time, timer);
-            } else if index & gate::GROUP_TIMER != 0 {
-                self.on_group_timer(now, time, index & !gate::GROUP_TIMER);
+            } else if index & candidates::GROUP_TIMER != 0 {
+                self.on_group_timer(now, time, index & !candidates::GROUP_TIMER);
             } else if self.slots[index as usize].armed == time {
                 self.on_timer(now, index);
             }

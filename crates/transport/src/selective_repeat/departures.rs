@@ -60,8 +60,9 @@ mod tests {
     fn a_ring_grows_with_what_is_in_flight_and_forgets_nothing() {
         let mut departures = Departures::default();
         let at = |psn: u64| Time::from_us(psn);
-        let mut first = (1u64 << 32) - 100;
-        for psn in first..first + 300 {
+        let begin = (1u64 << 32) - 100;
+        let mut first = begin;
+        for psn in begin..begin + 300 {
             departures.make_room(first..psn + 1);
             // Sequence numbers of packets have 32 bits.
             departures.slot(u64::from(psn as u32)).at = at(psn);
