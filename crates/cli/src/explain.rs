@@ -77,6 +77,11 @@ pub fn explained(
     let catalogue = catalogue(laboratory);
     let found = catalogue.explain(name);
     if found.is_empty() {
+        if let Some(list) = list_of_kinds(name) {
+            return Err(Failure::new(format!(
+                "`{name}` says what kind of thing a section has\n  fix: `clearway list {list}` has all of them, and `clearway explain KIND` the keys of one"
+            )));
+        }
         let near = catalogue.nearest(name);
         let known = match near {
             Some(_) => String::new(),
@@ -90,6 +95,16 @@ pub fn explained(
     let texts: Vec<String> = found.iter().map(explanation).collect();
     let text = contents(&catalogue, name) + &texts.join("\n");
     Ok((found, text))
+}
+
+/// List of the kinds that a `kind` key of a section, or the section itself, may name.
+fn list_of_kinds(name: &str) -> Option<&'static str> {
+    match name {
+        "topology" | "topology.kind" => Some("topologies"),
+        "workload.kind" => Some("workloads"),
+        "transport.kind" => Some("transports"),
+        _ => None,
+    }
 }
 
 /// A list of the kinds of a section before everything about it; empty if `name` is something else.

@@ -87,6 +87,7 @@ pub(crate) fn run(
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
     if !arguments.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
+        removed_files(&target, scenario, &assembly).for_each(|warning| warn(&warning));
     }
     let report = !arguments.no_report;
     let mut outputs = Outputs::create(folder, scenario, &assembly, report).map_err(unwritten)?;
@@ -331,4 +332,32 @@ pub(crate) fn say_status(status: &Status, kept: Option<&Path>) {
         }
         Status::Interrupted => say(&format!("interrupted: {}", kept("partial results are"))),
     }
+}
+
+/// Warnings about files that the result of an earlier run has in the folder, and that this run does not write.
+fn removed_files<'a>(
+    target: &'a Path,
+    scenario: &Scenario,
+    assembly: &Assembly,
+) -> impl Iterator<Item = String> + 'a {
+    let files = [
+        (
+            pcapng::FILE_NAME,
+            assembly.capture.is_some(),
+            "`observe.trace.pcap`",
+        ),
+        (
+            timeline::FILE_NAME,
+            scenario.observe.perfetto,
+            "`observe.trace.perfetto`",
+        ),
+    ];
+    let lost = files.into_iter().filter(|(_, is_written, _)| !is_written);
+    let lost = lost.filter(|(name, ..)| target.join(name).is_file());
+    lost.map(|(name, _, key)| {
+        format!(
+            "{}: the {name} of an earlier run is removed with its other files, and this run writes none ({key}); `--out` names another folder",
+            target.display()
+        )
+    })
 }

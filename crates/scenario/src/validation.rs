@@ -111,7 +111,7 @@ pub fn check_timers(
             continue;
         }
         return Err(ScenarioError::about(
-            &[key, "payload"],
+            &[key],
             format!(
                 "`transport.{key}` = {timeout} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
                 network.base_rtt

@@ -365,3 +365,28 @@ fn compared_runs_have_captures_of_their_own() {
     }
     assert_eq!(captures, 2);
 }
+
+#[test]
+fn a_capture_that_a_later_run_removes_is_named() {
+    let bench = Bench::new("removed-capture");
+    let with = format!("{FOUR}kind = \"strack\"\n");
+    let without = with.replace("trace.pcap = ", "# ");
+    bench.write("with.toml", &with);
+    bench.write("without.toml", &without);
+    let run = |scenario: &str| {
+        let output = bench.output(&["run", scenario, "--no-report", "--out", "r"]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let word = "the trace.pcapng of an earlier run is removed with its other files";
+    for (scenario, is_said) in [
+        ("with.toml", false),
+        ("with.toml", false),
+        ("without.toml", true),
+        ("without.toml", false),
+    ] {
+        let said = run(scenario);
+        assert_eq!(said.contains(word), is_said, "{scenario}: {said}");
+        let is_there = bench.path("r/trace.pcapng").exists();
+        assert_eq!(is_there, scenario == "with.toml");
+    }
+}

@@ -145,18 +145,26 @@ pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
     if text.trim() == "empty" {
         return Ok(Groups::default());
     }
-    let fix = "write `{\"1\": [0, 1]}`: the ranks of each group under its name";
-    let listed::ByName(entries) = read_lists(source, text).map_err(|fault| fault.fix(fix))?;
-    let fault = |message: String| source.fault(1, None, message).fix(fix);
+    let form = "write `{\"1\": [0, 1]}`: the ranks of each group under its name";
+    let listed::ByName(entries) = read_lists(source, text).map_err(|fault| fault.fix(form))?;
+    let fault = |message: String| {
+        let fix = format!(
+            "name each rank of a group once, from 0 to {}",
+            ranks.saturating_sub(1)
+        );
+        source.fault(1, None, message).fix(fix)
+    };
     let mut groups = Groups::default();
     for (group, members) in entries {
         let shown = shown(&group);
         check(&members, ranks).map_err(|what| fault(format!("group {shown} {what}")))?;
         if is_all(&group) && members.len() != ranks as usize {
-            return Err(fault(format!(
+            let message = format!(
                 "group {shown} has {}, but the name belongs to the group of all {ranks}",
                 counted(members.len(), "rank")
-            )));
+            );
+            let fix = "give the group another name, there and in the traces, or list all ranks";
+            return Err(source.fault(1, None, message).fix(fix));
         }
         let added = groups.add(group, Members::of(members, ranks));
         added.map_err(|error| match error {

@@ -346,7 +346,11 @@ impl Reader<'_> {
     fn no_number(&self, line: usize, token: Token<'_>, name: &str) -> FileError {
         let message = format!("`{}` is no value for {name}", shown(token.text));
         let fault = self.source.fault(line, Some(token.column), message);
-        fault.fix("write a number of zero or more that fits in 64 bits")
+        fault.fix(match name.ends_with("time") {
+            // Picoseconds are counted in 64 bits.
+            true => "write nanoseconds from 0 to 18446744073709551",
+            false => "write a number of zero or more that fits in 64 bits",
+        })
     }
 
     /// As [`number`](Self::number), rounded down.
