@@ -135,7 +135,7 @@ fn warnings_about_a_trace_stay_with_the_results() {
         "topology = { kind = \"nvlink\", gpus = 8 }\nworkload = { kind = \"trace\", file = \"layers.txt\", members = \"0-3\" }\n",
     );
     let summary = folder.summary(&["job.toml"]);
-    let [warning] = &summary.warnings[..] else {
+    let [warning, ..] = &summary.warnings[..] else {
         panic!("{:?}", summary.warnings);
     };
     assert!(

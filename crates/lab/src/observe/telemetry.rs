@@ -65,7 +65,7 @@ struct FairnessWindow {
 }
 
 /// Instants that curves keep although samples are dear.
-const LEAST_POINTS: usize = 256;
+const LEAST_POINTS: usize = 64;
 
 /// Effort of samples, which look at every open queue pair, beside that of the run. Of tens of thousands that wait for each other a sample
 /// costs more than all packets between two samples; then points are merged and the interval grows, whatever the machine.
@@ -81,7 +81,7 @@ struct Effort {
 
 impl Effort {
     /// Visits that are too few to matter.
-    const FREE: u64 = 4_000_000;
+    const FREE: u64 = 1_000_000;
     /// Bytes on a link that are worth a visit: half of a full packet.
     const BYTES: f64 = 2_000.0;
 
