@@ -30,16 +30,23 @@ impl<T: Telemetry> Endpoint<T> {
     /// The queue pair in the slot `index` is about to be called: it is told what the others of its group have done.
     #[inline(always)]
     pub(super) fn catch_up(&mut self, index: u32) {
-        if self.gated || self.scope == Scope::Destination {
+        if self.tells_late {
             self.tell(index);
         }
     }
 
-    /// True if the queue pair in a slot may send as far as its group goes.
-    #[inline]
-    pub(super) fn passes_gate(&self, group: GroupId) -> bool {
+    /// The queue pair in a slot is about to send: it is told what the others have done. True if it may send as far as its group goes.
+    #[inline(always)]
+    pub(super) fn passes_gate(&mut self, index: u32) -> bool {
+        !self.tells_late || self.passes_gate_of_group(index)
+    }
+
+    #[inline(never)]
+    fn passes_gate_of_group(&mut self, index: u32) -> bool {
+        self.tell(index);
+        let group = self.slots[index as usize].group as usize;
         let groups = self.groups.as_ref();
-        !self.gated || groups.is_none_or(|groups| groups.groups[group as usize].gate.open)
+        !self.gated || groups.is_none_or(|groups| groups.groups[group].gate.open)
     }
 
     /// What all queue pairs of a group may do, and from when on; `None` if each has its own or is told at once.

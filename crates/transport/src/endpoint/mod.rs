@@ -112,6 +112,8 @@ pub struct Endpoint<T = ()> {
     scope: Scope,
     /// True if the queue pairs of a group send by one condition.
     gated: bool,
+    /// True if queue pairs hear of the others of their group when they are called.
+    tells_late: bool,
     /// True if it is data's turn: the last packet polled was control, and control has no priority.
     data_turn: bool,
     tracing: bool,
@@ -188,6 +190,7 @@ impl<T: Telemetry> Endpoint<T> {
             seed,
             rules,
             gated,
+            tells_late: gated || scope.scope == Scope::Destination,
             control_first: profile.reliability.control_first(),
             scope: scope.scope,
             data_turn: false,

@@ -122,8 +122,7 @@ impl<T: Telemetry> Endpoint<T> {
                 };
                 attachment = own;
             }
-            self.catch_up(index);
-            let passes = self.passes_gate(self.slots[index as usize].group);
+            let passes = self.passes_gate(index);
             let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.
             if let Some(sender) = &mut slot.sender
