@@ -28,7 +28,7 @@ mod words;
 pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
 };
-pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
+pub use cm::{CmConnection, CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use format::{FileFormat, TraceFormat, head};
 pub use goal::{
     GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,

@@ -73,6 +73,14 @@ impl<'a> Words<'a> {
         self.number(keyword, range).map(|value| value as u32)
     }
 
+    /// The next word if it is a whole number, which it is no longer then.
+    pub(crate) fn number_if_any(&mut self) -> Option<u64> {
+        let mut rest = self.rest.clone();
+        let number = whole_number(rest.next()?.text)?;
+        self.rest = rest;
+        Some(number)
+    }
+
     /// Checks that no word follows.
     pub(crate) fn end(&mut self, what: &str) -> Result<(), FileError> {
         match self.next() {

@@ -1,6 +1,6 @@
 //! Content of a connection matrix.
 
-use clearway_units::choices;
+use clearway_units::{Bytes, HostId, Time, choices};
 use clearway_workload::{FileWarning, Workload};
 
 choices! {
@@ -54,6 +54,19 @@ pub struct LinkFailure {
     pub uplink: u32,
 }
 
+/// A connection with messages, each of which starts by the clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CmConnection {
+    /// Its id in the file.
+    pub id: u64,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Start and size of each message, by start.
+    pub messages: Vec<(Time, Bytes)>,
+}
+
 /// Content of a `.cm` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmFile {
@@ -61,6 +74,8 @@ pub struct CmFile {
     pub nodes: u32,
     /// Flows and triggers of the file, checked for `nodes` hosts.
     pub workload: Workload,
+    /// Connections that carry several messages (`msg`), by id.
+    pub connections: Vec<CmConnection>,
     /// Failed links of the file; the topology applies them.
     pub failures: Vec<LinkFailure>,
     /// Warnings about entries that can run but are probably not what the author meant.

@@ -18,12 +18,14 @@
 //! * `id` may stand anywhere on its line (htsim: before `trigger`);
 //! * `recv_done_trigger` works (`htsim_uec` stores it and never fires it).
 //!
-//! In these points it is stricter: unknown header lines, repeated keywords, a missing or zero `size`, flows that would never start
+//! In these points it is stricter: unknown header lines, repeated keywords, a missing `size`, flows that would never start
 //! and one-shot triggers that would be activated too often are errors (htsim ignores them, reads uninitialised memory, stays silent or
 //! aborts in the middle of the run). Activations of a multishot beyond the flows that wait for it are a warning.
 //!
 //! * `prio` is read and ignored, with a warning: only htsim's NDP uses it.
-//! * `msg` and `msgid` (further messages on one connection) and `addon` are refused.
+//! * `msg` and `msgid` make messages of one connection of the lines with its id, each posted at its start. Triggers of messages are
+//!   refused, and so is `addon`.
+//! * `size 0` is a flow without end, with a warning: a petabyte, which no run sends.
 //! * `failure` lines are read into [`CmFile::failures`], for whoever builds the topology. htsim itself runs only `AGG` lines.
 
 mod matrix;
@@ -34,7 +36,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use matrix::{CmFile, LinkFailure, StartUnit, SwitchLayer};
+pub use matrix::{CmConnection, CmFile, LinkFailure, StartUnit, SwitchLayer};
 pub use write::write_cm;
 
 use crate::text::{Line, Source, Token, lines};

@@ -6,7 +6,7 @@ use crate::words::Words;
 use clearway_units::{Bytes, HostId, Time};
 use clearway_workload::{FileError, TriggerKind, TriggerSpec};
 
-pub(super) const FLOW_WORDS: [&str; 7] = [
+pub(super) const FLOW_WORDS: [&str; 9] = [
     "id",
     "start",
     "trigger",
@@ -14,10 +14,15 @@ pub(super) const FLOW_WORDS: [&str; 7] = [
     "send_done_trigger",
     "recv_done_trigger",
     "prio",
+    "msg",
+    "msgid",
 ];
 const TRIGGER_WORDS: [&str; 5] = ["id", "oneshot", "multishot", "barrier", "count"];
 const FAILURE_WORDS: [&str; 3] = ["switch_type", "switch_id", "link_id"];
 const LAYERS: [&str; 3] = ["TOR", "AGG", "CORE"];
+
+/// Size of a flow without end: no run lasts until it is done.
+pub(super) const ENDLESS: Bytes = Bytes::new(1 << 50);
 
 /// A trigger that a flow names; it may be declared below.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +32,7 @@ pub(super) struct Reference {
 }
 
 /// Start of a flow as its line states it.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum StartRecord {
     At(Time),
     On(Reference),
@@ -42,6 +48,8 @@ pub(super) struct FlowRecord {
     pub(super) on_sent: Option<Reference>,
     pub(super) on_received: Option<Reference>,
     pub(super) has_prio: bool,
+    /// True of a message on the connection with its id.
+    pub(super) is_message: bool,
 }
 
 pub(super) struct TriggerRecord {
@@ -66,6 +74,7 @@ struct FlowWords {
     on_sent: Option<Reference>,
     on_received: Option<Reference>,
     prio: Option<u64>,
+    message: Option<u64>,
 }
 
 /// Reads the records of one line.
@@ -113,6 +122,7 @@ impl RecordReader<'_> {
             on_sent: said.on_sent,
             on_received: said.on_received,
             has_prio: said.prio.is_some(),
+            is_message: said.message.is_some(),
         })
     }
 
@@ -190,16 +200,21 @@ impl RecordReader<'_> {
                 let prio = words.number(word, 0..=u64::MAX)?;
                 words.once(&mut said.prio, word, prio)
             }
+            // The number tells messages apart for people; their order is that of their starts.
+            "msg" => {
+                let message = words.number_if_any().unwrap_or(0);
+                words.once(&mut said.message, word, message)
+            }
+            "msgid" => {
+                let message = words.number(word, 0..=u64::MAX)?;
+                words.once(&mut said.message, word, message)
+            }
             _ => Err(self.unfit_attribute(word)),
         }
     }
 
     fn unfit_attribute(&self, word: Token<'_>) -> FileError {
         let (why, fix) = match word.text {
-            "msg" | "msgid" => (
-                "a connection carries one message",
-                "write each message as a flow of its own, without this word and with its own `id`",
-            ),
             "addon" => (
                 "htsim itself reads the flag and makes nothing of it",
                 "remove the word",
@@ -238,10 +253,7 @@ impl RecordReader<'_> {
         let text = shown(token.text);
         let digits = token.text.bytes().all(|byte| byte.is_ascii_digit());
         let (message, fix) = match (whole_number(token.text), token.text.parse::<Bytes>()) {
-            (Some(0), _) => (
-                "`size 0` is without end in some protocols of htsim and nothing in others".into(),
-                "write a size of at least one byte".to_owned(),
-            ),
+            (Some(0), _) => return Ok(ENDLESS),
             (Some(bytes), _) => return Ok(Bytes::new(bytes)),
             (None, _) if digits => (
                 format!("`size {text}` does not fit in 64 bits"),

@@ -251,7 +251,7 @@ fn faults_of_flow_attributes() {
     ");
     assert_snapshot!(error("0->1 start 0 size 1 \u{1b}[31m"), @r"
     t.cm:5:21: unknown word `\u{1b}[31m`
-      fix: use `id`, `start`, `trigger`, `size`, `send_done_trigger`, `recv_done_trigger` or `prio`
+      fix: use `id`, `start`, `trigger`, `size`, `send_done_trigger`, `recv_done_trigger`, `prio`, `msg` or `msgid`
     ");
     assert_snapshot!(error("0->1 start 0 size 1 size 2"), @"
     t.cm:5:21: `size` stands twice on the line
@@ -281,14 +281,6 @@ fn faults_of_flow_attributes() {
     t.cm:5: 0->1 has no `size`
       fix: add the size in bytes, as in `size 2000000`
     ");
-    assert_snapshot!(error("0->1 start 0 size 1 msg 3"), @"
-    t.cm:5:21: `msg` is not supported because a connection carries one message
-      fix: write each message as a flow of its own, without this word and with its own `id`
-    ");
-    assert_snapshot!(error("0->1 start 0 size 1 msgid 3"), @"
-    t.cm:5:21: `msgid` is not supported because a connection carries one message
-      fix: write each message as a flow of its own, without this word and with its own `id`
-    ");
     assert_snapshot!(error("0->1 start 0 size 1 addon"), @"
     t.cm:5:21: `addon` is not supported because htsim itself reads the flag and makes nothing of it
       fix: remove the word
@@ -301,10 +293,6 @@ fn faults_of_flow_attributes() {
 
 #[test]
 fn faults_of_sizes_and_starts() {
-    assert_snapshot!(error("0->1 start 0 size 0"), @"
-    t.cm:5:19: `size 0` is without end in some protocols of htsim and nothing in others
-      fix: write a size of at least one byte
-    ");
     assert_snapshot!(error("0->1 start 0 size 2MB"), @"
     t.cm:5:19: `2MB` is not a plain number of bytes
       fix: write `size 2000000`
@@ -567,4 +555,43 @@ fn labels_that_cannot_be_ids_are_replaced() {
             .collect()
     };
     assert_eq!(ends(&read), ends(&merged));
+}
+
+#[test]
+fn lines_with_msg_are_messages_of_one_connection() {
+    let file = body(
+        "0->1 id 1 msg 2 start 5 size 4000\n0->1 id 1 start 0 size 100\n2->3 id 2 start 0 size 7\n0->1 id 1 msgid 3 start 5 size 9",
+    )
+    .unwrap();
+    assert_eq!(file.workload.flows.len(), 1);
+    let [connection] = &file.connections[..] else {
+        panic!("{:?}", file.connections);
+    };
+    assert_eq!(
+        (connection.id, connection.src.0, connection.dst.0),
+        (1, 0, 1)
+    );
+    let at = Time::from_us;
+    let sizes = [(at(0), 100), (at(5), 4000), (at(5), 9)];
+    assert_eq!(
+        connection.messages,
+        sizes.map(|(at, size)| (at, Bytes::new(size)))
+    );
+    assert_snapshot!(error("0->1 id 1 msg start 0 size 1\n1->0 id 1 msg start 0 size 1"), @"
+    t.cm:6: connection 1 goes from host 0 to host 1
+      fix: give the messages of one connection the same ends
+    ");
+    assert_snapshot!(error("0->1 msg 1 start 0 size 1"), @"
+    t.cm:5: a message without the `id` of its connection
+      fix: write `id` and the number of the connection
+    ");
+    assert_snapshot!(error("0->1 id 1 msg start 0 size 1 send_done_trigger 1"), @"
+    t.cm:5: a message of connection 1 with a trigger
+      fix: write it as a flow of its own, with its own `id`
+    ");
+}
+
+#[test]
+fn flows_of_size_0_have_no_end() {
+    assert_snapshot!(warnings("0->1 start 0 size 0\n1->2 start 0 size 0"), @"t.cm:5: `size 0` (2 flows): without end, as in the older programs of htsim (`htsim_uec` sends nothing); such a flow is not done when the run stops (`stop.at-most`)");
 }

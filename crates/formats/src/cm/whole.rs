@@ -1,6 +1,7 @@
 //! A connection matrix as a whole: counts, ids, triggers.
 
-use super::records::{FailureRecord, FlowRecord, Reference, StartRecord, TriggerRecord};
+use super::matrix::CmConnection;
+use super::records::{ENDLESS, FailureRecord, FlowRecord, Reference, StartRecord, TriggerRecord};
 use super::{CmFile, LinkFailure, StartUnit};
 use crate::text::Source;
 use clearway_units::Time;
@@ -50,9 +51,10 @@ impl<'a> Whole<'a> {
         })
     }
 
-    pub(super) fn finish(self, unit: StartUnit) -> Result<CmFile, FileError> {
+    pub(super) fn finish(mut self, unit: StartUnit) -> Result<CmFile, FileError> {
         let nodes = self.known_nodes(self.last_line)?;
         self.check_counts()?;
+        let connections = self.take_connections()?;
         let workload = self.workload()?;
         workload.check(nodes).map_err(|error| {
             let line = match error.subject() {
@@ -68,6 +70,7 @@ impl<'a> Whole<'a> {
             nodes,
             warnings: self.warnings(&workload, unit),
             workload,
+            connections,
             failures: failures.into_iter().collect(),
         })
     }
@@ -123,6 +126,58 @@ impl<'a> Whole<'a> {
             }
         }
         Ok(indexes)
+    }
+
+    /// Takes out the flows that are messages of connections: those with `msg`, and another one with the same id that began it.
+    fn take_connections(&mut self) -> Result<Vec<CmConnection>, FileError> {
+        let messages = self.flows.iter().filter(|flow| flow.is_message);
+        let ids: BTreeSet<Option<u64>> = messages.map(|flow| flow.id).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let of_connection = |flow: &FlowRecord| flow.id.is_some() && ids.contains(&flow.id);
+        let all = std::mem::take(&mut self.flows);
+        let (messages, flows): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|flow| flow.is_message || of_connection(flow));
+        self.flows = flows;
+        let mut connections: BTreeMap<u64, CmConnection> = BTreeMap::new();
+        for flow in &messages {
+            let fault = |message: String, fix: &str| {
+                Err(self.source.fault(flow.line, None, message).fix(fix))
+            };
+            let Some(id) = flow.id else {
+                let message = "a message without the `id` of its connection".to_string();
+                return fault(message, "write `id` and the number of the connection");
+            };
+            let start = match (flow.start, flow.on_sent, flow.on_received) {
+                (StartRecord::At(start), None, None) => start,
+                _ => {
+                    let message = format!("a message of connection {id} with a trigger");
+                    return fault(message, "write it as a flow of its own, with its own `id`");
+                }
+            };
+            let connection = connections.entry(id).or_insert_with(|| CmConnection {
+                id,
+                src: flow.src,
+                dst: flow.dst,
+                messages: Vec::new(),
+            });
+            if (connection.src, connection.dst) != (flow.src, flow.dst) {
+                let message = format!(
+                    "connection {id} goes from host {} to host {}",
+                    connection.src, connection.dst
+                );
+                return fault(message, "give the messages of one connection the same ends");
+            }
+            connection.messages.push((start, flow.bytes));
+        }
+        let mut connections: Vec<CmConnection> = connections.into_values().collect();
+        for connection in &mut connections {
+            // Of those that start together the order of the file holds.
+            connection.messages.sort_by_key(|&(start, _)| start);
+        }
+        Ok(connections)
     }
 
     /// Id of each flow: the one in the file, or the next automatic one.
@@ -205,6 +260,14 @@ impl<'a> Whole<'a> {
         }
         if let Some((line, text)) = self.suspicious_start(unit) {
             warn(line, text);
+        }
+        let mut endless = self.flows.iter().filter(|flow| flow.bytes == ENDLESS);
+        if let Some(first) = endless.next() {
+            let flows = counted(1 + endless.count(), "flow");
+            let message = format!(
+                "`size 0` ({flows}): without end, as in the older programs of htsim (`htsim_uec` sends nothing); such a flow is not done when the run stops (`stop.at-most`)"
+            );
+            warn(first.line, message);
         }
         let mut waiting = vec![0usize; self.triggers.len()];
         let mut activations = waiting.clone();

@@ -206,3 +206,51 @@ fn rings_of_simai_have_a_channel_for_each_gpu() {
     let (servers, plain) = (time("servers.txt"), time("plain.txt"));
     assert!(plain > 3.0 * servers, "{plain} {servers}");
 }
+
+/// Messages of one connection share its window, whether they start together or not, and flows without end send until the run stops.
+#[test]
+fn connections_of_several_messages_and_flows_without_end() {
+    let messages = "Nodes 16\nConnections 4\n0->9 id 1 msg 1 start 0 size 400000\n0->9 id 1 msg 2 start 0 size 400000\n\
+        0->9 id 1 msg 3 start 200 size 4086\n3->4 id 2 start 0 size 4086\n";
+    let endless = "Nodes 16\nConnections 2\n0->9 start 0 size 0\n1->9 start 0 size 0\n";
+    let folder = folder(
+        "messages",
+        &[
+            ("plain.topo", TOPO),
+            ("messages.cm", messages),
+            ("endless.cm", endless),
+        ],
+    );
+    let keys = [
+        "topology.file=plain.topo",
+        "workload.file=messages.cm",
+        "transport.payload=4086B",
+    ];
+    let of_messages = assembly(&folder, &keys);
+    let finished = run(&of_messages, 1);
+    assert_eq!(run(&of_messages, 3).digest, finished.digest);
+    assert_eq!(
+        finished.flows.len(),
+        2,
+        "a flow, and a connection of three messages"
+    );
+    let job = &finished.jobs[0];
+    assert_eq!(job.label, "connection 1");
+    // Four links of 1 us there and back; the last message begins at 200 us.
+    let span = job.times[0].span().unwrap().as_us();
+    assert!((208.0..210.0).contains(&span), "{span}");
+
+    let keys = [
+        "topology.file=plain.topo",
+        "workload.file=endless.cm",
+        "stop.at-most=200us",
+    ];
+    let without_end = assembly(&folder, &keys);
+    assert!(without_end.warnings[0].contains("`size 0` (2 flows): without end"));
+    let finished = run(&without_end, 1);
+    assert!(finished.flows.iter().all(|flow| flow.finished.is_none()));
+    // Both together fill the last link.
+    let delivered = finished.endpoints.data_received as f64 * 4160.0 * 8.0;
+    let share = delivered / (100e9 * 200e-6);
+    assert!((0.9..=1.0).contains(&share), "{share}");
+}

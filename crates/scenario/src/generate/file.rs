@@ -2,12 +2,12 @@
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
 use clearway_formats::{
-    FileFormat, HpccHosts, KnownFile, StartUnit, head, parse_cm, parse_hpcc_flows, parse_sizes,
-    read_text,
+    CmConnection, FileFormat, HpccHosts, KnownFile, StartUnit, head, parse_cm, parse_hpcc_flows,
+    parse_sizes, read_text,
 };
 use clearway_input::InputKind;
-use clearway_units::parameters;
-use clearway_workload::WorkloadError;
+use clearway_units::{Time, parameters};
+use clearway_workload::{Graph, JobSpec, Rank, TaskId, WorkloadError};
 use std::path::Path;
 
 parameters! {
@@ -71,8 +71,14 @@ impl WorkloadDefinition for FileSettings {
             let fix = "choose the topology that belongs to the file";
             return Err(Self::fault("file", message, fix));
         }
+        let job = |connection: &CmConnection| job_of(connection, context.section);
+        let jobs: Vec<JobSpec> = file.connections.iter().map(job).collect();
+        for job in &jobs {
+            job.check(context.hosts)
+                .map_err(|(message, fix)| Self::fault("file", message, &fix))?;
+        }
         Ok(LoadedWorkload {
-            jobs: Vec::new(),
+            jobs,
             workload: file.workload,
             failures: file.failures,
             warnings: file.warnings,
@@ -109,5 +115,24 @@ impl FileSettings {
             warnings,
             ..workload.into()
         })
+    }
+}
+
+/// Job of a connection: its sender posts each message at its start, whether those before it are there or not.
+fn job_of(connection: &CmConnection, section: u32) -> JobSpec {
+    let (sender, receiver) = (Rank(0), Rank(1));
+    let mut graph = Graph::new(2);
+    let (mut clock, mut now): (Option<TaskId>, Time) = (None, Time::ZERO);
+    for &(start, bytes) in &connection.messages {
+        if start > now {
+            clock = Some(graph.compute(sender, start.since(now), clock));
+            now = start;
+        }
+        graph.message((sender, receiver), bytes, clock);
+    }
+    JobSpec {
+        hosts: vec![connection.src, connection.dst],
+        section,
+        ..JobSpec::new(format!("connection {}", connection.id), graph)
     }
 }
