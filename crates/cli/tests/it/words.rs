@@ -225,9 +225,9 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
     x.cm: this is a connection matrix of htsim, and not TOML
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     config.txt: this is a configuration of the HPCC simulator or SimAI, and not TOML
-      fix: it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is `transport.kind = "rocev2"`, 3 "hpcc", 7 "timely", 8 "dctcp"
+      fix: it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is `transport.kind = "rocev2"` (as that simulator has it, with `controller = "dcqcn-timer"` and `feedback = "none"`), 3 "hpcc", 7 "timely", 8 "dctcp" (there: `controller = "dctcp-rate"`)
     --set topology.file=net.yml: net.yml is a network of ASTRA-sim; topologies are files of htsim (`.topo`), HPCC and SimAI
-      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in GB/s, as `link-rate` and its `latency` as `link-delay`
+      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`
     --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     --set workload.file=prof.json: `file` of the file workload: prof.json is a profile of PyTorch (Kineto); files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
@@ -236,5 +236,23 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
       fix: it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et
     --set workload.file=x.cm: `file` of the trace workload: x.cm is a connection matrix of htsim; traces are GOAL schedules, Chakra traces and workloads of SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
+    "#);
+}
+
+#[test]
+fn options_of_htsim_are_answered_with_what_they_are() {
+    let bench = Bench::new("htsim-options");
+    let error = bench.refuse(&["run", "-topo", "x.topo", "-tm", "y.cm", "-q", "35"]);
+    assert_snapshot!(error, @r#"
+    unexpected argument '-t' found
+
+      tip: `-topo` of htsim is `--set topology.file=F.topo`
+      tip: `-tm` of htsim is `--set workload.file=F.cm`
+      tip: `-q` of htsim is `--set switch.queue=BYTES`, with a unit: 35 packets are "145250B"
+      tip: docs/src/coming-from.md has the other options of htsim
+
+    Usage: clearway run [OPTIONS] [SCENARIO]
+
+    For more information, try '--help'.
     "#);
 }

@@ -68,12 +68,11 @@ impl Group {
         }
     }
 
-    /// True if what the queue pairs are to be told has changed; it is taken for told.
-    ///
-    /// Queue pairs that share only the state of their controller may not send more or less for what the others have sent; they hear of
-    /// it when they are called.
-    pub(super) fn tells(&mut self, controller: &Controller, scope: Scope) -> bool {
-        let (total, pacer) = match scope.shares_allowance() {
+    /// True if what the queue pairs are to be told has changed; it is taken for told. `with_sums` says whether that includes what the
+    /// others have sent: queue pairs that share only the state of their controller may not send more or less for it, and hear of it when
+    /// they are called.
+    pub(super) fn tells(&mut self, controller: &Controller, with_sums: bool) -> bool {
+        let (total, pacer) = match with_sums {
             true => (self.total, self.pacer),
             false => Default::default(),
         };

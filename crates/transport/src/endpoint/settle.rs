@@ -131,7 +131,7 @@ impl<T: Telemetry> Endpoint<T> {
             None => self.settle_members(now, index, group, scope),
             Some(governor) => {
                 let controller = self.controllers.lend(governor.id);
-                if group.tells(controller, scope) {
+                if group.tells(controller, !self.tells_late) {
                     self.settle_members(now, index, group, scope);
                 }
             }

@@ -7,7 +7,9 @@ use crate::cc::{LossSample, NetworkFacts};
 use crate::scope::{Scope, ScopeParameters};
 use crate::testing::{Pair, PipeSettings, network};
 use crate::{Opening, Profile};
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time, Value};
+use clearway_units::{
+    Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time, Value,
+};
 
 const PACKET: u64 = 4096;
 
@@ -248,5 +250,42 @@ fn state_outlives_its_queue_pairs_until_it_is_forgotten() {
             1,
             "{scope}"
         );
+    }
+}
+
+/// What happens to 40 flows of one to three packets and more, which open now and then, on a pipe that loses and marks some packets.
+fn story(scope: Scope, controller: &str, seed: u64, one_by_one: bool) -> String {
+    let named = ControllerSettings::named(controller).unwrap();
+    let mut pair = in_scope(scope, None, named);
+    if one_by_one {
+        pair.ends[0].settle_one_by_one();
+    }
+    pair.pipes[0].drop_if(move |number, _| number % 61 == seed);
+    pair.pipes[0].mark_if(move |number, _| number % 7 == seed);
+    let mut random = RandomStream::new(seed, Purpose::Test, 17);
+    for flow in 0..40u64 {
+        let bytes = match random.below(4) {
+            0 => u64::from(random.below(300_000)) + 1,
+            few => PACKET * u64::from(few),
+        };
+        pair.send(Bytes::new(bytes));
+        if random.below(3) == 0 {
+            pair.run_until(Time::from_us(flow * 2));
+        }
+    }
+    pair.run();
+    format!("{:?} {:?}", pair.events(), pair.counters())
+}
+
+#[test]
+fn a_gate_and_late_news_change_nothing_but_the_effort() {
+    for scope in [Scope::Destination, Scope::Pair, Scope::ServiceLevel] {
+        for controller in ["strack", "swift", "dcqcn", "dctcp", "timely", "constant"] {
+            for seed in 0..4 {
+                let [whole, each] = [false, true].map(|each| story(scope, controller, seed, each));
+                assert!(whole == each, "{scope} {controller} {seed}");
+                assert!(whole.len() > 10_000, "something happens");
+            }
+        }
     }
 }
