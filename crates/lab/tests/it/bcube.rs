@@ -151,19 +151,24 @@ fn a_ring_over_servers_uses_nvswitches_inside_and_the_leaf_between() {
     std::fs::write(folder.join("graph.txt"), SERVERS).unwrap();
     let text = "[topology]\nfile = \"graph.txt\"\n[switch]\nqueue = \"100MB\"\n[transport]\ncontroller = \"constant\"\n\
                 [[workload]]\nkind = \"ring-all-reduce\"\nsize = \"16MB\"\n";
-    let scenario = Laboratory::new()
-        .read("s.toml", text, Some(&folder), &[])
-        .unwrap();
-    let assembly = Assembly::new(&scenario).unwrap();
+    let assembly = |keys: &[String]| {
+        let read = Laboratory::new().read("s.toml", text, Some(&folder), keys);
+        Assembly::new(&read.unwrap()).unwrap()
+    };
+    let both = run(&assembly(&[]), 1);
+    let assembly = assembly(&["workload.channels=1".to_string()]);
     let nics: BTreeSet<(u32, u32)> = (0..4)
         .map(|flow| assembly.nics(FlowId(flow)))
         .map(|(from, to)| (from.0, to.0))
         .collect();
-    // 0 -> 1 and 2 -> 3 inside, 1 -> 2 and 3 -> 0 over the second NICs, which are nodes 4 to 7.
-    assert_eq!(nics, BTreeSet::from([(0, 1), (2, 3), (5, 6), (7, 4)]));
+    // 0 -> 1 and 3 -> 2 inside, 1 -> 3 and 2 -> 0 over the second NICs, which are nodes 4 to 7.
+    assert_eq!(nics, BTreeSet::from([(0, 1), (3, 2), (5, 7), (6, 4)]));
     let finished = run(&assembly, 1);
     // The links between servers are the slow ones: 3/4 of the size, twice, at 200 Gb/s.
     let bound_us = 2.0 * 0.75 * 16e6 * 8.0 / 200e3;
     let ratio = time(&finished).as_us() / bound_us;
     assert!((1.0..1.1).contains(&ratio), "{ratio}");
+    // Without the key each GPU of a server has a ring, and both links between the servers carry half.
+    let ratio = time(&both).as_us() / bound_us;
+    assert!((0.5..0.6).contains(&ratio), "{ratio}");
 }
