@@ -83,7 +83,7 @@ pub(crate) fn with_advice(
     error
 }
 
-/// What the options of htsim among the arguments are here.
+/// Counterparts of the options of htsim that are among the arguments.
 fn of_htsim(arguments: &[String]) -> Vec<String> {
     let known = |argument: &String| HTSIM.iter().find(|(option, _)| option == argument);
     let mut tips: Vec<String> = arguments

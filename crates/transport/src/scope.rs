@@ -24,7 +24,8 @@
 //! * Flows with other settings of their controller ([`Opening::variant`](crate::Opening::variant)) have a controller of their own in each
 //!   scope.
 //! * Open connections are those that have something to send or to be acknowledged. A connection of a training job that waits for its next
-//!   iteration takes no share from others.
+//!   iteration takes no share from others. With more than 64 of them, one that is not called hears of their number when it has changed by
+//!   a 64th: telling thousands of each beginning and end would take longer than all packets.
 //! * A service level has flows to many destinations, so its controller is given the longest path of the network.
 
 use crate::cc::Allowance;

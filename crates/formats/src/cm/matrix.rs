@@ -57,7 +57,7 @@ pub struct LinkFailure {
 /// A connection with messages, each of which starts by the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmConnection {
-    /// Its id in the file.
+    /// Id of the connection in the file.
     pub id: u64,
     /// Sending host.
     pub src: HostId,

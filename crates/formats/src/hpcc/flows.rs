@@ -12,7 +12,7 @@ const WORDS: &[&str] = &["src", "dst", "pg", "dport", "size", "start"];
 pub struct HpccHosts<'a> {
     /// Number of hosts.
     pub count: u32,
-    /// Their numbers in files, in ascending order; `None` if they are 0, 1, 2 and so on.
+    /// Numbers of the hosts in files, in ascending order; `None` if they are 0, 1, 2 and so on.
     pub numbers: Option<&'a [u32]>,
 }
 

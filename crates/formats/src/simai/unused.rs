@@ -76,7 +76,7 @@ impl LeftOut {
         }
     }
 
-    /// What is left out, in words; `None` if nothing is.
+    /// Words for the parts that are left out; `None` if there are none.
     fn words(&self) -> Option<String> {
         const PHASES: [&str; 3] = ["forward passes", "input gradients", "weight gradients"];
         let collectives = self.collectives.into_iter().zip(PHASES);

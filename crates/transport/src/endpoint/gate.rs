@@ -55,7 +55,8 @@ impl<T: Telemetry> Endpoint<T> {
         (self.gated, self.tells_late) = (false, false);
     }
 
-    /// What all queue pairs of a group may do, and from when on; `None` if each has its own or is told at once.
+    /// Allowance of all queue pairs of a group, true if there is room, and their next departure; `None` if each has its own or is told at
+    /// once.
     pub(super) fn shared_allowance(&self, index: u32) -> Option<(Allowance, bool, Time)> {
         let groups = self.groups.as_ref().filter(|_| self.gated)?;
         let slot = &self.slots[index as usize];
@@ -65,7 +66,7 @@ impl<T: Telemetry> Endpoint<T> {
         Some((allowance, fits, departure))
     }
 
-    /// Whether there is room in the window of a group, and its next departure.
+    /// True if there is room in the window of a group, and the next departure.
     fn gate_of(&self, group: &Group, controller: ControllerId) -> (bool, Time) {
         let allowance = self.controllers.get(controller).allowance();
         let mut pacer = group.pacer;

@@ -4,7 +4,7 @@
 //! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. Where they share rate
 //! and window, a [gate](super::candidates::Gate) does that for all of them at once. Else it takes time in proportion to the queue pairs of
 //! the group, and is done where it changes what they may send: in a destination when the allowance changes, at a host when the number of
-//! busy queue pairs does. It takes none where each queue pair is alone.
+//! busy queue pairs has changed by a 64th. It takes none where each queue pair is alone.
 
 use super::candidates::Gate;
 use super::controllers::ControllerId;
@@ -48,6 +48,8 @@ pub(super) struct Group {
     pub(super) told: Option<(Account, Pacer, Allowance, Time)>,
     /// Number of queue pairs that have something to send or to be acknowledged.
     pub(super) busy: usize,
+    /// Number of busy queue pairs that all were last told.
+    busy_told: usize,
     /// The last time at which one of them did something.
     pub(super) last: Time,
     /// Condition under which they send, where that is one.
@@ -63,6 +65,7 @@ impl Group {
             pacer: Pacer::default(),
             told: None,
             busy: 0,
+            busy_told: 0,
             last: Time::ZERO,
             gate: Gate::new(),
         }
@@ -95,6 +98,16 @@ impl Group {
             *shared.pacer = self.pacer;
         }
         sender.take_allowance(controller, rules);
+    }
+
+    /// True if the number of busy queue pairs has changed by a 64th or more since all were told; they are told now. A queue pair that
+    /// is called hears of every change, so that shares are never further from the truth than that.
+    pub(super) fn tells_busy(&mut self) -> bool {
+        let tells = self.busy.abs_diff(self.busy_told) * 64 >= self.busy_told.max(1);
+        if tells {
+            self.busy_told = self.busy;
+        }
+        tells
     }
 
     /// The part of a queue pair in what its own controller allows.

@@ -190,7 +190,7 @@ impl<T: Telemetry> Endpoint<T> {
             seed,
             rules,
             gated,
-            tells_late: gated || scope.scope == Scope::Destination,
+            tells_late: gated || matches!(scope.scope, Scope::Destination | Scope::Host),
             control_first: profile.reliability.control_first(),
             scope: scope.scope,
             data_turn: false,

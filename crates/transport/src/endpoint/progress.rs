@@ -10,7 +10,7 @@ use clearway_units::{Bytes, FlowId, Time};
 /// A queue pair of a flow that is open at its sender.
 pub struct OpenFlow<'a> {
     sender: &'a Sender,
-    /// What its controller allows by now, where its group has told it nothing since.
+    /// Allowance of its controller by now, where its group has told it nothing since.
     allowance: Option<Allowance>,
 }
 

@@ -126,11 +126,12 @@ impl<T: Telemetry> Endpoint<T> {
         let group = &mut groups.groups[slot.group as usize];
         let sender = slot.sender.as_mut();
         let changed = sender.is_some_and(|sender| group.take(now, sender, &mut slot.busy, scope));
-        match &group.governor {
+        match group.governor.as_ref().map(|governor| governor.id) {
             None if !changed => {}
-            None => self.settle_members(now, index, group, scope),
-            Some(governor) => {
-                let controller = self.controllers.lend(governor.id);
+            None if group.tells_busy() => self.settle_members(now, index, group, scope),
+            None => self.settle_member(now, (index, index), group, scope),
+            Some(id) => {
+                let controller = self.controllers.lend(id);
                 if group.tells(controller, !self.tells_late) {
                     self.settle_members(now, index, group, scope);
                 }
@@ -141,23 +142,34 @@ impl<T: Telemetry> Endpoint<T> {
 
     fn settle_members(&mut self, now: Time, index: u32, group: &Group, scope: Scope) {
         for &member in &group.members {
-            let slot = &mut self.slots[member as usize];
-            let Some(sender) = &mut slot.sender else {
-                continue;
-            };
-            let controller = self.controllers.lend(slot.controller);
-            group.tell(sender, scope, controller, &self.rules);
-            // A deadline that does not move must not keep the caller in a loop.
-            let deadline = sender
-                .deadline(controller, &self.rules)
-                .max(now + Span::from_ps(1));
-            if deadline < slot.armed {
-                slot.armed = deadline;
-                self.timers.push(deadline, member);
-            }
-            if member != index {
-                self.update_readiness(now, member);
-            }
+            self.settle_member(now, (member, index), group, scope);
+        }
+    }
+
+    /// Tells a member what a call of the queue pair in the slot `index` has changed.
+    fn settle_member(
+        &mut self,
+        now: Time,
+        (member, index): (u32, u32),
+        group: &Group,
+        scope: Scope,
+    ) {
+        let slot = &mut self.slots[member as usize];
+        let Some(sender) = &mut slot.sender else {
+            return;
+        };
+        let controller = self.controllers.lend(slot.controller);
+        group.tell(sender, scope, controller, &self.rules);
+        // A deadline that does not move must not keep the caller in a loop.
+        let deadline = sender
+            .deadline(controller, &self.rules)
+            .max(now + Span::from_ps(1));
+        if deadline < slot.armed {
+            slot.armed = deadline;
+            self.timers.push(deadline, member);
+        }
+        if member != index {
+            self.update_readiness(now, member);
         }
     }
 }

@@ -253,7 +253,7 @@ fn state_outlives_its_queue_pairs_until_it_is_forgotten() {
     }
 }
 
-/// What happens to 40 flows of one to three packets and more, which open now and then, on a pipe that loses and marks some packets.
+/// Events of 40 flows of one to three packets and more, which open now and then, on a pipe that loses and marks some packets.
 fn story(scope: Scope, controller: &str, seed: u64, one_by_one: bool) -> String {
     let named = ControllerSettings::named(controller).unwrap();
     let mut pair = in_scope(scope, None, named);
