@@ -134,6 +134,9 @@ impl<T: Telemetry> Endpoint<T> {
                 let controller = self.controllers.lend(id);
                 if group.tells(controller, !self.tells_late) {
                     self.settle_members(now, index, group, scope);
+                } else if self.tells_late {
+                    // It may be the first that waits for the controller's timer.
+                    self.settle_member(now, (index, index), group, scope);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::cc::{
 use crate::cc::{LossSample, NetworkFacts};
 use crate::scope::{Scope, ScopeParameters};
 use crate::testing::{Pair, PipeSettings, network};
-use crate::{Opening, Profile};
+use crate::{Opening, Profile, Reliability};
 use clearway_units::{
     Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time, Value,
 };
@@ -255,8 +255,13 @@ fn state_outlives_its_queue_pairs_until_it_is_forgotten() {
 
 /// Events of 40 flows of one to three packets and more, which open now and then, on a pipe that loses and marks some packets.
 fn story(scope: Scope, controller: &str, seed: u64, one_by_one: bool) -> String {
-    let named = ControllerSettings::named(controller).unwrap();
-    let mut pair = in_scope(scope, None, named);
+    let mut profile = Profile::strack(facts());
+    profile.controller = ControllerSettings::named(controller).unwrap();
+    profile.scope = ScopeParameters { scope, idle: None };
+    if seed % 2 == 1 {
+        profile.reliability = Reliability::named("go-back-n").unwrap();
+    }
+    let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 1);
     if one_by_one {
         pair.ends[0].settle_one_by_one();
     }
