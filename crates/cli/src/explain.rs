@@ -97,12 +97,11 @@ pub fn explained(
     Ok((found, text))
 }
 
-/// List of the kinds that a `kind` key of a section, or the section itself, may name.
+/// List of the kinds that the `kind` key of a section may name, for the sections whose keys depend on it.
 fn list_of_kinds(name: &str) -> Option<&'static str> {
     match name {
-        "topology" | "topology.kind" => Some("topologies"),
+        "topology.kind" => Some("topologies"),
         "workload.kind" => Some("workloads"),
-        "transport.kind" => Some("transports"),
         _ => None,
     }
 }

@@ -55,8 +55,8 @@ const HTSIM: &[(&str, &str)] = &[
     ),
 ];
 
-/// Page that has all of htsim's options.
-const HTSIM_PAGE: &str = "docs/src/coming-from.md has the other options of htsim";
+/// Where all of htsim's options are.
+const HTSIM_PAGE: &str = "the page \"Coming from another simulator\" of the book has the other options of htsim";
 
 /// The same error; of an option that a command does not have, with what to write instead, if that is known. `arguments` are those of the
 /// process.

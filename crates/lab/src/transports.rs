@@ -1,7 +1,7 @@
 //! The transports of a run: what each knows of the network, and which flows have it.
 
 use crate::prepared::{PreparedFabric, at_transport};
-use crate::scenario::validation::{check_ecn, check_queue, check_timers, telemetry_bytes};
+use crate::scenario::validation::{check_ecn, check_queue, check_queues_of_file, check_timers, telemetry_bytes};
 use crate::scenario::{Scenario, ScenarioError, TransportSettings};
 use clearway_fabric::topology::{PacketSizes, Paths, Topology};
 use clearway_fabric::{Flow, FurtherTransports};
@@ -156,6 +156,8 @@ pub(crate) fn network_of(
     let network = paths.network_facts(sizes.with(telemetry));
     check_timers(settings, &network).map_err(here)?;
     check_queue(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
+    check_queues_of_file(scenario, topology, &network)
+        .map_err(|error| error.or_in(places, "topology", 0))?;
     check_ecn(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
     Ok(network)
 }

@@ -78,20 +78,18 @@ pub(crate) fn short_timeouts(
     transport: &TransportSettings,
     network: &NetworkFacts,
 ) -> Vec<(&'static str, Span)> {
-    let (timeouts, round_trips) = match &transport.reliability {
-        Reliability::SelectiveRepeat(own) => {
-            ([Some(own.timeout), own.timeout_low], own.timeout_rtts)
-        }
-        Reliability::GoBackN(own) => ([Some(own.timeout), None], 0.0),
+    // The value of the key, and the time that passes: `rto-rtts` is added to `rto`.
+    let (high, low) = match &transport.reliability {
+        Reliability::SelectiveRepeat(own) => (
+            (own.timeout, own.configured_timeout(network)),
+            own.timeout_low,
+        ),
+        Reliability::GoBackN(own) => ((own.timeout, own.timeout), None),
     };
-    // Of those that are added to `rto`, one is enough.
-    let added = [round_trips >= 1.0, false];
-    let all = ["rto", "rto-low"].into_iter().zip(timeouts).zip(added);
-    let short = all.filter_map(|((key, timeout), is_long)| {
-        let timeout = timeout.filter(|timeout| !is_long && *timeout < network.base_rtt);
-        timeout.map(|timeout| (key, timeout))
-    });
-    short.collect()
+    let low = low.map(|timeout| ("rto-low", timeout, timeout));
+    let all = [("rto", high.0, high.1)].into_iter().chain(low);
+    let short = all.filter(|(_, _, time)| *time < network.base_rtt);
+    short.map(|(key, timeout, _)| (key, timeout)).collect()
 }
 
 /// Timers against the network's round trip, and what control packets have to hold against its paths.
@@ -158,20 +156,8 @@ pub fn check_queue(
     let bdp = network.port_bdp(slowest);
     let (limit, packet) = (
         scenario.switch.ports.queue.resolve(slowest, bdp),
-        Bytes::new(u64::from(network.payload + network.header)),
+        longest_packet(network),
     );
-    let own = topology.queues.iter().flat_map(|own| [own.up, own.down]);
-    if let Some(own) = own.flatten().find(|own| *own < packet) {
-        return Err(ScenarioError::about(
-            &[],
-            format!(
-                "`Queue_Up` or `Queue_Down` of {own} in `topology.file` is too little for a packet of {packet}"
-            ),
-            format!(
-                "give a size of at least {packet} there, or set `topology.port-queues = \"switch\"`"
-            ),
-        ));
-    }
     if limit < packet {
         return Err(ScenarioError::about(
             &["queue"],
@@ -183,6 +169,33 @@ pub fn check_queue(
         ));
     }
     Ok(())
+}
+
+/// Limits of queues that a topology file gives its ports, against a packet. A shared buffer does not use them.
+pub fn check_queues_of_file(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
+    let packet = longest_packet(network);
+    let limits = topology.queues.iter().flat_map(|own| [own.up, own.down]);
+    let too_small = limits.flatten().find(|limit| *limit < packet);
+    match too_small.filter(|_| scenario.switch.buffer.is_none()) {
+        None => Ok(()),
+        Some(limit) => Err(ScenarioError::about(
+            &["file"],
+            format!(
+                "`Queue_Up` or `Queue_Down` of {limit} in `topology.file` is too little for a packet of {packet}"
+            ),
+            format!(
+                "give a size of at least {packet} there, or set `topology.port-queues = \"switch\"`"
+            ),
+        )),
+    }
+}
+
+fn longest_packet(network: &NetworkFacts) -> Bytes {
+    Bytes::new(u64::from(network.payload + network.header))
 }
 
 /// Reserves and headrooms against the buffers.

@@ -103,6 +103,9 @@ fn queues_of_a_topo_are_those_of_its_ports() {
         error.contains("too little for a packet of 4160B"),
         "{error}"
     );
+    assert!(error.contains("topology.file"), "{error}");
+    let shared = of("small.topo", &["switch.kind=shared-buffer"]);
+    assert!(shared.warnings[0].contains("all ports share a buffer"));
 }
 
 /// Links of a nanosecond have no bandwidth-delay product to speak of, and those between sites are longer than a default timeout.

@@ -91,17 +91,8 @@ impl<T: Telemetry> Endpoint<T> {
         let group = &mut groups.groups[number as usize];
         if let Some(sender) = &mut slot.sender {
             group.take(now, sender, &mut slot.busy, scope);
-            let controller = self.controllers.lend(slot.controller);
-            if group.tells(controller, true) {
-                group.tell(sender, scope, controller, &self.rules);
-                // A deadline that does not move must not keep the caller in a loop.
-                let deadline = sender
-                    .deadline(controller, &self.rules)
-                    .max(now + Span::from_ps(1));
-                if deadline < slot.armed {
-                    slot.armed = deadline;
-                    self.timers.push(deadline, index);
-                }
+            if group.tells(self.controllers.lend(slot.controller), true) {
+                self.settle_member(now, (index, index), group, scope);
             }
             self.update_group(now, (number, group), Entry::AllBut(index));
         }

@@ -150,7 +150,7 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     /// Tells a member what a call of the queue pair in the slot `index` has changed.
-    fn settle_member(
+    pub(super) fn settle_member(
         &mut self,
         now: Time,
         (member, index): (u32, u32),

@@ -102,16 +102,11 @@ impl<T> Outbox<T> {
 
     /// Counts a flow of a queue that has become sendable, or is so no longer.
     pub(crate) fn count_sendable(&mut self, queue: u8, sendable: bool) {
-        let queue = &mut self.queues[usize::from(queue)];
-        queue.sendable = queue.sendable + usize::from(sendable) - usize::from(!sendable);
-        if queue.sendable == 0 {
-            self.sendable.remove(queue.class);
-        } else {
-            self.sendable.insert(queue.class);
-        }
+        self.count_all_sendable(queue, 1, sendable);
     }
 
     /// Counts `count` flows of a queue that have become sendable together, or are so no longer.
+    #[inline]
     pub(crate) fn count_all_sendable(&mut self, queue: u8, count: usize, sendable: bool) {
         if count == 0 {
             return;

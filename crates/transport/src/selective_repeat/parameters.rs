@@ -103,11 +103,15 @@ pub(crate) struct Sleek {
 }
 
 impl SelectiveRepeatParameters {
-    /// The retransmission timeout on a network: `rto`, and `rto-rtts` of its unloaded round trips; if that is less than one round trip,
-    /// four.
-    pub fn timeout_on(&self, network: &NetworkFacts) -> Span {
+    /// The retransmission timeout on a network, however short: `rto`, and `rto-rtts` of its unloaded round trips.
+    pub fn configured_timeout(&self, network: &NetworkFacts) -> Span {
         let round_trips = self.timeout_rtts.max(0.0) * network.base_rtt.as_ps() as f64;
-        network.usable_timeout(self.timeout + Span::from_ps(round_trips as u64))
+        self.timeout + Span::from_ps(round_trips as u64)
+    }
+
+    /// The retransmission timeout on a network as it is used: the configured one; if that is less than one round trip, four.
+    pub fn timeout_on(&self, network: &NetworkFacts) -> Span {
+        network.usable_timeout(self.configured_timeout(network))
     }
 
     /// True if senders probe.

@@ -68,6 +68,52 @@ impl ControllerDefinition for Counting {
     }
 }
 
+/// A controller with a window of one packet, of none after the first acknowledgement, and of ten from 12 us on, by its timer alone.
+struct Timed {
+    window: f64,
+    deadline: Time,
+}
+
+impl CongestionControl for Timed {
+    fn on_ack(&mut self, _: &AckSample<'_>) {
+        if !self.deadline.is_never() {
+            self.window = 0.0;
+        }
+    }
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: self.window,
+            rate: None,
+        }
+    }
+    fn largest_window(&self) -> f64 {
+        1e6
+    }
+    fn deadline(&self) -> Time {
+        self.deadline
+    }
+    fn on_deadline(&mut self, now: Time) {
+        if now >= self.deadline {
+            *self = Self {
+                window: 10.0 * PACKET as f64,
+                deadline: Time::NEVER,
+            };
+        }
+    }
+}
+
+impl ControllerDefinition for Timed {
+    const NAME: &'static str = "timed";
+    const SUMMARY: &'static str = "a window that opens at an instant";
+    type Parameters = CountingParameters;
+    fn new(_: &CountingParameters, _: &NetworkFacts) -> Self {
+        Self {
+            window: PACKET as f64,
+            deadline: Time::from_us(12),
+        }
+    }
+}
+
 fn facts() -> NetworkFacts {
     network(Rate::from_gbps(400), Span::from_us(8))
 }
@@ -218,6 +264,30 @@ fn a_shared_controller_is_told_the_sums_and_who_is_next() {
         for flow in flows {
             assert_eq!(pair.deliveries(flow, 0), 1, "{scope}");
         }
+    }
+}
+
+/// The queue pair whose timer is armed is done before the deadline. The other one may not send before it, so nothing but the controller's
+/// timer lets it go on.
+#[test]
+fn the_timer_of_a_shared_controller_outlives_the_queue_pair_that_armed_it() {
+    for scope in [Scope::Destination, Scope::Pair, Scope::ServiceLevel] {
+        let mut profile = Profile::strack(facts());
+        // An idle queue pair has no timer with go-back-N.
+        profile.reliability = Reliability::named("go-back-n").unwrap();
+        profile.controller = ControllerSettings::custom::<Timed>();
+        profile.scope = ScopeParameters { scope, idle: None };
+        let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 1);
+        let second = pair.open();
+        let first = pair.send(Bytes::new(PACKET));
+        pair.run_until(Time::from_us(9));
+        assert!(pair.finished(first).is_some());
+        pair.post(second, 0, Bytes::new(40 * PACKET));
+        let in_flight = |pair: &Pair| pair.ends[0].progress(second).unwrap().in_flight;
+        pair.run_until(Time::from_us(11));
+        assert_eq!(in_flight(&pair), Bytes::ZERO, "{scope}");
+        pair.run_until(Time::from_us(13));
+        assert_eq!(in_flight(&pair), Bytes::new(10 * PACKET), "{scope}");
     }
 }
 
