@@ -98,7 +98,7 @@ pub fn explained(
 }
 
 /// List of the kinds that the `kind` key of a section may name, for the sections whose keys depend on it.
-fn list_of_kinds(name: &str) -> Option<&'static str> {
+pub(crate) fn list_of_kinds(name: &str) -> Option<&'static str> {
     match name {
         "topology.kind" => Some("topologies"),
         "workload.kind" => Some("workloads"),

@@ -56,7 +56,7 @@ const HTSIM: &[(&str, &str)] = &[
 ];
 
 /// Where all of htsim's options are.
-const HTSIM_PAGE: &str = "the page \"Coming from another simulator\" of the book has the other options of htsim";
+const HTSIM_PAGE: &str = "the page \"Coming from htsim, HPCC, SimAI, ASTRA-sim or Chakra\" of the book has the other options of htsim";
 
 /// The same error; of an option that a command does not have, with what to write instead, if that is known. `arguments` are those of the
 /// process.
@@ -118,4 +118,32 @@ fn tips(laboratory: &Laboratory, option: &str, usage: &str) -> Vec<String> {
     keys.dedup();
     let tip = |key| format!("`--set {key}=VALUE` sets a parameter of the scenario");
     keys.iter().map(tip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HTSIM;
+    use crate::explain::list_of_kinds;
+    use clearway_lab::{Catalogue, Laboratory};
+
+    #[test]
+    fn options_of_htsim_are_in_the_book_and_their_keys_exist() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/coming-from.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let laboratory = Laboratory::new();
+        let catalogue = Catalogue::new(laboratory.registry());
+        let (options, _) = page
+            .split_once("\n## HPCC's ns-3")
+            .expect("the next section");
+        for (option, here) in HTSIM {
+            let is_listed = |end: &str| options.contains(&format!("`{option}{end}"));
+            assert!(is_listed("`") || is_listed(" "), "{option}");
+            for setting in here.split("--set ").skip(1) {
+                let key = setting.split('=').next().unwrap();
+                let found = catalogue.explain(key);
+                let is_key = found.iter().any(|entry| entry.name == key);
+                assert!(is_key || list_of_kinds(key).is_some(), "{key}");
+            }
+        }
+    }
 }

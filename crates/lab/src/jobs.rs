@@ -58,10 +58,9 @@ impl Jobs {
         for job in &jobs {
             let host = |rank: Rank| job.hosts[rank.index()];
             let most = |src: Rank, dst: Rank| shared.lanes(host(src), host(dst));
-            let mut connections = JobConnections::new(job, most);
+            let (mut connections, listed) = JobConnections::new(job, most);
             let (mut to, mut from) = (FxHashMap::default(), FxHashMap::default());
             let mut number = 0;
-            let listed = job.connections(|pair, task| connections.lane(pair, task));
             for (label, connection) in (1..).zip(listed) {
                 let pair = (connection.src, connection.dst);
                 let id = FlowId(workload.flows.len() as u32);
@@ -69,7 +68,7 @@ impl Jobs {
                     connections.number(pair, id);
                     number = next_of(&mut to, pair.0) + next_of(&mut from, pair.1);
                 }
-                if most(pair.0, pair.1) > 1 {
+                if connections.lanes(pair).shares_nics() {
                     lanes.insert(id, number + connection.lane);
                 }
                 workload.flows.push(FlowSpec {

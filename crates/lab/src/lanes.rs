@@ -9,7 +9,7 @@ use crate::scenario::{Scenario, shared_pairs};
 use crate::shared_routes::routes_of;
 use clearway_fabric::topology::{Routes, Topology};
 use clearway_units::{FlowId, HostId};
-use clearway_workload::{JobSpec, Rank, TaskId};
+use clearway_workload::{Connection, JobSpec, Rank, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,9 +42,16 @@ pub(crate) struct Lanes {
     connection: FlowId,
     /// Number of lanes, above zero.
     count: u32,
+    /// True if the hosts have NICs for several lanes, even if there are too few messages for them.
+    shares_nics: bool,
 }
 
 impl Lanes {
+    /// True if the hosts have NICs for several lanes.
+    pub(crate) fn shares_nics(self) -> bool {
+        self.shares_nics
+    }
+
     /// The connection of the message at this place among those of its pair of ranks.
     pub(crate) fn at(self, place: u32) -> FlowId {
         FlowId(self.connection.0 + place % self.count)
@@ -76,28 +83,38 @@ pub(crate) struct JobConnections {
 }
 
 impl JobConnections {
-    /// Connections of `job`, without numbers yet, whose pairs of ranks may have as many lanes as `most` says.
-    pub(crate) fn new(job: &JobSpec, most: impl Fn(Rank, Rank) -> u32) -> Self {
-        let connections = job.connections(|_, _| 0);
-        let lanes = |messages: u32, pair: (Rank, Rank)| Lanes {
-            connection: FlowId(0),
-            count: most(pair.0, pair.1).min(messages / job.iterations).max(1),
-        };
-        let pairs = connections.iter().map(|connection| {
+    /// Connections of `job`, without numbers yet, whose pairs of ranks may have as many lanes as `most` says; and what each of them
+    /// carries, in the order of their numbers.
+    pub(crate) fn new(job: &JobSpec, most: impl Fn(Rank, Rank) -> u32) -> (Self, Vec<Connection>) {
+        let mut listed = job.connections(|_, _| 0);
+        let pairs = listed.iter().map(|connection| {
             let pair = (connection.src, connection.dst);
-            (pair, lanes(connection.messages, pair))
+            let most = most(pair.0, pair.1);
+            let lanes = Lanes {
+                connection: FlowId(0),
+                count: most.min(connection.messages / job.iterations).max(1),
+                shares_nics: most > 1,
+            };
+            (pair, lanes)
         });
-        let pairs: BTreeMap<(Rank, Rank), Lanes> = pairs.collect();
-        let has_lanes = pairs.values().any(|lanes| lanes.count > 1);
-        let places = has_lanes.then(|| job.plan.places_in_pairs().into());
-        Self {
-            pairs,
-            places: MessagePlaces(places),
+        let mut connections = Self {
+            pairs: pairs.collect(),
+            places: MessagePlaces::default(),
+        };
+        if connections.pairs.values().any(|lanes| lanes.count > 1) {
+            connections.places = MessagePlaces(Some(job.plan.places_in_pairs().into()));
+            listed = job.connections(|pair, task| connections.lane(pair, task));
         }
+        (connections, listed)
+    }
+
+    /// The lanes of a pair of ranks.
+    pub(crate) fn lanes(&self, pair: (Rank, Rank)) -> Lanes {
+        self.pairs[&pair]
     }
 
     /// Number of the lane, from 0, that carries a message.
-    pub(crate) fn lane(&self, pair: (Rank, Rank), task: TaskId) -> u32 {
+    fn lane(&self, pair: (Rank, Rank), task: TaskId) -> u32 {
         self.places.of(task.0) % self.pairs[&pair].count
     }
 

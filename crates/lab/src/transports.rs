@@ -1,7 +1,9 @@
 //! The transports of a run: what each knows of the network, and which flows have it.
 
 use crate::prepared::{PreparedFabric, at_transport};
-use crate::scenario::validation::{check_ecn, check_queue, check_queues_of_file, check_timers, telemetry_bytes};
+use crate::scenario::validation::{
+    check_ecn, check_queue, check_queues_of_file, check_timers, telemetry_bytes,
+};
 use crate::scenario::{Scenario, ScenarioError, TransportSettings};
 use clearway_fabric::topology::{PacketSizes, Paths, Topology};
 use clearway_fabric::{Flow, FurtherTransports};

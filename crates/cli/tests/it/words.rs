@@ -249,10 +249,26 @@ fn options_of_htsim_are_answered_with_what_they_are() {
       tip: `-topo` of htsim is `--set topology.file=F.topo`
       tip: `-tm` of htsim is `--set workload.file=F.cm`
       tip: `-q` of htsim is `--set switch.queue=BYTES`, with a unit: 35 packets are "145250B"
-      tip: docs/src/coming-from.md has the other options of htsim
+      tip: the page "Coming from htsim, HPCC, SimAI, ASTRA-sim or Chakra" of the book has the other options of htsim
 
     Usage: clearway run [OPTIONS] [SCENARIO]
 
     For more information, try '--help'.
     "#);
+}
+
+#[test]
+fn the_kind_of_a_section_leads_to_the_list_of_kinds() {
+    let bench = Bench::new("kinds");
+    for (key, list, kind) in [
+        ("topology.kind", "topologies", "dumbbell"),
+        ("workload.kind", "workloads", "incast"),
+    ] {
+        let error = bench.refuse(&["explain", key]);
+        assert!(
+            error.contains(&format!("`clearway list {list}`")),
+            "{error}"
+        );
+        assert!(bench.succeed(&["list", list]).contains(kind), "{list}");
+    }
 }

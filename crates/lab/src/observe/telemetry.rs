@@ -64,7 +64,7 @@ struct FairnessWindow {
     last: Option<f64>,
 }
 
-/// Instants that curves keep although samples are dear.
+/// Points that a curve keeps where samples cost more than packets.
 const LEAST_POINTS: usize = 64;
 
 /// Effort of samples, which look at every open queue pair, beside that of the run. Of tens of thousands that wait for each other a sample
