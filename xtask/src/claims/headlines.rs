@@ -35,20 +35,11 @@ pub(super) fn text(records: &Records, list: &[String]) -> String {
          A record at full scale is *stale* if the program does other things in that figure than when it was made.\n\n",
     );
     for (paper, title) in PAPERS {
-        let own: Vec<Headline<'_>> = list
-            .iter()
-            .filter_map(|line| find(records, line))
-            .filter(|headline| headline.id.paper == paper)
-            .collect();
+        let own = headlines_of(records, list, paper);
         if own.is_empty() {
             continue;
         }
-        let count = |verdict| {
-            own.iter()
-                .filter(|one| one.claim.verdict == verdict)
-                .count()
-        };
-        let [pass, miss, unsure] = [Verdict::Pass, Verdict::Miss, Verdict::Unsure].map(count);
+        let [pass, miss, unsure] = verdicts(&own);
         text += &format!(
             "## {title}\n\n{pass} pass, {miss} miss, {unsure} unsure.\n\n| the paper says | ours, and verdict | why |\n|---|---|---|\n"
         );
@@ -56,6 +47,30 @@ pub(super) fn text(records: &Records, list: &[String]) -> String {
         text += "\n";
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The README's summary: how many headlines of each paper pass, of those that are judged.
+pub(super) fn summary(records: &Records, list: &[String]) -> String {
+    let papers = PAPERS.iter().filter_map(|(paper, title)| {
+        let [pass, miss, unsure] = verdicts(&headlines_of(records, list, paper));
+        let judged = pass + miss + unsure;
+        (judged > 0).then(|| format!("{title} {pass} of {judged}"))
+    });
+    papers.collect::<Vec<String>>().join(", ")
+}
+
+/// The headlines of a paper, in order of importance.
+fn headlines_of<'a>(records: &'a Records, list: &[String], paper: &str) -> Vec<Headline<'a>> {
+    let all = list.iter().filter_map(|line| find(records, line));
+    all.filter(|headline| headline.id.paper == paper).collect()
+}
+
+/// Numbers of headlines that pass, miss and are unsure.
+fn verdicts(headlines: &[Headline<'_>]) -> [usize; 3] {
+    [Verdict::Pass, Verdict::Miss, Verdict::Unsure].map(|verdict| {
+        let of_verdict = headlines.iter().filter(|one| one.claim.verdict == verdict);
+        of_verdict.count()
+    })
 }
 
 /// A claim of the list with its record.

@@ -101,7 +101,17 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
         );
     }
     faults.extend(missing_notes(&records));
-    faults.extend(headlines::unknown(&records, &headlines::list(root)?));
+    let headlines = headlines::list(root)?;
+    faults.extend(headlines::unknown(&records, &headlines));
+    let readme = notes::read(&root.join("README.md"))?;
+    for summary in [
+        headlines::summary(&records, &headlines),
+        page::summary(&records),
+    ] {
+        if !readme.contains(&summary) {
+            faults.push(format!("README.md: not as recorded: write \"{summary}\""));
+        }
+    }
     for (path, text) in generated(root, &records)? {
         if notes::read(&path)? != text {
             faults.push(format!(

@@ -79,6 +79,15 @@ fn counts(records: &Records) -> String {
     text + "\n"
 }
 
+/// The README's summary: verdicts at small scale.
+pub(super) fn summary(records: &Records) -> String {
+    let claims = || records.small.values().flat_map(|figure| &figure.claims);
+    let count = |verdict| claims().filter(|claim| claim.verdict == verdict).count();
+    let [pass, miss, unsure] = [Verdict::Pass, Verdict::Miss, Verdict::Unsure].map(count);
+    let judged = pass + miss + unsure;
+    format!("{judged} judged: {pass} pass, {miss} miss, {unsure} unsure")
+}
+
 fn section(records: &Records, id: &FigureId) -> String {
     let (small, full) = (records.small.get(id), records.full.get(id));
     let Some(first) = small.or(full) else {
@@ -129,18 +138,11 @@ fn section(records: &Records, id: &FigureId) -> String {
     text + "\n"
 }
 
-/// Claims of both scales: those of the first, then those that only the second has.
+/// Claims of a figure: those of its record at small scale, or at full scale if it has no other. A claim that only an older record at full
+/// scale has is not shown.
 fn claims<'a>(small: Option<&'a Figure>, full: Option<&'a Figure>) -> Vec<&'a Claim> {
-    let mut all: Vec<&Claim> = small
-        .map(|figure| figure.claims.iter().collect())
-        .unwrap_or_default();
-    for claim in full.map(|figure| &figure.claims).into_iter().flatten() {
-        // Claims that were in an older record alone are gone.
-        if small.is_none() {
-            all.push(claim);
-        }
-    }
-    all
+    let record = small.or(full).into_iter();
+    record.flat_map(|figure| &figure.claims).collect()
 }
 
 /// Measured values and verdict of a claim at one scale.

@@ -212,6 +212,7 @@ fn headlines_show_what_is_judged_and_why_it_misses() {
         page.contains("## STrack\n\n1 pass, 1 miss, 0 unsure."),
         "{page}"
     );
+    assert_eq!(headlines::summary(&records, &list), "STrack 1 of 2");
     let row = |text: &str| {
         page.lines()
             .find(|line| line.contains(text))
