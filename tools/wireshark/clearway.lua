@@ -5,8 +5,8 @@
 --
 -- or put the file into Wireshark's folder of personal Lua plugins (Help > About Wireshark > Folders). Another port than 4794:
 -- -d udp.port==5000,strack_udp
--- The header is documented in crates/transport/src/wire/strack.rs and in the book, "Captures"; STrack over UDP in the book, "STrack over
--- UDP". What is encrypted is not decrypted: what shows of it is who it is for and its number.
+-- The header is documented in crates/simulator/transport/src/wire/strack.rs and in the book, "Captures"; STrack over UDP in the book,
+-- "STrack over UDP". What is encrypted is not decrypted: what shows of it is who it is for and its number.
 
 local PORT = 4794
 local VERSION = 1

@@ -1,4 +1,5 @@
-//! `docs/src/columns.md`: the columns of Parquet files, as `crates/report` declares them. A test of that crate fails if the page is stale.
+//! `docs/src/columns.md`: the columns of Parquet files, as `crates/reports/report` declares them. A test of that crate fails if the page is
+//! stale.
 
 use crate::{Faults, output};
 use std::path::Path;

@@ -16,22 +16,22 @@ use std::process::Command;
 /// Parts into which figures are divided; one of them is run in any case.
 const PARTS: usize = 3;
 
-/// Crates that all runs go through.
+/// Crates that all runs go through, by their folders in `crates/`.
 const EVERY_RUN: [&str; 7] = [
-    "engine",
-    "lab",
-    "reproduce",
-    "scenario",
-    "statistics",
-    "units",
-    "workload",
+    "simulator/engine",
+    "laboratory/lab",
+    "laboratory/reproduce",
+    "laboratory/scenario",
+    "foundation/statistics",
+    "foundation/units",
+    "simulator/workload",
 ];
 /// Crates beside them of figures on packet fabrics.
-const PACKETS: [&str; 2] = ["fabric", "transport"];
+const PACKETS: [&str; 2] = ["simulator/fabric", "simulator/transport"];
 /// Crates beside them of figures on scale-up fabrics.
-const FLITS: [&str; 1] = ["scaleup"];
+const FLITS: [&str; 1] = ["simulator/scaleup"];
 /// Crates beside them of figures with plans.
-const PLANS: [&str; 2] = ["plan", "planner"];
+const PLANS: [&str; 2] = ["laboratory/plan", "laboratory/planner"];
 
 /// Names of the figures that are due.
 ///
@@ -101,7 +101,10 @@ fn hashes(root: &Path) -> Result<BTreeMap<FigureId, String>, String> {
         crates.insert(name, hash(texts?.iter().map(String::as_str)));
     }
     let mut claims = Vec::new();
-    files_below(&root.join("crates/reproduce/claims"), &mut claims)?;
+    files_below(
+        &root.join("crates/laboratory/reproduce/claims"),
+        &mut claims,
+    )?;
     let mut hashes = BTreeMap::new();
     for path in claims {
         let part = |path: Option<&Path>| {
@@ -210,11 +213,23 @@ mod tests {
     #[test]
     fn sources_are_those_that_runs_go_through() {
         let of = |text| crates_of(text).collect::<Vec<_>>();
-        assert!(of("[injection]").contains(&"scaleup") && !of("[injection]").contains(&"fabric"));
-        assert!(of("[transport]").contains(&"fabric") && !of("").contains(&"scaleup"));
-        assert!(of("[plan]").contains(&"planner") && !of("").contains(&"planner"));
+        assert!(
+            of("[injection]").contains(&"simulator/scaleup")
+                && !of("[injection]").contains(&"simulator/fabric")
+        );
+        assert!(
+            of("[transport]").contains(&"simulator/fabric")
+                && !of("").contains(&"simulator/scaleup")
+        );
+        assert!(
+            of("[plan]").contains(&"laboratory/planner") && !of("").contains(&"laboratory/planner")
+        );
         let mut files = Vec::new();
-        sources(&crate::root().join("crates/transport"), &mut files).unwrap();
+        sources(
+            &crate::root().join("crates/simulator/transport"),
+            &mut files,
+        )
+        .unwrap();
         assert!(files.iter().any(|file| file.ends_with("src/lib.rs")));
         assert!(!files.iter().any(|file| file.ends_with("tests.rs")));
     }

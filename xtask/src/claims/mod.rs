@@ -1,6 +1,6 @@
 //! `cargo xtask claims`: what is recorded of the claims of papers, and whether it still holds.
 //!
-//! | file in `crates/reproduce/results/` | what |
+//! | file in `crates/laboratory/reproduce/results/` | what |
 //! |---|---|
 //! | `small.jsonl` | verdicts at small scale with ten seeds and more, a line for each figure |
 //! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
@@ -31,13 +31,14 @@ use std::path::{Path, PathBuf};
 
 /// Usage.
 const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
-  --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/reproduce/results/small.jsonl; figures that are not there stay
+  --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/laboratory/reproduce/results/small.jsonl;
+                figures that are not there stay
   --check DIR   compare the verdicts of DIR, of any number of seeds, with the records; causes, reasons and the page must be complete
   --checked DIR as --check; if no figure is missing in DIR, writes which sources were checked: .ci/run --all
   --due         list the figures whose sources have changed since, and a third of the others: .ci/run
   --null        list the claims that pass though an axis that they compare runs along has no effect
   --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
-  --page        write docs/src/figures.md, docs/src/what-reproduces.md and crates/reproduce/results/verdicts.txt";
+  --page        write docs/src/figures.md, docs/src/what-reproduces.md and crates/laboratory/reproduce/results/verdicts.txt";
 
 /// Seeds that a record has at least.
 const FEWEST_SEEDS: usize = 10;

@@ -42,7 +42,7 @@ impl From<&str> for FigureId {
 }
 
 pub(super) fn results(root: &Path) -> PathBuf {
-    root.join("crates/reproduce/results")
+    root.join("crates/laboratory/reproduce/results")
 }
 
 impl Records {

@@ -1,4 +1,4 @@
-//! `crates/reproduce/results/verdicts.txt`: verdicts of each figure at each scale, which `clearway reproduce` lists.
+//! `crates/laboratory/reproduce/results/verdicts.txt`: verdicts of each figure at each scale, which `clearway reproduce` lists.
 
 use super::record::{Figure, Verdict};
 use super::records::{FigureId, Records, results};

@@ -120,8 +120,14 @@ const ARROWS: [(&str, &[&str]); 28] = [
 /// The crates with lints of their own, those of the workspace save that their code can be unsafe, each with the one file that has such
 /// code: Arrow tables of other libraries come as pointers, and an allocator is an unsafe trait.
 const UNSAFE: [(&str, &str); 2] = [
-    ("crates/python/Cargo.toml", "crates/python/src/foreign.rs"),
-    ("crates/allocator/Cargo.toml", "crates/allocator/src/lib.rs"),
+    (
+        "crates/interfaces/python/Cargo.toml",
+        "crates/interfaces/python/src/foreign.rs",
+    ),
+    (
+        "crates/foundation/allocator/Cargo.toml",
+        "crates/foundation/allocator/src/lib.rs",
+    ),
 ];
 
 /// The one package that is no member of the workspace, and so cannot have its lints: what it compares with is built for it alone.
@@ -257,7 +263,7 @@ mod tests {
             source(UNSAFE[1].1, allow),
         ];
         assert_eq!(check_unsafe(&sources), Faults::new());
-        sources.push(source("crates/python/src/lib.rs", allow));
+        sources.push(source("crates/interfaces/python/src/lib.rs", allow));
         assert_eq!(check_unsafe(&sources).len(), 1);
         sources[1].text = own.replace("all = 1", "all = 2");
         assert_eq!(check_unsafe(&sources).len(), 2);
@@ -267,10 +273,13 @@ mod tests {
     fn arrows_point_downwards() {
         let lab = "[dependencies]\nclearway-lab.workspace = true";
         assert_eq!(
-            faults("crates/fabric/Cargo.toml", lab),
-            ["crates/fabric/Cargo.toml: must not depend on clearway-lab"]
+            faults("crates/simulator/fabric/Cargo.toml", lab),
+            ["crates/simulator/fabric/Cargo.toml: must not depend on clearway-lab"]
         );
-        assert_eq!(faults("crates/cli/Cargo.toml", lab), Faults::new());
+        assert_eq!(
+            faults("crates/interfaces/cli/Cargo.toml", lab),
+            Faults::new()
+        );
         assert_eq!(faults("storm/Cargo.toml", lab), Faults::new());
         let fabric = "[dependencies]\nclearway-fabric.workspace = true";
         assert_eq!(
@@ -279,7 +288,10 @@ mod tests {
         );
         assert_eq!(faults("examples/x/Cargo.toml", lab), Faults::new());
         let fabric = "[dev-dependencies]\nclearway-fabric = { path = \"..\" }";
-        assert_eq!(faults("crates/workload/Cargo.toml", fabric), Faults::new());
+        assert_eq!(
+            faults("crates/simulator/workload/Cargo.toml", fabric),
+            Faults::new()
+        );
         assert_eq!(
             check_manifest(&Source {
                 path: "a/Cargo.toml".into(),
