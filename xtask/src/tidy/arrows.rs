@@ -2,8 +2,31 @@
 
 use super::source::Source;
 use crate::Faults;
+use std::collections::BTreeMap;
 
-/// The layers (ARCHITECTURE.md): a crate and what it may use.
+/// Folders of crates (ARCHITECTURE.md): a folder, and those whose crates its own may use.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("foundation", &[]),
+    ("simulator", &["foundation"]),
+    ("reports", &["foundation"]),
+    ("laboratory", &["foundation", "simulator", "reports"]),
+    (
+        "sockets",
+        &["foundation", "simulator", "reports", "laboratory"],
+    ),
+    (
+        "interfaces",
+        &[
+            "foundation",
+            "simulator",
+            "reports",
+            "laboratory",
+            "sockets",
+        ],
+    ),
+];
+
+/// Dependencies: a crate and what it may use.
 const ARROWS: [(&str, &[&str]); 28] = [
     // Beside all others: nothing but the program needs it.
     ("allocator", &[]),
@@ -138,8 +161,44 @@ pub(super) fn check(sources: &[Source]) -> Faults {
     let manifests = sources
         .iter()
         .filter(|source| source.path.ends_with("/Cargo.toml"));
-    let mut faults: Faults = manifests.flat_map(check_manifest).collect();
+    let manifests: Vec<&Source> = manifests.collect();
+    let mut faults: Faults = manifests.iter().copied().flat_map(check_manifest).collect();
+    faults.extend(check_groups(&manifests));
     faults.extend(check_unsafe(sources));
+    faults
+}
+
+/// Checks that each crate is in a known folder and uses crates of folders below alone.
+fn check_groups(manifests: &[&Source]) -> Faults {
+    let group_of = |manifest: &Source| {
+        let rest = manifest.path.strip_prefix("crates/")?;
+        let (group, crate_name) = rest.trim_end_matches("/Cargo.toml").split_once('/')?;
+        Some((crate_name.to_owned(), group.to_owned()))
+    };
+    let groups: BTreeMap<String, String> =
+        manifests.iter().filter_map(|one| group_of(one)).collect();
+    let mut faults = Faults::new();
+    for manifest in manifests {
+        let Some((_, group)) = group_of(manifest) else {
+            continue;
+        };
+        let Some((_, below)) = GROUPS.iter().find(|(known, _)| *known == group) else {
+            faults.push(format!(
+                "{}: `{group}` is no folder of crates that ARCHITECTURE.md has",
+                manifest.path
+            ));
+            continue;
+        };
+        for (_, dependency) in dependencies(&manifest.text) {
+            let of_dependency = groups.get(dependency).map_or("", String::as_str);
+            if of_dependency != group && !below.contains(&of_dependency) {
+                faults.push(format!(
+                    "{}: crates of `{group}` must not depend on clearway-{dependency}, which is in `{of_dependency}`",
+                    manifest.path
+                ));
+            }
+        }
+    }
     faults
 }
 
@@ -267,6 +326,31 @@ mod tests {
         assert_eq!(check_unsafe(&sources).len(), 1);
         sources[1].text = own.replace("all = 1", "all = 2");
         assert_eq!(check_unsafe(&sources).len(), 2);
+    }
+
+    #[test]
+    fn folders_use_folders_below() {
+        let manifest = |path: &str, text: &str| Source {
+            path: format!("crates/{path}/Cargo.toml"),
+            text: text.into(),
+        };
+        let lab = "[dependencies]\nclearway-lab.workspace = true";
+        let units = "[dev-dependencies]\nclearway-units.workspace = true";
+        let all = [
+            manifest("foundation/units", ""),
+            manifest("laboratory/lab", units),
+            manifest("interfaces/cli", lab),
+            manifest("simulator/fabric", lab),
+            manifest("attic/old", ""),
+        ];
+        let faults = check_groups(&all.iter().collect::<Vec<_>>());
+        assert_eq!(
+            faults,
+            [
+                "crates/simulator/fabric/Cargo.toml: crates of `simulator` must not depend on clearway-lab, which is in `laboratory`",
+                "crates/attic/old/Cargo.toml: `attic` is no folder of crates that ARCHITECTURE.md has"
+            ]
+        );
     }
 
     #[test]
