@@ -25,7 +25,7 @@ const ITEMS: [&str; 9] = [
 const MOST_REEXPORTS: usize = 8;
 
 /// Path of a module from the root of its crate; the root's is empty.
-type Module = Vec<String>;
+pub(super) type Module = Vec<String>;
 
 /// A path in the source, segment by segment.
 type Path = Vec<String>;
@@ -78,13 +78,17 @@ fn place(path: &str) -> Option<(&str, Module)> {
 }
 
 fn circles(name: &str, files: &BTreeMap<Module, File>) -> Faults {
-    let needs: BTreeMap<&Module, BTreeSet<&Module>> = files
+    let needs = files
         .keys()
-        .map(|module| (module, needed_by(files, module)))
-        .collect();
+        .map(|module| (module, needed_by(files, module)));
+    faults_of(name, &needs.collect())
+}
+
+/// A fault for each circle of modules. `needs` has the modules that each module needs.
+pub(super) fn faults_of(name: &str, needs: &BTreeMap<&Module, BTreeSet<&Module>>) -> Faults {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> = needs
         .keys()
-        .map(|module| (*module, reach(&needs, module)))
+        .map(|module| (*module, reach(needs, module)))
         .collect();
     let mut told: BTreeSet<&Module> = BTreeSet::new();
     let mut faults = Faults::new();

@@ -83,7 +83,7 @@ pub(super) fn check(counted: &Counted) -> Faults {
 }
 
 /// Text of a line of a doc comment.
-fn opening(line: &str) -> Option<&str> {
+pub(super) fn opening(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let comment = line
         .strip_prefix("//!")

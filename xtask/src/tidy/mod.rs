@@ -5,8 +5,10 @@ mod circles;
 mod docs;
 mod length;
 mod lexer;
+mod python;
 mod source;
 mod text;
+mod wording;
 
 use crate::{Faults, output, size};
 pub(crate) use length::Ratchet;
@@ -25,7 +27,9 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults.extend(length::check(root, &sources, ratchet));
     faults.extend(arrows::check(&sources));
     faults.extend(circles::check(&sources));
+    faults.extend(python::check(&sources));
     faults.extend(size::check_sources(root).unwrap_or_else(|fault| vec![fault]));
+    faults.extend(wording::check(&sources));
     let counted = docs::count(&sources);
     faults.extend(docs::check(&counted));
     println!(
