@@ -12,6 +12,7 @@ mod digest;
 mod domain;
 mod id;
 mod parameter;
+mod plugin;
 mod random;
 mod rate;
 mod relative_size;

@@ -1,9 +1,8 @@
 //! Settings of plug-ins (controllers, path selectors) that are known by name, in this crate or outside it.
 
-/// Generates the settings enum of one kind of plug-in: a variant for each type in the list and one for registered types of
-/// other crates, which are kept behind an object-safe adaptor over the kind's definition trait. `build` names the function of that
-/// trait which makes an instance.
-macro_rules! plugin_settings {
+/// Generates the settings enum of one kind of plug-in: a variant for each type in the list and one for registered types of other crates.
+/// `build` names the function of the definition trait that makes an instance.
+macro_rules! settings_enum {
     (
         $(#[$settings_meta:meta])*
         settings: $settings:ident,
@@ -42,27 +41,27 @@ macro_rules! plugin_settings {
             }
             /// Default settings of a type of another crate.
             pub fn custom<T: $definition>() -> Self {
-                Self::Custom($custom(Box::new(Erased::<T>(Default::default()))))
+                Self::Custom($custom::defaults::<T>())
             }
             /// The name in a scenario.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => <$type as $definition>::NAME,)+
-                    Self::Custom(custom) => custom.0.name(),
+                    Self::Custom(custom) => custom.name(),
                 }
             }
             /// One-line summary of the type.
             pub fn summary(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => <$type as $definition>::SUMMARY,)+
-                    Self::Custom(custom) => custom.0.summary(),
+                    Self::Custom(custom) => custom.summary(),
                 }
             }
             /// Every parameter with its default, meaning and source.
             pub fn describe(&self) -> Vec<ParameterInfo> {
                 match self {
                     $(Self::$variant(_) => <$type as $definition>::Parameters::describe(),)+
-                    Self::Custom(custom) => custom.0.describe(),
+                    Self::Custom(custom) => custom.describe(),
                 }
             }
             /// Sets the parameter `key`.
@@ -72,14 +71,14 @@ macro_rules! plugin_settings {
             pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
                 match self {
                     $(Self::$variant(parameters) => parameters.set(key, value),)+
-                    Self::Custom(custom) => custom.0.set(key, value),
+                    Self::Custom(custom) => custom.set(key, value),
                 }
             }
             /// Every parameter with its present value.
             pub fn entries(&self) -> Vec<(&'static str, Value)> {
                 match self {
                     $(Self::$variant(parameters) => parameters.entries(),)+
-                    Self::Custom(custom) => custom.0.entries(),
+                    Self::Custom(custom) => custom.entries(),
                 }
             }
             /// An instance with these settings.
@@ -88,68 +87,20 @@ macro_rules! plugin_settings {
                     $(Self::$variant(parameters) => {
                         $built::$variant(<$type as $definition>::$new(parameters, $argument))
                     })+
-                    Self::Custom(custom) => $built::Custom(custom.0.build($argument)),
+                    Self::Custom(custom) => $built::Custom(custom.create($argument)),
                 }
             }
         }
 
-        $(#[$custom_meta])*
-        pub struct $custom(Box<dyn ErasedSettings>);
-
-        impl Clone for $custom {
-            fn clone(&self) -> Self {
-                Self(self.0.boxed_clone())
-            }
-        }
-
-        impl PartialEq for $custom {
-            fn eq(&self, other: &Self) -> bool {
-                self.0.name() == other.0.name() && self.0.entries() == other.0.entries()
-            }
-        }
-
-        impl std::fmt::Debug for $custom {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_tuple(self.0.name()).field(&self.0.entries()).finish()
-            }
-        }
-
-        trait ErasedSettings: Send + Sync {
-            fn name(&self) -> &'static str;
-            fn summary(&self) -> &'static str;
-            fn describe(&self) -> Vec<ParameterInfo>;
-            fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
-            fn entries(&self) -> Vec<(&'static str, Value)>;
-            fn build(&self, $argument: $argument_type) -> Box<dyn $behaviour>;
-            fn boxed_clone(&self) -> Box<dyn ErasedSettings>;
-        }
-
-        struct Erased<T: $definition>(T::Parameters);
-
-        impl<T: $definition> ErasedSettings for Erased<T> {
-            fn name(&self) -> &'static str {
-                T::NAME
-            }
-            fn summary(&self) -> &'static str {
-                T::SUMMARY
-            }
-            fn describe(&self) -> Vec<ParameterInfo> {
-                T::Parameters::describe()
-            }
-            fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-                self.0.set(key, value)
-            }
-            fn entries(&self) -> Vec<(&'static str, Value)> {
-                self.0.entries()
-            }
-            fn build(&self, $argument: $argument_type) -> Box<dyn $behaviour> {
-                Box::new(T::$new(&self.0, $argument))
-            }
-            fn boxed_clone(&self) -> Box<dyn ErasedSettings> {
-                Box::new(Self(self.0.clone()))
-            }
+        clearway_units::plugin_settings! {
+            $(#[$custom_meta])*
+            settings: $custom,
+            definition: $definition,
+            behaviour: $behaviour,
+            build: $new($argument: $argument_type),
+            checks: [],
         }
     };
 }
 
-pub(crate) use plugin_settings;
+pub(crate) use settings_enum;

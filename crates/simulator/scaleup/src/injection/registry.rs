@@ -33,7 +33,7 @@ impl InjectionRegistry {
             "two injection controls are called `{}`",
             T::NAME
         );
-        self.0.push(InjectionSettings::of::<T>());
+        self.0.push(InjectionSettings::defaults::<T>());
         self
     }
     /// The defaults of the control called `name`.

@@ -241,7 +241,7 @@ fn settings_that_cannot_work_are_refused() {
 #[test]
 #[should_panic(expected = "`wm-min` has to be at least a millionth")]
 fn controls_are_not_built_with_settings_that_cannot_work() {
-    let mut settings = InjectionSettings::of::<Aimd>();
+    let mut settings = InjectionSettings::defaults::<Aimd>();
     settings
         .set("wm-min", &Value::Integer(0))
         .expect("a number");
@@ -331,7 +331,7 @@ fn keys_of_a_control_are_unique() {
 
 #[test]
 fn windows_count_reads_and_writes_apart_and_unicast_too() {
-    let mut gpu = Gpu::new(&InjectionSettings::of::<Window>());
+    let mut gpu = Gpu::new(&InjectionSettings::defaults::<Window>());
     let mut send = |kind, group| gpu.step(&Step::Send(kind, group));
     let (read, write) = (OperationKind::Read, OperationKind::Write);
     for group in [true, false, true] {

@@ -36,7 +36,7 @@ mod tests;
 mod timely;
 
 use crate::perc::RateAllocation;
-use crate::plugin::plugin_settings;
+use crate::plugin::settings_enum;
 use crate::telemetry::Hop;
 use clearway_units::{
     Bytes, ParameterInfo, ParameterSet, RandomStream, Rate, RelativeSize, SetError, Span, Time,
@@ -419,7 +419,7 @@ macro_rules! controllers {
             }
         }
 
-        plugin_settings! {
+        settings_enum! {
             /// Choice of a controller, and its settings.
             settings: ControllerSettings,
             /// Settings of a controller of another crate; see [`ControllerSettings::custom`].

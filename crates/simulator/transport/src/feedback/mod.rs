@@ -15,7 +15,7 @@ mod progress;
 mod tests;
 
 use crate::cc::NetworkFacts;
-use crate::plugin::plugin_settings;
+use crate::plugin::settings_enum;
 use clearway_units::{Bytes, MessageId, ParameterInfo, ParameterSet, SetError, Time, Value};
 
 pub use at_endpoint::{AtEndpoint, EndpointFeedback};
@@ -132,7 +132,7 @@ macro_rules! rules {
             }
         }
 
-        plugin_settings! {
+        settings_enum! {
             /// Choice of a rule, and its settings.
             settings: FeedbackSettings,
             /// Settings of a rule of another crate; see [`FeedbackSettings::custom`].

@@ -17,7 +17,7 @@ mod tests;
 mod unanswered;
 
 use crate::cc::{LossSample, NetworkFacts};
-use crate::plugin::plugin_settings;
+use crate::plugin::settings_enum;
 use clearway_units::{
     Bytes, ParameterInfo, ParameterSet, RandomStream, SetError, Span, Time, Value,
 };
@@ -296,7 +296,7 @@ macro_rules! selectors {
             }
         }
 
-        plugin_settings! {
+        settings_enum! {
             /// Choice of a path selector, and its settings.
             settings: SelectorSettings,
             /// Settings of a path selector of another crate; see [`SelectorSettings::custom`].

@@ -296,7 +296,7 @@ fn acknowledgements_that_are_ready_at_once_keep_the_order_of_requests() {
                 links_per_spine: 1,
             },
             groups: vec![(0..12).map(HostId).collect()],
-            control: Control::Named(InjectionSettings::of::<NoControl>()),
+            control: Control::Named(InjectionSettings::defaults::<NoControl>()),
             work: work.clone(),
         });
     }

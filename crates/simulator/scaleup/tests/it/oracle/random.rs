@@ -198,7 +198,7 @@ fn configuration(random: &mut RandomStream) -> Configuration {
 /// A control of the crate, or one that tells by its answers what it has been told.
 fn control(random: &mut RandomStream) -> Control {
     let settings = match random.below(8) {
-        0 => InjectionSettings::of::<NoControl>(),
+        0 => InjectionSettings::defaults::<NoControl>(),
         1 => InjectionSettings::with::<Window>(WindowParameters {
             window: NonZero::new(1 + random.below(6)).expect("above zero"),
         }),
