@@ -2,6 +2,7 @@
 
 use crate::collective::CollectiveArguments;
 use crate::perf::PerfArguments;
+use crate::print_arguments::PrintArguments;
 use crate::scenario_arguments::ScenarioArguments;
 use crate::softswitch::SoftswitchArguments;
 use crate::testbed::TestbedArguments;
@@ -146,12 +147,8 @@ pub(crate) struct ReproduceArguments {
     /// Folder for the results
     #[arg(long, value_name = "DIR", default_value_os_t = reproduction_folder())]
     pub(crate) out: PathBuf,
-    /// Print what is written to the result files instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Default folder of the results of `clearway reproduce`.
@@ -196,12 +193,8 @@ pub(crate) struct RunArguments {
     /// run. `forever` on a terminal if left out, and elsewhere, or where CI is set, `0s`
     #[arg(long, value_name = "TIME", requires = "live", value_parser = read_stay)]
     pub(crate) live_stay: Option<Stay>,
-    /// Print summary.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -233,12 +226,8 @@ pub(crate) struct CompareArguments {
     /// Do not run: say what packets and CPU time each variant would take, a third of a second for each
     #[arg(long, conflicts_with_all = ["json", "out"])]
     pub(crate) dry_run: bool,
-    /// Print compare.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -263,12 +252,8 @@ pub(crate) struct PlanArguments {
     /// Folder for `plan.json` and `report.html`; `out/plan-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print plan.json instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -313,12 +298,8 @@ pub(crate) struct IsolateArguments {
     /// Folder for `isolation.json` and `isolation.html`; `out/isolate-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print isolation.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -360,12 +341,8 @@ pub(crate) struct StudyArguments {
     /// Run plans of more than 10000 runs
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Print sweep.json instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -534,12 +511,8 @@ pub(crate) struct WhyArguments {
     pub(crate) iteration: Option<u32>,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
-    /// Print why.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Number of flows that are explained if nobody names any.

@@ -147,8 +147,8 @@ fn take_part(
     if arguments.connection.insecure && (rank == 0 || arguments.loopback.is_none()) {
         warn("nothing is encrypted: whoever sees packets can read and change them");
     }
-    let prints = rank == 0 && !arguments.quiet && !arguments.json;
-    let is_waiting = !arguments.quiet && arguments.loopback.is_none();
+    let prints = rank == 0 && !arguments.print.quiet && !arguments.print.json;
+    let is_waiting = !arguments.print.quiet && arguments.loopback.is_none();
     if is_waiting {
         let others = members.addresses.len() - 1;
         say(&format!(
@@ -170,7 +170,7 @@ fn take_part(
     if prints {
         print(&report.foot(&measured))?;
     }
-    if rank == 0 && arguments.json {
+    if rank == 0 && arguments.print.json {
         print(&format!("{}\n", report.to_json(&measured)))?;
     }
     let wrong: u64 = measured.iter().filter_map(|row| row.wrong).sum();

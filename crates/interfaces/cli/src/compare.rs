@@ -60,7 +60,7 @@ pub(crate) fn compare(
     let json = comparison.to_json(&origin);
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
     // of long runs.
-    let shown = match (arguments.json, arguments.quiet) {
+    let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
         (false, false) => print(&comparison.to_table()),
         (false, true) => Ok(()),
@@ -75,7 +75,7 @@ pub(crate) fn compare(
     let written = files.publish(&json, page);
     let place = target.path().display();
     Failure::all([run.kept, shown, written])?;
-    if !arguments.json && !arguments.quiet {
+    if !arguments.print.json && !arguments.print.quiet {
         let why = match target {
             Target::Folder(_) => format!("Why      clearway why {place}\n"),
             Target::Json(_) | Target::Page(_) => String::new(),
@@ -102,7 +102,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
         let first = scenarios.first().expect("there is a seed");
         let refusal = |error| variant.refusal(&error);
         let warnings = clearway_runs::check(first).map_err(refusal)?;
-        if !arguments.quiet {
+        if !arguments.print.quiet {
             let warnings = warnings.iter();
             warnings.for_each(|warning| warn(&format!("{}: {warning}", variant.label)));
         }
@@ -127,7 +127,7 @@ fn run_all(
     target: &Target,
     total: usize,
 ) -> Result<Ran, Failure> {
-    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.print.quiet));
     let most = planned.iter().map(Planned::runs_to_do).max().unwrap_or(0);
     let mut variants: Vec<Variant> = Vec::new();
     let mut to_do: Vec<Vec<Experiment>> = Vec::new();

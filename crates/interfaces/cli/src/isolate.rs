@@ -49,14 +49,14 @@ pub(crate) fn isolate(
         PathBuf::from("out").join(name)
     });
     let files = DocumentAndPage::create(&folder, [FILE_NAME, ISOLATION_FILE_NAME], FIX)?;
-    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.print.quiet));
     let record = study.run(arguments, &console, &interrupt)?;
     if record.cells.is_empty() {
         say("interrupted before a pair of runs was done: there is nothing to compare");
         return Ok(ExitCode::from(130));
     }
     let json = record.to_json();
-    let shown = match (arguments.json, arguments.quiet) {
+    let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
         (false, false) if arguments.matrix => print(&record.to_matrix()),
         (false, false) => print(&record.to_table()),
@@ -64,7 +64,7 @@ pub(crate) fn isolate(
     };
     let written = files.publish(&json, &render_isolation(&record));
     Failure::all([shown, written])?;
-    if !arguments.json && !arguments.quiet {
+    if !arguments.print.json && !arguments.print.quiet {
         print(&format!("\nResults  {}\n", folder.display()))?;
     }
     if !record.complete {
@@ -159,7 +159,7 @@ impl Subject {
                     Ok(scenario) => subjects.push(Self::new(scenario)),
                     // Some transports have no scopes: links allocate their rates.
                     Err(failure) if arguments.matrix && arguments.scopes.is_empty() => {
-                        if !arguments.quiet {
+                        if !arguments.print.quiet {
                             say(&format!("left out: {}", failure.first_line()));
                         }
                         first.get_or_insert(failure);
@@ -215,7 +215,7 @@ impl Study {
                 Ok(_) => self.transports.push(subject),
                 Err(error) => {
                     // In all of its scopes.
-                    if told.insert(subject.name.clone()) && !arguments.quiet {
+                    if told.insert(subject.name.clone()) && !arguments.print.quiet {
                         say(&format!("left out: {}: {}", subject.name, error.message));
                     }
                     first.get_or_insert(error);
@@ -235,7 +235,7 @@ impl Study {
             match Assembly::new(&self.scenario(&self.transports[0], kind, self.seeds[0])) {
                 Ok(_) => possible.push(kind),
                 Err(error) => {
-                    if !arguments.quiet {
+                    if !arguments.print.quiet {
                         say(&format!("left out: {}: {}", kind.name(), error.message));
                     }
                     first.get_or_insert(error);
@@ -271,7 +271,7 @@ impl Study {
                         self.attackers
                     )));
                 }
-                if kind == self.attacks[0] && !arguments.quiet {
+                if kind == self.attacks[0] && !arguments.print.quiet {
                     // Scopes hardly differ in what is to be said.
                     let texts = assembly.warnings.iter();
                     let texts = texts.map(|text| format!("{}: {text}", subject.name));
@@ -356,7 +356,7 @@ impl Study {
     ) -> Result<IsolationRecord, Failure> {
         let mut pairs = vec![Vec::new(); self.transports.len() * self.attacks.len()];
         let total = self.runs();
-        if !arguments.quiet {
+        if !arguments.print.quiet {
             say(&self.announcement());
         }
         let (mut done, mut complete) = (0, true);

@@ -43,6 +43,7 @@ mod messages;
 mod output;
 mod perf;
 mod plan;
+mod print_arguments;
 mod progress;
 mod reproduce;
 mod run;

@@ -114,7 +114,7 @@ fn client(
         echoes: ECHOES,
         interval: Span::from_ms(1_000),
     };
-    let shows = !arguments.json && !arguments.quiet;
+    let shows = !arguments.print.json && !arguments.print.quiet;
     let runtime = runtime().map_err(|error| no_socket(server, &error))?;
     let report = runtime.block_on(async {
         let channel = connect(server, settings.clone()).await.map_err(refused)?;
@@ -140,9 +140,9 @@ fn client(
             cpu_seconds: cpu,
         })
     })?;
-    if arguments.json {
+    if arguments.print.json {
         print(&format!("{}\n", report.to_json()))?;
-    } else if !arguments.quiet {
+    } else if !arguments.print.quiet {
         print(&report.to_text())?;
     }
     Ok(ExitCode::SUCCESS)

@@ -61,14 +61,14 @@ pub(crate) fn plan(
     let mut record = record(&file, &placed);
     record.trials = trials.map(|trials| trials_record(&trials, arguments.iterations));
     let json = record.to_json();
-    let shown = match (arguments.json, arguments.quiet) {
+    let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
         (false, false) => print(&record.to_table()),
         (false, true) => Ok(()),
     };
     let written = files.publish(&json, &render_plan(&record));
     Failure::all([shown, written])?;
-    if !arguments.json && !arguments.quiet {
+    if !arguments.print.json && !arguments.print.quiet {
         print(&format!("\nResults  {}\n", folder.display()))?;
     }
     if interrupted {
@@ -145,7 +145,7 @@ impl Simulator {
         Self {
             iterations: arguments.iterations,
             threads: arguments.threads,
-            console: Console::new(arguments.quiet),
+            console: Console::new(arguments.print.quiet),
             interrupt: simulates.then(Interrupt::install),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn reproduce(
         return Ok(ExitCode::SUCCESS);
     }
     let request = request(arguments);
-    let screen = Screen::new(arguments.quiet);
+    let screen = Screen::new(arguments.print.quiet);
     let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
     let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
@@ -59,14 +59,16 @@ pub(crate) fn reproduce(
         let text = as_lines(&outcome, command, fingerprint, [cpu, wall]);
         let path = place(id);
         let written = file.publish(&text);
-        shown.push(match (arguments.json, arguments.quiet, &written) {
-            (true, _, _) => print(&text),
-            (false, true, _) => Ok(()),
-            (false, false, Ok(())) => {
-                print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
-            }
-            (false, false, Err(_)) => print(&describe(&outcome)),
-        });
+        shown.push(
+            match (arguments.print.json, arguments.print.quiet, &written) {
+                (true, _, _) => print(&text),
+                (false, true, _) => Ok(()),
+                (false, false, Ok(())) => {
+                    print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
+                }
+                (false, false, Err(_)) => print(&describe(&outcome)),
+            },
+        );
         total.add(outcome.tally());
         if written.is_err() {
             kept = written;
@@ -80,7 +82,7 @@ pub(crate) fn reproduce(
             return Ok(ExitCode::from(130));
         }
     }
-    if !arguments.json && !arguments.quiet {
+    if !arguments.print.json && !arguments.print.quiet {
         shown.push(print(&format!("{}\n", counts(&total, request.scale))));
     }
     // Where nothing can be printed there are the files all the same; once is enough to say so.
@@ -497,6 +499,7 @@ impl Watcher for Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::print_arguments::PrintArguments;
 
     #[test]
     fn numbers_are_short() {
@@ -519,8 +522,10 @@ mod tests {
                 null: None,
                 threads: 1,
                 out: crate::arguments::reproduction_folder(),
-                json: false,
-                quiet: false,
+                print: PrintArguments {
+                    json: false,
+                    quiet: false,
+                },
             })
         };
         assert_eq!(chosen("strack/fig9").unwrap(), ["strack/fig9"]);

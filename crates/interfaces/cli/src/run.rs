@@ -58,7 +58,7 @@ pub(crate) fn load(
 /// Says what a run would cost.
 pub(crate) fn foretell(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitCode, Failure> {
     let assembly = Assembly::streaming(scenario)?;
-    if !arguments.quiet {
+    if !arguments.print.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
     }
     dry_run::run(&assembly)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(
     let live = Live::start(arguments, scenario, &assembly)?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
-    if !arguments.quiet {
+    if !arguments.print.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
         removed_files(&target, scenario, &assembly).for_each(|warning| warn(&warning));
     }
@@ -142,7 +142,7 @@ fn remark(
     finished: &Finished,
     capture: Option<&Capture>,
 ) {
-    if arguments.quiet {
+    if arguments.print.quiet {
         return;
     }
     record.packets.warnings().iter().for_each(|text| warn(text));
@@ -186,7 +186,7 @@ fn simulate(
     mut flow_rows: FlowRows,
     (interrupt, live): (&Interrupt, Option<&Live<'_>>),
 ) -> (ObservedRun, FlowRows) {
-    let console = Console::new(arguments.quiet);
+    let console = Console::new(arguments.print.quiet);
     let mut display = Display::of_work(work_of(assembly), &console);
     if let Some(live) = live {
         live.announce();
@@ -245,9 +245,9 @@ pub(crate) fn file_name(name: &str) -> String {
 
 /// Prints the figures of a run.
 pub(crate) fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Failure> {
-    if arguments.json {
+    if arguments.print.json {
         print(&format!("{}\n", summary.to_json().trim_end()))
-    } else if !arguments.quiet {
+    } else if !arguments.print.quiet {
         print(&format!("{}\n", summary_table(summary).trim_end()))
     } else {
         Ok(())
@@ -273,7 +273,7 @@ fn explain(
         threads: arguments.threads,
         json: false,
         // The summary is what is printed as JSON.
-        quiet: arguments.quiet || arguments.json,
+        quiet: arguments.print.quiet || arguments.print.json,
     };
     why::explain(laboratory, &question).map(|_| ())
 }
@@ -298,7 +298,7 @@ pub(crate) fn conclude(
     target: &Path,
     status: &Status,
 ) -> Result<ExitCode, Failure> {
-    match (arguments.json, arguments.quiet) {
+    match (arguments.print.json, arguments.print.quiet) {
         (_, true) => {}
         (false, false) => {
             let captures = captures(target).map_or_else(String::new, |line| line + "\n");

@@ -26,12 +26,12 @@ pub(crate) fn run(
     refuse_deleting(&target, &inputs(arguments, scenario.files()))?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
-    if !arguments.quiet {
+    if !arguments.print.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
     }
     let outputs = ScaleupOutputs::create(folder, &assembly, !arguments.no_report);
     let mut outputs = outputs.map_err(unwritten)?;
-    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.print.quiet));
     let mut display = Display::of_work(Work::Operations(assembly.operations), &console);
     let on_progress = &mut |progress: Progress| display.update(&progress, &interrupt);
     let on_rows = &mut |rows: &[SeriesRow]| outputs.add(rows);

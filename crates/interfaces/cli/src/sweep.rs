@@ -97,7 +97,7 @@ fn carry_out(
     arguments: &SweepArguments,
 ) -> Result<Execution, Failure> {
     let interrupt = Interrupt::install();
-    let console = Console::new(arguments.study.quiet);
+    let console = Console::new(arguments.study.print.quiet);
     let display = Display::new(study.chosen.len(), &console);
     let options = ExecuteOptions {
         command: own_program()?,
@@ -117,7 +117,7 @@ fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Exe
     for folder in &arguments.merge {
         let merged = store.merge(folder, sweep)?;
         outcome.done += merged.copied as usize;
-        if merged.foreign > 0 && !arguments.study.quiet {
+        if merged.foreign > 0 && !arguments.study.print.quiet {
             warn(&format!(
                 "{}: {} left where they are: the plan does not have them",
                 folder.display(),
@@ -134,10 +134,10 @@ fn show(
     store: &Store,
     (record, published): (&SweepRecord, &Published),
 ) -> Result<(), Failure> {
-    if arguments.study.json {
+    if arguments.study.print.json {
         return print(&published.json);
     }
-    if arguments.study.quiet {
+    if arguments.study.print.quiet {
         return Ok(());
     }
     let table = record.to_table(None);
@@ -164,7 +164,7 @@ fn conclude(
         ));
         return ExitCode::from(130);
     }
-    if !arguments.study.quiet {
+    if !arguments.study.print.quiet {
         say(&what_is_new(
             outcome,
             (done, all),

@@ -89,7 +89,7 @@ impl TextFiles {
                 refuse_input(format.option, path, inputs)?;
             }
             let place = place(&format, path, results, assembly)?;
-            if matches!(place, Place::StandardOutput) && arguments.json {
+            if matches!(place, Place::StandardOutput) && arguments.print.json {
                 return Err(Failure::new(format!(
                     "{} -: `--json` prints to standard output, too\n  fix: name a file",
                     format.option

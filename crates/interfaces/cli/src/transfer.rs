@@ -43,14 +43,14 @@ pub(crate) fn send(arguments: &SendArguments) -> Result<ExitCode, Failure> {
     let server = resolve(&arguments.host)?;
     let security = security(&arguments.connection, false)?;
     let sources = Sources::find(&arguments.files).map_err(|error| no_source(&error))?;
-    say_skipped(&sources, arguments.quiet);
+    say_skipped(&sources, arguments.print.quiet);
     if sources.files().len() == 0 {
         return Err(Failure::new(
             "there is no file in these folders\n  fix: name files, or folders with files in them",
         ));
     }
     let interrupt = Interrupt::install();
-    let console = Arc::new(Console::new(arguments.quiet || arguments.json));
+    let console = Arc::new(Console::new(arguments.print.quiet || arguments.print.json));
     let runtime = runtime().map_err(|error| no_socket(server, &error))?;
     let line_rate = arguments.connection.line_rate(Some(server));
     let settings = arguments.connection.settings(security, &line_rate);
@@ -110,7 +110,7 @@ async fn send_all(
         let Some(wait) = patience.wait() else {
             return Err(broken.failure);
         };
-        if !arguments.quiet {
+        if !arguments.print.quiet {
             say(&format!(
                 "{}; trying again in {} s",
                 broken.reason,
@@ -210,7 +210,7 @@ async fn send_once(
         unfinished: &[],
         error: ended.error.as_ref().map(ToString::to_string),
     };
-    if let Err(failure) = show(&report, arguments.json, arguments.quiet) {
+    if let Err(failure) = show(&report, arguments.print.json, arguments.print.quiet) {
         return Attempt::Over(Err(failure));
     }
     let failed = display.failure();
@@ -293,7 +293,7 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
         .settings(security(&arguments.connection, true)?, &line_rate);
     let store = open_store(&arguments.out, arguments.overwrite)?;
     let receiver = Receiver {
-        console: Arc::new(Console::new(arguments.quiet || arguments.json)),
+        console: Arc::new(Console::new(arguments.print.quiet || arguments.print.json)),
         interrupt: Interrupt::install(),
         bounds: Bounds {
             files: arguments.files,
@@ -301,8 +301,8 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
         },
         encrypted: settings.security != Security::Insecure,
         once: arguments.once,
-        json: arguments.json,
-        quiet: arguments.quiet,
+        json: arguments.print.json,
+        quiet: arguments.print.quiet,
         folder: arguments.out.display().to_string(),
     };
     let runtime = runtime().map_err(|error| no_socket(address, &error))?;

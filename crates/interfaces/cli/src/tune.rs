@@ -31,7 +31,7 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     }
     let store = Store::open(&study.folder("tune", &sweep), &sweep)?;
     let own = own_program()?;
-    let (interrupt, console) = (Interrupt::install(), Console::new(study.quiet));
+    let (interrupt, console) = (Interrupt::install(), Console::new(study.print.quiet));
     let interrupted = || interrupt.is_raised();
     let display = Display::new(0, &console);
     let on_progress = |progress: &_| display.update(progress);
@@ -68,10 +68,10 @@ fn describe(laboratory: &Laboratory, sweep: &Sweep) -> Result<ExitCode, Failure>
 
 /// Prints what came out.
 fn show(arguments: &TuneArguments, record: &SweepRecord) -> Result<(), Failure> {
-    if arguments.study.json {
+    if arguments.study.print.json {
         return print(&format!("{}\n", record.to_json().trim_end()));
     }
-    if arguments.study.quiet {
+    if arguments.study.print.quiet {
         return Ok(());
     }
     print(&format!("{}\n", record.to_tuning_table().trim_end()))
@@ -85,7 +85,7 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
         ));
         return ExitCode::from(130);
     }
-    if !arguments.study.quiet {
+    if !arguments.study.print.quiet {
         let new = counted(tuning.execution.done as u64, "run");
         say(&format!(
             "{new} done now; all of them, with a report, are in {folder}"

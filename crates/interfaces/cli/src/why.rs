@@ -79,8 +79,8 @@ pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<E
         job: arguments.job.as_deref(),
         iteration: arguments.iteration,
         threads: arguments.threads,
-        json: arguments.json,
-        quiet: arguments.quiet,
+        json: arguments.print.json,
+        quiet: arguments.print.quiet,
     };
     explain(laboratory, &question)
 }

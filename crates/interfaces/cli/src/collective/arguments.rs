@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::hosts::ConnectionArguments;
+use crate::print_arguments::PrintArguments;
 use clap::{Args, ValueEnum, ValueHint};
 use clearway_collective::measure::Measurement;
 use clearway_collective::{Algorithm, Operation};
@@ -69,12 +70,8 @@ pub(crate) struct CollectiveArguments {
     pub(crate) wait: Span,
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// An operation.

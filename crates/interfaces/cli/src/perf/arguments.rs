@@ -1,6 +1,7 @@
 //! Arguments of `clearway perf`.
 
 use crate::hosts::ConnectionArguments;
+use crate::print_arguments::PrintArguments;
 use clap::{Args, ValueHint};
 use clearway_units::{Bytes, Span};
 
@@ -31,12 +32,8 @@ pub(crate) struct PerfArguments {
     pub(crate) message: usize,
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 fn read_time(text: &str) -> Result<Span, String> {

@@ -1,6 +1,7 @@
 //! Arguments of `clearway send` and `clearway recv`.
 
 use crate::hosts::ConnectionArguments;
+use crate::print_arguments::PrintArguments;
 use clap::{Args, ValueHint};
 use clearway_units::{Bytes, Span};
 use std::path::PathBuf;
@@ -25,12 +26,8 @@ pub(crate) struct SendArguments {
     /// For how long to try again while the receiver does not answer, such as `600s`; anew whenever something has arrived
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = read_time)]
     pub(crate) retry: Duration,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 #[derive(Debug, Args)]
@@ -59,12 +56,8 @@ pub(crate) struct RecvArguments {
     pub(crate) files: u64,
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,
-    /// Print JSON instead of tables, an object for each sender
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 fn read_time(text: &str) -> Result<Duration, String> {
