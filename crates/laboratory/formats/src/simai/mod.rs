@@ -13,8 +13,8 @@
 //! A collective alone means the tensor-parallel group in the first two phases and the data-parallel group in the third; `_EP` means the
 //! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
 //!
-//! Keys and columns that nothing uses are warned about, but for `vpp`, `ga` and the dependency of a layer. Policies leave out what belongs
-//! to others, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the collective before it.
+//! Unused keys and columns are warned about, except `ga` and the dependency of a layer; `vpp` only with several stages. Policies leave out
+//! the parts of other policies, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the collective before it.
 //!
 //! No messages go between the stages of a pipeline. SimAI sends none: `pp_comm` is used only in a formula for times that it adds to its
 //! results after the run, and the file does not say which stage has which layers.
