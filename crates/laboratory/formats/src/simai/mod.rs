@@ -14,7 +14,8 @@
 //! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
 //!
 //! Unused keys and columns are warned about, except `ga` and the dependency of a layer; `vpp` only with several stages. Policies leave out
-//! the parts of other policies, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the collective before it.
+//! the parts of other policies, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the
+//! collective before it.
 //!
 //! No messages go between the stages of a pipeline. SimAI sends none: `pp_comm` is used only in a formula for times that it adds to its
 //! results after the run, and the file does not say which stage has which layers.
