@@ -8,6 +8,7 @@ mod lexer;
 mod python;
 mod source;
 mod text;
+mod twins;
 mod wording;
 
 use crate::{Faults, output, size};
@@ -30,6 +31,7 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults.extend(python::check(&sources));
     faults.extend(size::check_sources(root).unwrap_or_else(|fault| vec![fault]));
     faults.extend(wording::check(&sources));
+    faults.extend(twins::check(&sources));
     let counted = docs::count(&sources);
     faults.extend(docs::check(&counted));
     println!(
