@@ -52,7 +52,7 @@ mod run;
 mod table;
 mod warnings;
 
-pub use crate::measures::Unit;
+pub use crate::measures::{MEAN_ITERATION, Unit};
 pub use courses::{Course, METRICS as COURSE_METRICS};
 pub use kept::{FILE_NAME, KeptComparison, ReadComparisonError};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};

@@ -254,7 +254,7 @@ impl IsolationCell {
     }
 
     /// The cell as a row of texts, under [`HEADINGS`].
-    pub(crate) fn texts(&self) -> [String; 11] {
+    pub fn texts(&self) -> [String; 11] {
         let bits = |value: f64| prefixed(value) + "bit/s";
         let change = |before: Option<SeedSpread>,
                       after: Option<SeedSpread>,
@@ -308,7 +308,7 @@ fn ratio_text(ratio: Option<SeedSpread>) -> String {
 }
 
 /// Headings of the table of a study.
-pub(crate) const HEADINGS: [&str; 11] = [
+pub const HEADINGS: [&str; 11] = [
     "transport",
     "scope",
     "attack",
@@ -340,7 +340,7 @@ impl IsolationRecord {
     }
 
     /// Kinds of attacks, in the order of the cells.
-    pub(crate) fn attacks(&self) -> Vec<&str> {
+    pub fn attacks(&self) -> Vec<&str> {
         let mut attacks: Vec<&str> = Vec::new();
         for cell in &self.cells {
             if !attacks.contains(&cell.attack.as_str()) {
@@ -351,7 +351,7 @@ impl IsolationRecord {
     }
 
     /// Headings and rows of the matrix: a row for each transport and scope, a column for each attack, with both verdicts and their ratios.
-    pub(crate) fn matrix(&self) -> (Vec<&str>, Vec<Vec<String>>) {
+    pub fn matrix(&self) -> (Vec<&str>, Vec<Vec<String>>) {
         let attacks = self.attacks();
         let mut rows: Vec<Vec<String>> = Vec::new();
         for cell in &self.cells {
@@ -384,7 +384,7 @@ impl IsolationRecord {
     }
 
     /// The attackers, in words.
-    pub(crate) fn attackers_text(&self) -> String {
+    pub fn attackers_text(&self) -> String {
         match self.attackers.strip_prefix("tenant:") {
             None => format!("hosts {}", self.attackers),
             Some(tenant) => match tenant.split_once(':') {
@@ -395,7 +395,7 @@ impl IsolationRecord {
     }
 
     /// Target of the attack, attackers and number of runs.
-    fn subtitle(&self) -> String {
+    pub fn subtitle(&self) -> String {
         format!(
             "{} attacked by {}, {} seed{}",
             self.scenario,
@@ -413,7 +413,7 @@ impl IsolationRecord {
 }
 
 /// Meaning of the table.
-pub(crate) const EXPLANATION: &str = "\
+pub const EXPLANATION: &str = "\
 Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
 Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed,
 not tested if the mean slowdown of the attackers' messages without the attack is below 1.2 with every seed, so that nothing was contended.

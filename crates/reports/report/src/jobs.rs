@@ -147,7 +147,7 @@ fn gigabytes_per_second(bytes: u64, us: f64) -> Option<f64> {
 ///
 /// # Panics
 /// If `most` is less than two.
-pub(crate) fn evenly(count: usize, most: usize) -> impl Iterator<Item = usize> {
+pub fn evenly(count: usize, most: usize) -> impl Iterator<Item = usize> {
     assert!(most >= 2, "the first and the last");
     let kept = count.min(most);
     (0..kept).map(move |place| match count <= most {

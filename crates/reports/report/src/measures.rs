@@ -428,8 +428,8 @@ const fn if_all_have(
     shown_if(Shown::IfAllHave, name, title, unit, of)
 }
 
-/// Over jobs, of the mean of each.
-pub(crate) const MEAN_ITERATION: &str = "jobs_us.mean";
+/// Name of the mean iteration time: over jobs, of the mean of each.
+pub const MEAN_ITERATION: &str = "jobs_us.mean";
 
 /// Measures of the iterations of jobs.
 pub(crate) const JOB_MEASURES: [Measure; 4] = {

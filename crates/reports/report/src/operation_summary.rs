@@ -70,7 +70,7 @@ impl OperationSummary {
     }
 
     /// Time that so many cycles take, in microseconds.
-    pub(crate) fn cycles_as_us(&self, cycles: f64) -> f64 {
+    pub fn cycles_as_us(&self, cycles: f64) -> f64 {
         cycles * Span::from_ps(self.figures.totals.cycle_ps).as_us()
     }
 }
@@ -116,10 +116,10 @@ fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
 }
 
 /// Headings of the columns of [`OperationSummary::rows`] before those of [`BreakdownFigures`].
-pub(crate) const HEADINGS: [&str; 2] = ["section", "kind"];
+pub const HEADINGS: [&str; 2] = ["section", "kind"];
 
 /// Note on the tables of latency, in sentences.
-pub(crate) fn note(operations: &OperationSummary) -> String {
+pub fn note(operations: &OperationSummary) -> String {
     format!(
         "Latency: from the departure of the head flit to the arrival of the response.\n\
          A cycle is {}; mean of GPUs: over GPUs, of the mean of each.",
@@ -129,7 +129,7 @@ pub(crate) fn note(operations: &OperationSummary) -> String {
 
 impl OperationSummary {
     /// The breakdown as rows of texts: section and kind, then the columns of [`BreakdownFigures`].
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Vec<String>> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = Vec<String>> + '_ {
         self.by_section.iter().map(|part| {
             let columns = BreakdownFigures::COLUMNS.iter();
             let columns = columns.map(|column| (column.of)(&part.figures));
@@ -140,7 +140,7 @@ impl OperationSummary {
 }
 
 /// A figure for people, without its unit; a dash if there is none.
-pub(crate) fn number(value: Option<f64>) -> String {
+pub fn number(value: Option<f64>) -> String {
     match value {
         None => "-".into(),
         Some(value) if value.fract() == 0.0 => count(value as u64),

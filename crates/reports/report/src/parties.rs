@@ -149,7 +149,7 @@ pub struct AttackPair {
 }
 
 /// Headings of the columns of [`Parties::rows`] after the first.
-pub(crate) const HEADINGS: [&str; 7] = [
+pub const HEADINGS: [&str; 7] = [
     "users",
     "messages",
     "completed",
@@ -160,12 +160,12 @@ pub(crate) const HEADINGS: [&str; 7] = [
 ];
 
 /// Unit of the table of both sides.
-pub(crate) const NOTE: &str =
+pub const NOTE: &str =
     "A message of an attacker may be made of several flows; slowdown is of messages in one flow.";
 
 impl Parties {
     /// Both sides as rows of texts: name, then the columns of [`HEADINGS`].
-    pub(crate) fn rows(&self) -> [[String; 8]; 2] {
+    pub fn rows(&self) -> [[String; 8]; 2] {
         [("attackers", &self.attackers), ("victims", &self.victims)].map(|(name, party)| {
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
             [
@@ -182,7 +182,7 @@ impl Parties {
     }
 
     /// Fairness among users, in a sentence.
-    pub(crate) fn fairness_sentence(&self) -> Option<String> {
+    pub fn fairness_sentence(&self) -> Option<String> {
         let index = self.user_fairness?;
         Some(format!(
             "Jain's index over the goodputs of users: {index:.3}."

@@ -308,7 +308,7 @@ impl PlanRecord {
     }
 
     /// True if a job has a choice of places.
-    pub(crate) fn has_placements(&self) -> bool {
+    pub fn has_placements(&self) -> bool {
         self.jobs.iter().any(|job| job.placement.is_some())
     }
 
@@ -374,7 +374,7 @@ impl PlanRecord {
     }
 
     /// Names of jobs in a line.
-    pub(crate) fn names(&self, jobs: &[u32]) -> String {
+    pub fn names(&self, jobs: &[u32]) -> String {
         let names = jobs.iter().take(8);
         let names: Vec<&str> = names
             .map(|&job| self.jobs[job as usize].name.as_str())
@@ -387,12 +387,12 @@ impl PlanRecord {
 }
 
 /// A share in percent: `44.7 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// A score with three digits, which is only 1 if nothing is missing.
-pub(crate) fn score(score: f64) -> String {
+pub fn score(score: f64) -> String {
     match score {
         1.0 => "1".into(),
         near if near > 0.9995 => ">0.999".into(),
@@ -401,7 +401,7 @@ pub(crate) fn score(score: f64) -> String {
 }
 
 /// An angle: `160.9°`.
-pub(crate) fn degrees(angle: f64) -> String {
+pub fn degrees(angle: f64) -> String {
     let text = format!("{angle:.1}");
     format!("{}°", text.trim_end_matches(".0"))
 }

@@ -132,8 +132,8 @@ pub(crate) fn without_trailing_zeros(number: &str) -> &str {
     }
 }
 
-/// `part` of `whole` in whole percent: `71 %`; with a tenth below one percent.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+/// Share that `part` is of `whole`, in whole percent: `71 %`; with a tenth below one percent.
+pub fn share(part: u64, whole: u64) -> String {
     let share = 100.0 * part as f64 / whole.max(1) as f64;
     match share {
         1.0.. => format!("{share:.0} %"),

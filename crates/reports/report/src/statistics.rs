@@ -31,7 +31,7 @@ impl Distribution {
     }
 
     /// The distribution of finite ratios; `None` without any.
-    pub(crate) fn of_ratios(mut ratios: Vec<f64>) -> Option<Self> {
+    pub fn of_ratios(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_unstable_by(f64::total_cmp);
         // Summed in sorted order, so that the mean does not depend on the order of the flows.
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;

@@ -295,7 +295,7 @@ impl Summary {
     }
 
     /// True if the system did not tell the CPU time: that was no short run, and took none.
-    pub(crate) fn is_cpu_unknown(&self) -> bool {
+    pub fn is_cpu_unknown(&self) -> bool {
         self.cpu_seconds == 0.0 && self.wall_seconds >= 1.0
     }
 

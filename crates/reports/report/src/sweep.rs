@@ -45,18 +45,18 @@ mod points;
 mod table;
 mod tuning;
 
+pub use crate::measures::Unit;
 pub use assertion::{
     Assertion, AssertionCase, AssertionOutcome, AssertionVerdict, Bound, Limit, Statistic,
 };
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use dataset::{columns, kinds_of_columns, rows};
-pub use groups::Group;
-pub(crate) use points::Samples;
-pub use points::{BestPoint, CONFIDENCE};
-pub(crate) use table::no_value;
-pub use tuning::{TuningRecord, TuningRung};
+pub use groups::{Group, RankedGroup};
+pub use points::{BestPoint, CONFIDENCE, Samples, share_text};
+pub use table::no_value;
+pub use tuning::{ChosenRow, TuningRecord, TuningRung};
 
-use crate::measures::{Unit, measures_of};
+use crate::measures::measures_of;
 use crate::summary::{StatusName, Summary};
 use serde::Serialize;
 
@@ -269,7 +269,7 @@ impl SweepRecord {
     }
 
     /// Key and value of each axis at a point.
-    pub(crate) fn values_of<'a>(
+    pub fn values_of<'a>(
         &'a self,
         place: &'a [u32],
     ) -> impl Iterator<Item = (&'a str, &'a str)> + Clone {

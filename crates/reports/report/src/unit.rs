@@ -52,7 +52,7 @@ impl Unit {
     }
 
     /// A value for people.
-    pub(crate) fn print(self, value: f64) -> String {
+    pub fn print(self, value: f64) -> String {
         if value < 0.0 && self != Self::Index {
             return format!("-{}", self.print(-value));
         }
@@ -78,7 +78,7 @@ impl Unit {
         }
     }
 
-    /// `48.88..50.12 us`: a unit that both ends have is said once.
+    /// A range for people, `48.88..50.12 us`: a unit that both ends have is said once.
     pub(crate) fn print_range(self, low: f64, high: f64) -> String {
         let (low, high) = (self.print(low), self.print(high));
         let unit_of = |text: &str| {

@@ -53,7 +53,7 @@ impl Course {
     }
 
     /// Course up to an instant in microseconds, the interval in which it lies included.
-    pub(crate) fn until(&self, us: f64) -> Self {
+    pub fn until(&self, us: f64) -> Self {
         let before = self.times.partition_point(|time| time.as_us() < us);
         let count = self.times.len().min(before + 1);
         Self {
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::observed::{Curve, SeriesRow};
     use crate::record::ScenarioIdentity;
-    use crate::sample::Folder;
     use crate::series::{FILE_NAME, SeriesWriter};
+    use clearway_testing::Folder;
     use clearway_units::Span;
 
     /// Two instants: goodput, the peaks of two queues, and what is not followed.

@@ -56,7 +56,7 @@ impl Comparison {
     }
 
     /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it; `None` where they do.
-    pub(crate) fn label_heading(&self) -> Option<String> {
+    pub fn label_heading(&self) -> Option<String> {
         let name = &self.variants[0].runs[0].scenario.name;
         let is_named = |variant: &VariantOutcome| !variant.label.contains('=');
         let says = are_of_one_scenario(&self.variants) && !self.variants.iter().any(is_named);
@@ -64,19 +64,19 @@ impl Comparison {
     }
 
     /// True if flows are what the runs are about: not if all are scale-up runs.
-    pub(crate) fn has_flows(&self) -> bool {
+    pub fn has_flows(&self) -> bool {
         let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
         runs.any(|run| run.operations.is_none() || run.flows.total > 0)
     }
 
     /// True if some run is a scale-up run.
-    pub(super) fn has_operations(&self) -> bool {
+    pub fn has_operations(&self) -> bool {
         let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
         runs.any(|run| run.operations.is_some())
     }
 
     /// Headings of [`work_of`](Self::work_of).
-    pub(crate) fn work_headings(&self) -> &'static [&'static str] {
+    pub fn work_headings(&self) -> &'static [&'static str] {
         match (self.has_flows(), self.has_operations()) {
             (true, false) => &["flows", "payload"],
             (true, true) => &["flows", "payload", "operations"],
@@ -85,7 +85,7 @@ impl Comparison {
     }
 
     /// Texts on what the first run of a variant had to do.
-    pub(crate) fn work_of(&self, variant: &VariantOutcome) -> Vec<String> {
+    pub fn work_of(&self, variant: &VariantOutcome) -> Vec<String> {
         let run = &variant.runs[0];
         let operations = run.operations.map_or(0, |operations| operations.total);
         let all = [count(run.flows.total), bytes(run.bytes), count(operations)];
@@ -114,9 +114,9 @@ impl Comparison {
         table
     }
 
-    /// The measures that [apply](Self::applying), without those in which all variants are equal, seed by seed: such a row tells nothing.
+    /// The measures that apply to the runs, without those in which all variants are equal, seed by seed: such a row tells nothing.
     /// The one by which variants are judged is shown in any case, and so are all if all are equal in all.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
+    pub fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let all_equal = self.applying().all(MeasureRow::is_equal);
         self.applying()
             .filter(move |row| all_equal || !self.is_hidden(row))
@@ -128,7 +128,7 @@ impl Comparison {
     }
 
     /// Sentence on the measures that are not shown, if there are some.
-    pub(crate) fn equal_note(&self) -> Option<String> {
+    pub fn equal_note(&self) -> Option<String> {
         match self.equal_rows() {
             0 => None,
             1 => Some("One more measure is equal for all; compare.json has it.".into()),
@@ -177,7 +177,7 @@ impl Comparison {
     }
 
     /// True if the flows are of more than one class of sizes.
-    pub(crate) fn classes_differ(&self) -> bool {
+    pub fn classes_differ(&self) -> bool {
         let rows = self.measures.iter().filter(|row| {
             let mut values = row.values.iter();
             row.shown == Shown::IfClassesDiffer && values.any(|spread| spread.max.is_some())
@@ -233,7 +233,7 @@ impl MeasureRow {
 
 impl VariantOutcome {
     /// Seeds of the variant: `1`, `1 to 5`, `1, 4, 9`.
-    pub(crate) fn seeds(&self) -> String {
+    pub fn seeds(&self) -> String {
         let mut seeds: Vec<u64> = self.runs.iter().map(|run| run.scenario.seed).collect();
         seeds.sort_unstable();
         let in_a_row = seeds.windows(2).all(|pair| pair[0] + 1 == pair[1]);
@@ -271,12 +271,12 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
 
 impl Spread {
     /// Median of the values, or a dash.
-    pub(crate) fn median_text(&self, unit: Unit) -> String {
+    pub fn median_text(&self, unit: Unit) -> String {
         self.median.map_or("-".into(), |median| unit.print(median))
     }
 
-    /// `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
-    pub(crate) fn ratio_text(&self, first: &Self, unit: Unit) -> String {
+    /// Ratio to the first variant: `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
+    pub fn ratio_text(&self, first: &Self, unit: Unit) -> String {
         let mark = match self.within_spread {
             Some(true) => " ~",
             Some(false) => "  ",
@@ -293,7 +293,7 @@ impl Spread {
     }
 
     /// Interval of the ratio of the means: `1.207..1.250x`, in line with the ratios; nothing if there is none or all seeds agree.
-    pub(crate) fn interval_text(&self) -> String {
+    pub fn interval_text(&self) -> String {
         match self.mean_ratio_interval {
             // No ratio is less than zero.
             Some([low, _]) if low < 0.0 => {
@@ -330,8 +330,8 @@ impl Spread {
         }
     }
 
-    /// `48.88..50.12 us`; nothing if all seeds agree.
-    pub(crate) fn range_text(&self, unit: Unit) -> String {
+    /// Range of the values: `48.88..50.12 us`; nothing if all seeds agree.
+    pub fn range_text(&self, unit: Unit) -> String {
         let (Some(min), Some(max)) = (self.min, self.max) else {
             return String::new();
         };

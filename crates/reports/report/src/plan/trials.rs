@@ -60,7 +60,7 @@ impl TrialsRecord {
     }
 
     /// The rows of the table: mechanism, job, predicted, simulated, mean, speed-up.
-    pub(crate) fn rows(&self, plan: &PlanRecord) -> Vec<[String; 6]> {
+    pub fn rows(&self, plan: &PlanRecord) -> Vec<[String; 6]> {
         let name = |job: usize| plan.jobs[job].name.clone();
         let alone = self.alone_us.iter().enumerate().map(|(job, &us)| {
             let planned = quantity::microseconds(plan.jobs[job].alone_us);
@@ -91,7 +91,7 @@ impl TrialsRecord {
     }
 
     /// Remarks below the table.
-    pub(crate) fn remarks(&self, plan: &PlanRecord) -> Vec<String> {
+    pub fn remarks(&self, plan: &PlanRecord) -> Vec<String> {
         let mut remarks = self.misjudged(plan);
         if self.stretch > 0.0 {
             remarks.push(format!(

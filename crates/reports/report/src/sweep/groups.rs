@@ -3,7 +3,7 @@
 //! Nobody chooses the sizes of messages or the links that fail. Points compete with those that have the same values of such axes, and the
 //! answer is what to choose, not which message is fastest.
 
-use super::points::{Ranking, share};
+use super::points::{Ranking, share_text};
 use super::{BestPoint, Statistic, SweepRecord};
 use crate::table::{Align, Table, wrapped};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Group {
 }
 
 /// A group and its best point, if one is known.
-pub(crate) type RankedGroup = (Group, Option<BestPoint>);
+pub type RankedGroup = (Group, Option<BestPoint>);
 
 impl SweepRecord {
     /// Groups in the order of the plan. One of all points if no axis is given, or if no two points have the same values of those that are,
@@ -58,7 +58,7 @@ impl SweepRecord {
     }
 
     /// The best point of each group.
-    pub(crate) fn best_of_groups(&self, measure: usize, statistic: Statistic) -> Vec<RankedGroup> {
+    pub fn best_of_groups(&self, measure: usize, statistic: Statistic) -> Vec<RankedGroup> {
         let mut ranking = Ranking::of(self);
         let groups = self.groups().into_iter();
         groups
@@ -75,8 +75,8 @@ impl SweepRecord {
         self.answer_of(&groups, measure, statistic)
     }
 
-    /// As [`answer`](Self::answer), of groups whose best points are known.
-    pub(crate) fn answer_of(
+    /// The [answer](Self::answer) for groups whose best points are known.
+    pub fn answer_of(
         &self,
         groups: &[RankedGroup],
         measure: usize,
@@ -195,7 +195,7 @@ impl SweepRecord {
                         name(best.point),
                         of.unit.print(best.estimate.value),
                         self.interval_text(&points[best.point], measure, Some(best.estimate)),
-                        shares.map_or(String::new(), |shares| share(shares[&best.point])),
+                        shares.map_or(String::new(), |shares| share_text(shares[&best.point])),
                         alike.join(", "),
                     ]);
                 }
@@ -217,7 +217,7 @@ impl SweepRecord {
     }
 
     /// Places on the axes that can be chosen.
-    fn chosen_place(&self, place: &[u32]) -> Vec<u32> {
+    pub fn chosen_place(&self, place: &[u32]) -> Vec<u32> {
         self.places(place, false)
     }
 
@@ -229,7 +229,7 @@ impl SweepRecord {
     }
 
     /// Values on the axes that can be chosen, as they are typed.
-    fn name_of_choice(&self, choice: &[u32]) -> String {
+    pub fn name_of_choice(&self, choice: &[u32]) -> String {
         let axes = self.axes.iter().filter(|axis| !axis.given);
         let values: Vec<String> = axes
             .zip(choice)

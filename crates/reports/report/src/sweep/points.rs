@@ -15,7 +15,7 @@ const MUCH: f64 = 2.0;
 
 /// Samples of seeds for the bootstrap, by the number of seeds.
 #[derive(Debug, Default)]
-pub(crate) struct Samples(BTreeMap<usize, Resamples>);
+pub struct Samples(BTreeMap<usize, Resamples>);
 
 impl Samples {
     /// Samples of so many seeds.
@@ -104,7 +104,7 @@ impl SweepRecord {
     }
 
     /// A measure at a point; `None` if no run has a value.
-    pub(crate) fn estimate(
+    pub fn estimate(
         &self,
         point: &SweepPoint,
         measure: usize,
@@ -117,7 +117,7 @@ impl SweepRecord {
 
     /// Interval of an estimate, unless it reaches to where no value is: below zero, or below one of a slowdown. Then seeds are too few for
     /// how much they differ.
-    pub(crate) fn possible_interval(&self, measure: usize, estimate: Estimate) -> Option<Interval> {
+    pub fn possible_interval(&self, measure: usize, estimate: Estimate) -> Option<Interval> {
         let of = &self.measures[measure];
         let least = match of.unit {
             Unit::Index => f64::NEG_INFINITY,
@@ -137,7 +137,7 @@ impl SweepRecord {
     }
 
     /// Interval of a measure at a point in words; how much its seeds differ where there is none that could be.
-    pub(crate) fn interval_text(
+    pub fn interval_text(
         &self,
         point: &SweepPoint,
         measure: usize,
@@ -155,7 +155,7 @@ impl SweepRecord {
     }
 
     /// Runs of a point that are not complete, those that failed included.
-    pub(crate) fn not_complete(&self, point: &SweepPoint) -> usize {
+    pub fn not_complete(&self, point: &SweepPoint) -> usize {
         let runs = self.runs_of(point);
         runs.filter(|run| run.status != SweepStatus::Complete)
             .count()
@@ -263,8 +263,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// A share of samples: only all of them are 100 %.
-pub(super) fn share(share: f64) -> String {
+/// Text for a share of the bootstrap's samples: only all of them are 100 %.
+pub fn share_text(share: f64) -> String {
     match share * 100.0 {
         all if all >= 100.0 - 1e-9 => "100 %".into(),
         near if near > 99.9 => ">99.9 %".into(),

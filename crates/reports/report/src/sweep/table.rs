@@ -1,7 +1,7 @@
 //! A sweep for the terminal.
 
 use super::groups::RankedGroup;
-use super::points::{CONFIDENCE, Samples, share};
+use super::points::{CONFIDENCE, Samples, share_text};
 use super::{AssertionVerdict, BestPoint, Statistic, SweepPoint, SweepRecord};
 use crate::quantity::{count, factor};
 use crate::table::{Align, Table};
@@ -34,7 +34,7 @@ impl SweepRecord {
 
     /// Places of the points, group by group, the best by the mean of a measure first; those without a value last. In the order of the
     /// plan where nothing can be chosen.
-    pub(crate) fn ranked(&self, measure: usize) -> Vec<usize> {
+    pub fn ranked(&self, measure: usize) -> Vec<usize> {
         let points = self.points();
         let unit = self.measures[measure].unit;
         let costs: Vec<f64> = points
@@ -83,7 +83,7 @@ impl SweepRecord {
             let values = self
                 .values_of(&point.place)
                 .map(|(_, value)| value.to_owned());
-            let share = shares[number].map_or(String::new(), share);
+            let share = shares[number].map_or(String::new(), share_text);
             let cells = [
                 estimate.map_or("-".into(), |estimate| of.unit.print(estimate.value)),
                 self.interval_text(point, measure, estimate),
@@ -105,7 +105,7 @@ impl SweepRecord {
     }
 
     /// Share of the bootstrap's samples in which each point is the best of its group; `None` of one seed.
-    pub(crate) fn shares(&self, groups: &[RankedGroup]) -> Vec<Option<f64>> {
+    pub fn shares(&self, groups: &[RankedGroup]) -> Vec<Option<f64>> {
         let mut all = vec![None; self.points().len()];
         for (group, best) in groups {
             let shares = best.as_ref().and_then(|best| best.shares.as_ref());
@@ -117,7 +117,7 @@ impl SweepRecord {
     }
 
     /// Runs of a point that are not complete, in words.
-    pub(crate) fn state_of(&self, point: &super::SweepPoint) -> String {
+    pub fn state_of(&self, point: &super::SweepPoint) -> String {
         match self.not_complete(point) {
             0 => String::new(),
             some => format!("{some} of {} runs not complete", point.runs.len()),
@@ -168,13 +168,13 @@ impl SweepRecord {
         let _ = write!(
             text,
             ". It is the best in {} of the bootstrap's samples of the seeds",
-            share(shares[&best.point])
+            share_text(shares[&best.point])
         );
         text + &self.alike(best, measure)
     }
 
     /// Name of a point that cannot be told apart, and how much its seeds differ, if that is much: then they are why.
-    pub(super) fn undecided(&self, name: String, point: &SweepPoint, measure: usize) -> String {
+    pub fn undecided(&self, name: String, point: &SweepPoint, measure: usize) -> String {
         match self.seeds_differ(point, measure) {
             Some(times) => format!("{name} (seeds differ {})", factor(times)),
             None => name,
@@ -263,6 +263,6 @@ impl SweepRecord {
 }
 
 /// A measure that no run has, in words.
-pub(crate) fn no_value(measure: &str) -> String {
+pub fn no_value(measure: &str) -> String {
     format!("No run has a value of `{measure}`.")
 }

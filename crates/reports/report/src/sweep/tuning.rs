@@ -38,7 +38,7 @@ pub struct TuningRung {
 }
 
 /// A chosen point as texts: values by axis, then mean and interval of each measure, then the number of seeds.
-pub(crate) type ChosenRow = Vec<String>;
+pub type ChosenRow = Vec<String>;
 
 impl SweepRecord {
     /// Rungs of a tuning with the points of the last one, or the chosen points where more than one measure or group decided.
@@ -76,7 +76,7 @@ impl SweepRecord {
     }
 
     /// Measure of a tuning that no run has, if there is one.
-    pub(crate) fn unknown_of<'a>(&self, tuning: &'a TuningRecord) -> Option<&'a str> {
+    pub fn unknown_of<'a>(&self, tuning: &'a TuningRecord) -> Option<&'a str> {
         let names = [Some(&tuning.measure), tuning.then.as_ref()];
         let mut names = names.into_iter().flatten();
         let unknown = names.find(|name| self.place_of(name).is_none());
@@ -105,8 +105,8 @@ impl SweepRecord {
         text
     }
 
-    /// How the points of a tuning were chosen, if more than one measure decided.
-    pub(crate) fn chosen_by(&self) -> Option<String> {
+    /// Rule by which a tuning chose its points, if more than one measure decided.
+    pub fn chosen_by(&self) -> Option<String> {
         let tuning = self.tuning.as_ref()?;
         let title = |name: &str| Some(self.measures[self.place_of(name)?].title.clone());
         let then = title(tuning.then.as_deref()?)?;
@@ -118,7 +118,7 @@ impl SweepRecord {
     }
 
     /// Titles and rows of the points that a tuning chose.
-    pub(crate) fn chosen(&self) -> (Vec<String>, Vec<ChosenRow>) {
+    pub fn chosen(&self) -> (Vec<String>, Vec<ChosenRow>) {
         let Some(tuning) = &self.tuning else {
             return (Vec::new(), Vec::new());
         };

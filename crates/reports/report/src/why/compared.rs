@@ -59,8 +59,9 @@ pub struct ExplainedVariant {
     pub parts: Vec<PartTime>,
     /// The same in words.
     pub sentence: String,
+    /// Kinds of time in picoseconds; together [`took`](Self::took).
     #[serde(skip)]
-    times: BTreeMap<&'static str, u64>,
+    pub times: BTreeMap<&'static str, u64>,
 }
 
 /// Time of a kind.
@@ -100,7 +101,8 @@ impl ExplainedVariant {
         })
     }
 
-    fn took(&self) -> Span {
+    /// Time of the iteration or flow.
+    pub fn took(&self) -> Span {
         Span::from_ps(self.times.values().sum())
     }
 
@@ -172,7 +174,7 @@ impl WhyComparison {
     }
 
     /// A sentence for each variant.
-    fn sentences(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let Some((first, others)) = self.variants.split_first() else {
             return Vec::new();
         };
@@ -226,7 +228,7 @@ impl WhyComparison {
     }
 
     /// Kinds of time, those in which variants differ most first.
-    fn parts(&self) -> Vec<&'static str> {
+    pub fn parts(&self) -> Vec<&'static str> {
         let parts = self
             .variants
             .iter()

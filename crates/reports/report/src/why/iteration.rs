@@ -184,7 +184,7 @@ impl SlowIteration {
     }
 
     /// The whole time in picoseconds.
-    pub(crate) fn took_ps(&self) -> u64 {
+    pub fn took_ps(&self) -> u64 {
         self.parts.iter().map(|row| row.ps).sum()
     }
 
