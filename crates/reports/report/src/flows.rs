@@ -218,7 +218,8 @@ pub struct WriteFlowsError(#[from] ParquetError);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Folder, flow, incomplete_run, run};
+    use crate::sample::{flow, incomplete_run, run};
+    use clearway_testing::Folder;
     use clearway_units::{Span, Time};
     use parquet::basic::Compression;
     use parquet::file::reader::{FileReader, SerializedFileReader};

@@ -153,7 +153,8 @@ pub fn read_iterations(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Folder, job, run};
+    use crate::sample::{job, run};
+    use clearway_testing::Folder;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use std::fs::File;
 

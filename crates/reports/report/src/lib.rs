@@ -71,6 +71,9 @@ pub mod timeline;
 mod unit;
 pub mod why;
 
+// `sample` names this crate as other crates do.
+#[cfg(test)]
+extern crate self as clearway_report;
 #[cfg(test)]
 mod sample;
 

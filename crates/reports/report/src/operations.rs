@@ -133,7 +133,8 @@ pub fn write_operations(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Folder, scale_up_run};
+    use crate::sample::scale_up_run;
+    use clearway_testing::Folder;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use std::fs::File;

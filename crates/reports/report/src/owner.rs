@@ -142,7 +142,7 @@ fn last_change(path: &Path, metadata: &Metadata) -> Option<std::time::SystemTime
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Folder;
+    use clearway_testing::Folder;
     use std::fs::File;
     use std::time::SystemTime;
 

@@ -160,7 +160,7 @@ impl<W: Write + Send> SeriesWriter<W> {
 mod tests {
     use super::*;
     use crate::observed::Metric;
-    use crate::sample::Folder;
+    use clearway_testing::Folder;
     use clearway_units::{Span, Time};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;

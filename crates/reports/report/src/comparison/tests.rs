@@ -3,41 +3,11 @@ use crate::by_size::CLASS_ENDS;
 use crate::measures::{self, CLASS_MEASURES, PER_CLASS};
 use crate::observed::{Fairness, JainCourse, Observed};
 use crate::record::{FlowRow, JobRow, Status};
-use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
+use crate::sample::comparison::{mixed, row, scale_up, seed, seeds, variant};
+use crate::sample::{flow, incomplete_run, job, run};
 use crate::summary::Summary;
 use clearway_units::Span;
 use proptest::prelude::*;
-
-/// A run with one seed whose flows took so many microseconds.
-fn seed(seed: u64, fcts: &[u64]) -> ComparedRun {
-    let mut record = run();
-    record.scenario.seed = seed;
-    record.digest = format!("{seed}-{fcts:?}");
-    record.flows = (0..)
-        .zip(fcts)
-        .map(|(number, &us)| flow(number, Some(Span::from_us(us))))
-        .collect();
-    ComparedRun::of(record)
-}
-
-fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
-    Variant {
-        label: label.into(),
-        runs: runs.into_iter().collect(),
-    }
-}
-
-/// Seeds from 1 on, each with one flow of so many microseconds.
-fn seeds(label: &str, fcts: &[u64]) -> Variant {
-    let runs = (1..).zip(fcts).map(|(number, &us)| seed(number, &[us]));
-    variant(label, runs)
-}
-
-/// The row of one measure.
-fn row(comparison: &Comparison, name: &str) -> MeasureRow {
-    let mut rows = comparison.measures.iter();
-    rows.find(|row| row.name == name).expect(name).clone()
-}
 
 /// Median, least, greatest, ratio and mark of the longest completion time of the second variant.
 fn second(first: &[u64], second: &[u64]) -> (f64, f64, f64, f64, Option<bool>) {
@@ -564,19 +534,6 @@ proptest! {
     }
 }
 
-/// A scale-up run whose operations take so many cycles more.
-fn scale_up(seed: u64, more: u64) -> ComparedRun {
-    let mut record = scale_up_run();
-    record.scenario.seed = seed;
-    record.digest = format!("{seed}-{more}");
-    let operations = record.operations.as_mut().unwrap();
-    operations.totals.effective_bandwidth /= (1 + more) as f64;
-    for row in &mut operations.rows {
-        row.completed_cycle += more;
-    }
-    ComparedRun::of(record)
-}
-
 #[test]
 fn scale_up_runs_are_compared_by_their_operations() {
     let comparison = Comparison::of(&[
@@ -623,23 +580,6 @@ fn scale_up_runs_are_compared_by_their_operations() {
         let values = row(&comparison, &measure.name).values;
         assert_eq!(values[0].per_seed[0], found, "{pointer}");
     }
-}
-
-/// A run of which the second half of the flows is of another section.
-fn mixed(us: u64) -> ComparedRun {
-    let mut record = run();
-    record.flows = (0..8)
-        .map(|number| {
-            let section = u32::from(number >= 4);
-            let late = u64::from(section) * us + u64::from(number);
-            FlowRow {
-                section,
-                bytes: if number == 7 { 500 } else { 2_000_000 },
-                ..flow(number, Some(Span::from_us(100 + late)))
-            }
-        })
-        .collect();
-    ComparedRun::of(record)
 }
 
 #[test]

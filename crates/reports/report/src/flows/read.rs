@@ -146,7 +146,8 @@ mod tests {
     use super::*;
     use crate::flows::write_flows;
     use crate::record::RunRecord;
-    use crate::sample::{Folder, flow, incomplete_run, run};
+    use crate::sample::{flow, incomplete_run, run};
+    use clearway_testing::Folder;
     use proptest::prelude::*;
     use std::error::Error as _;
     use std::fs;

@@ -132,8 +132,9 @@ fn finish_replacing(holder: &Path, former: &Path, target: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Folder, run};
+    use crate::sample::run;
     use crate::summary::Summary;
+    use clearway_testing::Folder;
 
     /// The name of a holder whose process has ended; `None` where that cannot be known.
     fn abandoned() -> Option<String> {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::record::Status;
-use crate::sample::{Folder, run};
+use crate::sample::run;
 use crate::summary::StatusName;
+use clearway_testing::Folder;
 
 fn seeded(seed: u64) -> RunRecord {
     let mut record = run();

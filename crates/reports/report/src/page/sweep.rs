@@ -7,9 +7,9 @@ use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
-use crate::measures::Unit;
-use crate::sweep::{AssertionVerdict, Statistic, SweepAxis, SweepPoint, SweepRecord};
-use crate::sweep::{Samples, no_value};
+use crate::sweep::{
+    AssertionVerdict, Samples, Statistic, SweepAxis, SweepPoint, SweepRecord, Unit, no_value,
+};
 use clearway_results::FigureUnit;
 use clearway_statistics::{Estimate, Interval};
 use std::fmt::Write as _;
@@ -456,6 +456,8 @@ fn push_row(
 mod tests {
     use super::*;
     use crate::sample::sweep;
+    use crate::sample::sweep::{VALUES, measured};
+    use crate::sweep::TuningRecord;
 
     #[test]
     fn the_page_holds_all_points_and_what_the_script_draws() {
@@ -488,6 +490,22 @@ mod tests {
         let mut sweep = sweep();
         sweep.measure(&[]);
         assert!(render_sweep(&sweep).contains("No run has left results."));
+    }
+
+    #[test]
+    fn a_measure_that_no_run_has_is_not_replaced_by_another() {
+        let mut tuned = measured(VALUES);
+        tuned.tuning = Some(TuningRecord {
+            measure: "sections.nosuch.fctp".into(),
+            within: 0.0,
+            then: None,
+            is_grouped: false,
+            rungs: Vec::new(),
+            best: Vec::new(),
+            last: Vec::new(),
+        });
+        let page = render_sweep(&tuned);
+        assert!(page.contains("No run has a value of <code>sections.nosuch.fctp</code>."));
     }
 
     #[test]

@@ -65,8 +65,8 @@ mod tests {
     use super::*;
     use crate::observed::{SeriesRow, Subject};
     use crate::record::ScenarioIdentity;
-    use crate::sample::Folder;
     use crate::series::SeriesWriter;
+    use clearway_testing::Folder;
     use clearway_units::Span;
     use proptest::prelude::*;
 

@@ -1,6 +1,8 @@
 use super::*;
-use crate::sample::{Folder, incomplete_run, run, sweep};
+use crate::sample::sweep::{CROSSED, VALUES, measured, of_given_messages, spray, two_points};
+use crate::sample::{incomplete_run, run, sweep};
 use clearway_statistics::{Estimate, Interval};
+use clearway_testing::Folder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::fs::File;
@@ -200,47 +202,6 @@ fn status_of_a_run_that_ended_early() {
     assert_eq!(SweepStatus::from(summary.status).name(), "incomplete");
 }
 
-/// A sweep of two schemes and two sizes over five seeds; slowdown is what is given for each.
-fn measured(values: [[f64; 5]; 4]) -> SweepRecord {
-    let mut sweep = sweep();
-    let measure = |name: &str, unit| SweepMeasure {
-        name: name.into(),
-        title: name.replace('.', " "),
-        unit,
-    };
-    sweep.measures = vec![
-        measure("slowdown.p99", Unit::Ratio),
-        measure("goodput_bps", Unit::Bps),
-    ];
-    sweep.failures.clear();
-    let runs = (0..20).map(|number: usize| SweepRun {
-        key: format!("{number:016x}"),
-        place: vec![number as u32 / 10, number as u32 / 5 % 2],
-        seed: number as u64 % 5 + 1,
-        status: SweepStatus::Complete,
-        values: vec![
-            Some(values[number / 5][number % 5]),
-            Some(1e9 * values[number / 5][number % 5]),
-        ],
-        wall_seconds: Some(1.0),
-        cpu_seconds: Some(1.0),
-        peak_rss_bytes: Some(1 << 20),
-    });
-    sweep.runs = runs.collect();
-    sweep
-}
-
-const VALUES: [[f64; 5]; 4] = [
-    [1.52, 1.61, 1.44, 1.66, 1.71],
-    [2.52, 2.61, 2.44, 2.66, 2.71],
-    [1.21, 1.34, 1.18, 1.29, 1.41],
-    [1.22, 1.33, 1.19, 1.30, 1.38],
-];
-
-fn spray(name: &str) -> Vec<(String, String)> {
-    vec![("transport.spray".into(), name.into())]
-}
-
 fn judged(
     sweep: &mut SweepRecord,
     of: &[(String, String)],
@@ -404,29 +365,6 @@ fn the_best_point_and_those_that_cannot_be_told_apart() {
     assert_eq!(sweep.best(1, Statistic::Median).unwrap().point, 1);
 }
 
-/// A sweep of two points over nine seeds.
-fn two_points(values: [[f64; 9]; 2]) -> SweepRecord {
-    let mut sweep = measured(VALUES);
-    let template = sweep.runs[0].clone();
-    let runs = (0..18).map(|number: usize| SweepRun {
-        place: vec![0, number as u32 / 9],
-        seed: number as u64 % 9,
-        values: vec![
-            Some(values[number / 9][number % 9]),
-            Some(-values[number / 9][number % 9]),
-        ],
-        ..template.clone()
-    });
-    sweep.runs = runs.collect();
-    sweep
-}
-
-/// With most seeds the point with the greater median is a little better, and with one much worse.
-const CROSSED: [[f64; 9]; 2] = [
-    [1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 11.0, 12.0, 13.0],
-    [0.9, 1.9, 2.9, 3.9, 9.0, 9.9, 10.9, 11.9, 12.9],
-];
-
 #[test]
 fn the_best_median_is_told_apart_as_an_assertion_of_medians_is_judged() {
     let mut sweep = two_points(CROSSED);
@@ -507,8 +445,6 @@ fn a_measure_that_no_run_has_is_not_replaced_by_another() {
         table.ends_with("\nNo run has a value of `sections.nosuch.fctp`.\n"),
         "{table}"
     );
-    let page = crate::page::render_sweep(&tuned);
-    assert!(page.contains("No run has a value of <code>sections.nosuch.fctp</code>."));
 }
 
 #[test]
@@ -548,13 +484,6 @@ fn a_terminal_shows_points_the_best_first() {
         table.contains("16 runs of the plan are not done yet"),
         "{table}"
     );
-}
-
-/// The sample with messages that nobody chooses.
-fn of_given_messages() -> SweepRecord {
-    let mut sweep = sweep();
-    sweep.axes[1].given = true;
-    sweep
 }
 
 #[test]

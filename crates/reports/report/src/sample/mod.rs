@@ -1,18 +1,24 @@
-//! Small records for the tests.
+//! Small records for the tests of all crates of reports, each of which has this file as a module of its own.
+//!
+//! It uses public items alone, by the name of their crate, for the other crates do not see any others.
 
-use crate::plan::{
+// No crate needs all of them.
+#![allow(dead_code)]
+
+pub(crate) mod comparison;
+pub(crate) mod sweep;
+
+use clearway_report::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
 };
-use crate::record::{
+use clearway_report::sweep::{AxisNumbers, SweepAxis, SweepFailure, SweepRecord, SweptRun};
+use clearway_report::{
     FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
-    RunRecord, ScenarioIdentity, Status, TransportRow,
+    RunRecord, ScenarioIdentity, Status, Summary, TransportRow,
 };
-use crate::summary::Summary;
-use crate::sweep::{AxisNumbers, SweepAxis, SweepFailure, SweepRecord, SweptRun};
 use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
-pub(crate) use clearway_testing::Folder;
 use clearway_units::{Span, Time};
 
 /// A flow of 2 MB that took `fct`.

@@ -1,0 +1,68 @@
+//! Runs and variants to compare.
+
+use super::{flow, run, scale_up_run};
+use clearway_report::FlowRow;
+use clearway_report::comparison::{ComparedRun, Comparison, MeasureRow, Variant};
+use clearway_units::Span;
+
+/// A run with one seed whose flows took so many microseconds.
+pub(crate) fn seed(seed: u64, fcts: &[u64]) -> ComparedRun {
+    let mut record = run();
+    record.scenario.seed = seed;
+    record.digest = format!("{seed}-{fcts:?}");
+    record.flows = (0..)
+        .zip(fcts)
+        .map(|(number, &us)| flow(number, Some(Span::from_us(us))))
+        .collect();
+    ComparedRun::of(record)
+}
+
+/// A variant of these runs.
+pub(crate) fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
+    Variant {
+        label: label.into(),
+        runs: runs.into_iter().collect(),
+    }
+}
+
+/// Seeds from 1 on, each with one flow of so many microseconds.
+pub(crate) fn seeds(label: &str, fcts: &[u64]) -> Variant {
+    let runs = (1..).zip(fcts).map(|(number, &us)| seed(number, &[us]));
+    variant(label, runs)
+}
+
+/// The row of one measure.
+pub(crate) fn row(comparison: &Comparison, name: &str) -> MeasureRow {
+    let mut rows = comparison.measures.iter();
+    rows.find(|row| row.name == name).expect(name).clone()
+}
+
+/// A scale-up run whose operations take so many cycles more.
+pub(crate) fn scale_up(seed: u64, more: u64) -> ComparedRun {
+    let mut record = scale_up_run();
+    record.scenario.seed = seed;
+    record.digest = format!("{seed}-{more}");
+    let operations = record.operations.as_mut().unwrap();
+    operations.totals.effective_bandwidth /= (1 + more) as f64;
+    for row in &mut operations.rows {
+        row.completed_cycle += more;
+    }
+    ComparedRun::of(record)
+}
+
+/// A run of which the second half of the flows is of another section.
+pub(crate) fn mixed(us: u64) -> ComparedRun {
+    let mut record = run();
+    record.flows = (0..8)
+        .map(|number| {
+            let section = u32::from(number >= 4);
+            let late = u64::from(section) * us + u64::from(number);
+            FlowRow {
+                section,
+                bytes: if number == 7 { 500 } else { 2_000_000 },
+                ..flow(number, Some(Span::from_us(100 + late)))
+            }
+        })
+        .collect();
+    ComparedRun::of(record)
+}
