@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Dependencies: a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     // Beside all others: nothing but the program needs it.
     ("allocator", &[]),
     ("units", &[]),
@@ -55,8 +55,10 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("results", &["units"]),
     ("statistics", &["units"]),
     ("report", &["input", "results", "statistics", "units"]),
+    // Beside each other: neither knows the other, and `report` knows neither.
+    ("report-html", &["report", "results", "statistics", "units"]),
     ("planner", &["units"]),
-    ("runs", &["lab", "report", "units"]),
+    ("runs", &["lab", "report", "report-html", "units"]),
     ("fabric", &["engine", "transport", "units"]),
     ("softswitch", &["fabric", "transport", "units"]),
     (
@@ -96,7 +98,10 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "workload",
         ],
     ),
-    ("sweep", &["input", "lab", "report", "scenario", "units"]),
+    (
+        "sweep",
+        &["input", "lab", "report", "report-html", "scenario", "units"],
+    ),
     (
         "cli",
         &[
@@ -106,6 +111,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "lab",
             "plan",
             "report",
+            "report-html",
             "reproduce",
             "runs",
             "softswitch",
@@ -133,7 +139,15 @@ const ARROWS: [(&str, &[&str]); 28] = [
     // A library that Python loads: beside the command line, which it has whole.
     (
         "python",
-        &["collective", "lab", "report", "runs", "sweep", "units"],
+        &[
+            "collective",
+            "lab",
+            "report",
+            "report-html",
+            "runs",
+            "sweep",
+            "units",
+        ],
     ),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.

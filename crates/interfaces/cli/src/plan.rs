@@ -14,11 +14,11 @@ use clearway_plan::{
     UnifiedCircle, Verdict, builtin_plans,
 };
 use clearway_report::PlanRecord;
-use clearway_report::page::{PLAN_FILE_NAME, render_plan};
 use clearway_report::plan::{
     CircleRow, FILE_NAME, LeftOut, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow,
     PlannedPhase, TrialRow, TrialsRecord,
 };
+use clearway_report_html::{PLAN_FILE_NAME, render_plan};
 use clearway_runs::{REVISION, command_line};
 use clearway_units::{ParameterSet, Span};
 use std::path::{Path, PathBuf};

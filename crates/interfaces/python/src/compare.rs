@@ -2,8 +2,8 @@
 
 use crate::errors::without_lock;
 use crate::run::Run;
-use clearway_report::page::{ComparisonPage, render_comparison};
 use clearway_report::{ComparedRun, Comparison, Origin, Variant};
+use clearway_report_html::{ComparisonPage, render_comparison};
 use clearway_runs::REVISION;
 use pyo3::prelude::*;
 

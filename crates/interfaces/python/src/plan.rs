@@ -3,7 +3,7 @@
 use crate::errors::{without_lock, wrong};
 use clearway::{Laboratory, PlanRequest, planned};
 use clearway_lab::Verdict;
-use clearway_report::page::render_plan;
+use clearway_report_html::render_plan;
 use pyo3::prelude::*;
 
 /// Plans the jobs of a built-in plan or a file. Returns `plan.json`, the table of the command line and `report.html`.

@@ -12,8 +12,9 @@ use crate::timeline_file;
 use clearway_lab::record::Capture;
 use clearway_lab::{Assembly, Finished, Scenario};
 use clearway_report::{
-    FolderError, ResultFolder, RunRecord, SeriesRow, flows, iterations, page, pcapng, timeline,
+    FolderError, ResultFolder, RunRecord, SeriesRow, flows, iterations, pcapng, timeline,
 };
+use clearway_report_html as page;
 
 /// The result folder in the making, and files in it that grow while the run goes on.
 pub struct Outputs<'a> {

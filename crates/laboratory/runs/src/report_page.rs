@@ -1,9 +1,9 @@
 //! `report.html` of a run.
 
 use clearway_lab::scenario;
-use clearway_report::page::{self, Page, Setting};
 use clearway_report::why::WhyRecord;
 use clearway_report::{ResultFolder, RunRecord};
+use clearway_report_html::{self as page, Page, Setting};
 
 /// Writes the report into the result folder. `resolved` is the text of the scenario, `settings` are its keys.
 pub(crate) fn write(

@@ -4,8 +4,9 @@ use crate::report_page;
 use clearway_lab::scenario::Setting;
 use clearway_report::{
     FolderError, ResultFolder, RunRecord, ScenarioIdentity, SeriesRow, SeriesWriter,
-    WriteFlowsError, page, series,
+    WriteFlowsError, series,
 };
+use clearway_report_html as page;
 use std::fs::File;
 use std::path::Path;
 

@@ -17,8 +17,9 @@ use clearway_lab::{
 use clearway_report::{
     FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
     OperationRow, OperationTotals, ReductionTableUse, ResultFolder, RunRecord, ScenarioIdentity,
-    SeriesRow, Status, Subject, operations, page, timeline,
+    SeriesRow, Status, Subject, operations, timeline,
 };
+use clearway_report_html as page;
 use clearway_units::{Span, Time};
 
 /// Puts a scenario together, and checks what it wants to be observed.

@@ -103,7 +103,7 @@ pub fn publish(store: &Store, record: &SweepRecord) -> Result<Published, StoreEr
     store.write(clearway_report::sweep::TABLE_NAME, &table)?;
     let json = record.to_json();
     store.write(clearway_report::sweep::FILE_NAME, json.as_bytes())?;
-    let page = clearway_report::page::render_sweep(record);
-    store.write(clearway_report::page::SWEEP_FILE_NAME, page.as_bytes())?;
+    let page = clearway_report_html::render_sweep(record);
+    store.write(clearway_report_html::SWEEP_FILE_NAME, page.as_bytes())?;
     Ok(Published { json, page })
 }

@@ -1,4 +1,4 @@
-//! Results of a finished run: `summary.json`, `flows.parquet`, `report.html` and the tables on the terminal.
+//! Results of a finished run: `summary.json`, `flows.parquet`, other files and documents, and the tables on the terminal.
 //!
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
@@ -17,7 +17,6 @@
 //!   of them as htsim does, see [`htsim`].
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
-//! * [`page::render`] gives `report.html`: everything about a run in one file, with plots.
 //! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
@@ -49,7 +48,6 @@ pub mod observed;
 pub mod operation_summary;
 pub mod operations;
 mod owner;
-pub mod page;
 mod parquet_file;
 mod parquet_table;
 pub mod parties;

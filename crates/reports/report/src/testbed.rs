@@ -1,5 +1,5 @@
 //! Simulation against reality: a scenario in the simulator and on a test bed, side by side. `results.json`, its tables, and with
-//! [`page::render_testbed`](crate::page::render_testbed) its page.
+//! `clearway_report_html::render_testbed` its page.
 
 use crate::table::{Align, Table};
 use clearway_units::statistics::nearest_rank;

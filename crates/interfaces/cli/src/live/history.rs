@@ -3,7 +3,8 @@
 //! When there are too many, neighbours are merged and later ones must be longer before they count. Samples are numbered within an
 //! *epoch*, which ends when they are merged: a page that knows an earlier epoch gets everything anew.
 
-use clearway_report::{Metric, SeriesRow, Subject, page};
+use clearway_report::{Metric, SeriesRow, Subject};
+use clearway_report_html as page;
 use clearway_units::{Span, Time};
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 use std::collections::BTreeMap;

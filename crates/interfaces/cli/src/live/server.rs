@@ -21,7 +21,7 @@ use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use clearway_report::page::LivePage;
+use clearway_report_html::LivePage;
 use serde_json::json;
 use std::fs;
 use std::io;

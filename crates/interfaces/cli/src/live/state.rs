@@ -4,7 +4,7 @@
 
 use super::history::{History, News, Sample};
 use clearway_lab::{Progress, Verdict};
-use clearway_report::page::Tile;
+use clearway_report_html::Tile;
 use clearway_units::{ParseUnitError, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};

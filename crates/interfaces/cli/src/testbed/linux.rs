@@ -10,9 +10,9 @@ use crate::output::print;
 use crate::progress::Interrupt;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::Laboratory;
-use clearway_report::page::{self, render_testbed};
 use clearway_report::testbed::{FILE_NAME, TestbedRecord};
 use clearway_report::{Align, Table};
+use clearway_report_html::{self as page, render_testbed};
 use clearway_testbed::{
     BedName, Ended, Fault, Plan, Request, Setup, SoakRecord, SoakRequest, Switches, agent, down,
     run, soak, start_switches, up,

@@ -2,11 +2,11 @@
 
 use crate::browser::Browser;
 use crate::common::Bench;
-use clearway_report::page::{self, Page};
 use clearway_report::{
     Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Scope, Status,
     Subject,
 };
+use clearway_report_html::{self as page, Page};
 use clearway_units::{Rate, Span, Time, mix64};
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use crate::browser::Browser;
 use crate::common::Bench;
-use clearway_report::page::render_sweep;
 use clearway_report::sweep::{AxisNumbers, SweepAxis, SweepRecord, SweptRun};
+use clearway_report_html::render_sweep;
 
 /// Three sprays and four sizes with three seeds each: slowdown grows with the size, and adaptive spraying has the least.
 fn sweep(bench: &Bench) -> SweepRecord {

@@ -7,15 +7,15 @@ use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
 use super::html::Escaped;
 use super::outcome_tiles;
 use super::plot::{Join, Shape, Unit};
-use crate::observed::Metric;
-use crate::record::{RunRecord, ScenarioIdentity};
-use crate::summary::Summary;
+use clearway_report::observed::Metric;
+use clearway_report::summary::Summary;
+use clearway_report::{RunRecord, ScenarioIdentity};
 use clearway_results::Merge;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-const LIVE_STYLE: &str = include_str!("../../assets/live.css");
-const LIVE_SCRIPT: &str = include_str!("../../assets/live.js");
+const LIVE_STYLE: &str = include_str!("../assets/live.css");
+const LIVE_SCRIPT: &str = include_str!("../assets/live.js");
 
 /// A page to be served.
 #[derive(Debug, Clone, PartialEq, Eq)]

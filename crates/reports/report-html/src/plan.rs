@@ -6,7 +6,7 @@
 use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::{plan_trials, words};
-use crate::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
+use clearway_report::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::fmt::Write as _;

@@ -2,8 +2,8 @@
 
 use super::plot::{Axis, Join, Plot, Series, Shape, Unit};
 use super::words;
-use crate::record::FlowTimes;
-use crate::summary::Summary;
+use clearway_report::FlowTimes;
+use clearway_report::summary::Summary;
 use clearway_units::mix64;
 
 /// The most dots: more would hide each other.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Scope, Subject};
 use crate::sample::{flow, incomplete_run, job, run, with_transports};
+use clearway_report::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Scope, Subject};
 use clearway_units::{Rate, Span, Time};
 
 /// A fabric with figures that differ from link to link, watched without curves.

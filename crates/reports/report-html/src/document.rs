@@ -5,17 +5,13 @@ use super::plot::{Plot, push_plots};
 use super::sha256::source_expression;
 use std::fmt::Write as _;
 
-pub(super) const STYLE: &str = include_str!("../../assets/page.css");
+pub(super) const STYLE: &str = include_str!("../assets/page.css");
 /// The plots first, then what a page does with them.
-const SCRIPTS: [&str; 3] = [
-    PLOT_SCRIPT,
-    include_str!("../../assets/heat.js"),
-    PAGE_SCRIPT,
-];
+const SCRIPTS: [&str; 3] = [PLOT_SCRIPT, include_str!("../assets/heat.js"), PAGE_SCRIPT];
 /// Part of the pages of sweeps alone.
-const SWEEP_SCRIPT: &str = include_str!("../../assets/sweep.js");
-pub(super) const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
-pub(super) const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
+const SWEEP_SCRIPT: &str = include_str!("../assets/sweep.js");
+pub(super) const PLOT_SCRIPT: &str = include_str!("../assets/plot.js");
+pub(super) const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
 
 /// A page in the making: its body grows from top to bottom, its plots gather their data aside.
 pub(crate) struct Document {

@@ -4,10 +4,10 @@ use super::document::Document;
 use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
 use super::{scatter, words};
-use crate::by_size::{SizeBin, SizeClass, Tail};
-use crate::record::{FlowTimes, RunRecord};
-use crate::statistics::Distribution;
-use crate::summary::Summary;
+use clearway_report::Distribution;
+use clearway_report::by_size::{SizeBin, SizeClass, Tail};
+use clearway_report::summary::Summary;
+use clearway_report::{FlowTimes, RunRecord};
 use clearway_units::Span;
 use std::sync::Arc;
 
@@ -329,8 +329,8 @@ pub(super) fn slowest(flows: &[FlowTimes]) -> Option<(Span, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_size::FlowsBySize;
     use crate::sample::times;
+    use clearway_report::by_size::FlowsBySize;
     use proptest::prelude::*;
 
     #[test]
@@ -374,9 +374,10 @@ mod tests {
     #[test]
     fn the_plot_by_size_says_what_its_percentiles_are_of() {
         let note = |sizes: u64, flows: u64| {
-            let rows = (0..sizes * flows).map(|number| FlowTimes {
-                bytes: 1000 + number % sizes,
-                ..times(number as u32, Some(Span::from_us(100)))
+            let rows = (0..sizes * flows).map(|number| {
+                let mut row = times(number as u32, Some(Span::from_us(100)));
+                row.bytes = 1000 + number % sizes;
+                row
             });
             let bins = FlowsBySize::of(&rows.collect::<Vec<_>>()).bins();
             by_size(&bins).map(|plot| plot.note)

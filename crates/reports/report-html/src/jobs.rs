@@ -5,10 +5,10 @@ use super::document::Document;
 use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
-use crate::jobs::{JobSummary, MOST_ITERATIONS, evenly};
-use crate::quantity::plain;
-use crate::statistics::Distribution;
-use crate::summary::Summary;
+use clearway_report::Distribution;
+use clearway_report::jobs::{JobSummary, MOST_ITERATIONS, evenly};
+use clearway_report::quantity::plain;
+use clearway_report::summary::Summary;
 use std::sync::Arc;
 
 /// So many jobs are listed without being asked for.
@@ -285,8 +285,8 @@ fn note(jobs: &[JobSummary]) -> String {
 mod tests {
     use super::super::tests::{data, plot_ids};
     use super::super::{Page, render};
-    use crate::record::{JobRow, RunRecord};
     use crate::sample::{job, run};
+    use clearway_report::{JobRow, RunRecord};
     use clearway_units::Span;
 
     fn html(jobs: Vec<JobRow>) -> String {

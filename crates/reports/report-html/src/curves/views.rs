@@ -1,7 +1,7 @@
 //! Plots of curves: their metrics and words.
 
 use super::super::plot::Unit;
-use crate::observed::Metric;
+use clearway_report::observed::Metric;
 
 /// Metrics of GPUs.
 pub(super) const GPU_METRICS: &[Metric] = &[

@@ -4,8 +4,8 @@ use super::document::Document;
 use super::html::{Column, paragraph, table};
 use super::sections;
 use super::words;
-use crate::by_transport::TransportSummary;
-use crate::summary::Summary;
+use clearway_report::by_transport::TransportSummary;
+use clearway_report::summary::Summary;
 
 /// Section on the transports; nothing if the run has one.
 pub(super) fn section(document: &mut Document, summary: &Summary) {

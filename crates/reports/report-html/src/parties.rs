@@ -2,8 +2,8 @@
 
 use super::document::Document;
 use super::html::{Column, paragraph, table};
-use crate::parties::{HEADINGS, NOTE};
-use crate::summary::Summary;
+use clearway_report::parties::{HEADINGS, NOTE};
+use clearway_report::summary::Summary;
 
 /// The section on both sides of an attack; nothing without one.
 pub(super) fn section(document: &mut Document, summary: &Summary) {

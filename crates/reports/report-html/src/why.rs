@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, table};
 use super::words;
-use crate::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
+use clearway_report::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
 use clearway_results::DelayPart;
 use std::fmt::Write as _;
 

@@ -5,10 +5,10 @@ use super::document::Document;
 use super::html::{Column, paragraph, table};
 use super::plot::{Axis, Plot, Scale, Unit};
 use super::words;
-use crate::operation_summary::{HEADINGS, OperationSummary, note, number};
-use crate::quantity::{plain, prefixed};
-use crate::record::{OperationResults, RunRecord};
-use crate::summary::Summary;
+use clearway_report::operation_summary::{HEADINGS, OperationSummary, note, number};
+use clearway_report::quantity::{plain, prefixed};
+use clearway_report::summary::Summary;
+use clearway_report::{OperationResults, RunRecord};
 use clearway_results::{BreakdownFigures, LatencyCycles, OperationFigures, OperationKind};
 
 /// The section on operations; nothing in a run of packets.
@@ -192,9 +192,9 @@ fn figures(operations: &OperationSummary) -> String {
 mod tests {
     use super::super::tests::{data, plot_ids};
     use super::super::{Page, render, tiles};
-    use crate::observed::{Curve, Metric, NodeRow, Observed, Subject};
-    use crate::record::RunRecord;
     use crate::sample::{run, scale_up_run};
+    use clearway_report::RunRecord;
+    use clearway_report::observed::{Curve, Metric, NodeRow, Observed, Subject};
     use clearway_units::Time;
 
     /// Watched run: tokens of 20 GPUs, of which some are below zero, and two reduction tables.

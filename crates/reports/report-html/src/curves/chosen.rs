@@ -2,9 +2,9 @@
 
 use super::super::plot::MOST_SERIES;
 use super::views::{GPU_METRICS, SWITCH_METRICS};
-use crate::jobs::evenly;
-use crate::observed::{Curve, Metric, Observed, Subject};
-use crate::record::FlowTimes;
+use clearway_report::FlowTimes;
+use clearway_report::jobs::evenly;
+use clearway_report::observed::{Curve, Metric, Observed, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Subjects that are drawn, with the colour of each: the same in every plot.

@@ -4,7 +4,7 @@ use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, table, tiles_of};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
-use crate::testbed::{Side, TestbedCurve, TestbedFlow, TestbedRecord};
+use clearway_report::testbed::{Side, TestbedCurve, TestbedFlow, TestbedRecord};
 
 /// The page. The same record gives the same bytes.
 pub fn render_testbed(record: &TestbedRecord) -> String {

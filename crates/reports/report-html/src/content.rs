@@ -1,7 +1,7 @@
 //! Content of a report page.
 
-use crate::record::RunRecord;
-use crate::why::WhyRecord;
+use clearway_report::RunRecord;
+use clearway_report::why::WhyRecord;
 
 /// Content of a report.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,12 +8,12 @@ use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, prose, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
 use super::{jobs, words};
-use crate::by_size::{FlowsBySize, SizeBin, Tail};
-use crate::comparison::{
+use clearway_report::FlowTimes;
+use clearway_report::by_size::{FlowsBySize, SizeBin, Tail};
+use clearway_report::comparison::{
     COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Unit as MeasureUnit, Variant,
 };
-use crate::jobs::JobSummary;
-use crate::record::FlowTimes;
+use clearway_report::jobs::JobSummary;
 use std::fmt::Write as _;
 
 /// The name of the file in the folder of a comparison.
@@ -454,9 +454,9 @@ fn provenance(document: &mut Document, page: &ComparisonPage<'_>) {
 mod tests {
     use super::super::tests::{data, plot_ids};
     use super::*;
-    use crate::comparison::ComparedRun;
-    use crate::observed::{Curve, Metric, Observed, Subject};
     use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
+    use clearway_report::comparison::ComparedRun;
+    use clearway_report::observed::{Curve, Metric, Observed, Subject};
     use clearway_units::{Span, Time};
 
     fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {

@@ -6,7 +6,7 @@
 use super::html::{Column, Escaped, details, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
-use crate::observed::Metric;
+use clearway_report::observed::Metric;
 use clearway_results::{self as results, Merge};
 use std::fmt::Write as _;
 use std::sync::Arc;

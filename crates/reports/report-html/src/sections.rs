@@ -5,10 +5,10 @@ use super::document::Document;
 use super::html::{Column, paragraph, table};
 use super::plot::{Axis, MOST_SERIES, Plot, Unit};
 use super::words;
-use crate::by_section::{FlowFigures, SectionSummary};
-use crate::record::{FlowTimes, RunRecord};
-use crate::statistics::Distribution;
-use crate::summary::Summary;
+use clearway_report::Distribution;
+use clearway_report::by_section::{FlowFigures, SectionSummary};
+use clearway_report::summary::Summary;
+use clearway_report::{FlowTimes, RunRecord};
 
 /// Section on the sections of the workload; nothing if all flows are of one.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::words;
-use crate::isolation::{
+use clearway_report::isolation::{
     EXPLANATION, HEADINGS, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
 

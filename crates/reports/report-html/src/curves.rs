@@ -9,9 +9,9 @@ use super::document::Document;
 use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Series, Shape, Unit};
 use super::words;
-use crate::comparison::Course;
-use crate::observed::{Metric, Observed, Subject};
-use crate::record::{LinkEventRow, RunRecord};
+use clearway_report::comparison::Course;
+use clearway_report::observed::{Metric, Observed, Subject};
+use clearway_report::{LinkEventRow, RunRecord};
 use clearway_results::Merge;
 use clearway_units::{Span, Time};
 use std::ops::Range;
@@ -306,7 +306,7 @@ fn note(view: &View, observed: &Observed, shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observed::Curve;
+    use clearway_report::observed::Curve;
     use std::collections::BTreeMap;
 
     fn observed(samples: u64) -> Observed {

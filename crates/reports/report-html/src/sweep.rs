@@ -7,7 +7,7 @@ use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
-use crate::sweep::{
+use clearway_report::sweep::{
     AssertionVerdict, Samples, Statistic, SweepAxis, SweepPoint, SweepRecord, Unit, no_value,
 };
 use clearway_results::FigureUnit;
@@ -457,7 +457,7 @@ mod tests {
     use super::*;
     use crate::sample::sweep;
     use crate::sample::sweep::{VALUES, measured};
-    use crate::sweep::TuningRecord;
+    use clearway_report::sweep::TuningRecord;
 
     #[test]
     fn the_page_holds_all_points_and_what_the_script_draws() {

@@ -4,6 +4,13 @@
 //! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves, or 3000 dots. Tables, captions and text
 //! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
 //! go; a security policy forbids the network and every script and style but the page's own.
+//!
+//! * [`render`] gives the report of a run, [`render_comparison`], [`render_sweep`], [`render_isolation`], [`render_plan`] and
+//!   [`render_testbed`] give pages of the documents of [`clearway_report`].
+//! * [`live`] gives the page of a run that goes on.
+//!
+//! **Architecture Invariant:** this crate knows records and documents, and neither the simulator nor a terminal. It reads no clock and
+//! no file; the same record gives the same page.
 
 mod comparison;
 pub(crate) mod completion;
@@ -21,6 +28,9 @@ mod parties;
 mod plan;
 mod plan_trials;
 pub(crate) mod plot;
+#[cfg(test)]
+#[path = "../../report/src/sample/mod.rs"]
+mod sample;
 mod scatter;
 mod sections;
 mod settings;
@@ -33,9 +43,9 @@ mod transports;
 mod why;
 pub(crate) mod words;
 
-use crate::quantity::{percent, prefixed};
-use crate::record::{RunRecord, Status};
-use crate::summary::Summary;
+use clearway_report::quantity::{percent, prefixed};
+use clearway_report::summary::Summary;
+use clearway_report::{RunRecord, Status};
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 pub use content::{Page, Setting};
 use document::Document;

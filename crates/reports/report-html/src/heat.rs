@@ -9,8 +9,8 @@ use super::document::Document;
 use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
-use crate::observed::{LinkRow, NodeRow, Observed};
-use crate::why::{CostlyLink, WhyRecord};
+use clearway_report::observed::{LinkRow, NodeRow, Observed};
+use clearway_report::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Quantities and counts as the page prints them.
 
-use crate::quantity;
+use clearway_report::quantity;
 
 /// A time in microseconds: `48.88 µs`.
 pub(crate) fn time(us: f64) -> String {

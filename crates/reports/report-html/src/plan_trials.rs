@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::html::{Column, paragraph, table};
-use crate::plan::PlanRecord;
+use clearway_report::plan::PlanRecord;
 
 /// The section, if anything was simulated.
 pub(super) fn section(document: &mut Document, plan: &PlanRecord) {
