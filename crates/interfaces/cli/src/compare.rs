@@ -17,6 +17,7 @@ use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Experiment, Laboratory, Progress, Verdict};
 use clearway_report::comparison::FILE_NAME as DOCUMENT;
+use clearway_report::comparison_table;
 use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};
 use clearway_report_html::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_runs::{REVISION, Request, RunWatcher, Work, command_line, run};
@@ -62,7 +63,7 @@ pub(crate) fn compare(
     // of long runs.
     let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
-        (false, false) => print(&comparison.to_table()),
+        (false, false) => print(&comparison_table(&comparison)),
         (false, true) => Ok(()),
     };
     let page = || {

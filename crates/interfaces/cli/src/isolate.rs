@@ -24,6 +24,7 @@ use clearway_report::isolation::{
     AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
 use clearway_report::{FlowRow, Parties, User};
+use clearway_report::{isolation_matrix, isolation_table};
 use clearway_report_html::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_runs::flow_row;
 use clearway_runs::{REVISION, Stopwatch, command_line};
@@ -58,8 +59,8 @@ pub(crate) fn isolate(
     let json = record.to_json();
     let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
-        (false, false) if arguments.matrix => print(&record.to_matrix()),
-        (false, false) => print(&record.to_table()),
+        (false, false) if arguments.matrix => print(&isolation_matrix(&record)),
+        (false, false) => print(&isolation_table(&record)),
         (false, true) => Ok(()),
     };
     let written = files.publish(&json, &render_isolation(&record));

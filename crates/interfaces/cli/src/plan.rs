@@ -18,6 +18,7 @@ use clearway_report::plan::{
     CircleRow, FILE_NAME, LeftOut, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow,
     PlannedPhase, TrialRow, TrialsRecord,
 };
+use clearway_report::plan_table;
 use clearway_report_html::{PLAN_FILE_NAME, render_plan};
 use clearway_runs::{REVISION, command_line};
 use clearway_units::{ParameterSet, Span};
@@ -63,7 +64,7 @@ pub(crate) fn plan(
     let json = record.to_json();
     let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
-        (false, false) => print(&record.to_table()),
+        (false, false) => print(&plan_table(&record)),
         (false, true) => Ok(()),
     };
     let written = files.publish(&json, &render_plan(&record));

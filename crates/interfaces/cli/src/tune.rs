@@ -9,6 +9,7 @@ use crate::progress::{Console, Interrupt};
 use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
+use clearway_report::tuning_table;
 use clearway_runs::command_line;
 use clearway_sweep::{
     ExecuteOptions, MOST_RUNS, PlannedRun, Store, Sweep, Tuning, counted, fit, publish, record,
@@ -74,7 +75,7 @@ fn show(arguments: &TuneArguments, record: &SweepRecord) -> Result<(), Failure> 
     if arguments.study.print.quiet {
         return Ok(());
     }
-    print(&format!("{}\n", record.to_tuning_table().trim_end()))
+    print(&format!("{}\n", tuning_table(record).trim_end()))
 }
 
 fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCode {

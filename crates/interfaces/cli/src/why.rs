@@ -25,6 +25,7 @@ use clearway_report::why::{
     Awaited, Bound, DelayRow, FILE_NAME, JobWaitRow, Limit, SCHEMA, SlowFlow, SlowIteration,
     StepRow, WaitRow, WhyRecord, costly_links,
 };
+use clearway_report::why_text;
 use clearway_report::{FlowRow, RunRecord, Summary, read_flows};
 use clearway_report_html as page;
 use clearway_runs::watch::{self, ObservedRun};
@@ -97,7 +98,7 @@ pub(crate) fn explain(
     let show = |why: &WhyRecord| match (question.json, question.quiet) {
         (true, _) => print(&why.to_json()),
         (false, true) => Ok(()),
-        (false, false) => print(&why.text()),
+        (false, false) => print(&why_text(why)),
     };
     Ok(match explain_run(laboratory, question, show)? {
         Some(_) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use crate::errors::without_lock;
 use crate::run::Run;
+use clearway_report::comparison_table;
 use clearway_report::{ComparedRun, Comparison, Origin, Variant};
 use clearway_report_html::{ComparisonPage, render_comparison};
 use clearway_runs::REVISION;
@@ -38,6 +39,10 @@ pub(crate) fn compare(
             variants: &variants,
             origin: &origin,
         });
-        (comparison.to_json(&origin), comparison.to_table(), page)
+        (
+            comparison.to_json(&origin),
+            comparison_table(&comparison),
+            page,
+        )
     })
 }

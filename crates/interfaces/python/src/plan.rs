@@ -3,6 +3,7 @@
 use crate::errors::{without_lock, wrong};
 use clearway::{Laboratory, PlanRequest, planned};
 use clearway_lab::Verdict;
+use clearway_report::plan_table;
 use clearway_report_html::render_plan;
 use pyo3::prelude::*;
 
@@ -38,7 +39,7 @@ pub(crate) fn plan(
     })?;
     let record = record.map_err(wrong)?;
     match (stopped, record) {
-        (None, Some(record)) => Ok((record.to_json(), record.to_table(), render_plan(&record))),
+        (None, Some(record)) => Ok((record.to_json(), plan_table(&record), render_plan(&record))),
         (Some(exception), _) => Err(exception),
         (None, None) => Err(wrong("nothing was planned")),
     }

@@ -6,6 +6,7 @@ use crate::scenario::Source;
 use crate::table::NativeTable;
 use clearway::{Failure, Laboratory, PlanSource, Study, SweepRequest, jobs_or_cores};
 use clearway_report::SweepRecord;
+use clearway_report::sweep_table;
 use clearway_sweep::{ExecuteOptions, Published, Shard, Store, SweepProgress, execute};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -26,7 +27,7 @@ pub(crate) struct NativeSweep {
 impl NativeSweep {
     /// `sweep.json`, the table of the command line and `report.html`.
     fn document(&self, py: Python<'_>) -> PyResult<(&str, String, &str)> {
-        let table = without_lock(py, || self.record.to_table(None))?;
+        let table = without_lock(py, || sweep_table(&self.record, None))?;
         Ok((&self.published.json, table, &self.published.page))
     }
 

@@ -38,7 +38,6 @@ pub use crate::seed_spread::SeedSpread;
 use crate::harm::{HarmOverSeeds, mean_goodput, mean_goodput_of_all};
 use crate::parties::{Parties, Party};
 use crate::quantity::{factor, prefixed};
-use crate::table::{Align, Table};
 use serde::Serialize;
 
 /// The name of the document in the folder of a study.
@@ -323,22 +322,6 @@ pub const HEADINGS: [&str; 11] = [
 ];
 
 impl IsolationRecord {
-    /// The study as a table for the terminal.
-    pub fn to_table(&self) -> String {
-        let mut table = Table::new();
-        for heading in HEADINGS {
-            table = table.column(heading, Align::Left);
-        }
-        for cell in &self.cells {
-            table.row(cell.texts());
-        }
-        format!(
-            "{}\n\n{}\n{EXPLANATION}\n",
-            self.subtitle(),
-            table.render(usize::MAX)
-        )
-    }
-
     /// Kinds of attacks, in the order of the cells.
     pub fn attacks(&self) -> Vec<&str> {
         let mut attacks: Vec<&str> = Vec::new();
@@ -366,21 +349,6 @@ impl IsolationRecord {
             }
         }
         ([vec!["transport", "scope"], attacks].concat(), rows)
-    }
-
-    /// The study as a matrix for the terminal: both verdicts on each transport and scope under each attack.
-    pub fn to_matrix(&self) -> String {
-        let (headings, rows) = self.matrix();
-        let mut table = Table::new();
-        for heading in headings {
-            table = table.column(heading, Align::Left);
-        }
-        rows.into_iter().for_each(|row| table.row(row));
-        format!(
-            "{}\n\n{}\n{EXPLANATION}\n",
-            self.subtitle(),
-            table.render(usize::MAX)
-        )
     }
 
     /// The attackers, in words.

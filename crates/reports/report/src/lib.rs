@@ -65,6 +65,7 @@ mod table;
 mod table_data;
 mod terminal;
 pub mod testbed;
+mod text;
 pub mod timeline;
 mod unit;
 pub mod why;
@@ -112,4 +113,8 @@ pub use sweep::{SweepRecord, write_sweep};
 pub use table::{Align, Table};
 pub use table_data::{ROWS_PER_BATCH, RunTables, TableDataError, TableName};
 pub use terminal::summary_table;
+pub use text::{
+    comparison_table, isolation_matrix, isolation_table, plan_table, sweep_table, testbed_text,
+    tuning_table, why_comparison_text, why_text,
+};
 pub use timeline::write_timeline;

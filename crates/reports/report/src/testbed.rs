@@ -1,7 +1,6 @@
 //! Simulation against reality: a scenario in the simulator and on a test bed, side by side. `results.json`, its tables, and with
 //! `clearway_report_html::render_testbed` its page.
 
-use crate::table::{Align, Table};
 use clearway_units::statistics::nearest_rank;
 use serde::Serialize;
 
@@ -9,9 +8,6 @@ use serde::Serialize;
 pub const SCHEMA: u32 = 1;
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "results.json";
-/// Flows from which on classes of sizes stand in the table instead.
-const MOST_ROWS: usize = 24;
-
 /// A scenario, simulated and measured.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TestbedRecord {
@@ -291,89 +287,6 @@ impl TestbedRecord {
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
 
-    /// The tables for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = format!(
-            "{} on a test bed with {} switches: {}, {} over {} of {:.3} Gb/s\n",
-            self.scenario,
-            self.switches,
-            self.fabric,
-            self.transport,
-            match self.paths {
-                1 => "1 path".to_owned(),
-                paths => format!("{paths} paths"),
-            },
-            self.line_rate_gbps,
-        );
-        let trips = &self.round_trip;
-        text += &format!(
-            "base round trip: measured {:.0} us (median {:.0} us), simulated {:.0} us\n\n",
-            trips.measured_least_us, trips.measured_median_us, trips.simulated_us
-        );
-        if self.flows.len() <= MOST_ROWS {
-            text += &self.flow_table().render(usize::MAX);
-            text.push('\n');
-        }
-        text += &self.class_table().render(usize::MAX);
-        text.push('\n');
-        text += &self.link_table().render(usize::MAX);
-        text += "\nWhere they differ, and why\n";
-        for difference in &self.differences {
-            text += &format!("  {}: {}\n", difference.what, difference.facts);
-        }
-        text
-    }
-
-    /// Rows of the flows: headings and cells.
-    pub fn flow_table(&self) -> Table {
-        let mut table = Table::new()
-            .column("flow", Align::Right)
-            .column("hosts", Align::Left)
-            .column("MB", Align::Right)
-            .column("simulated ms", Align::Right)
-            .column("measured ms", Align::Right)
-            .column("ratio", Align::Right)
-            .column("again", Align::Right)
-            .column("marks", Align::Right)
-            .column("paths", Align::Right);
-        for flow in &self.flows {
-            table.row(flow.cells());
-        }
-        table
-    }
-
-    fn class_table(&self) -> Table {
-        let mut table = Table::new()
-            .column("completion, ms", Align::Left)
-            .column("flows", Align::Right)
-            .column("simulated p50", Align::Right)
-            .column("p99", Align::Right)
-            .column("max", Align::Right)
-            .column("measured p50", Align::Right)
-            .column("p99", Align::Right)
-            .column("max", Align::Right)
-            .column("ratio p50", Align::Right);
-        for class in self.classes() {
-            table.row(class.cells());
-        }
-        table
-    }
-
-    fn link_table(&self) -> Table {
-        let mut table = Table::new()
-            .column("link", Align::Left)
-            .column("simulated MB", Align::Right)
-            .column("share", Align::Right)
-            .column("measured MB", Align::Right)
-            .column("share", Align::Right)
-            .column("drops", Align::Right)
-            .column("marks", Align::Right);
-        for row in self.link_rows() {
-            table.row(row);
-        }
-        table
-    }
-
     /// Links that carried anything, with their share of what leaves the same switch.
     pub fn link_rows(&self) -> Vec<Vec<String>> {
         let from = |link: &TestbedLink| link.link.split('-').next().unwrap_or("").to_owned();
@@ -415,7 +328,7 @@ fn ms(us: Option<f64>) -> String {
 }
 
 impl TestbedFlow {
-    /// Cells of its row, as [`TestbedRecord::flow_table`] heads them.
+    /// Cells of its row: number, hosts, size, simulated and measured time, their ratio, retransmissions, marks, paths.
     pub fn cells(&self) -> Vec<String> {
         let (simulated, measured) = (&self.simulated, &self.measured);
         vec![
@@ -448,7 +361,8 @@ impl TestbedClass {
         })
     }
 
-    fn cells(&self) -> Vec<String> {
+    /// Cells of its row: name, number of flows, simulated and measured times, ratio of the medians.
+    pub fn cells(&self) -> Vec<String> {
         let mut cells = vec![self.name.clone(), self.flows.to_string()];
         let times = self.simulated_us.iter().chain(&self.measured_us);
         cells.extend(times.map(|us| format!("{:.2}", us / 1000.0)));

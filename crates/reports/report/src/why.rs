@@ -44,14 +44,12 @@ pub use iteration::{
     PathHostRow, PathLinkRow, PathPart, PathPartRow, PathStepRow, SlowIteration, StepName,
 };
 
-use crate::quantity::{factor, share, span};
+use crate::quantity::span;
 use crate::record::ScenarioIdentity;
-use crate::table::{Align, Table};
 use clearway_results::DelayPart;
 use clearway_units::Span;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "why.json";
@@ -345,61 +343,7 @@ impl WhyRecord {
         let has = |part: &DelayPart| self.flows.iter().any(|flow| !flow.total(*part).is_zero());
         DelayPart::ALL.into_iter().filter(has).collect()
     }
-
-    /// Bound, flows and their parts for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = format!("Bound      {}\n", self.bound.sentence);
-        let _ = writeln!(text, "           {}\n", self.bound.verdict());
-        if let Some(iteration) = &self.iteration {
-            text += &iteration.text();
-            text.push('\n');
-        }
-        if self.flows.is_empty() {
-            return text + "No flow is done.\n";
-        }
-        let parts = self.parts();
-        let mut table = ["flow", "from", "to", "time", "slowdown"]
-            .into_iter()
-            .fold(Table::new(), |table, head| table.column(head, Align::Right));
-        for part in &parts {
-            table = table.column(part.name(), Align::Right);
-        }
-        table = table.column("bottleneck", Align::Left);
-        for flow in &self.flows {
-            let mut cells = vec![
-                flow.flow.to_string(),
-                flow.src.to_string(),
-                flow.dst.to_string(),
-                span(Span::from_ps(flow.completion_ps)),
-                flow.slowdown().map_or("-".into(), factor),
-            ];
-            let of = |part: &DelayPart| share(flow.total(*part).as_ps(), flow.completion_ps);
-            cells.extend(parts.iter().map(of));
-            cells.push(flow.bottleneck.clone().unwrap_or("-".into()));
-            table.row(cells);
-        }
-        text += &table.render(200);
-        text.push('\n');
-        for flow in &self.flows {
-            let _ = writeln!(text, "{}\n  path: {}", flow.sentence, flow.path);
-            for row in flow.parts.iter().take(SHOWN) {
-                let at = row
-                    .link
-                    .as_ref()
-                    .map_or(String::new(), |link| format!(" at {link}"));
-                let (time, part) = (
-                    span(Span::from_ps(row.ps)),
-                    share(row.ps, flow.completion_ps),
-                );
-                let _ = writeln!(text, "  {time:>10}  {part:>6}  {}{at}", row.part.name());
-            }
-        }
-        text
-    }
 }
-
-/// Parts of each flow that are listed on a terminal.
-const SHOWN: usize = 5;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -11,7 +11,7 @@ use crate::progress::Interrupt;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::Laboratory;
 use clearway_report::testbed::{FILE_NAME, TestbedRecord};
-use clearway_report::{Align, Table};
+use clearway_report::{Align, Table, testbed_text};
 use clearway_report_html::{self as page, render_testbed};
 use clearway_testbed::{
     BedName, Ended, Fault, Plan, Request, Setup, SoakRecord, SoakRequest, Switches, agent, down,
@@ -187,7 +187,7 @@ fn show(
     let shown = match (arguments.json, arguments.fabric.quiet) {
         (true, _) => print(&json),
         (false, true) => Ok(()),
-        (false, false) => print(&record.text()),
+        (false, false) => print(&testbed_text(record)),
     };
     let written = files.map_or(Ok(()), |files| {
         files.publish(&json, &render_testbed(record))

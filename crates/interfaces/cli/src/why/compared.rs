@@ -9,6 +9,7 @@ use crate::output::print;
 use crate::whole_file::WholeFile;
 use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, VariantOutcome};
 use clearway_report::why::{ExplainedVariant, FILE_NAME, WhyComparison, WhyRecord};
+use clearway_report::why_comparison_text;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -69,7 +70,7 @@ pub(super) fn explain(
     let shown = match (question.json, question.quiet) {
         (true, _) => print(&why.to_json()),
         (false, true) => Ok(()),
-        (false, false) => print(&why.text()),
+        (false, false) => print(&why_comparison_text(&why)),
     };
     Failure::all([shown, document.publish(&why.to_json())])?;
     Ok(ExitCode::SUCCESS)

@@ -1,60 +1,11 @@
-//! A comparison for the terminal.
+//! Cells and notes of a comparison, for a terminal and for pages.
 
 use super::answer::are_of_one_scenario;
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
-use crate::measures::{MEAN_ITERATION, PER_CLASS, Shown};
+use crate::measures::{PER_CLASS, Shown};
 use crate::quantity::{bytes, count, factor};
-use crate::table::{Align, Table};
-
-/// Columns of the answer on a terminal.
-const ANSWER_WIDTH: usize = 100;
-
-/// As many variants beside the first as fit on a terminal.
-const PER_BLOCK: usize = 4;
 
 impl Comparison {
-    /// The comparison as text: what is compared, then a row for each measure and a column for each variant.
-    ///
-    /// Measures that are zero everywhere are left out where most runs have none of them.
-    pub fn to_table(&self) -> String {
-        let mut text = self.legend();
-        if let Some(answer) = self.answer() {
-            let lines = crate::table::wrapped(&answer, ANSWER_WIDTH);
-            text = format!("{lines}\n\n{text}");
-        }
-        let others: Vec<usize> = (1..self.variants.len()).collect();
-        // The first alone makes a block, too.
-        let blocks: Vec<&[usize]> = match others.is_empty() {
-            true => vec![&[]],
-            false => others.chunks(PER_BLOCK).collect(),
-        };
-        for block in blocks {
-            text += &format!("\n{}", self.block(block).render(usize::MAX));
-        }
-        text += &format!("\n{}", self.explanation());
-        for warning in &self.warnings {
-            text += &format!("warning: {warning}\n");
-        }
-        text
-    }
-
-    /// Table of the variants and their letters.
-    fn legend(&self) -> String {
-        let mut table = Table::new().column("", Align::Left);
-        for heading in self.work_headings() {
-            table = table.column(*heading, Align::Right);
-        }
-        table = table
-            .column("seeds", Align::Right)
-            .column(self.label_heading().unwrap_or("what".into()), Align::Left);
-        for variant in &self.variants {
-            let names = [variant.seeds(), variant.label.clone()];
-            let work = self.work_of(variant).into_iter();
-            table.row([variant.id.clone()].into_iter().chain(work).chain(names));
-        }
-        table.render(120)
-    }
-
     /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it; `None` where they do.
     pub fn label_heading(&self) -> Option<String> {
         let name = &self.variants[0].runs[0].scenario.name;
@@ -94,24 +45,6 @@ impl Comparison {
             (true, true) => all.to_vec(),
             (false, _) => all[2..].to_vec(),
         }
-    }
-
-    /// The first variant and those at `others`.
-    fn block(&self, others: &[usize]) -> Table {
-        let first = &self.variants[0].id;
-        let mut table = Table::new()
-            .column("", Align::Left)
-            .column(first, Align::Right);
-        for &other in others {
-            let id = &self.variants[other].id;
-            table = table
-                .column(id, Align::Right)
-                .column(format!("{id}/{first}"), Align::Right);
-        }
-        for row in self.shown() {
-            add_rows(row, others, &mut table);
-        }
-        table
     }
 
     /// The measures that apply to the runs, without those in which all variants are equal, seed by seed: such a row tells nothing.
@@ -184,42 +117,6 @@ impl Comparison {
         });
         rows.count() > PER_CLASS
     }
-
-    fn explanation(&self) -> String {
-        let most = self.variants.iter().map(|variant| variant.runs.len()).max();
-        let ratios = self.variants.len() > 1;
-        let mut text = String::new();
-        if let Some(note) = self.equal_note() {
-            text += &format!("{note}\n");
-        }
-        if self.classes_differ() {
-            text += "\"up to 10 KB\": slowdown of the flows of more than 1 KB, and so on.\n";
-        }
-        if self.shown().any(|row| row.name == MEAN_ITERATION) {
-            text += "iteration mean: over jobs, of the mean of each; slowest job: the greatest of these means.\n";
-        }
-        if self.has_operations() {
-            text += "effective bandwidth: flits received per GPU and cycle; latency: injection to response.\n";
-        }
-        if self.shown().any(|row| row.unit == Unit::Index) {
-            text += "finish order: rank correlation with the starts; 1: those that start first finish first.\n";
-        }
-        if most > Some(1) {
-            text += "Medians over seeds, with the least and the greatest value below.\n";
-        }
-        match (ratios, most) {
-            (false, _) => {}
-            (true, Some(1)) => {
-                text +=
-                    "One seed each: seeds alone may explain the differences; --seeds N tells.\n";
-            }
-            (true, _) => {
-                text += "Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;\n\
-                         ~: within the spread of seeds (the two ranges overlap).\n";
-            }
-        }
-        text
-    }
 }
 
 impl MeasureRow {
@@ -244,28 +141,6 @@ impl VariantOutcome {
                 seeds.join(", ")
             }
         }
-    }
-}
-
-/// One row with medians and ratios, and one with ranges where there are any.
-fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
-    let shown = || [0].iter().chain(others).map(|&place| &row.values[place]);
-    let cells = shown().enumerate().flat_map(|(place, spread)| {
-        let median = spread.median_text(row.unit);
-        match place {
-            0 => vec![median],
-            _ => vec![median, spread.ratio_text(&row.values[0], row.unit)],
-        }
-    });
-    table.row([row.title.clone().into_owned()].into_iter().chain(cells));
-    let ranges: Vec<String> = shown().map(|spread| spread.range_text(row.unit)).collect();
-    if ranges.iter().any(|range| !range.is_empty()) {
-        let cells = ranges.into_iter().zip(shown()).enumerate();
-        let cells = cells.flat_map(|(place, (range, spread))| match place {
-            0 => vec![range],
-            _ => vec![range, spread.interval_text()],
-        });
-        table.row([String::new()].into_iter().chain(cells));
     }
 }
 

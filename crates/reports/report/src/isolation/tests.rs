@@ -1,31 +1,7 @@
 //! Verdicts, tables and their words.
 
 use super::*;
-use crate::record::FlowRow;
-use crate::sample::flow;
-use clearway_units::{Span, Time};
-
-/// Attacker 0 and victim 1 send 1 MB each, within so many microseconds.
-fn parties(attacker: u64, victim: u64) -> Parties {
-    let row = |src: u32, us: u64| FlowRow {
-        src,
-        bytes: 1_000_000,
-        start: Some(Time::ZERO),
-        finish: Some(Time::ZERO + Span::from_us(us)),
-        ideal_fct: Span::from_us(50),
-        ..flow(src, None)
-    };
-    Parties::among(&[row(0, attacker), row(1, victim)], &[], |user| {
-        user.host == 0
-    })
-}
-
-fn pair(attacker: u64, victim: u64) -> AttackPair {
-    AttackPair {
-        before: parties(100, 100),
-        after: parties(attacker, victim),
-    }
-}
+use crate::sample::isolation::{pair, parties, study};
 
 #[test]
 fn a_gain_is_the_median_over_seeds() {
@@ -49,49 +25,14 @@ fn a_gain_is_the_median_over_seeds() {
 }
 
 #[test]
-fn tables_say_who_gains() {
-    let record = IsolationRecord {
-        schema: 1,
-        version: "0.1.0".into(),
-        revision: "abc".into(),
-        command: "clearway isolate".into(),
-        scenario: "incast".into(),
-        attackers: "0".into(),
-        seeds: vec![1],
-        complete: true,
-        cells: [("pair", 110), ("queue-pair", 50)]
-            .map(|(scope, us)| IsolationCell::of("dcqcn", scope, "parallel", &[pair(us, 200)]))
-            .into(),
-    };
-    insta::assert_snapshot!(record.to_table(), @r#"
-    incast attacked by hosts 0, 1 seed
-
-    transport  scope       attack    gain  goodput of an attacker    goodput of a victim     p99 slowdown of victims  p99.9 slowdown    fairness of users  verdict     harm
-    ---------  ----------  --------  ----  ------------------------  ----------------------  -----------------------  ----------------  -----------------  ----------  ------------
-    dcqcn      pair        parallel  0.91  80 Gbit/s -> 72.7 Gbit/s  80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.922     secure      0.50 HARMFUL
-    dcqcn      queue-pair  parallel  2.00  80 Gbit/s -> 160 Gbit/s   80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.735     VULNERABLE  0.50 HARMFUL
-
-    Without the attack -> with it: medians over seeds. Goodput of a user: bytes of its messages over the sum of their completion times.
-    Gain: goodput of an attacker with the attack over that without; vulnerable from 1.2 on with every seed, secure below it with every seed,
-    not tested if the mean slowdown of the attackers' messages without the attack is below 1.2 with every seed, so that nothing was contended.
-    Harm: goodput of a victim with the attack over that without. A seed is harmed if that is at most 1/1.2, or if the p99 or p99.9 slowdown of the
-    victims is at least 1.2 times as great: harmful with every seed, unharmed with none. In brackets: the slowdown that tells where goodput does not.
-    Fairness: Jain's index over the goodputs of all users; "poorer" for one that rises while users or victims get less in the mean.
-    "#);
+fn attackers_have_names_and_cells_have_verdicts() {
+    let record = study();
     let attackers = |text: &str| IsolationRecord {
         attackers: text.into(),
         ..record.clone()
     };
     let words = ["tenant:b", "tenant:b:0-3,8"].map(|text| attackers(text).attackers_text());
     assert_eq!(words, ["tenant b", "tenant b on hosts 0-3,8"]);
-    let matrix = record.to_matrix();
-    let rows: Vec<&str> = matrix.lines().skip(2).take(4).collect();
-    insta::assert_snapshot!(rows.join("\n"), @"
-    transport  scope       parallel
-    ---------  ----------  -----------------------------
-    dcqcn      pair        0.91 secure, 0.50 HARMFUL
-    dcqcn      queue-pair  2.00 VULNERABLE, 0.50 HARMFUL
-    ");
     let json = record.to_json();
     assert!(json.contains(
         "\"verdict\": \"vulnerable\",\n      \"harm\": \"harmful\",\n      \"harmed_seeds\": 1"

@@ -2,9 +2,7 @@
 
 use super::PlanRecord;
 use crate::quantity;
-use crate::table::{Align, Table};
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// Iterations of jobs under a mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -127,25 +125,5 @@ impl TrialsRecord {
             }
         }
         all
-    }
-
-    /// Table and remarks for a terminal.
-    pub(crate) fn to_table(&self, plan: &PlanRecord) -> String {
-        let mut table = Table::new()
-            .column("simulated", Align::Left)
-            .column("job", Align::Left)
-            .column("predicted", Align::Right)
-            .column("median", Align::Right)
-            .column("mean", Align::Right)
-            .column("to fair", Align::Right);
-        self.rows(plan).into_iter().for_each(|row| table.row(row));
-        let mut text = table.to_string();
-        for remark in self.remarks(plan) {
-            let _ = write!(text, "\n- {remark}");
-        }
-        if !self.remarks(plan).is_empty() {
-            text.push('\n');
-        }
-        text
     }
 }

@@ -6,7 +6,9 @@
 #![allow(dead_code)]
 
 pub(crate) mod comparison;
+pub(crate) mod isolation;
 pub(crate) mod sweep;
+pub(crate) mod why;
 
 use clearway_report::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,

@@ -3,17 +3,9 @@
 //! Nobody chooses the sizes of messages or the links that fail. Points compete with those that have the same values of such axes, and the
 //! answer is what to choose, not which message is fastest.
 
-use super::points::{Ranking, share_text};
+use super::points::Ranking;
 use super::{BestPoint, Statistic, SweepRecord};
-use crate::table::{Align, Table, wrapped};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-/// Columns of the answer on a terminal.
-const ANSWER_WIDTH: usize = 100;
-
-/// Groups that a terminal lists at most.
-const MOST_GROUPS: usize = 20;
 
 /// Points with the same values of all axes that are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,23 +82,6 @@ impl SweepRecord {
         }
     }
 
-    /// The answer as text for a terminal, with a row for each group if there are several.
-    pub(crate) fn answer_text(&self, groups: &[RankedGroup], measure: usize) -> String {
-        let answer = self.answer_of(groups, measure, Statistic::Mean);
-        if answer.is_empty() {
-            return answer;
-        }
-        let mut text = wrapped(&answer, ANSWER_WIDTH) + "\n";
-        if groups.len() > 1 {
-            let _ = write!(
-                text,
-                "\n{}",
-                self.group_table(groups, measure).render(usize::MAX)
-            );
-        }
-        text + "\n"
-    }
-
     /// Answer for several groups: the choice that is best, or cannot be told apart from the best, in most of them.
     fn best_everywhere(&self, groups: &[RankedGroup], measure: usize) -> String {
         let points = self.points();
@@ -160,55 +135,6 @@ impl SweepRecord {
             some => format!("has the best {title} at {some}"),
         };
         format!("{name} {best}{alike} of {all} {what} of {given}.")
-    }
-
-    /// A row for each group: what is given, what is best, and what cannot be told apart.
-    fn group_table(&self, groups: &[RankedGroup], measure: usize) -> Table {
-        let of = &self.measures[measure];
-        let mut table = Table::new();
-        for axis in self.axes.iter().filter(|axis| axis.given) {
-            table = table.column(axis.key.clone(), Align::Right);
-        }
-        table = table
-            .column("best", Align::Left)
-            .column(of.title.clone(), Align::Right)
-            .column("95 % interval", Align::Right)
-            .column("best in", Align::Right)
-            .column("cannot be told apart", Align::Left);
-        let points = self.points();
-        let name = |point: usize| self.name_of_choice(&self.chosen_place(&points[point].place));
-        for (group, best) in groups.iter().take(MOST_GROUPS) {
-            let place = &points[group.points[0]].place;
-            let values = self.values_of(place).zip(&self.axes);
-            let values = values.filter(|(_, axis)| axis.given);
-            let mut row: Vec<String> = values.map(|((_, value), _)| value.to_owned()).collect();
-            match best {
-                None => row.extend(["not known", "-", "-", "-", ""].map(str::to_owned)),
-                Some(best) => {
-                    let shares = best.shares.as_ref();
-                    let alike: Vec<String> = best
-                        .alike
-                        .iter()
-                        .map(|&point| self.undecided(name(point), &points[point], measure))
-                        .collect();
-                    row.extend([
-                        name(best.point),
-                        of.unit.print(best.estimate.value),
-                        self.interval_text(&points[best.point], measure, Some(best.estimate)),
-                        shares.map_or(String::new(), |shares| share_text(shares[&best.point])),
-                        alike.join(", "),
-                    ]);
-                }
-            }
-            table.row(row);
-        }
-        if groups.len() > MOST_GROUPS {
-            let given = self.axes.iter().filter(|axis| axis.given).count();
-            let mut row = vec![String::new(); given + 5];
-            row[0] = format!("and {} more", groups.len() - MOST_GROUPS);
-            table.row(row);
-        }
-        table
     }
 
     /// Places on the axes that are given.

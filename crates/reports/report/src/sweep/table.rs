@@ -1,37 +1,15 @@
-//! A sweep for the terminal.
+//! A sweep in sentences and cells, for a terminal and for the page.
 
 use super::groups::RankedGroup;
-use super::points::{CONFIDENCE, Samples, share_text};
-use super::{AssertionVerdict, BestPoint, Statistic, SweepPoint, SweepRecord};
-use crate::quantity::{count, factor};
-use crate::table::{Align, Table};
+use super::points::{CONFIDENCE, share_text};
+use super::{BestPoint, Statistic, SweepPoint, SweepRecord};
+use crate::quantity::factor;
 use std::fmt::Write as _;
 
-/// Points that the table in a terminal has at most.
-const MOST_POINTS: usize = 40;
 /// Points that a sentence names at most.
 const MOST_NAMES: usize = 4;
 
 impl SweepRecord {
-    /// The answer by a measure (the [primary](Self::primary) one if none is named), then points with intervals, the best of each
-    /// [group](Self::groups) first, then assertions and failures.
-    pub fn to_table(&self, measure: Option<&str>) -> String {
-        let named = measure.map(|name| (name, self.place_of(name)));
-        let measure = match named {
-            // Another measure would answer a question that nobody has asked.
-            Some((name, None)) => return no_value(name) + "\n" + &self.remarks(),
-            Some((_, measure)) => measure,
-            None => self.primary(),
-        };
-        let Some(measure) = measure else {
-            return self.remarks();
-        };
-        let groups = self.best_of_groups(measure, Statistic::Mean);
-        let mut text = self.answer_text(&groups, measure);
-        text += &self.point_table(&groups, measure).render(usize::MAX);
-        text + &self.remarks()
-    }
-
     /// Places of the points, group by group, the best by the mean of a measure first; those without a value last. In the order of the
     /// plan where nothing can be chosen.
     pub fn ranked(&self, measure: usize) -> Vec<usize> {
@@ -55,53 +33,6 @@ impl SweepRecord {
             group.points
         });
         ranked.collect()
-    }
-
-    fn point_table(&self, groups: &[RankedGroup], measure: usize) -> Table {
-        let of = &self.measures[measure];
-        let shares = self.shares(groups);
-        let mut table = Table::new();
-        for axis in &self.axes {
-            let align = match axis.numbers {
-                Some(_) => Align::Right,
-                None => Align::Left,
-            };
-            table = table.column(axis.key.clone(), align);
-        }
-        table = table
-            .column(of.title.clone(), Align::Right)
-            .column("95 % interval", Align::Right)
-            .column("seeds", Align::Right)
-            .column("best in", Align::Right)
-            .column("", Align::Left);
-        let points = self.points();
-        let mut samples = Samples::default();
-        let ranked = self.ranked(measure);
-        for &number in ranked.iter().take(MOST_POINTS) {
-            let point = &points[number];
-            let estimate = self.estimate(point, measure, Statistic::Mean, &mut samples);
-            let values = self
-                .values_of(&point.place)
-                .map(|(_, value)| value.to_owned());
-            let share = shares[number].map_or(String::new(), share_text);
-            let cells = [
-                estimate.map_or("-".into(), |estimate| of.unit.print(estimate.value)),
-                self.interval_text(point, measure, estimate),
-                estimate.map_or(0, |estimate| estimate.seeds).to_string(),
-                share,
-                self.state_of(point),
-            ];
-            table.row(values.chain(cells));
-        }
-        if ranked.len() > MOST_POINTS {
-            let rest = count((ranked.len() - MOST_POINTS) as u64);
-            let mut cells = vec![String::new(); self.axes.len() + 5];
-            if let Some(first) = cells.first_mut() {
-                *first = format!("and {rest} more");
-            }
-            table.row(cells);
-        }
-        table
     }
 
     /// Share of the bootstrap's samples in which each point is the best of its group; `None` of one seed.
@@ -217,46 +148,6 @@ impl SweepRecord {
             .collect();
         if !left_out.is_empty() {
             let _ = write!(text, " Left out of {all} points: {}.", left_out.join(", "));
-        }
-        text
-    }
-
-    /// Assertions, failures and what is missing.
-    fn remarks(&self) -> String {
-        let mut text = String::new();
-        for outcome in &self.assertions {
-            let verdict = match outcome.verdict {
-                AssertionVerdict::Undecided => "UNDECIDED (counts as failed)",
-                AssertionVerdict::Fail => "FAIL",
-                AssertionVerdict::Pass => "pass",
-            };
-            let _ = write!(
-                text,
-                "\n{verdict}: {}\n  {}\n",
-                outcome.text, outcome.reason
-            );
-        }
-        for failure in self.failures.iter().take(MOST_NAMES) {
-            let name = self.name_of(&failure.place);
-            let _ = write!(
-                text,
-                "\nfailed: {name} seed {}: {}\n",
-                failure.seed, failure.reason
-            );
-        }
-        if self.failures.len() > MOST_NAMES {
-            let _ = write!(
-                text,
-                "\nand {} more runs failed\n",
-                self.failures.len() - MOST_NAMES
-            );
-        }
-        if self.missing > 0 {
-            let _ = write!(
-                text,
-                "\n{} runs of the plan are not done yet\n",
-                count(self.missing)
-            );
         }
         text
     }

@@ -1,11 +1,8 @@
 //! What a tuning chose, for the terminal and the page.
 
 use super::points::Samples;
-use super::table::no_value;
 use super::{Statistic, SweepRecord};
-use crate::table::{Align, Table};
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// What `clearway tune` chose, and on what grounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,68 +38,12 @@ pub struct TuningRung {
 pub type ChosenRow = Vec<String>;
 
 impl SweepRecord {
-    /// Rungs of a tuning with the points of the last one, or the chosen points where more than one measure or group decided.
-    pub fn to_tuning_table(&self) -> String {
-        let Some(tuning) = &self.tuning else {
-            return self.to_table(None);
-        };
-        let mut table = Table::new()
-            .column("rung", Align::Right)
-            .column("points", Align::Right)
-            .column("seeds", Align::Right)
-            .column("left out", Align::Right);
-        for (number, rung) in (1..).zip(&tuning.rungs) {
-            table.row([
-                i32::to_string(&number),
-                rung.points.to_string(),
-                rung.seeds.to_string(),
-                rung.left_out.to_string(),
-            ]);
-        }
-        let mut text = table.render(usize::MAX) + "\n";
-        let unknown = self.unknown_of(tuning);
-        if let Some(measure) = unknown {
-            return text + "\n" + &no_value(measure) + "\n";
-        }
-        if tuning.is_grouped || tuning.then.is_some() {
-            return text + &self.chosen_table();
-        }
-        let mut last = self.clone();
-        last.runs.retain(|run| tuning.last.contains(&run.place));
-        // Runs of points that were left behind are not missing.
-        last.missing = 0;
-        let _ = write!(text, "{}", last.to_table(Some(&tuning.measure)));
-        text
-    }
-
     /// Measure of a tuning that no run has, if there is one.
     pub fn unknown_of<'a>(&self, tuning: &'a TuningRecord) -> Option<&'a str> {
         let names = [Some(&tuning.measure), tuning.then.as_ref()];
         let mut names = names.into_iter().flatten();
         let unknown = names.find(|name| self.place_of(name).is_none());
         unknown.map(String::as_str)
-    }
-
-    fn chosen_table(&self) -> String {
-        let (titles, rows) = self.chosen();
-        let mut table = Table::new();
-        for (number, title) in titles.into_iter().enumerate() {
-            let is_text = self
-                .axes
-                .get(number)
-                .is_some_and(|axis| axis.numbers.is_none());
-            let align = match is_text {
-                true => Align::Left,
-                false => Align::Right,
-            };
-            table = table.column(title, align);
-        }
-        rows.into_iter().for_each(|row| table.row(row));
-        let mut text = table.render(usize::MAX);
-        if let Some(sentence) = self.chosen_by() {
-            let _ = write!(text, "\n{sentence}\n");
-        }
-        text
     }
 
     /// Rule by which a tuning chose its points, if more than one measure decided.

@@ -14,14 +14,10 @@
 
 use super::{SlowFlow, SlowIteration, WhyRecord};
 use crate::quantity::{span, three_digits};
-use crate::table::{Align, Table, wrapped};
 use clearway_units::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-/// Columns of sentences on a terminal.
-const WIDTH: usize = 100;
 /// Kinds of time that a sentence names at most.
 const MOST_PARTS: usize = 3;
 /// A kind of time is named if it is at least this share of what kinds of time differ by in all.
@@ -190,43 +186,6 @@ impl WhyComparison {
         json.expect("it holds text and finite numbers") + "\n"
     }
 
-    /// The comparison for a terminal: the answer, kinds of time by variant, and each variant in words.
-    pub fn text(&self) -> String {
-        let sentences = self.sentences().into_iter();
-        let lines: Vec<String> = sentences.map(|line| wrapped(&line, WIDTH)).collect();
-        let mut text = format!("{}\n\n", lines.join("\n"));
-        let mut table = Table::new().column("part", Align::Left);
-        for variant in &self.variants {
-            table = table.column(variant.name.clone(), Align::Right);
-        }
-        for part in self.parts() {
-            let times = self
-                .variants
-                .iter()
-                .map(|variant| match variant.times.get(part) {
-                    None | Some(0) => "-".to_owned(),
-                    Some(&ps) => span(Span::from_ps(ps)),
-                });
-            table.row([part.to_owned()].into_iter().chain(times));
-        }
-        let took = self.variants.iter().map(|variant| span(variant.took()));
-        table.row(["together".to_owned()].into_iter().chain(took));
-        text += &table.render(usize::MAX);
-        for variant in &self.variants {
-            let sentence = format!("{}: {}", variant.name, variant.sentence);
-            let _ = write!(
-                text,
-                "\n{}\n  {}\n",
-                wrapped(&sentence, WIDTH),
-                variant.folder
-            );
-        }
-        text + &format!(
-            "\nRuns with seed {}. `clearway why FOLDER` explains one of them in full.\n",
-            self.seed
-        )
-    }
-
     /// Kinds of time, those in which variants differ most first.
     pub fn parts(&self) -> Vec<&'static str> {
         let parts = self
@@ -267,81 +226,16 @@ fn of_flow(flow: &SlowFlow) -> (String, BTreeMap<&'static str, u64>, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn variant(name: &str, times: &[(&'static str, u64)]) -> ExplainedVariant {
-        let times: BTreeMap<&'static str, u64> = times
-            .iter()
-            .map(|&(part, us)| (part, us * 1_000_000))
-            .collect();
-        ExplainedVariant {
-            id: "A".into(),
-            label: format!("transport.kind={name}"),
-            name: name.into(),
-            folder: format!("out/{name}"),
-            what: "iteration 1 of ring".into(),
-            took_us: 0.0,
-            parts: Vec::new(),
-            sentence: format!("What {name} did."),
-            times,
-        }
-    }
+    use crate::sample::why::explained;
 
     #[test]
     fn the_answer_names_the_kinds_of_time_that_differ() {
-        let compared = WhyComparison::new(
-            1,
-            vec![
-                variant(
-                    "strack",
-                    &[("propagation", 500), ("queueing", 30), ("computation", 50)],
-                ),
-                variant(
-                    "rocev2",
-                    &[("propagation", 490), ("queueing", 70), ("computation", 50)],
-                ),
-                variant(
-                    "same",
-                    &[("propagation", 500), ("queueing", 30), ("computation", 50)],
-                ),
-                variant(
-                    "lossy",
-                    &[
-                        ("propagation", 500),
-                        ("queueing", 30),
-                        ("computation", 51),
-                        ("timeout", 999),
-                    ],
-                ),
-            ],
-        );
-        insta::assert_snapshot!(compared.text(), @"
+        let compared = explained();
+        insta::assert_snapshot!(compared.answer.replace(". With", ".\nWith"), @"
         With strack iteration 1 of ring took 580.0 us.
         With rocev2 it took 610.0 us, 1.05 times as long: 40.00 us more queueing, 10.00 us less propagation.
         With same it took 580.0 us, as long.
         With lossy it took 1.580 ms, 2.72 times as long: 999.0 us more timeout.
-
-        part           strack    rocev2      same     lossy
-        -----------  --------  --------  --------  --------
-        timeout             -         -         -  999.0 us
-        queueing     30.00 us  70.00 us  30.00 us  30.00 us
-        propagation  500.0 us  490.0 us  500.0 us  500.0 us
-        computation  50.00 us  50.00 us  50.00 us  51.00 us
-        together     580.0 us  610.0 us  580.0 us  1.580 ms
-
-        strack: What strack did.
-          out/strack
-
-        rocev2: What rocev2 did.
-          out/rocev2
-
-        same: What same did.
-          out/same
-
-        lossy: What lossy did.
-          out/lossy
-
-        Runs with seed 1. `clearway why FOLDER` explains one of them in full.
         ");
         let json: serde_json::Value = serde_json::from_str(&compared.to_json()).unwrap();
         assert_eq!(json["variants"][1]["name"], "rocev2");

@@ -1,7 +1,6 @@
 //! `why.json`, `iteration`: critical path of an iteration of a job, by kinds of time, links and hosts.
 
 use crate::quantity::{count, share, span};
-use crate::table::{Align, Table, wrapped};
 use clearway_results::DelayPart;
 use clearway_units::Span;
 use serde::{Serialize, Serializer};
@@ -152,9 +151,6 @@ pub struct SlowIteration {
 
 /// Steps that are listed.
 const MOST: usize = 1000;
-/// Rows of a table on a terminal.
-const SHOWN: usize = 5;
-
 impl SlowIteration {
     /// An iteration of `job` with the steps of its critical path. `choice` says in words which one it is, such as `the longest of the run`.
     pub fn new(job: &str, iteration: u32, choice: &str, mut steps: Vec<PathStepRow>) -> Self {
@@ -224,62 +220,6 @@ impl SlowIteration {
             longest.join(", "),
         )
     }
-
-    /// The iteration for a terminal.
-    pub(super) fn text(&self) -> String {
-        let mut text = format!("{}\n\n", wrapped(&self.sentence, 100));
-        let mut table = ["part", "time", "share"]
-            .into_iter()
-            .zip([Align::Left, Align::Right, Align::Right])
-            .fold(Table::new(), |table, (head, align)| {
-                table.column(head, align)
-            });
-        let took = self.took_ps();
-        for row in &self.parts {
-            let time = span(Span::from_ps(row.ps));
-            table.row(vec![row.part.name().into(), time, share(row.ps, took)]);
-        }
-        text += &table.render(200);
-        let us = |us: f64| match us {
-            0.0 => "-".to_owned(),
-            us => crate::quantity::microseconds(us),
-        };
-        let number = |number: usize| count(number as u64);
-        if !self.links.is_empty() {
-            let heads = ["link", "queueing", "paused", "serialisation", "messages"];
-            let mut table = headed(&heads);
-            for row in self.links.iter().take(SHOWN) {
-                table.row(vec![
-                    row.link.clone(),
-                    us(row.queueing_us),
-                    us(row.paused_us),
-                    us(row.serialisation_us),
-                    number(row.messages),
-                ]);
-            }
-            text.push('\n');
-            text += &table.render(200);
-        }
-        let heads = ["host", "computing", "messages", "time", "more than alone"];
-        let mut table = headed(&heads);
-        for row in self.hosts.iter().take(SHOWN) {
-            table.row(vec![
-                row.host.to_string(),
-                us(row.computing_us),
-                number(row.messages),
-                us(row.messages_us),
-                us(row.excess_us),
-            ]);
-        }
-        text.push('\n');
-        text + &table.render(200)
-    }
-}
-
-fn headed(heads: &[&str]) -> Table {
-    let first = Table::new().column(heads[0], Align::Left);
-    let others = heads[1..].iter();
-    others.fold(first, |table, &head| table.column(head, Align::Right))
 }
 
 impl PathLinkRow {
