@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Dependencies: a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 29] = [
+const ARROWS: [(&str, &[&str]); 30] = [
     // Beside all others: nothing but the program needs it.
     ("allocator", &[]),
     ("units", &[]),
@@ -56,6 +56,7 @@ const ARROWS: [(&str, &[&str]); 29] = [
     ("statistics", &["units"]),
     ("report", &["input", "results", "statistics", "units"]),
     // Beside each other: neither knows the other, and `report` knows neither.
+    ("report-text", &["report", "results", "units"]),
     ("report-html", &["report", "results", "statistics", "units"]),
     ("planner", &["units"]),
     ("runs", &["lab", "report", "report-html", "units"]),
@@ -112,6 +113,7 @@ const ARROWS: [(&str, &[&str]); 29] = [
             "plan",
             "report",
             "report-html",
+            "report-text",
             "reproduce",
             "runs",
             "softswitch",
@@ -144,6 +146,7 @@ const ARROWS: [(&str, &[&str]); 29] = [
             "lab",
             "report",
             "report-html",
+            "report-text",
             "runs",
             "sweep",
             "units",

@@ -6,7 +6,7 @@ use crate::progress::wall_time;
 use clearway_lab::units::Span;
 use clearway_lab::{Assembly, ExpectedWork, Experiment, Laboratory, RunOptions, Verdict, Watch};
 use clearway_report::quantity::{bytes, count, prefixed};
-use clearway_report::{Align, Table};
+use clearway_report_text::{Align, Table};
 use clearway_runs::{Stopwatch, peak_rss_bytes};
 use clearway_sweep::{PlannedRun, Sweep};
 

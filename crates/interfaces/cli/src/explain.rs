@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use clearway_lab::scenario::scaleup_groups;
 use clearway_lab::{Catalogue, Explanation, Laboratory};
-use clearway_report::{Align, Table};
+use clearway_report_text::{Align, Table};
 use clearway_units::suggestion;
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ pub(crate) use line_rate::LineRate;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use clearway_input::InputKind;
-use clearway_report::{Align, Table};
+use clearway_report_text::{Align, Table};
 use clearway_udp::net::{ConnectError, Snapshot, new_key};
 use clearway_udp::wire::PORT;
 use clearway_udp::{PreSharedKey, Security, Settings};

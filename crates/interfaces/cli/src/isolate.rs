@@ -24,8 +24,8 @@ use clearway_report::isolation::{
     AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
 use clearway_report::{FlowRow, Parties, User};
-use clearway_report::{isolation_matrix, isolation_table};
 use clearway_report_html::{ISOLATION_FILE_NAME, render_isolation};
+use clearway_report_text::{isolation_matrix, isolation_table};
 use clearway_runs::flow_row;
 use clearway_runs::{REVISION, Stopwatch, command_line};
 use clearway_sweep::counted;

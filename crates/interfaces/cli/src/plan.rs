@@ -18,8 +18,8 @@ use clearway_report::plan::{
     CircleRow, FILE_NAME, LeftOut, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow,
     PlannedPhase, TrialRow, TrialsRecord,
 };
-use clearway_report::plan_table;
 use clearway_report_html::{PLAN_FILE_NAME, render_plan};
+use clearway_report_text::plan_table;
 use clearway_runs::{REVISION, command_line};
 use clearway_units::{ParameterSet, Span};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,8 @@ use crate::output::print;
 use crate::progress::{Console, Interrupt};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, Progress, Verdict};
-use clearway_report::{Align, Table, quantity};
+use clearway_report::quantity;
+use clearway_report_text::{Align, Table};
 use clearway_reproduce::{
     ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, Header, Judgement, Line, Recorded,
     Reproducer, Request, Scale, Tally, Watcher, figure, figure_ids, named_figures, recorded,

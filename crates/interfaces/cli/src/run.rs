@@ -17,9 +17,8 @@ use clearway_lab::record::Capture;
 use clearway_lab::{
     Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
 };
-use clearway_report::{
-    FolderError, ResultFolder, RunRecord, Status, Summary, pcapng, summary_table, timeline,
-};
+use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, pcapng, timeline};
+use clearway_report_text::summary_table;
 use clearway_runs::watch::{self, ObservedRun, Watchers};
 use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record, work_of};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use crate::progress::{Console, Interrupt};
 use crate::study::{Display, PlanSource, Study, SweepRequest, own_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
-use clearway_report::{Align, Table, sweep_table};
+use clearway_report_text::{Align, Table, sweep_table};
 use clearway_runs::command_line;
 use clearway_sweep::{
     ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute, not_complete,

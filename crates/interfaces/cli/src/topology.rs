@@ -6,7 +6,8 @@ use crate::output::print;
 use crate::run::load_any;
 use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, TopologyReport};
-use clearway_report::{Align, Table, quantity};
+use clearway_report::quantity;
+use clearway_report_text::{Align, Table};
 use clearway_units::Time;
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use crate::progress::{Console, Interrupt};
 use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
-use clearway_report::tuning_table;
+use clearway_report_text::tuning_table;
 use clearway_runs::command_line;
 use clearway_sweep::{
     ExecuteOptions, MOST_RUNS, PlannedRun, Store, Sweep, Tuning, counted, fit, publish, record,

@@ -25,9 +25,9 @@ use clearway_report::why::{
     Awaited, Bound, DelayRow, FILE_NAME, JobWaitRow, Limit, SCHEMA, SlowFlow, SlowIteration,
     StepRow, WaitRow, WhyRecord, costly_links,
 };
-use clearway_report::why_text;
 use clearway_report::{FlowRow, RunRecord, Summary, read_flows};
 use clearway_report_html as page;
+use clearway_report_text::why_text;
 use clearway_runs::watch::{self, ObservedRun};
 use clearway_runs::{Stopwatch, record, report_html};
 use clearway_units::{FlowId, Span, Time};

@@ -2,9 +2,9 @@
 
 use crate::errors::without_lock;
 use crate::run::Run;
-use clearway_report::comparison_table;
 use clearway_report::{ComparedRun, Comparison, Origin, Variant};
 use clearway_report_html::{ComparisonPage, render_comparison};
+use clearway_report_text::comparison_table;
 use clearway_runs::REVISION;
 use pyo3::prelude::*;
 

@@ -3,8 +3,8 @@
 use crate::errors::{without_lock, wrong};
 use clearway::{Laboratory, PlanRequest, planned};
 use clearway_lab::Verdict;
-use clearway_report::plan_table;
 use clearway_report_html::render_plan;
+use clearway_report_text::plan_table;
 use pyo3::prelude::*;
 
 /// Plans the jobs of a built-in plan or a file. Returns `plan.json`, the table of the command line and `report.html`.

@@ -6,7 +6,7 @@ use crate::scenario::Source;
 use crate::table::NativeTable;
 use clearway::{Failure, Laboratory, PlanSource, Study, SweepRequest, jobs_or_cores};
 use clearway_report::SweepRecord;
-use clearway_report::sweep_table;
+use clearway_report_text::sweep_table;
 use clearway_sweep::{ExecuteOptions, Published, Shard, Store, SweepProgress, execute};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;

@@ -45,11 +45,11 @@
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
 mod answer;
+mod cells;
 mod courses;
 mod kept;
 mod outcome;
 mod run;
-mod table;
 mod warnings;
 
 pub use crate::measures::{MEAN_ITERATION, Unit};

@@ -1,6 +1,7 @@
-//! Results of a finished run: `summary.json`, `flows.parquet`, other files and documents, and the tables on the terminal.
+//! Results of a finished run as records and files: `summary.json`, `flows.parquet`, and documents on several runs.
 //!
-//! The command line fills a [`RunRecord`] from a run; everything here only formats it.
+//! The command line fills a [`RunRecord`] from a run; everything here only formats it. The crates `clearway-report-text` and
+//! `clearway-report-html` lay the records out for a terminal and as pages.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes, [`by_section`] the same by section of the
@@ -18,12 +19,12 @@
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
 //! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
-//! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
-//! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
+//! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents.
+//! * [`PlanRecord`] is `plan.json`; [`plan`] documents the fields.
 //! * [`SweepRecord`] is `sweep.json` and [`write_sweep`] writes `sweep.parquet`; [`sweep`] documents the fields.
 //! * [`TestbedRecord`](testbed::TestbedRecord) is what a simulation and a test bed make of one scenario; [`testbed`] documents it.
-//! * [`WhyRecord`](why::WhyRecord) is `why.json` and its table; [`why`] documents the fields.
-//! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
+//! * [`WhyRecord`](why::WhyRecord) is `why.json`; [`why`] documents the fields.
+//! * [`quantity`] prints single quantities for people.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
@@ -61,11 +62,8 @@ pub mod start_finish;
 mod statistics;
 pub mod summary;
 pub mod sweep;
-mod table;
 mod table_data;
-mod terminal;
 pub mod testbed;
-mod text;
 pub mod timeline;
 mod unit;
 pub mod why;
@@ -110,11 +108,5 @@ pub use start_finish::StartFinish;
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use sweep::{SweepRecord, write_sweep};
-pub use table::{Align, Table};
 pub use table_data::{ROWS_PER_BATCH, RunTables, TableDataError, TableName};
-pub use terminal::summary_table;
-pub use text::{
-    comparison_table, isolation_matrix, isolation_table, plan_table, sweep_table, testbed_text,
-    tuning_table, why_comparison_text, why_text,
-};
 pub use timeline::write_timeline;

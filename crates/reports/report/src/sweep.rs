@@ -42,7 +42,7 @@ mod groups;
 mod judge;
 mod paired;
 mod points;
-mod table;
+mod sentences;
 mod tuning;
 
 pub use crate::measures::Unit;
@@ -53,7 +53,7 @@ pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use dataset::{columns, kinds_of_columns, rows};
 pub use groups::{Group, RankedGroup};
 pub use points::{BestPoint, CONFIDENCE, Samples, share_text};
-pub use table::no_value;
+pub use sentences::no_value;
 pub use tuning::{ChosenRow, TuningRecord, TuningRung};
 
 use crate::measures::measures_of;

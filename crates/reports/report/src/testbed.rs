@@ -1,5 +1,4 @@
-//! Simulation against reality: a scenario in the simulator and on a test bed, side by side. `results.json`, its tables, and with
-//! `clearway_report_html::render_testbed` its page.
+//! Simulation against reality: a scenario in the simulator and on a test bed, side by side, as `results.json` and as cells of tables.
 
 use clearway_units::statistics::nearest_rank;
 use serde::Serialize;

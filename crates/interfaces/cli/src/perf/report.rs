@@ -1,7 +1,7 @@
 //! Results of `clearway perf` as tables and as JSON.
 
 use crate::hosts::{LineRate, paths_json, paths_text, paths_up};
-use clearway_report::{Align, Table};
+use clearway_report_text::{Align, Table};
 use clearway_udp::net::Snapshot;
 use clearway_udp::net::perf::{Interval, Measured};
 use clearway_udp::{Security, Settings, Transport};

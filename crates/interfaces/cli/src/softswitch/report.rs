@@ -1,7 +1,7 @@
 //! Counters as tables and as JSON.
 
 use clearway_lab::LinkId;
-use clearway_report::{Align, Table};
+use clearway_report_text::{Align, Table};
 use clearway_softswitch::{LinkCounters, Totals};
 use clearway_units::Span;
 use serde_json::{Value, json};

@@ -11,8 +11,8 @@ use crate::progress::Interrupt;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::Laboratory;
 use clearway_report::testbed::{FILE_NAME, TestbedRecord};
-use clearway_report::{Align, Table, testbed_text};
 use clearway_report_html::{self as page, render_testbed};
+use clearway_report_text::{Align, Table, testbed_text};
 use clearway_testbed::{
     BedName, Ended, Fault, Plan, Request, Setup, SoakRecord, SoakRequest, Switches, agent, down,
     run, soak, start_switches, up,

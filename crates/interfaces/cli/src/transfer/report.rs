@@ -1,7 +1,8 @@
 //! Results of transfers as tables and as JSON.
 
 use crate::hosts::{paths_json, paths_text};
-use clearway_report::{Align, Table, quantity};
+use clearway_report::quantity;
+use clearway_report_text::{Align, Table};
 use clearway_transfer::{Progress, Reason, Unfinished};
 use clearway_udp::net::Snapshot;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use crate::output::print;
 use crate::whole_file::WholeFile;
 use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, VariantOutcome};
 use clearway_report::why::{ExplainedVariant, FILE_NAME, WhyComparison, WhyRecord};
-use clearway_report::why_comparison_text;
+use clearway_report_text::why_comparison_text;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

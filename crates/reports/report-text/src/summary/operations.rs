@@ -1,10 +1,10 @@
 //! Operations of a scale-up run for the terminal.
 
 use super::labels::label;
-use crate::operation_summary::{HEADINGS, OperationSummary, note, number};
-use crate::quantity::{count, microseconds};
-use crate::summary::Summary;
 use crate::table::{Align, Table};
+use clearway_report::operation_summary::{HEADINGS, OperationSummary, note, number};
+use clearway_report::quantity::{count, microseconds};
+use clearway_report::summary::Summary;
 use clearway_results::{BreakdownFigures, LatencyCycles, OperationFigures};
 
 /// Text of the row on how many operations completed.

@@ -1,10 +1,10 @@
 //! Completion times by section of the workload.
 
-use crate::by_section::{FlowFigures, SectionSummary};
-use crate::quantity::{count, factor, microseconds, prefixed};
-use crate::statistics::Distribution;
-use crate::summary::Summary;
 use crate::table::{Align, Table};
+use clearway_report::Distribution;
+use clearway_report::by_section::{FlowFigures, SectionSummary};
+use clearway_report::quantity::{count, factor, microseconds, prefixed};
+use clearway_report::summary::Summary;
 
 /// Sections with completion times and goodput, then with slowdown by size; nothing if all flows are of one.
 pub(super) fn sections(summary: &Summary) -> String {

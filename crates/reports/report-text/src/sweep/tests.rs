@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample::sweep::{CROSSED, VALUES, measured, of_given_messages, spray, two_points};
-use crate::sweep::{Assertion, Bound, Limit, TuningRecord};
+use clearway_report::sweep::{Assertion, Bound, Limit, TuningRecord};
 
 #[test]
 fn a_measure_that_no_run_has_is_not_replaced_by_another() {

@@ -5,9 +5,9 @@ mod iteration;
 
 pub use compared::why_comparison_text;
 
-use crate::quantity::{factor, share, span};
 use crate::table::{Align, Table};
-use crate::why::WhyRecord;
+use clearway_report::quantity::{factor, share, span};
+use clearway_report::why::WhyRecord;
 use clearway_results::DelayPart;
 use clearway_units::Span;
 use iteration::iteration_text;

@@ -1,8 +1,8 @@
 //! The critical path of an iteration for a terminal.
 
-use crate::quantity::{count, microseconds, share, span};
 use crate::table::{Align, Table, wrapped};
-use crate::why::SlowIteration;
+use clearway_report::quantity::{count, microseconds, share, span};
+use clearway_report::why::SlowIteration;
 use clearway_units::Span;
 
 /// Rows of a table on a terminal.

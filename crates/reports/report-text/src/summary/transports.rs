@@ -1,9 +1,9 @@
 //! Results by transport.
 
 use super::sections::percentiles;
-use crate::quantity::{count, factor, microseconds, prefixed};
-use crate::summary::Summary;
 use crate::table::{Align, Table};
+use clearway_report::quantity::{count, factor, microseconds, prefixed};
+use clearway_report::summary::Summary;
 
 /// A row for each transport; nothing if the run has one.
 pub(super) fn transports(summary: &Summary) -> String {
@@ -45,7 +45,7 @@ pub(super) fn transports(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::sample::{run, with_transports};
-    use crate::terminal::summary_table;
+    use crate::summary::summary_table;
 
     #[test]
     fn transports_of_a_mix() {

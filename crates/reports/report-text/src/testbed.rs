@@ -1,7 +1,7 @@
 //! A simulation and a test bed side by side, for a terminal.
 
 use crate::table::{Align, Table};
-use crate::testbed::TestbedRecord;
+use clearway_report::testbed::TestbedRecord;
 
 /// Flows from which on classes of sizes stand in the table instead.
 const MOST_ROWS: usize = 24;

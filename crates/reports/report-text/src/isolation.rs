@@ -1,7 +1,7 @@
 //! A study of attacks for a terminal.
 
-use crate::isolation::{EXPLANATION, HEADINGS, IsolationRecord};
 use crate::table::{Align, Table};
+use clearway_report::isolation::{EXPLANATION, HEADINGS, IsolationRecord};
 
 /// Table of a study: a row for each transport and scope under each attack.
 pub fn isolation_table(study: &IsolationRecord) -> String {

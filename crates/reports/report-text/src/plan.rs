@@ -1,8 +1,8 @@
 //! A plan for a terminal.
 
-use crate::plan::{PlanRecord, PlannedLinkRow, TrialsRecord, degrees, percent, score};
-use crate::quantity;
 use crate::table::{Align, Table};
+use clearway_report::plan::{PlanRecord, PlannedLinkRow, TrialsRecord, degrees, percent, score};
+use clearway_report::quantity;
 use std::fmt::Write as _;
 
 /// Links that the table in a terminal has at most; those with the lowest scores come first then.
@@ -111,8 +111,8 @@ fn trials_table(trials: &TrialsRecord, plan: &PlanRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{LeftOut, TrialRow};
     use crate::sample::plan;
+    use clearway_report::plan::{LeftOut, TrialRow};
 
     #[test]
     fn a_terminal_shows_jobs_links_and_reasons() {

@@ -1,8 +1,8 @@
 //! Reasons why variants of a comparison were slow, for a terminal.
 
-use crate::quantity::span;
 use crate::table::{Align, Table, wrapped};
-use crate::why::WhyComparison;
+use clearway_report::quantity::span;
+use clearway_report::why::WhyComparison;
 use clearway_units::Span;
 use std::fmt::Write as _;
 

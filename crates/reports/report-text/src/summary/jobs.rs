@@ -1,11 +1,11 @@
 //! Jobs for the terminal: a line each if they are few, the ends and the middle if they are many.
 
 use super::labels::{label, labelled};
-use crate::jobs::{JobCounts, JobSummary};
-use crate::quantity::{count, microseconds, plain};
-use crate::statistics::Distribution;
-use crate::summary::Summary;
 use crate::table::{Align, Table};
+use clearway_report::Distribution;
+use clearway_report::jobs::{JobCounts, JobSummary};
+use clearway_report::quantity::{count, microseconds, plain};
+use clearway_report::summary::Summary;
 
 /// The most jobs that have a line each.
 const LISTED: usize = 8;
@@ -110,9 +110,9 @@ fn overview(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::JobRow;
     use crate::sample::{job, run};
-    use crate::terminal::summary_table;
+    use crate::summary::summary_table;
+    use clearway_report::JobRow;
 
     fn print(rows: Vec<JobRow>) -> String {
         let mut record = run();

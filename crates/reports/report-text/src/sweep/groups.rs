@@ -1,7 +1,7 @@
 //! The answer of a sweep and its groups for a terminal.
 
-use crate::sweep::{RankedGroup, Statistic, SweepRecord, share_text};
 use crate::table::{Align, Table, wrapped};
+use clearway_report::sweep::{RankedGroup, Statistic, SweepRecord, share_text};
 use std::fmt::Write as _;
 
 /// Columns of the answer on a terminal.

@@ -1,8 +1,8 @@
 use super::*;
-use crate::comparison::{ComparedRun, Variant};
-use crate::record::FlowRow;
 use crate::sample::comparison::{row, scale_up, seed, seeds, variant};
 use crate::sample::{flow, incomplete_run, job, run};
+use clearway_report::FlowRow;
+use clearway_report::comparison::{ComparedRun, Variant};
 use clearway_units::Span;
 
 #[test]

@@ -1,7 +1,7 @@
 //! A comparison for a terminal.
 
-use crate::comparison::{Comparison, MEAN_ITERATION, MeasureRow, Unit};
 use crate::table::{Align, Table, wrapped};
+use clearway_report::comparison::{Comparison, MEAN_ITERATION, MeasureRow, Unit};
 
 /// Columns of the answer on a terminal.
 const ANSWER_WIDTH: usize = 100;

@@ -6,12 +6,12 @@ mod operations;
 mod sections;
 mod transports;
 
-use crate::by_size::Tail;
-use crate::parties::{HEADINGS, NOTE};
-use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
-use crate::statistics::Distribution;
-use crate::summary::{StatusName, Summary};
 use crate::table::{Align, Table};
+use clearway_report::Distribution;
+use clearway_report::by_size::Tail;
+use clearway_report::parties::{HEADINGS, NOTE};
+use clearway_report::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
+use clearway_report::summary::{StatusName, Summary};
 use clearway_results::{PacketCounts, Shown, TotalUnit};
 use jobs::jobs;
 use labels::{label, labelled};
@@ -243,9 +243,9 @@ fn cost(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RunRecord;
-    use crate::record::Status;
     use crate::sample::{incomplete_run, run, scale_up_run};
+    use clearway_report::RunRecord;
+    use clearway_report::Status;
     use clearway_units::Span;
 
     fn print(record: &RunRecord) -> String {

@@ -1,8 +1,8 @@
 //! The choice of a tuning for a terminal.
 
 use super::sweep_table;
-use crate::sweep::{SweepRecord, no_value};
 use crate::table::{Align, Table};
+use clearway_report::sweep::{SweepRecord, no_value};
 use std::fmt::Write as _;
 
 /// Rungs of a tuning with the points of the last one, or the chosen points where more than one measure or group decided.

@@ -21,7 +21,7 @@ pub enum Align {
 /// A table of text: every column as wide as its widest cell, the last one wrapped between words.
 ///
 /// ```
-/// use clearway_report::{Align, Table};
+/// use clearway_report_text::{Align, Table};
 /// let mut table = Table::new().column("name", Align::Left).column("hosts", Align::Right);
 /// table.row(["leaf-spine", "8,192"]);
 /// table.row(["dumbbell", "4"]);

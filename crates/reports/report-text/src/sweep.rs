@@ -5,11 +5,11 @@ mod tuning;
 
 pub use tuning::tuning_table;
 
-use crate::quantity::count;
-use crate::sweep::{
+use crate::table::{Align, Table};
+use clearway_report::quantity::count;
+use clearway_report::sweep::{
     AssertionVerdict, RankedGroup, Samples, Statistic, SweepRecord, no_value, share_text,
 };
-use crate::table::{Align, Table};
 use groups::answer_text;
 use std::fmt::Write as _;
 
