@@ -79,7 +79,7 @@ pub fn explained(
     if found.is_empty() {
         if let Some(list) = list_of_kinds(name) {
             return Err(Failure::new(format!(
-                "`{name}` says what kind of thing a section has\n  fix: `clearway list {list}` has all of them, and `clearway explain KIND` the keys of one"
+                "`{name}` chooses the kind of a section\n  fix: `clearway list {list}` lists all kinds, and `clearway explain KIND` the keys of one kind"
             )));
         }
         let near = catalogue.nearest(name);

@@ -37,7 +37,7 @@ pub(crate) fn security(
         Some(path) => read_key(path, may_create).map(Security::Key),
         None if arguments.insecure => Ok(Security::Insecure),
         None => Err(Failure::new(
-            "there is no key\n  fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end",
+            "no key is given\n  fix: name a file with `--key FILE`; the listening end creates it with `clearway recv --key FILE` or `clearway perf --listen --key FILE`; copy it to the other end",
         )),
     }
 }
@@ -73,7 +73,7 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
     }
     let key = PreSharedKey::from_hex(&text).ok_or_else(|| {
         Failure::new(format!(
-            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file"
+            "{place}: this is not a key\n  fix: expected 64 hexadecimal digits, as in the file that the listening end creates"
         ))
     })?;
     warn_if_readable(path);

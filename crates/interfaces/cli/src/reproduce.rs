@@ -33,7 +33,8 @@ pub(crate) fn reproduce(
         return Ok(ExitCode::SUCCESS);
     }
     let request = request(arguments);
-    let screen = Screen::new(arguments.print.quiet);
+    let form = &arguments.print;
+    let screen = Screen::new(form.quiet);
     let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
     let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
@@ -60,16 +61,14 @@ pub(crate) fn reproduce(
         let text = as_lines(&outcome, command, fingerprint, [cpu, wall]);
         let path = place(id);
         let written = file.publish(&text);
-        shown.push(
-            match (arguments.print.json, arguments.print.quiet, &written) {
-                (true, _, _) => print(&text),
-                (false, true, _) => Ok(()),
-                (false, false, Ok(())) => {
-                    print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
-                }
-                (false, false, Err(_)) => print(&describe(&outcome)),
-            },
-        );
+        shown.push(match (form.json, form.quiet, &written) {
+            (true, _, _) => print(&text),
+            (false, true, _) => Ok(()),
+            (false, false, Ok(())) => {
+                print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
+            }
+            (false, false, Err(_)) => print(&describe(&outcome)),
+        });
         total.add(outcome.tally());
         if written.is_err() {
             kept = written;
@@ -83,7 +82,7 @@ pub(crate) fn reproduce(
             return Ok(ExitCode::from(130));
         }
     }
-    if !arguments.print.json && !arguments.print.quiet {
+    if !form.json && !form.quiet {
         shown.push(print(&format!("{}\n", counts(&total, request.scale))));
     }
     // Where nothing can be printed there are the files all the same; once is enough to say so.

@@ -220,10 +220,10 @@ pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failu
     };
     let fix = match error {
         FolderError::Partial { .. } => {
-            "see to it that they can be written, and run the scenario again: it has the same results"
+            "make sure that they are writable, and run the scenario again: the results are the same"
         }
         FolderError::Beside { .. } => {
-            "move them where you want them, and close what uses the former ones"
+            "move them to the folder, and close programs that use the former results"
         }
         _ => "name a folder with `--out` that does not exist yet, or that holds earlier results",
     };
@@ -355,7 +355,7 @@ fn removed_files<'a>(
     let lost = lost.filter(|(name, ..)| target.join(name).is_file());
     lost.map(|(name, _, key)| {
         format!(
-            "{}: the {name} of an earlier run is removed with its other files, and this run writes none ({key}); `--out` names another folder",
+            "{}: the {name} of an earlier run is removed with its other files, and this run does not write it ({key}); choose another folder with `--out`",
             target.display()
         )
     })

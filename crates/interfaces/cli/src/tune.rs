@@ -96,9 +96,9 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
     let without = tuning.groups - found;
     match (without, tuning.groups) {
         (0, _) => {}
-        (_, 1) => say("no point has a value of the measure with all seeds: there is no best one"),
+        (_, 1) => say("no point has a value of the measure for every seed, so there is no best point"),
         (_, all) => say(&format!(
-            "in {without} of {all} groups no point has a value of the measure with all seeds: they have no best one"
+            "in {without} of {all} groups no point has a value of the measure for every seed, so these groups have no best point"
         )),
     }
     ExitCode::from(u8::from(without > 0))

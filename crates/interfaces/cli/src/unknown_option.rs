@@ -38,7 +38,7 @@ const HTSIM: &[(&str, &str)] = &[
     ),
     (
         "-mtu",
-        "`--set transport.payload=4086B`: the headers of 64 B are beside it",
+        "`--set transport.payload=4086B`: the headers of 64 B are not included",
     ),
     ("-cwnd", "`--set transport.max-cwnd-bdps=1.5`"),
     ("-paths", "`--set transport.max-paths=N`"),

@@ -221,7 +221,7 @@ pub(crate) fn length(text: &str) -> PyResult<u64> {
     let bytes: Result<Bytes, _> = text.parse();
     bytes.map(Bytes::as_u64).map_err(|error| {
         wrong(format!(
-            "`{text}` is no size: {error}\n  fix: write it as \"2MB\""
+            "`{text}` is not a size: {error}\n  fix: write it as \"2MB\""
         ))
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path, rank: u32) -> Result<Vec<SocketAddr>, Failure> {
         let address = resolve(host).map_err(|failure| at(failure.to_string()))?;
         if let Some(first) = known.insert(address, line) {
             return Err(at(format!(
-                "{address} is the address of the rank in line {first}\n  fix: give ranks on one host ports of their own, as in `{}:{}`",
+                "{address} is the address of the rank in line {first}\n  fix: give each rank on the same host its own port, as in `{}:{}`",
                 address.ip(),
                 address.port().wrapping_add(1)
             )));
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, rank: u32) -> Result<Vec<SocketAddr>, Failure> {
     }
     if addresses.is_empty() {
         return Err(Failure::new(format!(
-            "{place}: there are no ranks\n  fix: write the host of each rank on a line of its own, with a port if it is not the usual one"
+            "{place}: there are no ranks\n  fix: write the host of each rank on a separate line, with a port if it is not the usual one"
         )));
     }
     if addresses.len() > MOST_RANKS as usize {

@@ -61,7 +61,7 @@ impl Attackers {
         }
         let hosts = HostSet::from_value(&Value::Text(hosts.into())).ok_or_else(|| {
             Failure::new(format!(
-                "--attackers {text}: these are no hosts\n  \
+                "--attackers {text}: these are not hosts\n  \
                  fix: expected hosts such as \"0-3,8\", or a tenant such as \"tenant:NAME\" or \"tenant:NAME:0-3,8\""
             ))
         })?;

@@ -161,7 +161,7 @@ impl Watch for Display<'_> {
                 let there = quantity::bytes(*bytes);
                 let name = &event.name;
                 self.remark(&format!(
-                    "{name}: it has changed since it was interrupted; of {there} that are there what is still the same is used"
+                    "{name}: it has changed since the interruption; blocks of the {there} already received are kept where they are still the same"
                 ));
             }
             What::Done { .. } => {}

@@ -86,7 +86,7 @@ fn missing(jobs: &[JobResult], question: &Question<'_>) -> Failure {
         false => format!("the jobs are {}{more}", names.join(", ")),
     };
     Failure::new(format!(
-        "{}: there is no such iteration that is over\n  fix: {fix}",
+        "{}: this iteration does not exist or is not over\n  fix: {fix}",
         asked.join(" ")
     ))
 }

@@ -372,9 +372,9 @@ fn what_cannot_be_meant_is_refused() {
     two.txt: there is no rank 2: its ranks are 0 to 1
       fix: give one of these with `--rank`, or add the host
     none.txt: there are no ranks
-      fix: write the host of each rank on a line of its own, with a port if it is not the usual one
+      fix: write the host of each rank on a separate line, with a port if it is not the usual one
     twice.txt:3: 127.0.0.1:4794 is the address of the rank in line 1
-      fix: give ranks on one host ports of their own, as in `127.0.0.1:4795`
+      fix: give each rank on the same host its own port, as in `127.0.0.1:4795`
     words.txt:1: `127.0.0.1 slots=2` is more than a host
       fix: write one host on each line, and # before comments
     name.txt:2: there is no host `no-such-host.invalid:77`
@@ -387,8 +387,8 @@ fn what_cannot_be_meant_is_refused() {
       fix: give one of these with `--algorithm`
     the first size, 2097152 bytes, is larger than the last, 1048576 bytes
       fix: give `--min-bytes` up to `--max-bytes`
-    there is no key
-      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    no key is given
+      fix: name a file with `--key FILE`; the listening end creates it with `clearway recv --key FILE` or `clearway perf --listen --key FILE`; copy it to the other end
     ");
     let foreign = with("foreign.txt", "0");
     assert!(

@@ -63,7 +63,7 @@ fn scenarios_and_plans() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: sparse: 1099511627776B are more than a scenario may have, which is 16MB
+    error: sparse: 1099511627776B is more than the limit of 16MB for a scenario
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -73,7 +73,7 @@ fn scenarios_and_plans() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: sparse: 1099511627776B are more than a plan may have, which is 16MB
+    error: sparse: 1099511627776B is more than the limit of 16MB for a plan
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -93,7 +93,7 @@ fn files_of_scenarios() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: --set topology.file=pipe: cannot read pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: --set topology.file=sparse: cannot read sparse: 1099511627776B are more than a topology may have, which is 1GB
+    error: --set topology.file=sparse: cannot read sparse: 1099511627776B is more than the limit of 1GB for a topology
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: --set topology.file=folder: cannot read folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -103,7 +103,7 @@ fn files_of_scenarios() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: --set workload.file=pipe: cannot read pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: --set workload.file=sparse: cannot read sparse: 1099511627776B are more than a file of flows may have, which is 4GB
+    error: --set workload.file=sparse: cannot read sparse: 1099511627776B is more than the limit of 4GB for a file of flows
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: --set workload.file=folder: cannot read folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -114,7 +114,7 @@ fn files_of_scenarios() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: --set workload.sizes=pipe: cannot read pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: --set workload.sizes=sparse: cannot read sparse: 1099511627776B are more than a size distribution may have, which is 16MB
+    error: --set workload.sizes=sparse: cannot read sparse: 1099511627776B is more than the limit of 16MB for a size distribution
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: --set workload.sizes=folder: cannot read folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -131,7 +131,7 @@ fn files_of_scenarios() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: --set workload.file=pipe: cannot read pipe: this is a pipe, and only regular files are read
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
-    error: --set workload.file=sparse: cannot read sparse: 1099511627776B are more than a trace may have, which is 16GB
+    error: --set workload.file=sparse: cannot read sparse: 1099511627776B is more than the limit of 16GB for a trace
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     error: --set workload.file=folder: cannot read folder: this is a folder, and only regular files are read
       fix: name a file in it
@@ -182,19 +182,19 @@ fn result_folders() {
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     error: bad: failed to read the summary `bad/summary.json`: this is a pipe, and only regular files are read
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
-    error: bad: failed to read the summary `bad/summary.json`: 1099511627776B are more than a summary may have, which is 256MB
+    error: bad: failed to read the summary `bad/summary.json`: 1099511627776B is more than the limit of 256MB for a summary
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     error: bad: failed to read `bad/flows.parquet`: this is a device, and only regular files are read
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     error: bad: failed to read `bad/flows.parquet`: this is a pipe, and only regular files are read
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
-    error: bad: failed to read `bad/flows.parquet`: 1099511627776B are more than a table may have, which is 64GB
+    error: bad: failed to read `bad/flows.parquet`: 1099511627776B is more than the limit of 64GB for a table
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     error: bad: failed to read `bad/series.parquet`: this is a device, and only regular files are read
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     error: bad: failed to read `bad/series.parquet`: this is a pipe, and only regular files are read
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
-    error: bad: failed to read `bad/series.parquet`: 1099511627776B are more than a table may have, which is 64GB
+    error: bad: failed to read `bad/series.parquet`: 1099511627776B is more than the limit of 64GB for a table
       fix: run its scenario again: `clearway run bad/scenario.toml --out bad`
     ");
 }
@@ -218,13 +218,13 @@ fn the_limits_are_the_users() {
     let (code, errors) = run("1KB");
     assert_eq!(code, Some(2));
     assert_snapshot!(errors, @r"
-    error: s.toml: 2034B are more than a scenario may have, which is 1KB
+    error: s.toml: 2034B is more than the limit of 1KB for a scenario
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     ");
     let (code, errors) = run("1000000");
     assert_eq!(code, Some(2));
     assert_snapshot!(errors, @r"
-    error: s.toml: the variable CLEARWAY_INPUT_LIMIT is `1000000`, which is no size
+    error: s.toml: the variable CLEARWAY_INPUT_LIMIT is `1000000`, which is not a size
       fix: set it to a size such as `64GB`, or unset it
     ");
     assert_eq!(run("1MB"), (Some(0), String::new()));

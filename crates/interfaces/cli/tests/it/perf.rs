@@ -225,12 +225,12 @@ fn what_cannot_be_is_told_with_a_fix() {
       fix: give a name or an address, and a port if it is not 4794: `192.0.2.1:4794`
     cannot listen at ADDRESS: Address already in use (os error 98)
       fix: end the program that uses this port, or give another one
-    there is no key
-      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    no key is given
+      fix: name a file with `--key FILE`; the listening end creates it with `clearway recv --key FILE` or `clearway perf --listen --key FILE`; copy it to the other end
     none.key: cannot read the key: No such file or directory (os error 2)
       fix: copy the file from the other end, where `clearway recv --key FILE` or `clearway perf --listen --key FILE` makes it
-    short.key: this is no key
-      fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file
+    short.key: this is not a key
+      fix: expected 64 hexadecimal digits, as in the file that the listening end creates
     .: cannot read the key: this is a folder, and only regular files are read
       fix: name a file in it
     /dev/zero: cannot read the key: this is a device, and only regular files are read

@@ -500,7 +500,7 @@ fn a_disk_that_takes_no_more_is_told_and_what_came_is_kept() {
     assert_eq!(code, Some(2));
     assert_snapshot!(errors, @r"
     error: file: the receiver cannot write it: File too large (os error 27)
-      fix: make room there and see that the folder can be written; what has arrived is kept, and the same command goes on
+      fix: make room there and check that the folder is writable; received data is kept, and the same command continues
     ");
     let (code, _, _) = receiving.end();
     assert_eq!(code, Some(2));
@@ -553,26 +553,26 @@ fn what_cannot_be_is_told_with_a_fix() {
     assert_snapshot!(errors.join("\n"), @r"
     there is no host `no host`
       fix: give a name or an address, and a port if it is not 4794: `192.0.2.1:4794`
-    there is no key
-      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    no key is given
+      fix: name a file with `--key FILE`; the listening end creates it with `clearway recv --key FILE` or `clearway perf --listen --key FILE`; copy it to the other end
     none.key: cannot read the key: No such file or directory (os error 2)
       fix: copy the file from the other end, where `clearway recv --key FILE` or `clearway perf --listen --key FILE` makes it
     none: cannot read it: No such file or directory (os error 2)
       fix: name files and folders that are there and that you may read
     /dev/null: this is a device, a pipe or a socket, and only files and folders are sent
-      fix: name a file or a folder; write into a file first what comes from a pipe
+      fix: name a file or a folder; write the data of a pipe into a file first
     x and below/x would both be `x` at the receiver
       fix: rename one of them, or send them by two commands to receivers with different `--out`
     there is no file in these folders
       fix: name files, or folders with files in them
-    there is no key
-      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    no key is given
+      fix: name a file with `--key FILE`; the listening end creates it with `clearway recv --key FILE` or `clearway perf --listen --key FILE`; copy it to the other end
     cannot listen at ADDRESS: Address already in use (os error 98)
       fix: end the program that uses this port, or give another one
     x: cannot use it as a folder: File exists (os error 17)
       fix: give `--out` a folder in which you may write
-    x: this is no key
-      fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file
+    x: this is not a key
+      fix: expected 64 hexadecimal digits, as in the file that the listening end creates
     zero.key: a key of zeros protects nothing
       fix: remove the file and let the end that listens make one
     no-folder/a.key: cannot write the new key: No such file or directory (os error 2)

@@ -211,7 +211,7 @@ fn what_cannot_be_meant_is_refused() {
     error: none.toml: the plan does not say what is to be tuned
       fix: give `--measure NAME`, or write `[tune]` with `measure = "slowdown.p99"` into the plan
     error: keep.toml:16: `keep` = 1: no rung would have fewer points
-      fix: of so many points one goes on: 2 at least, 3 by default
+      fix: one of `keep` points goes on to the next rung: give at least 2; the default is 3
     error: unknown.toml:15: there is no measure `fct.mean`
       fix: the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
     error: alone.toml:16: `within` and `then` belong together: points within that share of the best one are as good, and `then` chooses among them
@@ -220,9 +220,9 @@ fn what_cannot_be_meant_is_refused() {
       fix: give a share from 0 to below 1, such as 0.01
     error: then.toml:17: there is no measure `fct_us.mx`
       fix: did you mean `fct_us.max`? The measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
-    error: each.toml:16: `transport.windw` is no axis of the plan
+    error: each.toml:16: `transport.windw` is not an axis of the plan
       fix: did you mean `transport.window`? The axes are: transport.window
-    error: all.toml:16: every axis is one of `each`: there is nothing to choose
+    error: all.toml:16: `each` names every axis, so no axis is left to tune
       fix: leave one out, or add an axis to `[axes]`
     error: point.toml:16: `each` wants a grid, and this plan has points that are drawn or written out
       fix: give all axes in `[axes]`

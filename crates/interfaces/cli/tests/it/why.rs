@@ -283,11 +283,11 @@ fn a_job_is_explained_by_the_critical_path_of_its_longest_iteration() {
     assert_eq!(asked["iteration"]["job"], "ring-all-reduce 1");
     assert_eq!(asked["iteration"]["iteration"], 1);
     insta::assert_snapshot!(refused(&bench, &["why", "out", "--job", "ring"]), @r#"
-        error: --job "ring": there is no such iteration that is over
+        error: --job "ring": this iteration does not exist or is not over
           fix: the jobs are "ring-all-reduce 0" (iterations 0 to 1), "ring-all-reduce 1" (iterations 0 to 1)
     "#);
     insta::assert_snapshot!(refused(&bench, &["why", "out", "--iteration", "2"]), @r#"
-        error: --iteration 2: there is no such iteration that is over
+        error: --iteration 2: this iteration does not exist or is not over
           fix: the jobs are "ring-all-reduce 0" (iterations 0 to 1), "ring-all-reduce 1" (iterations 0 to 1)
     "#);
 }
@@ -297,7 +297,7 @@ fn runs_without_jobs_have_no_iteration_to_explain() {
     let bench = Bench::new("why-no-job");
     run(&bench, &[]);
     insta::assert_snapshot!(refused(&bench, &["why", "out", "--iteration", "0"]), @r#"
-        error: --iteration 0: there is no such iteration that is over
+        error: --iteration 0: this iteration does not exist or is not over
           fix: this run has no jobs: ask about a flow with `--flow`
     "#);
     bench.succeed(&["why", "out", "--quiet"]);

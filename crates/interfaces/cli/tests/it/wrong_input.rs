@@ -43,7 +43,7 @@ fn attacks_that_cannot_be() {
       fix: let at least three hosts attack
     --set workload.attack.hosts=0,1: an overlay or a fan-out of 2 hosts has no pairs to change between
       fix: let at least three hosts attack
-    --set workload.attack.kind=incast: no flow but those of the attackers: there is no receiver of others to send to
+    --set workload.attack.kind=incast: only the attackers send flows: no other flow has a receiver to attack
       fix: name a receiver by `attack.target`
     --set workload.attack.target=128: there is no host 128: the topology has 128, from 0 on
       fix: name one up to 127
@@ -57,8 +57,8 @@ fn attacks_that_cannot_be() {
       fix: set `attack.breaks` to "rate", "leaving" or, with weights, "weight"
     --set workload.attack.kind=disobey: `attack.breaks` = "marks": a transport with the controller "constant" has no such rule, since it controls nothing
       fix: use a transport with congestion control
-    --set workload.attack.kind=parallel: an attack by a section of jobs: their messages wait for each other
-      fix: attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs
+    --set workload.attack.kind=parallel: a section of jobs cannot attack: messages of a job wait for each other
+      fix: attack with flows of a section without jobs, or give `transport.qps` more queue pairs
     "#);
 }
 
@@ -74,11 +74,11 @@ fn dead_paths_that_cannot_be_told() {
     ]), @r#"
     --set transport.dead-path=true: `transport.dead-path` cannot be true
       fix: expected one of "off", "probe"
-    --set transport.recovery=irn: `transport.dead-path` = "probe" goes by the time of probes, and recovery "irn" has none
+    --set transport.recovery=irn: `transport.dead-path` = "probe" needs probes, and recovery "irn" sends none
       fix: set `transport.recovery` to "strack" or "sleek", or `transport.dead-path = "off"`
     --set transport.ack-bytes=16KiB: `transport.dead-path` = "probe" needs an acknowledgement for each packet of 4096B: with one for 16384B most paths are silent
       fix: set `transport.ack-bytes = "auto"`, or `transport.dead-path = "off"`
-    --set transport.dead-path=probe: `transport.dead-path` = "probe" goes by the time of probes, and go-back-N has none
+    --set transport.dead-path=probe: `transport.dead-path` = "probe" needs probes, and go-back-N sends none
       fix: set `transport.reliability = "selective-repeat"`, or `transport.dead-path = "off"`
     --set transport.dead-path=probe: a transport of reliability "selective-repeat", controller "strack", spray "reps" and feedback "none" has no key `dead-path`
       fix: `dead-path` is a key of `transport.spray = "adaptive"`: choose that, or leave the key out
@@ -112,13 +112,13 @@ fn scopes_that_cannot_be() {
       fix: set `transport.scope` to "queue-pair", or to "host", which is `transport.weights = true`
     --set transport.spray=adaptive: `transport.controller` = "1rc" cannot spray over paths by "adaptive": its control packets take the path of the data
       fix: set `transport.spray = "single"`
-    --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not go with "selective-repeat": what links drop is the tail, and no loss is to be detected
+    --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not work with "selective-repeat": links drop only the tail of the speculative data, and no loss detection is needed
       fix: set `transport.reliability = "go-back-n"`
     --set transport.headroom=1.5: `transport.controller` = "1rc" cannot give 1.5 of each link to flows
       fix: use a part from 0.001 to 1, or "auto", which leaves room for acknowledgements and control packets
     --set transport.control-gap=10001: `transport.controller` = "1rc" cannot leave 10001 round trips between two control packets
       fix: use 1 to 10000; links forget a flow after two such gaps
-    --set switch.pfc.agent-drops=false: `switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without
+    --set switch.pfc.agent-drops=false: `switch.pfc.agent-drops` = false prevents links from dropping speculative data, and 1RC depends on these drops
       fix: set `switch.pfc.agent-drops = true`, or `transport.kind = "s-perc"`, which drops nothing
     --set switch.routing=adaptive: `switch.routing` = "adaptive" does not go with `transport.controller` = "1rc": data takes other links than the control packets that allocate its rate
       fix: set `switch.routing` to "ecmp" or "d-mod-k"
@@ -166,9 +166,9 @@ fn misspelt_keys_and_sections() {
       fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
-    --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
+    --set workload[2].message=1KB: there is no section `workload[2]`: the scenario has 1
       fix: count sections from 0; `workload[1]` adds one
-    --set workload[18446744073709551615].message=1KB: there is no section `workload[18446744073709551615]`, for there are 1
+    --set workload[18446744073709551615].message=1KB: there is no section `workload[18446744073709551615]`: the scenario has 1
       fix: count sections from 0; `workload[1]` adds one
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
@@ -581,21 +581,21 @@ fn settings_that_contradict_each_other() {
       fix: set kmin to at most kmax
     --set switch.ecn.pmax=1.5: `switch.ecn.pmax` = 1.5 is not a probability
       fix: use 0 to 1
-    --set transport.payload=0B: `transport.payload` = 0B and `transport.header` = 64B make no packet
+    --set transport.payload=0B: `transport.payload` = 0B and `transport.header` = 64B do not make a valid packet
       fix: both must be above zero and together at most 65535 bytes
-    --set transport.payload=70000B: `transport.payload` = 70KB and `transport.header` = 64B make no packet
+    --set transport.payload=70000B: `transport.payload` = 70KB and `transport.header` = 64B do not make a valid packet
       fix: both must be above zero and together at most 65535 bytes
-    --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B make no packet
+    --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B do not make a valid packet
       fix: both must be above zero and together at most 65535 bytes
     --set transport.probe-after=1e300: `transport.probe-after` = 1e300 round trips of 8us are longer than 2592000s
       fix: use a smaller multiple; 1e9 means never for any usual network
-    --set transport.rto=1ps: `transport.rto` = 1ps is less than the unloaded round trip of 8.33792us: everything would be sent again before it can be acknowledged
+    --set transport.rto=1ps: `transport.rto` = 1ps is less than the unloaded round trip of 8.33792us: every packet would be retransmitted before its acknowledgement arrives
       fix: set `transport.rto` to several round trips
     --set switch.queue=0B: `switch.queue` = 0B is 0B at a link of 400Gbps, too little for a packet of 4160B
       fix: give a size of at least 4160B, better several packets
-    --set switch.pfc.frame=0B: `switch.pfc.frame` = 0B is no frame
+    --set switch.pfc.frame=0B: `switch.pfc.frame` = 0B is not a valid frame size
       fix: use 1B to 65535B; on Ethernet it has 64B
-    --set switch.pfc.frame=1MB: `switch.pfc.frame` = 1MB is no frame
+    --set switch.pfc.frame=1MB: `switch.pfc.frame` = 1MB is not a valid frame size
       fix: use 1B to 65535B; on Ethernet it has 64B
     --set workload.message=0B: `message` of the permutation workload: a message carries no bytes
       fix: write a size of at least one byte, as in "2MB"
@@ -613,7 +613,7 @@ fn settings_that_contradict_each_other() {
       fix: name a host from 0 to 127, or give the topology more
     --set workload.flows=["0->0 2MB"]: flow 1 (0->0) goes from a host to itself
       fix: choose another destination
-    --set workload.flows=["0->1 2MB at noon"]: `flows` of the flows workload: item 1, "0->1 2MB at noon": `noon` is no start: expected a duration such as `1us`, `250ns` or `2.5ms`
+    --set workload.flows=["0->1 2MB at noon"]: `flows` of the flows workload: item 1, "0->1 2MB at noon": `noon` is not a start: expected a duration such as `1us`, `250ns` or `2.5ms`
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     --set name=: `name` is empty
       fix: give the scenario a name, such as "incast-64"
@@ -630,7 +630,7 @@ fn a_slow_network_has_a_longer_timeout_unless_the_user_sets_a_short_one() {
     assert_snapshot!(warnings.lines().next().unwrap(), @"warning: the default of `transport.rto`, 250us, is less than the unloaded round trip of 1.35968ms: it is 5.43872ms here, four round trips");
     let error = bench.refuse(&[&slow[..], &["--set", "transport.rto=200us"]].concat());
     assert_snapshot!(error, @"
-    --set transport.rto=200us: `transport.rto` = 200us is less than the unloaded round trip of 1.35968ms: everything would be sent again before it can be acknowledged
+    --set transport.rto=200us: `transport.rto` = 200us is less than the unloaded round trip of 1.35968ms: every packet would be retransmitted before its acknowledgement arrives
       fix: set `transport.rto` to several round trips
     ");
 }
@@ -710,7 +710,7 @@ fn numbers_beyond_all_measure() {
       fix: use at most 2592000s (30 days)
     --set seed=18446744073709551615: `seed` cannot be "18446744073709551615"
       fix: expected a whole number from 0 to 9223372036854775807
-    --set workload.flows=["0->1 99999999999999999999B"]: `flows` of the flows workload: item 1, "0->1 99999999999999999999B": `99999999999999999999B` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
+    --set workload.flows=["0->1 99999999999999999999B"]: `flows` of the flows workload: item 1, "0->1 99999999999999999999B": `99999999999999999999B` is not a size: expected a size such as `2MB`, `64KiB` or `4096B`
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
 }
@@ -804,17 +804,17 @@ fn topology_files() {
     assert_snapshot!(errors.join("\n"), @"
     x.topo:7: `Radix_Down 5` of tier 0 does not divide `Podsize 16`
       fix: choose a `Radix_Down` that divides 16
-    x.topo:1: `4294967295` is no value for `Nodes`
+    x.topo:1: `4294967295` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 16777216
     x.topo:1: unknown word `Nodse`
       fix: did you mean `Nodes`?
     x.topo:3: `Podsize 3`, but with two tiers all 16 hosts are one pod
       fix: write `Podsize 16`
-    x.topo:2: `4` is no value for `Tiers`
+    x.topo:2: `4` is not a valid value for `Tiers`
       fix: write a whole number from 2 to 3
-    x.topo:5: `0` is no value for `Downlink_speed_Gbps`
+    x.topo:5: `0` is not a valid value for `Downlink_speed_Gbps`
       fix: write a number of Gb/s above 0, such as 12.5, up to 100000
-    x.topo:8: `0` is no value for `Downlink_Latency_ns`
+    x.topo:8: `0` is not a valid value for `Downlink_Latency_ns`
       fix: write a whole number from 1 to 1000000000
     x.topo:8: unknown word `Downl`
       fix: use `Tier`, `Downlink_speed_Gbps`, `Radix_Down`, `Radix_Up`, `Downlink_Latency_ns`, `Switch_Latency_ns`, `Oversubscribed`, `Bundle`, `Queue_Up` or `Queue_Down`
@@ -883,13 +883,13 @@ fn fabrics_of_hpcc() {
     bench.write("x.txt", TOPO);
     errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=hpcc"]));
     assert_snapshot!(errors.join("\n"), @r#"
-    x.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
+    x.txt:1: the first line has 3 words, or 6 with GPUs, but it has 2
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     x.txt:1: no path leads from host 0 to host 2
       fix: add the links that join their switches, or correct `link_num`: the lines from 7 on are not used
     x.txt:7: line 1 announces 6 links, but the file has 5
       fix: write 5 as `link_num`, or restore the missing lines if the file was cut short
-    x.txt:1: `five` is no value for `link_num`
+    x.txt:1: `five` is not a valid value for `link_num`
       fix: write a whole number from 0 to 16777216
     x.txt:2: switch 4 is listed twice
       fix: name each switch once
@@ -897,27 +897,27 @@ fn fabrics_of_hpcc() {
       fix: write the numbers of all switches on the second line
     x.txt:7: node 6 does not exist
       fix: name a node from 0 to 5, or correct `node_num`
-    x.txt:7: `400GBPS` is no value for `rate`
+    x.txt:7: `400GBPS` is not a valid value for `rate`
       fix: write a whole number of bit/s above zero, as in `100Gbps` or `25000000000bps`
     x.txt:7: a delay of 1000s
       fix: write 1ns to 1s; a number without unit is in seconds
-    x.txt:7: `1` is no value for `error_rate`
+    x.txt:7: `1` is not a valid value for `error_rate`
       fix: write the probability that a packet is lost, from 0 to below 1
-    x.txt:7: a link has 5 words, but 4 stand here
-      fix: write `src dst rate delay error_rate`, each on a line of its own
+    x.txt:7: a link has 5 words, but this line has 4
+      fix: write `src dst rate delay error_rate`, each on a separate line
     x.txt:1: host 3 has no link
       fix: join each host to a switch, or list the node as a switch
     x.txt:7: a link joins the hosts 0 and 3
       fix: join each host to a switch; hosts do not forward
-    x.txt:5: a link has 5 words, but 3 stand here
-      fix: write `src dst rate delay error_rate`, each on a line of its own
+    x.txt:5: a link has 5 words, but this line has 3
+      fix: write `src dst rate delay error_rate`, each on a separate line
     s.toml:2: flow 2 (1->2): no path leads from host 1 to host 2, and hosts do not forward
       fix: add links between the switches of the two (of rails: `spines`, or `pxn` for an all-to-all), or leave the flow out
     x.txt:1: unknown word `6`
       fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
     --set topology.format=ns3: `topology.format` cannot be "ns3"
       fix: expected one of "auto", "htsim", "hpcc"
-    x.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
+    x.txt:1: the first line has 3 words, or 6 with GPUs, but it has 2
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     "#);
 }
@@ -955,23 +955,23 @@ fn flows_of_hpcc() {
     errors.push(bench.refuse(&["run", "s.toml", "--htsim-txt", "-", "--json"]));
     errors.push(bench.refuse(&["run", "s.toml", "--htsim-txt", "f", "--fct-txt", "f"]));
     assert_snapshot!(errors.join("\n"), @r#"
-    x.txt:2: a flow has 6 words, but 5 stand here
-      fix: write `src dst pg dport size start`, each on a line of its own
+    x.txt:2: a flow has 6 words, but this line has 5
+      fix: write `src dst pg dport size start`, each on a separate line
     x.txt:2: line 1 announces 2 flows, but the file has 1
       fix: write 1 as `flow_num`, or restore the missing lines if the file was cut short
     x.txt:1: the first line is the number of flows and nothing else
-      fix: write the number on a line of its own above the flows
-    x.txt:2: node 4 is no host of the topology, which has 4
+      fix: write the number on a separate line above the flows
+    x.txt:2: node 4 is not a host of the topology, which has 4
       fix: name a host from 0 to 3, or choose the topology that belongs to the file
     x.txt:2: host 0 sends to itself
       fix: choose another destination
     x.txt:2: `pg` 0 is the class of acknowledgements and other control packets, which is neither marked nor paused
       fix: write a priority from 1 to 7; 3 is usual
-    x.txt:2: `99999` is no value for `dport`
+    x.txt:2: `99999` is not a valid value for `dport`
       fix: write a whole number from 0 to 65535
-    x.txt:2: `0` is no value for `size`
+    x.txt:2: `0` is not a valid value for `size`
       fix: write a whole number from 1 to 18446744073709551615
-    x.txt:2: `2s` is no value for `start`
+    x.txt:2: `2s` is not a valid value for `start`
       fix: write a number of seconds, as in 2.000000025
     x.txt:2: a start at 2.00000000000005 s is finer than a picosecond
       fix: round it to 12 decimals
@@ -1316,12 +1316,12 @@ fn combinations_that_hurt_are_warned_of() {
     ]
     .concat();
     assert_snapshot!(text, @r#"
-    warning: `transport.reliability` = "go-back-n" sends all again behind a packet that others overtake, and `transport.spray` = "oblivious" lets them overtake; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
-    warning: `transport.controller` = "dcqcn" with go-back-N is made for networks without loss, and `switch.kind` = "lossy" drops what does not fit: all behind a loss is sent again; set `switch.kind` to "shared-buffer"
-    warning: `transport.reliability` = "go-back-n" sends all again behind a packet that others overtake, and `transport.spray` = "adaptive" lets them overtake; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
+    warning: `transport.reliability` = "go-back-n" retransmits every packet after one that arrives out of order, and `transport.spray` = "oblivious" reorders packets; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
+    warning: `transport.controller` = "dcqcn" with go-back-N is made for lossless networks, and `switch.kind` = "lossy" drops packets when a queue is full: every packet after a loss is retransmitted; set `switch.kind` to "shared-buffer"
+    warning: `transport.reliability` = "go-back-n" retransmits every packet after one that arrives out of order, and `transport.spray` = "adaptive" reorders packets; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
     warning: `transport.max-cwnd` = 50%bdp is 208448B, less than the bandwidth-delay product of 416896B: a flow alone cannot fill its path
     warning: `transport.window` = 10KB is 10KB, less than the bandwidth-delay product of 416896B: a flow alone cannot fill its path
-    warning: empty.toml is empty: this is the default scenario; `clearway explain scenario` has what can be written
+    warning: empty.toml is empty: this is the default scenario; `clearway explain scenario` lists all keys
     "#);
     for quiet in [
         &["transport.spray=oblivious"][..],

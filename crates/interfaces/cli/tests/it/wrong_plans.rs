@@ -173,7 +173,7 @@ fn assertions_that_assert_nothing() {
       fix: give a number between 0 and 1, such as 0.95
     p.toml:6: no point of the plan has `transport.spray` = "oblivious"
       fix: the values are: "single", "adaptive"
-    p.toml:6: `workload.message` is no axis of the plan
+    p.toml:6: `workload.message` is not an axis of the plan
       fix: name a key of `[axes]`, `[[point]]` or `[sample.ranges]`
     p.toml:5: `near` does not say how near
       fix: give a share, as in `within = 0.05` for 5 %
@@ -214,19 +214,19 @@ fn assertions_that_no_points_can_decide() {
       fix: say which points are compared, as in `of = { "transport.spray" = "adaptive" }`
     p.toml:8: transport.spray=single is compared with itself
       fix: say which points are compared, as in `of = { "transport.spray" = "adaptive" }`
-    p.toml:9: the plan has no point transport.spray=single workload.message=8MB, with which transport.spray=adaptive workload.message=8MB is to be compared
+    p.toml:9: the plan has no point transport.spray=single workload.message=8MB to compare transport.spray=adaptive workload.message=8MB with
       fix: add it as a `[[point]]`, name the points that are compared in `of`, or compare with a number
     p.toml:8: no point of the plan has `transport.spray` = "single" and `workload.message` = "8MB"
       fix: leave one of them out, or add the point as a `[[point]]`
-    p.toml:10: the plan has no point workload.message=605228B transport.spray=single, with which workload.message=605228B transport.spray=adaptive is to be compared
+    p.toml:10: the plan has no point workload.message=605228B transport.spray=single to compare workload.message=605228B transport.spray=adaptive with
       fix: add it as a `[[point]]`, name the points that are compared in `of`, or compare with a number
     p.toml:9: no point of the plan has `workload.message` = "64KB"
       fix: the values are: "605228B", "375671B", "852318B"
     p.toml:5: no run of the plan has the measure `sections.permutaton.slowdown.p99`
-      fix: measures of sections are of workloads with several of them; `slowdown.p99` is that of all flows
+      fix: only a workload with several sections has measures of sections; `slowdown.p99` covers all flows
     p.toml:8: no run of the plan has the measure `sections.permutaton.slowdown.p99`
       fix: did you mean `sections.permutation.slowdown.p99`? The sections of the workload are: `incast`, `permutation`
-    p.toml:7: `factor` multiplies the measure of other points, and `below` or `above` names none
+    p.toml:7: `factor` multiplies the measure of other points, but neither `below` nor `above` names points
       fix: leave it out, or name points, as in `below = { "transport.spray" = "single" }`
     p.toml:6: `workload[0].message` is given already: `workload.message` is the same key
       fix: remove one of the two
@@ -339,18 +339,18 @@ fn folders_and_parts_that_do_not_fit() {
         "nothing is made of what is refused"
     );
     assert_snapshot!(text, @r#"
-    s: this folder holds 2 runs of the plan `one`, none of which is among the 4 runs of this plan
+    s: this folder holds 2 runs of the plan `one`, and none of them belongs to the 4 runs of this plan
       fix: name another folder with `--out`
-    s: this folder holds 2 runs of the plan `one`, none of which is among the 4 runs of this plan
+    s: this folder holds 2 runs of the plan `one`, and none of them belongs to the 4 runs of this plan
       fix: name another folder with `--out`
     theirs: this folder is not empty, and holds no sweep
       fix: name a folder that does not exist yet with `--out`
-    s: none of its 2 runs is among those of this plan
+    s: none of its 2 runs belongs to this plan
       fix: merge folders of the same plan, made by the same version and revision of the program
-    theirs: this folder holds no sweep, and nothing can be taken over from it
-      fix: name folders that `clearway sweep` has made of the same plan with `--out`
-    nowhere: there is no such folder, and nothing can be taken over from it
-      fix: name folders that `clearway sweep` has made of the same plan with `--out`
+    theirs: this folder holds no sweep, so there are no runs to merge
+      fix: name folders that `clearway sweep --out` wrote for the same plan
+    nowhere: there is no such folder, so there are no runs to merge
+      fix: name folders that `clearway sweep --out` wrote for the same plan
     spray-studi: there is no such file or built-in plan of a sweep
       fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan of a sweep: spray-study, nvlink-windows
     invalid value '0/3' for '--shard <I/N>': parts are counted from 1: 1/3 to 3/3
