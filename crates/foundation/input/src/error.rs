@@ -36,7 +36,7 @@ pub enum InputError {
         line: usize,
     },
     /// A limit of the environment that is no size.
-    #[error("the variable {LIMIT_VARIABLE} is `{value}`, which is no size")]
+    #[error("the variable {LIMIT_VARIABLE} is `{value}`, which is not a size")]
     NoLimit {
         /// Value of the variable.
         value: String,
@@ -77,7 +77,7 @@ impl InputError {
 
 fn too_long_text(length: Option<Bytes>, most: Bytes, kind: &str) -> String {
     match length {
-        Some(length) => format!("{length} are more than {kind} may have, which is {most}"),
-        None => format!("more bytes than {kind} may have, which is {most}"),
+        Some(length) => format!("{length} is more than the limit of {most} for {kind}"),
+        None => format!("more bytes than the limit of {most} for {kind}"),
     }
 }

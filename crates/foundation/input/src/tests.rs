@@ -46,7 +46,7 @@ fn files_have_limits() {
     let file = File::create(&sparse).unwrap();
     file.set_len(1 << 40).unwrap();
     assert_snapshot!(refusal(&sparse, InputKind::FLOWS), @r"
-    1099511627776B are more than a file of flows may have, which is 4GB
+    1099511627776B is more than the limit of 4GB for a file of flows
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
     ");
     file.set_len(17_000_000).unwrap();
@@ -57,7 +57,7 @@ fn files_have_limits() {
 #[test]
 fn a_stream_that_shows_no_length_ends_at_the_limit() {
     let endless = read_all(std::io::repeat(b'x'), InputKind::SIZES).expect_err("no end");
-    assert_snapshot!(endless, @"more bytes than a size distribution may have, which is 16MB");
+    assert_snapshot!(endless, @"more bytes than the limit of 16MB for a size distribution");
     let mut limited = Limited::new(std::io::repeat(b'x'), InputKind::SIZES).unwrap();
     let error = std::io::copy(&mut limited, &mut std::io::sink()).expect_err("no end");
     assert!(error.to_string().contains("unpacked"), "{error}");
@@ -74,7 +74,7 @@ fn the_environment_replaces_limits() {
     let limit = |value| InputKind::SCENARIO.limit_with(Some(OsStr::new(value)));
     assert_eq!(limit("64GB").unwrap(), Bytes::new(64 * 1_000_000_000));
     let error = limit("much").expect_err("no size");
-    assert_snapshot!(error, @"the variable CLEARWAY_INPUT_LIMIT is `much`, which is no size");
+    assert_snapshot!(error, @"the variable CLEARWAY_INPUT_LIMIT is `much`, which is not a size");
 }
 
 #[test]

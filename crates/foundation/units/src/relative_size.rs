@@ -58,7 +58,7 @@ impl fmt::Display for RelativeSize {
 }
 
 impl RelativeSize {
-    /// Advice on the unit of `text`, which is no size; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a size; none if its unit is not at fault.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         let units = SIZE_UNITS.iter().map(|(name, _)| *name);
         unit_advice(text, "a size", units.chain(["bdp", "%bdp"]), "B")

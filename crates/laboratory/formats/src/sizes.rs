@@ -45,7 +45,7 @@ fn point(source: Source<'_>, line: &Line<'_>) -> Result<SizePoint, FileError> {
     let [size, percent] = line.tokens.as_slice() else {
         let found = line.tokens.len();
         let column = line.tokens.get(2).map(|token| token.column);
-        let message = format!("a point has 2 words, but {found} stand here");
+        let message = format!("a point has 2 words, but this line has {found}");
         let fault = source.fault(line.number, column, message);
         return Err(
             fault.fix("write a size in bytes and the percent of flows up to it, as in `10000 15`")

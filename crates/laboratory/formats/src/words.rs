@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
                     .fault(
                         self.line,
                         Some(token.column),
-                        format!("`{text}` is no value for `{name}`"),
+                        format!("`{text}` is not a valid value for `{name}`"),
                     )
                     .fix(format!("write a whole number from {least} to {most}"))
             })

@@ -24,13 +24,13 @@ impl Reader<'_> {
     /// The jobs of a network, on their hosts.
     pub(super) fn seated(&self, sections: &Sections) -> Result<Vec<PlacedJob>, ScenarioError> {
         if let Some(link) = sections.links.first() {
-            let message = format!("link `{}` beside a network that has links", link.name);
+            let message = format!("link `{}`, but the network already has links", link.name);
             let fix = "leave out `[[link]]`, or the sections of the network";
             return Err(self.fault("link", 0, &["name"], message, fix));
         }
         let hosts_of = |section: &str, index, hosts: &[u32], links: &[String]| {
             if !links.is_empty() {
-                let message = "links by name beside a network, whose routes say what a job loads";
+                let message = "links by name, but the routes of the network determine the links that a job loads";
                 let fix = "write `hosts`, a list of one for each rank, instead of `links`";
                 return Err(self.fault(section, index, &["links"], message, fix));
             }
@@ -86,10 +86,10 @@ impl Reader<'_> {
             "jobs" | "stagger" => "write a `[[job]]` for each",
             "compute" => "write `compute`",
             "iterations" => "leave it out: `--iterations` says how many are simulated",
-            "schedule.period" | "schedule.shift" => "leave it out: that is what is planned",
+            "schedule.period" | "schedule.shift" => "leave it out: the plan determines it",
             _ => return Ok(()),
         };
-        let message = format!("`{}` is no key of a job", entry.key);
+        let message = format!("`{}` is not a key of a job", entry.key);
         Err(ScenarioError::at(&entry.place, message, fix))
     }
 

@@ -176,7 +176,7 @@ impl JobsFile {
                 "job `{}` does not get through {ITERATIONS} iterations even alone",
                 self.jobs[job]
             ),
-            "see what becomes of it with `clearway run`: packets may be lost for ever, or its links be much slower than it needs",
+            "simulate it with `clearway run`: packets may never arrive, or its links may be much slower than it needs",
         )
     }
 }

@@ -299,7 +299,7 @@ impl Reader<'_> {
         let repeated = (1..given.len()).find(|&at| given[..at].contains(&given[at]));
         repeated.map_or(Ok(()), |at| {
             let message = format!("`{key}` has `{}` twice", given[at]);
-            let fix = "name each once: what a job takes of it is its `demand`";
+            let fix = "name each once: `demand` says how much of it a job uses";
             Err(self.fault(section, index, &[key], message, fix))
         })
     }
@@ -453,7 +453,7 @@ impl Reader<'_> {
             ),
             _ if !job.arcs.is_empty() => refuse(
                 &["arcs"],
-                "has arcs beside `compute` and `communication`",
+                "has arcs as well as `compute` and `communication`",
                 "give either `compute` and `communication`, or `period` and `arcs`",
             ),
             (Some(compute), Some(length), period) => {

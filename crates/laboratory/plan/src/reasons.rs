@@ -150,13 +150,13 @@ fn circles(file: &JobsFile, placed: &Placed) -> Vec<String> {
         };
         if circle.widened {
             lines.push(format!(
-                "the circle of {who} has sectors of {} instead of {}: there would be more than {} otherwise",
+                "the circle of {who} has sectors of {} instead of {}, which would make more than {} sectors",
                 circle.tick, file.settings.grid, file.settings.sectors
             ));
         }
         if circle.verdict == Verdict::Incompatible && !circle.is_optimal() {
             lines.push(format!(
-                "the circle of {who}: {} collide in all, and no rotations do with less than {}",
+                "the circle of {who}: {} collide in all, and every choice of rotations leaves at least {}",
                 rounded(circle.overlap),
                 rounded(circle.least_overlap)
             ));

@@ -157,7 +157,7 @@ fn what_cannot_be_meant_is_refused_with_place_and_fix() {
         ),
         (
             format!("{link}{job}{whole}links = [\"L1\", \"L1\"]\n"),
-            "x.toml:8: `links` has `L1` twice\n  fix: name each once: what a job takes of it is its `demand`",
+            "x.toml:8: `links` has `L1` twice\n  fix: name each once: `demand` is the share that a job uses",
         ),
         (
             format!("{link}{job}period = \"10ms\"\nlinks = [\"L1\"]\n"),
@@ -265,13 +265,13 @@ fn networks_that_make_no_sense_are_refused() {
         ),
         (
             format!("{network}[[job]]\nname = \"A\"\n{times}links = [\"L1\"]\nhosts = [0, 1]\n"),
-            "x.toml:9: links by name beside a network, whose routes say what a job loads\n  fix: write `hosts`, a list of one for each rank, instead of `links`",
+            "x.toml:9: links by name, but the routes of the network determine the links that a job loads\n  fix: write `hosts`, a list of one for each rank, instead of `links`",
         ),
         (
             format!(
                 "{network}[[link]]\nname = \"L1\"\n[[job]]\nname = \"A\"\n{times}hosts = [0, 1]\n"
             ),
-            "x.toml:6: link `L1` beside a network that has links\n  fix: leave out `[[link]]`, or the sections of the network",
+            "x.toml:6: link `L1`, but the network already has links\n  fix: leave out `[[link]]`, or the sections of the network",
         ),
         (
             format!("{network}[[job]]\nname = \"A\"\n{times}"),
@@ -293,7 +293,7 @@ fn networks_that_make_no_sense_are_refused() {
             format!(
                 "{network}[[job]]\nname = \"A\"\n{times}hosts = [0, 2]\nworkload.iterations = 4\n"
             ),
-            "x.toml:10: `workload.iterations` is no key of a job\n  fix: leave it out: `--iterations` says how many are simulated",
+            "x.toml:10: `workload.iterations` is not a key of a job\n  fix: leave it out: `--iterations` says how many are simulated",
         ),
         (
             format!(

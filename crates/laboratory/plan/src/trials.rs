@@ -410,7 +410,7 @@ impl JobsFile {
                 if lowest >= PRIORITIES {
                     let needed = lowest + 1;
                     return Err(format!(
-                        "{needed} priorities are needed, of which there are {PRIORITIES}"
+                        "{needed} priorities are needed, but the number of priorities is {PRIORITIES}"
                     ));
                 }
                 changes

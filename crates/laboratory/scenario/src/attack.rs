@@ -211,7 +211,7 @@ impl AttackKeys {
             return Err(ScenarioError::about(
                 &["attack.share", "attack.kind"],
                 "a pause storm of a share of the messages",
-                "remove `attack.share`: a NIC stops all that is sent to it, or nothing",
+                "remove `attack.share`: a NIC pauses all traffic to it, or none",
             ));
         }
         Ok((begin, end))
@@ -361,7 +361,7 @@ impl AttackKeys {
             None => context.busiest.ok_or_else(|| {
                 ScenarioError::about(
                     &["attack.target", "attack.kind"],
-                    "no flow but those of the attackers: there is no receiver of others to send to",
+                    "only the attackers send flows: no other flow has a receiver to attack",
                     "name a receiver by `attack.target`",
                 )
             }),
@@ -385,8 +385,8 @@ fn time_to_send(bytes: Bytes, network: &NetworkFacts) -> Span {
 pub(crate) fn attack_of_jobs() -> ScenarioError {
     ScenarioError::about(
         &["attack.kind"],
-        "an attack by a section of jobs: their messages wait for each other",
-        "attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs",
+        "a section of jobs cannot attack: messages of a job wait for each other",
+        "attack with flows of a section without jobs, or give `transport.qps` more queue pairs",
     )
 }
 
@@ -394,8 +394,8 @@ fn error_of(fault: AttackFault) -> ScenarioError {
     match fault {
         AttackFault::Dependent { label } => ScenarioError::about(
             &["attack.kind"],
-            format!("the flow {label} of an attacker waits for others, or others for it"),
-            "attack with flows that start by the clock, of other hosts or in a section of their own",
+            format!("flow {label} of an attacker waits for other flows, or other flows wait for it"),
+            "attack with flows that start at a fixed time: from other hosts, or in a separate section",
         ),
         AttackFault::TooFewHosts { hosts } => ScenarioError::about(
             &["attack.hosts", "attack.kind"],
@@ -404,7 +404,7 @@ fn error_of(fault: AttackFault) -> ScenarioError {
         ),
         AttackFault::Nothing => ScenarioError::about(
             &["attack.above", "attack.hosts", "attack.kind"],
-            "no message is part of the attack: the hosts that attack send none above `attack.above`, or of an overlay or a fan-out none to each other, or of an incast none from another host than the receiver",
+            "no message is part of the attack: the attackers send no message larger than `attack.above`; in an overlay or a fan-out they send no message to each other; in an incast no attacker but the receiver sends",
             "let hosts attack that send larger messages, or give a smaller `attack.bytes`",
         ),
         AttackFault::TooManyPieces => ScenarioError::about(

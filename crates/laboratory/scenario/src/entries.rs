@@ -39,7 +39,7 @@ pub(crate) fn each_of<'a>(
             return Err(ScenarioError::at(
                 &entry.place,
                 format!(
-                    "there is no section `{name}[{}]`, for there are {count}",
+                    "there is no section `{name}[{}]`: the scenario has {count}",
                     entry.index
                 ),
                 format!("count sections from 0; `{name}[{count}]` adds one"),

@@ -254,7 +254,7 @@ fn cables(
     if cables.iter().all(|&cable| !topology.cables[cable].up) {
         return fault(
             format!("`{name}` is down from the start"),
-            "remove what takes it down, and let another event do that at \"0s\"",
+            "remove the setting that takes the link down, and add an event that takes it down at \"0s\"",
         );
     }
     let of_host = |cable: &usize| {
@@ -264,14 +264,14 @@ fn cables(
     if event.pause_storm.is_some() && !cables.iter().all(of_host) {
         return Err(ScenarioError::about(
             &["pause-storm", "link"],
-            format!("a pause storm on `{name}`, which leads to no host"),
+            format!("a pause storm on `{name}`, which is not the link of a host"),
             "name the link of a host, such as `host3-leaf0`: a pause storm comes from a NIC",
         ));
     }
     let dead = |cable: &usize| topology.cables[*cable].dead_from != Time::NEVER;
     if event.state.is_some() && cables.iter().any(dead) {
         return fault(
-            format!("`{name}` has `dead-from`, too, which no event ends"),
+            format!("`{name}` also has `dead-from`, and no event can end that"),
             "remove `dead-from` from `topology.links`, or give the event another link",
         );
     }

@@ -220,7 +220,7 @@ fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let Reliability::SelectiveRepeat(own) = &transport.reliability else {
         return error(
             "reliability",
-            "goes by the time of probes, and go-back-N has none",
+            "needs probes, and go-back-N sends none",
             "set `transport.reliability = \"selective-repeat\"`, or `transport.dead-path = \"off\"`",
         );
     };
@@ -228,7 +228,7 @@ fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
         return error(
             "recovery",
             &format!(
-                "goes by the time of probes, and recovery \"{}\" has none",
+                "needs probes, and recovery \"{}\" sends none",
                 own.recovery.name()
             ),
             "set `transport.recovery` to \"strack\" or \"sleek\", or `transport.dead-path = \"off\"`",
@@ -290,7 +290,7 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
         return error(
             "reliability",
             &format!(
-                "does not go with \"{}\": what links drop is the tail, and no loss is to be detected",
+                "does not work with \"{}\": links drop only the tail of the speculative data, and no loss detection is needed",
                 transport.reliability.name()
             ),
             "set `transport.reliability = \"go-back-n\"`",
@@ -344,7 +344,7 @@ pub(crate) fn check_agents(
     match &switch.buffer {
         Some(buffer) if speculates && !buffer.agent_drops => Err(ScenarioError::about(
             &["pfc.agent-drops"],
-            "`switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without",
+            "`switch.pfc.agent-drops` = false prevents links from dropping speculative data, and 1RC depends on these drops",
             "set `switch.pfc.agent-drops = true`, or `transport.kind = \"s-perc\"`, which drops nothing",
         )),
         _ => Ok(()),
@@ -359,7 +359,7 @@ fn check_levels(levels: &[f64]) -> Result<(), ScenarioError> {
     }
     Err(ScenarioError::about(
         &["adaptive.levels"],
-        format!("`switch.adaptive.levels` = {levels:?} are no growing shares of a queue"),
+        format!("`switch.adaptive.levels` = {levels:?} are not increasing shares of a queue"),
         "give shares above 0 and at most 1, the smallest first, such as `[0.05, 0.1, 0.2]`; an empty list compares bytes",
     ))
 }
@@ -371,7 +371,7 @@ pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError>
         Some(buffer) if buffer.frame < FRAMES.0 || buffer.frame > FRAMES.1 => {
             Err(ScenarioError::about(
                 &["pfc.frame"],
-                format!("`switch.pfc.frame` = {} is no frame", buffer.frame),
+                format!("`switch.pfc.frame` = {} is not a valid frame size", buffer.frame),
                 format!("use {} to {}; on Ethernet it has 64B", FRAMES.0, FRAMES.1),
             ))
         }

@@ -222,7 +222,7 @@ impl Scenario {
         }
         self.places().is_given("switch", 0, "queue").then(|| {
             format!(
-                "`switch.queue` = {} is not used at ports for which {keys} say how long queues are; `topology.port-queues` = \"switch\" leaves those out",
+                "`switch.queue` = {} is not used at ports whose queue length {keys} set; set `topology.port-queues` to \"switch\" to ignore those keys",
                 self.switch.ports.queue
             )
         })

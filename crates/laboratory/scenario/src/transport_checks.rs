@@ -28,14 +28,14 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
     if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
         return error(
             "reliability",
-            "needs selective repeat: receivers of go-back-N discard what credit was spent on",
+            "needs selective repeat: go-back-N receivers discard packets that have used credit",
             "set `transport.reliability = \"selective-repeat\"`, `transport.kind = \"uet-rccc\"` or `transport.credit.kind = \"none\"`",
         );
     }
     if transport.scope.scope != Scope::QueuePair {
         return error(
             "scope",
-            "is of each flow by itself, and the scope is another one",
+            "grants credit to each flow separately, and the scope covers several flows",
             "set `transport.scope = \"queue-pair\"`, or `transport.credit.kind = \"none\"`",
         );
     }
@@ -125,14 +125,14 @@ pub(crate) fn check_trimming(
     if !ports.control_priority {
         return Err(ScenarioError::about(
             &["control-priority", "trimming"],
-            "`switch.trimming` = true needs `control-priority`: trimmed packets would wait behind what they tell of",
+            "`switch.trimming` = true needs `control-priority`: otherwise trimmed packets wait in the congested queue that they report",
             "set `switch.control-priority = true`, or `switch.trimming = false`",
         ));
     }
     if !matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
         return Err(ScenarioError::about(
             &["trimming"],
-            "`switch.trimming` = true needs a transport with selective repeat: go-back-N has no use for the news of a single packet",
+            "`switch.trimming` = true needs a transport with selective repeat: go-back-N cannot use a report of a single lost packet",
             "set `transport.reliability = \"selective-repeat\"` or `transport.kind = \"uet\"`, or `switch.trimming = false`",
         ));
     }
@@ -141,7 +141,7 @@ pub(crate) fn check_trimming(
         return Err(ScenarioError::about(
             &["trim-size"],
             format!(
-                "`switch.trim-size` = {} is no part of a packet of {full} B",
+                "`switch.trim-size` = {} is not a valid trimmed size of a packet of {full} B",
                 ports.trim_size
             ),
             format!("use at least {SMALLEST_TRIM}, and less than a full packet"),

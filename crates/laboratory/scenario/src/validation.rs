@@ -23,7 +23,7 @@ pub fn packet_sizes(transport: &TransportSettings) -> Result<PacketSizes, Scenar
         return Err(ScenarioError::about(
             &["payload", "header"],
             format!(
-                "`transport.payload` = {} and `transport.header` = {} make no packet",
+                "`transport.payload` = {} and `transport.header` = {} do not make a valid packet",
                 packets.payload, packets.header
             ),
             "both must be above zero and together at most 65535 bytes",
@@ -32,7 +32,7 @@ pub fn packet_sizes(transport: &TransportSettings) -> Result<PacketSizes, Scenar
     if ack == 0 || ack > largest {
         return Err(ScenarioError::about(
             &["ack-size"],
-            format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
+            format!("`transport.ack-size` = {} is not a valid packet size", Bytes::new(ack)),
             "give it 1 to 65535 bytes",
         ));
     }
@@ -111,7 +111,7 @@ pub fn check_timers(
         return Err(ScenarioError::about(
             &[key],
             format!(
-                "`transport.{key}` = {timeout} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
+                "`transport.{key}` = {timeout} is less than the unloaded round trip of {}: every packet would be retransmitted before its acknowledgement arrives",
                 network.base_rtt
             ),
             format!("set `transport.{key}` to several round trips"),

@@ -87,12 +87,12 @@ fn other_switches(
     let missing = not_as_designed(scenario, &designed)?;
     let advice = match missing.contains("`switch.ecn.") {
         true => {
-            "set what is to be so, or give the section a `priority` and its marks in `switch.ecn.classes`"
+            "set these keys, or give the section a `priority` and its marks in `switch.ecn.classes`"
         }
-        false => "set what is to be so",
+        false => "set these keys",
     };
     Some(format!(
-        "\"{}\" was designed with {missing}, and the switches are those of `[transport]`; {advice}",
+        "\"{}\" was designed with {missing}, but the switches follow `[transport]`; {advice}",
         transport.kind,
     ))
 }
@@ -191,13 +191,13 @@ fn everything_again(
     let by_packet = [PathChoice::Adaptive, PathChoice::RoundRobin].contains(&routing);
     if by_packet {
         return Some(format!(
-            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `switch.routing` = \"{}\" lets them overtake; set `switch.routing` to \"flowlet\" or \"ecmp\", or `transport.reliability` to \"selective-repeat\"",
+            "`transport.reliability` = \"go-back-n\" retransmits every packet after one that arrives out of order, and `switch.routing` = \"{}\" reorders packets; set `switch.routing` to \"flowlet\" or \"ecmp\", or `transport.reliability` to \"selective-repeat\"",
             routing.name()
         ));
     }
     sprays.then(|| {
         format!(
-            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `transport.spray` = \"{}\" lets them overtake; set `transport.spray` to \"{}\", or `transport.reliability` to \"selective-repeat\"",
+            "`transport.reliability` = \"go-back-n\" retransmits every packet after one that arrives out of order, and `transport.spray` = \"{}\" reorders packets; set `transport.spray` to \"{}\", or `transport.reliability` to \"selective-repeat\"",
             transport.selector.name(),
             Single::NAME
         )
@@ -221,7 +221,7 @@ fn overtaken_on_detours(scenario: &Scenario, transport: &TransportSettings) -> O
     let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
     is_go_back_n.then(|| {
         format!(
-            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.routing` = \"{}\" lets them overtake; set `topology.routing` to \"minimal\", or `transport.reliability` to \"selective-repeat\"",
+            "`transport.reliability` = \"go-back-n\" retransmits every packet after one that arrives out of order, and `topology.routing` = \"{}\" reorders packets; set `topology.routing` to \"minimal\", or `transport.reliability` to \"selective-repeat\"",
             routing.name()
         )
     })
@@ -232,7 +232,7 @@ fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Op
     let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
     (is_go_back_n && scenario.topology.has_least_queue_nics()).then(|| {
         let (key, value) = scenario.topology.overtaking_nics();
-        format!("`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `topology.{key}` = \"{value}\" lets them overtake; set `topology.{key}` to \"hash\", or `transport.reliability` to \"selective-repeat\"")
+        format!("`transport.reliability` = \"go-back-n\" retransmits every packet after one that arrives out of order, and `topology.{key}` = \"{value}\" reorders packets; set `topology.{key}` to \"hash\", or `transport.reliability` to \"selective-repeat\"")
     })
 }
 
@@ -240,7 +240,7 @@ fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Op
 fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
     let pauses = scenario.switch.buffer.is_some() && scenario.topology.has_groups();
     pauses.then(|| {
-        "on a dragonfly links that are paused can wait for each other in a circle, for ever: real ones have a virtual channel for each link between groups that a packet takes, and `switch.kind` = \"shared-buffer\" has none; set it to \"lossy\"".into()
+        "on a dragonfly, paused links can deadlock: real dragonflies prevent this with a virtual channel for each link between groups on a path, and `switch.kind` = \"shared-buffer\" has no virtual channels; set it to \"lossy\"".into()
     })
 }
 
@@ -248,7 +248,7 @@ fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
 fn losses(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
     (transport.expects_no_loss() && scenario.switch.buffer.is_none()).then(|| {
         format!(
-            "`transport.controller` = \"{}\" with go-back-N is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: all behind a loss is sent again; set `switch.kind` to \"shared-buffer\"",
+            "`transport.controller` = \"{}\" with go-back-N is made for lossless networks, and `switch.kind` = \"lossy\" drops packets when a queue is full: every packet after a loss is retransmitted; set `switch.kind` to \"shared-buffer\"",
             transport.controller.name()
         )
     })
@@ -262,7 +262,7 @@ fn lost_control_packets(scenario: &Scenario, transport: &TransportSettings) -> O
     );
     (by_links && scenario.switch.buffer.is_none()).then(|| {
         format!(
-            "`transport.controller` = \"{}\" is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: after a lost control packet links have wrong sums until they forget the flow, and go-back-N sends all behind a loss again; set `switch.kind` to \"shared-buffer\"",
+            "`transport.controller` = \"{}\" is made for lossless networks, and `switch.kind` = \"lossy\" drops packets when a queue is full: after a lost control packet, links allocate wrong rates until they forget the flow, and go-back-N retransmits every packet after a loss; set `switch.kind` to \"shared-buffer\"",
             transport.controller.name()
         )
     })
@@ -275,7 +275,7 @@ fn unseen_losses(scenario: &Scenario, transport: &TransportSettings) -> Option<S
     };
     let drops = scenario.switch.buffer.is_none() && !scenario.switch.ports.trimming;
     (settings.recovery == Recovery::None && drops).then(|| {
-        "`transport.recovery` = \"none\" leaves losses to negative acknowledgements, and with `switch.trimming` = false nothing sends any: each loss waits for a timeout; set `transport.kind` to \"uet-no-trim\", or `switch.trimming` to true".into()
+        "`transport.recovery` = \"none\" relies on negative acknowledgements, and with `switch.trimming` = false no receiver sends them: each loss waits for a timeout; set `transport.kind` to \"uet-no-trim\", or `switch.trimming` to true".into()
     })
 }
 
@@ -304,7 +304,7 @@ fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Optio
 fn empty_file(scenario: &Scenario) -> Option<String> {
     let file = scenario.places().empty_file()?;
     Some(format!(
-        "{file} is empty: this is the default scenario; `clearway explain scenario` has what can be written"
+        "{file} is empty: this is the default scenario; `clearway explain scenario` lists all keys"
     ))
 }
 

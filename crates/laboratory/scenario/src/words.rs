@@ -102,7 +102,7 @@ const KEYS: [(&[&str], &str); 9] = [
     ),
     (
         &["simtime", "simulationtime", "until", "timeout"],
-        "`stop.at-most`: a run ends by itself when all is done",
+        "`stop.at-most`: by default a run ends when all flows are done",
     ),
     (
         &["allreduce", "collective"],

@@ -97,7 +97,7 @@ impl Resolver<'_> {
         if !places.contains(partner.as_slice()) {
             return fault(
                 format!(
-                    "the plan has no point {}, with which {} is to be compared",
+                    "the plan has no point {} to compare {} with",
                     name(&partner),
                     name(point)
                 ),
@@ -116,7 +116,7 @@ impl Resolver<'_> {
             let Some(number) = number else {
                 return Err(ScenarioError::at(
                     &given.place,
-                    format!("`{}` is no axis of the plan", given.key),
+                    format!("`{}` is not an axis of the plan", given.key),
                     "name a key of `[axes]`, `[[point]]` or `[sample.ranges]`",
                 ));
             };
@@ -178,7 +178,7 @@ pub(crate) fn check_measures(
         }
         let names: Vec<String> = sections.iter().map(|name| format!("`{name}`")).collect();
         let instead = match names.is_empty() {
-            true => "measures of sections are of workloads with several of them; `slowdown.p99` is that of all flows".into(),
+            true => "only a workload with several sections has measures of sections; `slowdown.p99` covers all flows".into(),
             false => format!("the sections of the workload are: {}", names.join(", ")),
         };
         let near = nearest(name, known.iter().map(String::as_str));

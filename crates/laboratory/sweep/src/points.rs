@@ -174,7 +174,7 @@ impl Sweep {
             return Err(ScenarioError::at(
                 &place,
                 "the scenario, or a file that it reads, has changed since the sweep began",
-                "call the sweep again: runs of what it was stay, and count for that alone",
+                "run the sweep again: it keeps the runs of the earlier scenario, and counts them for that scenario only",
             ));
         }
         Ok(experiment)

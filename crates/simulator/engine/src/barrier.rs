@@ -1,8 +1,8 @@
 //! Start and end of rounds that several threads run together.
 //!
-//! Workers may enter a round while it is open, and the leader waits for those who have. One that comes late, because the
-//! system let something else run, misses the round and costs nothing: the others, or the leader alone, have done its part.
-//! Whoever waits spins for some microseconds and then parks, so that long waits take no processor time.
+//! Workers may enter a round while it is open, and the leader waits for those who have. One that comes late, because the system let
+//! something else run, misses the round and costs nothing: the others, or the leader alone, have done its part. A waiting thread spins for
+//! some microseconds and then parks, so that long waits take no processor time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -33,9 +33,9 @@ impl Barrier {
     /// Largest number of workers that the state can count.
     pub(crate) const MOST_WORKERS: usize = INSIDE as usize;
 
-    /// Barrier for `threads` in all. There is no spinning if the machine has fewer processors: it would hold up those who work.
+    /// Barrier for `threads` in all. Threads do not spin if the machine has fewer processors: spinning would hold up the threads that work.
     pub(crate) fn new(threads: usize) -> Self {
-        // The system reads several files to tell, and who is alone need not know.
+        // The system reads several files for this number, and a single thread does not need it.
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let has_processors = threads == 1 || threads <= processors();
         Self {
@@ -52,7 +52,7 @@ impl Barrier {
     pub(crate) fn open(&self) {
         let last = self.state.load(Ordering::Relaxed);
         debug_assert_eq!(last & (OPEN | INSIDE), 0, "the last round is closed");
-        // What the leader has written before is seen by whoever enters.
+        // Every worker that enters sees the leader's earlier writes.
         self.state.store((last + ROUND) | OPEN, Ordering::SeqCst);
         self.workers.wake();
     }
@@ -72,7 +72,7 @@ impl Barrier {
         self.workers.wake();
     }
 
-    /// Worker: waits for a round other than `last`, which it was in before, and enters it. False when there is none.
+    /// Worker: waits for a round other than `last`, which it was in before, and enters it. False when the rounds are over.
     pub(crate) fn enter(&self, last: &mut u64) -> bool {
         let is_new = |state: u64| state & OPEN != 0 && state / ROUND != *last;
         loop {
@@ -98,6 +98,7 @@ impl Barrier {
     /// Worker: leaves the round that it entered; its part is done.
     pub(crate) fn leave(&self) {
         let state = self.state.fetch_sub(1, Ordering::SeqCst) - 1;
+        // Only the last worker that leaves a closed round wakes the leader: before `close` the leader does its own part.
         if state & (OPEN | INSIDE) == 0 {
             self.leader.wake();
         }
@@ -121,8 +122,8 @@ impl Barrier {
 
 /// Threads that wait for a condition, first spinning, then parked.
 ///
-/// Whoever fulfils the condition first writes so and then reads `parked`; whoever parks first raises `parked` and then reads the
-/// condition. All four are sequentially consistent, so one of the two sees the other.
+/// The thread that fulfils the condition writes that and then reads `parked`. A thread that parks raises `parked` and then reads the
+/// condition. All four accesses are sequentially consistent, so one of the two threads sees the other.
 #[derive(Debug, Default)]
 struct Waiters {
     parked: AtomicUsize,
@@ -151,7 +152,7 @@ impl Waiters {
 
     fn wake(&self) {
         if self.parked.load(Ordering::SeqCst) > 0 {
-            // Whoever has raised `parked` holds the lock until it waits for the signal.
+            // A thread that has raised `parked` holds the lock until it waits for the signal.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.signal.notify_all();
         }

@@ -239,7 +239,7 @@ impl<M> Inlet<M> {
         debug_assert!(self.read <= self.messages.len());
     }
 
-    /// Shows each message that has been sent and not read, those of rounds to come included. For use between rounds.
+    /// Shows each message that has been sent and not read, messages for later rounds included. For use between rounds.
     pub fn for_each_in_transit(&self, mut look: impl FnMut(&M)) {
         self.unread().iter().for_each(&mut look);
         for half in &self.mailbox.halves {
@@ -248,7 +248,7 @@ impl<M> Inlet<M> {
         }
     }
 
-    /// Number of messages that have been sent and not read, those of rounds to come included. For use between rounds.
+    /// Number of messages that have been sent and not read, messages for later rounds included. For use between rounds.
     pub fn in_transit(&self) -> usize {
         let halves = self.mailbox.halves.iter();
         let waiting = halves.map(|half| half.lock().unwrap_or_else(PoisonError::into_inner).len());

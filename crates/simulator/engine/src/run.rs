@@ -17,13 +17,13 @@ pub struct Outlook {
     pub sent: Time,
 }
 
-/// A part of the model that runs by itself within a round.
+/// Part of the model that runs independently within a round.
 pub trait Domain: Send {
     /// Report of the domain to the conductor. Reports are sorted, so that their order does not depend on threads.
     type Report: Send + Ord;
     /// Command of the conductor to the domain.
     type Command: Send;
-    /// Buffers that a thread lends to each domain it runs. What is in them must not affect results.
+    /// Buffers that a thread lends to each domain it runs. Their contents must not affect results.
     type Workbench: Default;
 
     /// Runs all events before `round.end()`. `incoming` names the inlets with new messages, which must all be collected now.
@@ -60,7 +60,7 @@ pub enum Ending {
 
 /// Rounds of a run and the work in them, counted as messages read and domains run.
 ///
-/// The leading thread ran a round by itself if there was no other, or if the rounds before it carried too little to share. Counts of
+/// The leading thread ran a round alone if it was the only thread, or if the rounds before carried too little work to share. Counts of
 /// shared rounds are the same for any given number of threads above one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rounds {
@@ -98,9 +98,9 @@ pub struct Concluded<D> {
     pub threads: usize,
 }
 
-/// Sees what the domains report and may give commands, between rounds and on one thread.
+/// Observer of the domains' reports, which may give commands, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
-    /// Called before the next round is chosen; `next` is the first event that is left, [`Time::NEVER`] if there is none. Commands must take
+    /// Called before the next round is chosen; `next` is the first event that is left, [`Time::NEVER`] without events. Commands must take
     /// effect at or after the end of the last round. Returns the horizon: events at or after it are not run before the next call. The
     /// horizon is after the next event, commands included.
     fn plan_round(&mut self, next: Time, commands: &mut Vec<(usize, D::Command)>) -> Time {
@@ -130,7 +130,7 @@ pub trait Conductor<D: Domain> {
 pub struct Domains<'a, D>(&'a [Slot<D>]);
 
 impl<D> Domains<'_, D> {
-    /// Shows each domain to `look`, in order. What it changes must not affect what a domain does next.
+    /// Shows each domain to `look`, in order. Its changes must not affect the later events of a domain.
     pub fn for_each(&self, mut look: impl FnMut(&mut D)) {
         for slot in self.0 {
             look(&mut lock(&slot.domain));
@@ -310,6 +310,7 @@ impl<D: Domain> Leader<'_, '_, D> {
             if conductor.before_round(Time::from_ps(next), &domains) == Verdict::Stop {
                 return Ending::Stopped;
             }
+            // Rounds lie on a grid of the lookahead. A round that the horizon cut short is continued from `past`.
             let start = next - next % self.lookahead.as_ps();
             let round = Round {
                 ordinal,
@@ -324,6 +325,7 @@ impl<D: Domain> Leader<'_, '_, D> {
             let load = shared.collect(&mut reports);
             rounds.add(is_shared, load.total());
             self.on_round(load, rounds.work);
+            // Threads append their reports in any order; sorted, they are the same for every number of threads.
             reports.sort_unstable();
             let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
             reports.clear();
@@ -388,6 +390,7 @@ impl<D: Domain> Shared<'_, D> {
             .slots
             .iter()
             .map(|slot| slot.next.load(Ordering::Relaxed));
+        // A message of the last round is not yet in the `next` of its receiver: the earliest arrival counts too.
         nexts.fold(self.sent.load(Ordering::Relaxed), u64::min)
     }
 
@@ -435,6 +438,7 @@ impl<D: Domain> Shared<'_, D> {
     fn work(&self, round: &Round, scratch: &mut Scratch<D>) {
         let chunk = self.chunk.load(Ordering::Relaxed);
         loop {
+            // Relaxed suffices: each chunk is handed out once in any case, and the barrier orders everything else.
             let first = self.cursor.fetch_add(chunk, Ordering::Relaxed);
             if first >= self.slots.len() {
                 break;
@@ -453,6 +457,7 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     fn run_if_due(&self, slot: &Slot<D>, round: &Round, scratch: &mut Scratch<D>) {
+        // Mail must be collected in this round even if no event is due: the next round writes this half of the mailbox.
         let due = slot.next.load(Ordering::Relaxed) < round.end.as_ps();
         if !due && !slot.ready_inlets.has_mail(round) {
             return;

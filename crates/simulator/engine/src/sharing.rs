@@ -20,7 +20,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Adds what one domain had to do.
+    /// Adds the work of one domain.
     #[inline]
     pub(crate) fn add_domain(&mut self, messages: u64) {
         self.add(Self {
@@ -29,7 +29,7 @@ impl Load {
         });
     }
 
-    /// Adds what other domains had to do.
+    /// Adds the work of other domains.
     pub(crate) fn add(&mut self, other: Self) {
         self.total += other.total;
         self.largest = self.largest.max(other.largest);
@@ -53,7 +53,7 @@ impl Load {
 pub(crate) struct Sharing {
     /// The average, times [`WINDOW`].
     level: u64,
-    /// Every round is shared, whatever it carries.
+    /// True if every round is shared, even with little work.
     always: bool,
 }
 
@@ -83,6 +83,7 @@ impl Sharing {
 
     /// Takes the load of a round into account.
     pub(crate) fn on_round(&mut self, load: Load) {
+        // Rounded up: rounded down, the level would stay at `WINDOW - 1` without load.
         self.level -= self.level.div_ceil(WINDOW);
         self.level += load.shareable().min(MOST);
     }
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(rounds_until(true, &mut sharing, load(200, 50)), 1);
         let rounds = rounds_until(false, &mut sharing, load(3, 2));
         assert!((1..=21).contains(&rounds), "{rounds}");
-        // What carries just enough on average is shared in the end, too.
+        // Rounds that carry just enough on average are also shared in the end.
         assert!(rounds_until(true, &mut sharing, load(2, WORTHWHILE + 8)) <= 40);
     }
 

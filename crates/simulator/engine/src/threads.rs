@@ -41,7 +41,7 @@ impl From<Option<usize>> for Threads {
 /// Work after which a run counts as long, in messages: about a tenth of a second on one thread, where starting a thread takes 50 us.
 const LONG: u64 = 1 << 20;
 
-/// Most work between two looks at what is free: one to two seconds on one thread.
+/// Most work between two looks for free processors: one to two seconds on one thread.
 const LOOK: u64 = 1 << 24;
 
 /// Growth of the number of threads while a run goes on.
@@ -64,7 +64,7 @@ impl Growth {
         Self { threads, most, due }
     }
 
-    /// Number of threads, that of the leader included.
+    /// Number of threads, the leader included.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
@@ -74,8 +74,8 @@ impl Growth {
         self.most > 1 && (self.threads > 1 || self.due != u64::MAX)
     }
 
-    /// Number of threads to add when the rounds so far carried so much `work`. `free` tells how many there can be beside what else runs,
-    /// from how many there are.
+    /// Number of threads to add when the rounds so far carried so much `work`. `free` tells how many threads there can be beside other
+    /// processes, given the present number.
     pub(crate) fn on_work(&mut self, work: u64, free: impl FnOnce(usize) -> usize) -> usize {
         if work < self.due {
             return 0;

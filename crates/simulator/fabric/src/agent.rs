@@ -1,11 +1,10 @@
-//! Agents of links: what s-PERC and 1RC do at the egress port of a switch.
+//! Agents of links: the part of s-PERC and 1RC at the egress port of a switch.
 //!
 //! An agent sees each packet when it arrives for its port, before it is queued, in the order of these arrivals. It rewrites the control
-//! packets on their way to receivers, and drops speculative data that its link does not let through. The algorithms are those of
-//! [`clearway_transport::perc`].
+//! packets on their way to receivers, and drops speculative data that its link does not let through. [`clearway_transport::perc`] has the
+//! algorithms.
 //!
-//! It has no timers: what happens between two packets follows from their times. Where no transport asks for agents there are none, and
-//! ports are compiled without a word about them.
+//! It has no timers: changes between two packets follow from their times. If no transport asks for agents, ports are compiled without them.
 
 use clearway_transport::Header;
 use clearway_transport::perc::{Attachment, LinkAgent};
@@ -42,7 +41,7 @@ impl Agent {
                 packet.telemetry.attach(Attachment::Control(record));
                 true
             }
-            // Acknowledgements echo what came with the data.
+            // Acknowledgements echo the attachment of the data.
             (Header::Data { .. }, Attachment::Speculative(speculative)) => {
                 self.0.admits(&speculative)
             }

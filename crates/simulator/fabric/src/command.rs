@@ -14,7 +14,7 @@ pub(crate) enum Report {
         event: FlowEvent,
         statistics: FlowStatistics,
     },
-    /// A program tells something to that of the NIC `to`.
+    /// A program sends a message to the program of the NIC `to`.
     NicMessage {
         time: Time,
         to: HostId,

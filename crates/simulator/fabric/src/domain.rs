@@ -1,4 +1,4 @@
-//! A switch with its hosts: what one thread runs in a round.
+//! A switch with its hosts, which one thread runs in a round.
 
 use crate::command::{Command, Report};
 use crate::flow::Flow;

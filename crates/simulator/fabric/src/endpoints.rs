@@ -4,9 +4,9 @@
 //! control before data, and endpoints that are equally urgent take turns packet by packet. At one instant their timers run, and their
 //! events are seen, in the order of the transports.
 //!
-//! What the packet loop calls is compiled for one endpoint and for `SEVERAL`; a host decides once a round. So runs with one transport
-//! have no branch about it. What is right for several is right for one. Calls to several endpoints are not inlined, because few runs
-//! have any.
+//! The functions that the packet loop calls are compiled for one endpoint and for `SEVERAL`; a host chooses once a round. So runs with one
+//! transport have no branch about it. The form for several is also right for one. Calls to several endpoints are not inlined, because few
+//! runs have any.
 
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Endpoint, Event};
@@ -21,7 +21,7 @@ pub(crate) struct Endpoints<T> {
 
 struct FurtherEndpoints<T> {
     endpoints: Vec<Endpoint<T>>,
-    /// By transport: switches record no telemetry on its packets, although they do so on those of others.
+    /// By transport: true if switches record no telemetry on its packets, although they record it on packets of others.
     seals: Vec<bool>,
     /// The transport whose turn it is.
     turn: usize,
@@ -31,7 +31,7 @@ impl<T: Telemetry> Endpoints<T> {
     /// Creates the endpoints of a host, in the order of the transports, each with whether its transport uses telemetry.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `endpoints` is empty.
     pub(crate) fn new(endpoints: Vec<(Endpoint<T>, bool)>) -> Self {
         let seals = endpoints.iter().map(|(_, uses)| T::PRESENT && !uses);
         let seals: Vec<bool> = seals.collect();
@@ -115,7 +115,8 @@ impl<T: Telemetry> Endpoints<T> {
         }
     }
 
-    /// Hands a packet to the endpoint of its flow. `transports` are those of flows, by number; of further flows it is the first.
+    /// Hands a packet to the endpoint of its flow. `transports` lists the transport of each flow by number. Further flows have the first
+    /// transport.
     #[inline(always)]
     pub(crate) fn on_packet<const SEVERAL: bool>(
         &mut self,
@@ -149,7 +150,7 @@ impl<T: Telemetry> Endpoints<T> {
         }
     }
 
-    /// The most urgent packet; of several that are, that of the next endpoint whose turn it is.
+    /// The most urgent packet; of several, the packet of the endpoint whose turn is next.
     #[inline(never)]
     fn transmit_in_turn(&mut self, now: Time) -> Option<IntPacket<T>> {
         let Some(further) = &self.further else {

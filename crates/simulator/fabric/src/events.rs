@@ -1,20 +1,20 @@
 //! Events of links during a run: cables that go down and come back, and links whose rate or loss changes.
 //!
-//! The schedule is known before the run. So every host and every switch carries out by itself what concerns its links, exactly at
-//! its time, and results do not depend on threads.
+//! The schedule is known before the run. So every host and every switch carries out the events of its own links at their exact times, and
+//! results do not depend on threads.
 //!
 //! # Packets and frames
 //! While a cable is down, nothing crosses it in either direction. A packet is lost if the cable is down at any time from the start of its
-//! transmission until it stands at the next node, both included; it counts when its last bit leaves. When a port of a switch goes
-//! down it drops what waits for it and what is on its wire, and what arrives for it until it comes back. A NIC goes on
-//! sending, in vain: a transport sees only what the network shows it. All of these are [`DropCause::LinkDown`]. Switches with a
-//! shared buffer release what they drop.
+//! transmission until it stands at the next node, both included; it counts when its last bit leaves. When a port of a switch goes down it
+//! drops the packets in its queues and on its wire, and later arrivals until it comes back. A NIC goes on sending, in vain: its transport
+//! learns of the outage only through the network. All of these losses are [`DropCause::LinkDown`]. Switches with a shared buffer release
+//! the bytes of dropped packets.
 //!
 //! Pauses end with the link that they hold back. A port that comes back tells the other end first which classes it cannot take.
 //!
 //! During a pause storm the far end of a link keeps sending pause frames for all lossless classes, as a NIC does that takes no data any
-//! more. The port of a switch at either end of the cable then sends none of them, whatever other pause frames say, until the storm ends.
-//! The frames of a storm take no time on the wire and have no way to go. Ports without pauses, and NICs, heed no storm.
+//! more. The port of a switch at either end of the cable then sends nothing of these classes until the storm ends, regardless of other
+//! pause frames. The frames of a storm take no time on the wire and arrive at once. Ports without pauses, and NICs, ignore storms.
 //!
 //! A new rate holds for transmissions that begin from then on, a new probability of loss for packets whose last bit leaves from then on.
 //!

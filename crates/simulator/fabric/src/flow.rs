@@ -21,7 +21,7 @@ pub struct Flow {
     /// Transport: 0 for [`Setup::profile`](crate::Setup::profile), n for the n-th of the
     /// [further ones](crate::Setup::further_transports).
     pub transport: u8,
-    /// Index of its congestion controller's settings among those of its transport; see [`Opening::variant`].
+    /// Index of its congestion controller's settings among the settings of its transport; see [`Opening::variant`].
     pub variant: u16,
     /// Payload of a communication phase, zero if nobody knows; see [`Opening::phase`].
     pub phase: Bytes,
@@ -84,10 +84,10 @@ pub struct FlowEvent {
 
 /// Starts flows in answer to events of other flows.
 ///
-/// One that belongs to a host sees the events of that host (what its flows sent, what it received) and starts flows of that
-/// host at the same instant. One that belongs to the whole run sees all events and starts flows anywhere, but later by
-/// [`RunControl::coordination_delay`](crate::RunControl::coordination_delay): nothing in a network happens elsewhere at once. A
-/// connection that it starts is a message granted to the [program](crate::Program) of its sender.
+/// Reactions of a host see the events of that host (flows that it has sent and received) and start flows of that host at the same instant.
+/// Reactions of the whole run see all events and start flows anywhere, but later by
+/// [`RunControl::coordination_delay`](crate::RunControl::coordination_delay): an event takes effect elsewhere only after a delay. A
+/// connection that they start is a message granted to the [program](crate::Program) of its sender.
 pub trait Reactions: Send {
     /// `event` has happened; flows to start are pushed to `start`.
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>);

@@ -16,7 +16,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Decisions by these routes, which are those of the topology.
+    /// Decisions by these routes of the topology.
     pub fn new(
         topology: &Topology,
         routes: Routes,
@@ -39,7 +39,7 @@ impl Forwarding {
     /// The link that leaves a host.
     ///
     /// # Panics
-    /// If there is no such host.
+    /// If the topology has no such host.
     pub fn uplink(&self, host: HostId) -> LinkId {
         self.ports[host.index()][0]
     }
@@ -47,7 +47,7 @@ impl Forwarding {
     /// The link over which a switch sends a packet with this [digest](clearway_transport::header_hash) of its header.
     ///
     /// # Panics
-    /// If there is no such switch or host.
+    /// If the topology has no such switch or host.
     #[inline]
     pub fn next_link(&self, switch: usize, to: HostId, header_hash: u32) -> LinkId {
         let attachment = self.routes.attachments[to.index()];

@@ -1,8 +1,8 @@
 //! A host: one NIC, its transport endpoints, and the flows that start there.
 //!
-//! The NIC pulls: whenever its wire is free it asks for the next packet, so windows, paths and timestamps are
-//! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing, or that of
-//! [`Endpoints`] where a run has several transports.
+//! The NIC pulls: whenever its wire is free it asks for the next packet, so windows, paths and timestamps are decided at the moment of
+//! transmission. Control packets go first and flows take turns. The endpoint decides both, or [`Endpoints`] where a run has several
+//! transports.
 
 use crate::command::{Report, StartFlow};
 use crate::endpoints::Endpoints;
@@ -112,7 +112,7 @@ impl<T: Telemetry> Host<T> {
         self.program.deadline
     }
 
-    /// Time at which the program here was done; `None` if it is not, and zero if there is none.
+    /// Time at which the program here was done; `None` if it is not done, and zero without a program.
     pub(crate) fn program_over(&self) -> Option<Time> {
         self.program.over()
     }
@@ -276,13 +276,15 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    /// A pause frame has arrived. What it says holds until the next one, or until the cable goes down.
+    /// Takes note that a pause frame has arrived. It holds until the next one, or until the cable goes down.
     fn hold_back(&mut self, classes: ClassSet) {
         self.rare_event_bound = Time::ZERO;
         let (at, outage) = (self.now + self.reaction, self.link.next_outage(self.now));
+        // Pauses end with the link: a frame that would take effect after the outage is forgotten.
         if at >= outage {
             return;
         }
+        // This frame comes before the release at the outage that an earlier frame has queued; it queues the release again if needed.
         if self.effects.back().is_some_and(|(at, _)| *at == outage) {
             self.effects.pop_back();
         }
@@ -383,7 +385,7 @@ impl<T: Telemetry> Host<T> {
         );
     }
 
-    /// Tells the program what has happened, and posts what it thereupon wants to send.
+    /// Calls the program about an event, and posts the messages with which it answers.
     fn tell_program<O>(
         &mut self,
         context: &mut Context<'_, O, T>,
@@ -430,7 +432,7 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    #[inline(always)] // Most often there is none, and a call for that takes five instructions of each hop.
+    #[inline(always)] // Most often there are no events, and a call takes five instructions of each hop.
     fn handle_events<O: Observation, const SEVERAL: bool>(
         &mut self,
         context: &mut Context<'_, O, T>,

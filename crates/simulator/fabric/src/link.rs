@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Frame<T> {
     Packet(IntPacket<T>),
-    /// A pause frame (IEEE 802.1Qbb): the classes that whoever sent it cannot take at present.
+    /// A pause frame (IEEE 802.1Qbb): the classes that its sender cannot take at present.
     Pause(ClassSet),
 }
 
@@ -158,9 +158,9 @@ pub(crate) struct Link<T> {
     pub(crate) delay: Span,
     faults: Option<Box<LinkFaults>>,
     outlet: Outlet<Arrival<T>>,
-    /// Of the messages posted, those that are no packets.
+    /// Messages posted that are pause frames.
     pause_frames: u64,
-    /// Only in runs that somebody watches.
+    /// Counted only in runs that somebody watches.
     pub(crate) meter: LinkMeter,
     /// Bytes that have left, modulo 2^32. Counted only for telemetry.
     sent: u32,

@@ -1,8 +1,8 @@
-//! Totals of what each link has carried, counted in runs that [somebody watches](crate::Watch).
+//! Traffic totals of each link, counted in runs that [somebody watches](crate::Watch).
 //!
-//! A packet counts as a whole, when its transmission ends at a switch and when it begins at a host. Whoever looks at a link between two
-//! rounds sees what of a packet is on the wire at that instant, so that the bytes of an interval are those that crossed the
-//! link's sending end in it: never more than the link's rate allows. Counting costs nothing for that.
+//! A packet counts as a whole, when its transmission ends at a switch and when it begins at a host. A reading between two rounds includes
+//! the part of a packet that has left by that instant. So the bytes of an interval are the bytes that crossed the link's sending end in it:
+//! never more than the link's rate allows. Counting costs nothing for that.
 
 use crate::topology::LinkId;
 use clearway_units::{Rate, Time};
@@ -47,7 +47,7 @@ pub struct LinkView<'a> {
     /// Bytes of data that wait in front of it at a switch.
     pub queue: u64,
     pub(crate) meter: &'a mut LinkMeter,
-    /// Bytes by which what has left exceeds the totals: the part of a packet that is on the wire.
+    /// Bytes that have left beyond the totals: the part of a packet that is on the wire.
     pub(crate) ahead: f64,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn bytes_left(now: Time, end: Time, rate: Rate) -> f64 {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LinkMeter {
     totals: LinkTotals,
-    /// The totals when somebody last looked, and by how much what had left exceeded them.
+    /// The totals at the last reading, and the bytes that had left beyond them.
     seen: LinkTotals,
     ahead: f64,
     /// The longest queue since then.
@@ -109,7 +109,7 @@ impl LinkMeter {
         self.totals.drops += 1;
     }
 
-    /// Traffic since the last call, where what has left exceeds the totals by so many bytes.
+    /// Traffic since the last call, if `ahead` bytes have left beyond the totals.
     #[inline]
     fn take(&mut self, ahead: f64) -> LinkInterval {
         let (totals, seen) = (self.totals, self.seen);
@@ -170,7 +170,7 @@ mod tests {
             meter.on_enqueue(u64::from(5 - round) * 10);
             meter.on_enqueue(3);
             meter.on_mark();
-            // Of what is counted next, so much is on the wire.
+            // So much of the next counted packet is on the wire.
             let interval = meter.take(f64::from(3 - round) * 30.0);
             bytes += interval.bytes;
             assert_eq!(

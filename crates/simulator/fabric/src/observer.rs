@@ -1,10 +1,10 @@
-//! Typed events for recorders, and who watches a run.
+//! Typed events for recorders, and observers of a run.
 //!
 //! The packet loop is compiled in two forms: [`Unwatched`], in which nothing here costs an instruction, and [`Watched`], in which links
-//! count what they carry and an [`Observer`] may be told of events. Observers are reached through `dyn`, so that a new one compiles no
-//! loop of its own; of frequent events they are told those in which they are [interested](Observer::interests). If there are none, hosts
-//! and lossy switches take the usual way through their code, which does not look for them ([`Quiet`]); else the way for what is unusual
-//! anyway, such as events of links.
+//! count their traffic and an [`Observer`] may be told of events. Observers are reached through `dyn`, so that a new one does not compile
+//! another loop. They are told the frequent events in which they are [interested](Observer::interests). Without such interests, hosts and
+//! lossy switches take the usual path through their code, which does not look for observers ([`Quiet`]). Else they take the path for rare
+//! features, such as events of links.
 
 use crate::topology::{LinkId, NodeId};
 use clearway_transport::telemetry::Telemetry;
@@ -93,7 +93,7 @@ pub trait Observer: Send {
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         let _ = (now, node, packet);
     }
-    /// The last bit of a packet leaves on `link` at `end`. What bit errors destroy on the way has left too.
+    /// The last bit of a packet leaves on `link` at `end`. Packets that bit errors destroy later have also left.
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
         let _ = (end, link, packet);
     }
@@ -101,7 +101,7 @@ pub trait Observer: Send {
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         let _ = (now, link, bytes);
     }
-    /// As [`on_queue`](Self::on_queue), which this calls: a packet has joined, so it has become longer.
+    /// As [`on_queue`](Self::on_queue), which this calls: a packet has joined, so the queue has become longer.
     fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
         self.on_queue(now, link, bytes);
     }
@@ -129,17 +129,17 @@ pub trait Observer: Send {
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         let _ = (now, host, event);
     }
-    /// An event of a host is over: this is what it has left in its endpoint.
+    /// An event of a host is over and has left its endpoint in this state.
     fn on_endpoint(&mut self, now: Time, endpoint: &dyn Senders) {
         let _ = (now, endpoint);
     }
 }
 
-/// Senders of an endpoint, whatever telemetry its packets carry.
+/// Senders of an endpoint, with any kind of telemetry.
 pub trait Senders {
     /// The host of the endpoint.
     fn host(&self) -> HostId;
-    /// Shows, for each queue pair of a flow, its number and what keeps it from sending at `now`.
+    /// Shows, for each queue pair of a flow, its number and its limit at `now`: the reason why it does not send.
     fn for_each_limit(&self, now: Time, flow: FlowId, look: &mut dyn FnMut(u8, SendLimit));
 }
 
@@ -223,7 +223,7 @@ pub enum Watch<'a> {
     /// Nobody: only the outcome is known.
     #[default]
     Off,
-    /// Links [count](crate::LinkTotals) what they carry.
+    /// Links [count](crate::LinkTotals) their traffic.
     Links,
     /// Links count, and each domain has an observer; see [`Watch::by`].
     Observers(Vec<&'a mut dyn Observer>),
@@ -246,9 +246,9 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What the packet loop of a domain tells whom: a type parameter of the loop.
+/// Events that the packet loop of a domain passes on: a type parameter of the loop.
 pub(crate) trait Observation: Send {
-    /// True if links [count](crate::LinkTotals) what they carry.
+    /// True if links [count](crate::LinkTotals) their traffic.
     const METERS_LINKS: bool;
 
     /// Frequent events of which somebody is told.

@@ -4,7 +4,7 @@
 //! For a given instant that is a bijection on links, and one link delivers at most one packet at one instant: the order is
 //! total, needs no insertion order to break ties, and prefers no port in the long run.
 //!
-//! Ports of a lossy switch do not affect each other, so arrivals are lined up for each egress port by itself: a few dozen in a round. A
+//! Ports of a lossy switch do not affect each other, so arrivals are lined up separately for each egress port: a few dozen in a round. A
 //! switch with a shared buffer sorts all of its arrivals at once where pauses may change. A key is one integer with the time in front; ties
 //! are put in order afterwards.
 
@@ -69,7 +69,7 @@ pub(crate) struct Sorter {
     sorted: Vec<ArrivalKey>,
 }
 
-/// Up to so many keys the standard library is as fast: those of one egress port.
+/// Up to so many keys, as one egress port has, the standard library is as fast.
 const FEW: usize = 64;
 /// A round has at most so many slices.
 const MOST_SLICES: usize = 1024;
@@ -77,7 +77,7 @@ const MOST_SLICES: usize = 1024;
 const MOST_MOVES: usize = 8;
 
 impl Sorter {
-    /// Sorts the arrival keys of `round`; `links` are those behind the ingress ports.
+    /// Sorts the arrival keys of `round`; `links` are the links behind the ingress ports.
     ///
     /// Arrivals are spread over a round, so that a slice of it for each key brings nearly all of them into their order.
     #[inline]

@@ -1,4 +1,4 @@
-//! Priority flow control at a transmitter: what the other end of its link has told it to hold back.
+//! Priority flow control at a transmitter: the classes that the other end of its link has paused.
 
 use crate::topology::LinkId;
 use clearway_transport::ClassSet;
@@ -37,13 +37,13 @@ impl PauseState {
         self.classes
     }
 
-    /// From `now` on these classes are held back, and no others but those of a storm.
+    /// Holds back these classes and the classes of a storm, and no others, from `now` on.
     pub(crate) fn obey(&mut self, now: Time, classes: ClassSet) {
         self.heard = classes;
         self.hold_back(now, classes.union(self.storm));
     }
 
-    /// A pause storm of these classes, of none after its end. It counts from the next [`resume`](Self::resume) on.
+    /// Sets the classes of a pause storm, empty after its end. They count from the next [`resume`](Self::resume) on.
     pub(crate) fn set_storm(&mut self, classes: ClassSet) {
         self.storm = classes;
     }
@@ -53,12 +53,12 @@ impl PauseState {
         self.storm
     }
 
-    /// Return to what was heard and to the storm, at `now`.
+    /// Returns to the classes of the last frame and of the storm, at `now`.
     pub(crate) fn resume(&mut self, now: Time) {
         self.obey(now, self.heard);
     }
 
-    /// The link is down from `now` on: nothing is held back, and what was heard is forgotten.
+    /// Takes note that the link is down from `now` on: nothing is held back, and the last frame is forgotten.
     pub(crate) fn forget(&mut self, now: Time) {
         self.heard = ClassSet::EMPTY;
         self.hold_back(now, ClassSet::EMPTY);

@@ -23,18 +23,18 @@ pub struct Post {
 ///
 /// A state machine: after each call it is asked what to post until it has nothing more.
 pub trait Program: Send {
-    /// A message that it has posted is acknowledged.
+    /// A message of this program is acknowledged.
     fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId);
     /// A message on a connection to its host has arrived in full.
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId);
     /// [`deadline`](Self::deadline) has come.
     fn on_deadline(&mut self, now: Time);
-    /// Time at which the program goes on by itself; [`Time::NEVER`] if it waits for messages only.
+    /// Time at which the program goes on without a message; [`Time::NEVER`] if it waits for messages only.
     fn deadline(&self) -> Time;
     /// The next message to post.
     fn poll_post(&mut self) -> Option<Post>;
-    /// Time at which its work was over; `None` while some is left, be it only a computation. A program that does nothing but answer
-    /// messages has none of its own.
+    /// Time at which its work was over; `None` while some is left, be it only a computation. A program that only answers messages has no
+    /// work and returns zero.
     fn over(&self) -> Option<Time> {
         Some(Time::ZERO)
     }
@@ -57,8 +57,8 @@ pub trait Program: Send {
     }
 }
 
-/// Message of the program of one NIC to that of another, where a machine has several. It takes no bytes of the network and as much time as
-/// the coordinator's decisions ([`RunControl::coordination_delay`](crate::RunControl::coordination_delay)).
+/// Message from the program of one NIC to the program of another, where a machine has several. It takes no bytes of the network and as much
+/// time as the coordinator's decisions ([`RunControl::coordination_delay`](crate::RunControl::coordination_delay)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NicMessage {
     /// The connection that it is about.
@@ -87,11 +87,12 @@ pub enum NicMessageKind {
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {
     program: Option<Box<dyn Program>>,
-    /// Time at which the program goes on by itself or a message of another NIC comes. Stored, because every event of the host asks for it.
+    /// Time at which the program goes on without a message, or a message of another NIC comes. Stored, because every event of the host asks
+    /// for it.
     pub(crate) deadline: Time,
     /// Messages from programs of other NICs, each with the time at which it comes.
     nic_messages: BinaryHeap<Reverse<(Time, NicMessage)>>,
-    /// Connections from here: messages to be posted, and those to be acknowledged.
+    /// Connections from here: messages to be posted, and messages to be acknowledged.
     sending: FxHashMap<FlowId, (u32, u32)>,
     /// Connections to here: messages that have yet to arrive.
     receiving: FxHashMap<FlowId, u32>,
@@ -109,7 +110,7 @@ impl Default for ProgramAtHost {
     }
 }
 
-/// Position of a message among those of its connection.
+/// Position of a message among the messages of its connection.
 pub(crate) struct Place {
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
@@ -138,7 +139,7 @@ impl ProgramAtHost {
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
     }
 
-    /// Time at which the program was done; `None` if it is not, and zero if there is no program.
+    /// Time at which the program was done; `None` if it is not done, and zero without a program.
     pub(crate) fn over(&self) -> Option<Time> {
         let program = self.program.as_ref();
         program.map_or(Some(Time::ZERO), |program| program.over())
@@ -176,7 +177,7 @@ impl ProgramAtHost {
     /// A message is posted on `connection`.
     ///
     /// # Panics
-    /// If the flow is no connection, or has no messages left.
+    /// If the flow is not a connection, or has no messages left.
     pub(crate) fn on_post(&mut self, id: FlowId, connection: &Flow) -> Place {
         let messages = connection.messages.expect("programs post on connections");
         let all = messages.get();

@@ -4,10 +4,9 @@ use crate::Cycle;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A calendar queue: a ring of cycles for what happens soon, and a heap for the rest.
+/// A calendar queue: a ring of cycles for near events, and a heap for later ones.
 ///
-/// Those events of a cycle that have been in the ring from the beginning come out first, in the order in which they were added. The
-/// others follow in no particular order: what a cycle does must not depend on it.
+/// Events of a cycle come out in the order in which they were added: events of the heap are older than events of the ring.
 #[derive(Debug)]
 pub(crate) struct Calendar<E> {
     /// Events of the cycles from `now` on; cycle `c` is at `c` modulo their number, a power of two.
@@ -87,6 +86,7 @@ impl<E> Calendar<E> {
         let here = self.now as usize & (self.slots.len() - 1);
         let words = self.occupied.len();
         let (first, shift) = (here / 64, here % 64);
+        // The ring wraps within the word of `now`: the first step takes its slots from `now` on, the last step its slots before.
         for step in 0..=words {
             let word = (first + step) % words;
             let mut bits = self.occupied[word];
@@ -110,12 +110,12 @@ impl<E> Calendar<E> {
         self.slots.iter().flatten().chain(later)
     }
 
-    /// Goes on to `cycle`, which is that of the next event or before it, and takes out its events.
+    /// Goes on to `cycle`, the cycle of the next event or an earlier one, and takes out its events.
     pub(crate) fn take(&mut self, cycle: Cycle, events: &mut Vec<E>) {
         events.clear();
         self.now = cycle;
         let slot = cycle as usize & (self.slots.len() - 1);
-        // What was put off was inserted before what is in the ring for the same cycle.
+        // Events of the heap were inserted before the ring's events for the same cycle.
         while self
             .later
             .peek()

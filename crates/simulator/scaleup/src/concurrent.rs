@@ -3,8 +3,8 @@
 use crate::{Cycle, Operation, Posts, Program};
 use clearway_units::HostId;
 
-/// Programs that run side by side on one GPU, each with a label. Tags of operations have the label in their upper half, and those of
-/// the programs, below 2^32, in the lower.
+/// Programs that run side by side on one GPU, each with a label. Tags of operations have the label in their upper half, and the programs'
+/// tags, below 2^32, in the lower.
 #[derive(Debug, Default)]
 pub struct Concurrent {
     programs: Vec<(u32, Box<dyn Program>)>,
@@ -21,7 +21,7 @@ impl Concurrent {
         Self { programs }
     }
 
-    /// Calls the programs that `concerns`, and marks what they post.
+    /// Calls the programs that `concerns`, and marks their operations with the label.
     fn each(
         &mut self,
         posts: &mut Posts,

@@ -16,9 +16,9 @@ clearway_units::choices! {
 clearway_units::choices! {
     /// Channels between a GPU and its switch.
     pub enum InjectionChannels {
-        /// One for read requests and one for write requests, beside that of responses.
+        /// One for read requests, one for write requests, and the channel of responses.
         PerKind = "per-kind",
-        /// One for all requests, beside that of responses.
+        /// One for all requests, and the channel of responses.
         Shared = "shared",
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct SwitchDomain {
     at_gpus: Vec<(u16, GpuEvent)>,
 }
 
-/// Event at a GPU, in the order in which those of one cycle come.
+/// Event at a GPU; the variants are in the order of one cycle's events.
 #[derive(Debug, Clone, Copy)]
 enum GpuEvent {
     Memory,
@@ -59,8 +59,8 @@ enum GpuEvent {
 }
 
 impl GpuEvent {
-    /// A response that becomes ready in the cycle of another packet's delivery comes after what that one brings about; of two, the
-    /// acknowledgement first.
+    /// Place among the events of one cycle. A response that becomes ready in the cycle of another packet's delivery comes after the effects
+    /// of the delivery. Of two responses, the acknowledgement comes first.
     fn rank(&self) -> (u8, u8) {
         match self {
             Self::Memory => (0, 0),
@@ -261,7 +261,7 @@ impl Domain for SwitchDomain {
             cycle => instant(cycle, self.cycle),
         };
         Outlook {
-            // What comes after the end of the run never happens.
+            // Events after the end of the run never happen.
             next: self.next().max(round.end()),
             sent,
         }

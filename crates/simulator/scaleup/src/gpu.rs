@@ -279,7 +279,7 @@ impl Gpu {
         ended.expect("a response belongs to an operation under way")
     }
 
-    /// Does what the program has asked for.
+    /// Carries out the requests of the program.
     fn carry_out(&mut self, now: Cycle, wiring: &mut Wiring) {
         for operation in self.posts.operations.drain(..) {
             let channel = match (operation.kind, self.plan.configuration.channels) {
@@ -334,7 +334,7 @@ impl Gpu {
     }
 
     fn consider_at(&mut self, cycle: Cycle, now: Cycle, wiring: &mut Wiring) {
-        // An earlier wish is kept: what it finds may be nothing.
+        // An earlier appointment stays: a needless one is harmless.
         if cycle < self.considers_at || self.considers_at <= now {
             self.considers_at = cycle;
             wiring.calendar.insert(cycle, Event::Consider(self.port));

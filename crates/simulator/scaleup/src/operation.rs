@@ -45,7 +45,7 @@ pub struct Operation {
     pub tag: u64,
 }
 
-/// Class of a packet: what deadlock freedom keeps apart, and what has tokens of its own.
+/// Class of a packet. Classes are kept apart for freedom from deadlock, and each has separate tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PacketClass {
     /// Requests: read requests without data, and write requests with it.

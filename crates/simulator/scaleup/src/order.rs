@@ -1,12 +1,12 @@
-//! Order of what happens in one cycle.
+//! Order of the events in one cycle.
 
 use crate::Cycle;
 use clearway_units::mix64;
 
-/// The port of `ports` that goes first in `cycle`. Those above it follow, then those below it.
+/// The port of `ports` that goes first in `cycle`. The ports above it follow, then the ports below it.
 ///
-/// A fixed order would let the lowest port win each tie; one that moves on by a port each cycle would favour whoever follows a port that
-/// is often idle.
+/// A fixed order would let the lowest port win each tie; one that moves on by a port each cycle would favour the port after one that is
+/// often idle.
 #[inline]
 pub fn first_port(cycle: Cycle, ports: usize) -> usize {
     (((mix64(cycle) >> 32) * ports as u64) >> 32) as usize

@@ -12,7 +12,7 @@ pub(crate) enum Place {
     Spine(u32),
 }
 
-/// Settings, tree, groups, and the ports to which each switch sends what.
+/// Settings, tree, groups, and the output ports of each switch.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) configuration: Configuration,
@@ -79,7 +79,7 @@ impl Plan {
         self.configuration.entries(is_passed)
     }
 
-    /// True if what comes in through `port` is on its way up.
+    /// True if packets that come in through `port` are on their way up.
     pub(crate) fn is_below(&self, place: Place, port: usize) -> bool {
         port < self.gpus_at(place)
     }
@@ -89,7 +89,7 @@ impl Plan {
         self.tree.gpus_per_leaf as u16 + uplink
     }
 
-    /// The parallel link between a spine and each leaf that a tree with `root` uses; 0 at a leaf, where it is of no concern.
+    /// The parallel link between a spine and each leaf that a tree with `root` uses; 0 at a leaf, which does not use it.
     pub(crate) fn link_of(&self, place: Place, root: Root) -> u16 {
         match (place, root) {
             (Place::Spine(_), Root::Uplink(uplink)) => uplink % self.tree.links_per_spine as u16,
@@ -116,7 +116,7 @@ impl Plan {
         }
     }
 
-    /// True if switches copy multicast requests on their way up, too.
+    /// True if switches also copy multicast requests on their way up.
     pub(crate) fn copies_on_the_way_up(&self) -> bool {
         self.configuration.replication == Replication::Nearest
     }
@@ -138,7 +138,7 @@ impl Plan {
     ) -> (u16, bool) {
         let initiator = response.initiator;
         let to_initiator = self.down_port(place, initiator, response.root);
-        // The initiator's leaf unites what comes from the spine with the answers of its own GPUs.
+        // The initiator's leaf unites the spine's answer with the answers of its own GPUs.
         let ends_at_home = is_merged && self.copies_on_the_way_up();
         match (place, response.root) {
             (Place::Spine(_), _) => (to_initiator, !ends_at_home),

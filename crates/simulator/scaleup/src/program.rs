@@ -1,4 +1,4 @@
-//! Programs: what GPUs do.
+//! Programs of the GPUs.
 
 use crate::{Cycle, Operation};
 use clearway_units::HostId;
@@ -27,13 +27,13 @@ impl Posts {
         &self.wakes
     }
 
-    /// Asks for a call of [`Program::on_wake`] at a later cycle. Earlier wishes are kept beside it, each for a call of its own.
+    /// Asks for a call of [`Program::on_wake`] at a later cycle. Earlier requests stay: each leads to a separate call.
     pub fn wake_at(&mut self, cycle: Cycle) {
         self.wakes.push(cycle);
     }
 }
 
-/// The program of one GPU. It has no clock: each call says what cycle it is.
+/// The program of one GPU. It has no clock: each call carries the cycle.
 pub trait Program: Debug + Send {
     /// Begins, in cycle 0.
     fn start(&mut self, posts: &mut Posts);

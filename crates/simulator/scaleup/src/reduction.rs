@@ -108,6 +108,7 @@ impl ReductionTable {
         let share = &mut self.shares[entry.leg as usize];
         if is_promised {
             share.promised -= 1;
+        // A newcomer may not overtake requests that wait, even if an entry is free.
         } else if !share.waiting.is_empty() || !has_room {
             share.waiting.push_back(input);
             self.waits += 1;
@@ -139,7 +140,7 @@ impl ReductionTable {
         })
     }
 
-    /// Adds a response. `Some` if it is the last: what they make together.
+    /// Adds a response. Returns the complete entry if it is the last.
     pub(crate) fn merge(&mut self, response: &Packet) -> Option<Entry> {
         let entry = &mut self.entries[response.entry as usize];
         debug_assert!(entry.awaited > 0, "one response too many");

@@ -32,7 +32,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script of `sets`. Pauses after the last operation are no part of it: nothing follows them.
+    /// A script of `sets`. Pauses after the last operation are left out: nothing follows them.
     pub fn new(mut sets: Vec<OperationSet>) -> Self {
         let last = sets.iter().rposition(|set| !set.steps.is_empty());
         sets.truncate(last.map_or(0, |last| last + 1));

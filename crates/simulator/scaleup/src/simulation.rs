@@ -38,7 +38,7 @@ pub struct Setup<'a> {
 pub struct RunLimits {
     /// Threads.
     pub threads: Threads,
-    /// Cycle before which the run ends, whatever is left to do: nothing happens in it or later.
+    /// Cycle before which the run ends, even with work left: nothing happens in it or later.
     pub at_most: Option<Cycle>,
 }
 
@@ -133,7 +133,7 @@ pub struct Finished {
     pub operations: Vec<OperationRecord>,
     /// Operations posted and not completed.
     pub unfinished: u64,
-    /// True if all programs are over. If not, and the run was not stopped, they wait for what never came.
+    /// True if all programs are over. If not, and the run was not stopped, they wait for events that never came.
     pub is_over: bool,
     /// True if the run was stopped before all programs were over and all operations complete.
     pub is_stopped: bool,
@@ -157,7 +157,7 @@ pub struct Finished {
     pub waits_for_entries: u64,
     /// Longest output queue of a channel, in flits.
     pub peak_queue: u32,
-    /// Work of each link: those out of the ports of each switch, leaves first, then those of GPUs.
+    /// Work of each link: links out of the ports of each switch, leaves first, then links out of GPUs.
     pub links: Vec<LinkTotals>,
     /// Most responses that waited for injection at a GPU.
     pub peak_responses: usize,
@@ -356,7 +356,7 @@ impl Conductor<SwitchDomain> for Leader<'_> {
     }
 }
 
-/// Puts together what a run leaves, and checks that nothing was lost.
+/// Builds the result of a run, and checks that nothing was lost.
 fn account(plan: &Plan, domains: Vec<SwitchDomain>, stopped_at: Option<Cycle>) -> Finished {
     let fault = fault(plan, &domains, stopped_at.is_some());
     let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
@@ -452,8 +452,8 @@ fn digest_fields(record: &OperationRecord) -> [u64; 7] {
     ]
 }
 
-/// Conservation, at whatever cycle a run ended: each response was made of everyone's answer, packets made are packets that arrived or are
-/// somewhere, and so are credits. If nothing was left to happen, each operation is complete, and buffers and tables are empty.
+/// Fault in the conservation of a run, which holds at any last cycle: each response contains the answer of each GPU, and every packet and
+/// every credit has arrived or is somewhere. If no event was left, each operation is complete, and buffers and tables are empty.
 fn fault(plan: &Plan, domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
     let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
     let wrong: u64 = gpus().map(|gpu| gpu.counters.wrong_answers).sum();

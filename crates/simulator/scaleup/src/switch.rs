@@ -69,7 +69,7 @@ pub(crate) struct SwitchCounters {
     pub(crate) merged: u64,
 }
 
-/// A switch. See the crate's documentation for the order of what it does in a cycle.
+/// A switch. See the crate's documentation for the order of its steps in a cycle.
 #[derive(Debug)]
 pub(crate) struct Switch {
     plan: Arc<Plan>,
@@ -137,8 +137,6 @@ impl Switch {
         self.ready.insert(port as usize);
     }
 
-    // Step 2.
-
     pub(crate) fn on_arrival(&mut self, port: u16, packet: Packet, wiring: &Wiring) {
         let channel = match wiring.is_gpu(port as usize) {
             true => Channel::of_injected(&packet, self.plan.configuration.channels),
@@ -151,7 +149,8 @@ impl Switch {
         }
     }
 
-    /// Steps 1 and 3: output queues take what waits for them, then packets that have come to the heads of their buffers are routed.
+    /// Steps 2 and 3: output queues take the packets that wait for them, then packets that have come to the heads of their buffers are
+    /// routed.
     pub(crate) fn route(
         &mut self,
         now: Cycle,
@@ -168,6 +167,7 @@ impl Switch {
         while let Some(port) = self.next_fresh(first, &[responses]) {
             self.bring_up(port, responses, now, wiring, pool);
         }
+        // Step 3: requests that waited for an entry come before requests that are new at the heads.
         while let Some(input) = self.table.promise() {
             let (port, channel) = (input as usize / CHANNELS, input as usize % CHANNELS);
             let input = &mut self.inputs[input as usize];
@@ -230,8 +230,8 @@ impl Switch {
         }
     }
 
-    /// Fills `targets` with the outputs of a packet and what they get, and returns the entry that ends when these have it. `None` if it
-    /// must wait for an entry.
+    /// Fills `targets` with the outputs of a packet and their copies, and returns the entry that ends when the outputs have taken them.
+    /// `None` if the packet must wait for an entry.
     fn resolve(&mut self, input: usize, packet: Packet, now: Cycle) -> Option<u32> {
         self.targets.clear();
         let is_group = matches!(packet.target, Target::Group(_));
@@ -317,6 +317,7 @@ impl Switch {
         let capacity = self.plan.configuration.output_queue;
         let queue = &mut self.outputs[port].lanes[lane];
         let flits = u32::from(queued.packet.flits);
+        // A packet behind one that waits must wait too: an output keeps the order of routing.
         let fits = queue.taken == queue.packets.len() && queue.flits + flits <= capacity;
         queue.packets.push_back(queued);
         if fits {
@@ -335,7 +336,7 @@ impl Switch {
         }
     }
 
-    /// An output queue takes what waits in front of it, as far as there is room.
+    /// Lets an output queue take the packets that wait in front of it, as far as there is room.
     fn take_waiting(
         &mut self,
         port: usize,
@@ -386,7 +387,7 @@ impl Switch {
         wiring.return_credits(input / CHANNELS, channel, packet.flits, now, pool);
     }
 
-    /// Step 5: each idle output that has something to send, and credits for it, begins to.
+    /// Step 5: each idle output that has a packet to send, and credits for it, starts it.
     pub(crate) fn transmit(
         &mut self,
         now: Cycle,

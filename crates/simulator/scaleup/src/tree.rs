@@ -130,8 +130,8 @@ impl Groups {
         Some(rank as u32)
     }
 
-    /// The root of an operation's tree: a hash of target and address names the spine and the parallel link to it, so that requests for
-    /// one address meet whoever sends them, and those for many spread.
+    /// The root of an operation's tree: a hash of target and address names the spine and the parallel link to it, so that requests of all
+    /// senders for one address meet, and requests for many addresses spread.
     pub(crate) fn root(
         &self,
         tree: &Tree,

@@ -33,7 +33,7 @@ impl PoissonSource {
         Span::from_ps((exponential(&mut self.random) * self.mean_gap + 0.5) as u64)
     }
 
-    /// A uniform number below `bound`, always of one draw, so that what comes next does not depend on `bound`; the bias is below
+    /// Uniform random number below `bound`. It always takes one draw, so that later draws do not depend on `bound`. The bias is below
     /// 2^-32.
     pub fn below(&mut self, bound: u32) -> u32 {
         ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u32
@@ -47,8 +47,8 @@ impl PoissonSource {
 
 /// Flows between hosts whose numbers begin at 0, in ascending order of start, at equal starts of source. They are numbered from 1.
 ///
-/// It holds one pending start for each host, so that a run can pull its flows one by one. Each host draws from a stream of its own: more
-/// hosts or more time leave starts and sizes of the flows before as they are (more hosts mean other destinations).
+/// It holds one pending start for each host, so that a run can pull its flows one by one. Each host has a separate random stream: more
+/// hosts or a later end do not change starts and sizes of the earlier flows. More hosts change their destinations.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     sources: Vec<PoissonSource>,

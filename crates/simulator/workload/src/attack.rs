@@ -1,20 +1,20 @@
 //! Attacks on congestion control that keeps its state for each queue pair, or for each pair of hosts (Dissertation §3.5), as
 //! transformations of a workload: the same bytes leave the attackers' hosts, over other queue pairs.
 //!
-//! * [Parallel](AttackKind::Parallel) (§3.5.1): a message is striped over many queue pairs, all at once, each with a share of its own.
-//! * [Staggered](AttackKind::Staggered) (§3.5.2): a queue pair sends what it may send before it hears of congestion, then the next one
-//!   takes over.
-//! * [Overlay](AttackKind::Overlay) (§3.5.3): the same, and the next queue pair leads to another of the attackers' hosts, which would
-//!   pass the data on; of flows between attackers, for the pairs that change are theirs. Instead of Tillson's decomposition into
+//! * [Parallel](AttackKind::Parallel) (§3.5.1): a message is striped over many queue pairs, which send at once, each with a fair share.
+//! * [Staggered](AttackKind::Staggered) (§3.5.2): a queue pair sends the bytes that it may send before it hears of congestion; then the
+//!   next one takes over.
+//! * [Overlay](AttackKind::Overlay) (§3.5.3): the same, and the next queue pair leads to another of the attackers' hosts, which would relay
+//!   the data. Only flows between attackers take part, because only their pairs can change. Instead of Tillson's decomposition into
 //!   Hamiltonian cycles the hosts form rings: the `k`-th piece of host `i` goes to host `i + d(k)` of the `n`, with steps `d` that have no
-//!   divisor in common with `n`, forwards and backwards in turn. What a relay passes on is not simulated.
+//!   divisor in common with `n`, forwards and backwards in turn. The relayed traffic is not simulated.
 //! * [Parallel overlay](AttackKind::ParallelOverlay) (§3.5.3, §5.3): the pieces of an overlay, all at once.
 //! * [Fan-out](AttackKind::FanOut) (§5.3, Eq. 5.2): a host divides a message evenly among the attackers' other hosts, over one queue pair
 //!   to each, all at once. Host `i` sends to `i + 1`, `i + 2` and so on along the ring.
-//! * [Short flows](AttackKind::ShortFlows) (§3.5.2): staggered, with queue pairs so short that each is over before it could be told
-//!   anything.
-//! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver, and those of the attackers together: the `n`-th
-//!   message of each starts when the last of these `n`-th ones was to start.
+//! * [Short flows](AttackKind::ShortFlows) (§3.5.2): staggered, with queue pairs so short that each finishes before congestion feedback can
+//!   arrive.
+//! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver and at the same times. The `n`-th messages of all
+//!   attackers start when the last of them was to start.
 //! * [Disobey](AttackKind::Disobey): messages are sent whole, by NICs with other settings than those of the run.
 //! * [Pause storm](AttackKind::PauseStorm): messages are sent whole. For a time the attackers' NICs take no data and send pause frames for
 //!   all lossless classes, which is an event of their links.
@@ -52,7 +52,7 @@ choices! {
 }
 
 impl AttackKind {
-    /// Attacks of Dissertation §3.5: what an unprivileged user can do with a NIC that obeys.
+    /// Attacks of Dissertation §3.5, which an unprivileged user can run on a NIC that obeys.
     pub const USUAL: [Self; 3] = [Self::Parallel, Self::Staggered, Self::Overlay];
 
     /// True if messages are divided into pieces.
@@ -85,16 +85,16 @@ pub struct Attack {
     pub share: f64,
     /// Flows of at most so many bytes stay as they are.
     pub above: Bytes,
-    /// Bytes of a piece, above zero. The last one of a message has what is left.
+    /// Bytes of a piece, above zero. The last piece of a message has the remaining bytes.
     pub bytes: Bytes,
-    /// Number of queue pairs of a message whose pieces start at once, for equal parts, instead of pieces of so many bytes. Of a fan-out,
-    /// at most so many receivers.
+    /// Number of queue pairs of a message whose pieces start at once: equal parts, instead of pieces of `bytes`. For a fan-out, the most
+    /// receivers.
     pub queue_pairs: Option<u32>,
     /// Time between the starts of two pieces of a message, unless they start at once.
     pub gap: Span,
     /// Receiver of an incast.
     pub target: HostId,
-    /// Variant of the run's settings that NICs have which disobey.
+    /// Variant of the run's settings for NICs that disobey.
     pub variant: u16,
 }
 
@@ -188,7 +188,7 @@ impl Attack {
         Ok(workload)
     }
 
-    /// Time from the start of a message to that of a piece of it.
+    /// Time from the start of a message to the start of a piece.
     fn wait(&self, number: u64) -> Span {
         match self.kind.takes_turns() {
             true => Span::from_ps(self.gap.as_ps().saturating_mul(number)),

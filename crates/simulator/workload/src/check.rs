@@ -30,8 +30,8 @@ impl Wiring {
 }
 
 impl Workload {
-    /// Proves that the workload can run on `hosts` hosts: its hosts exist, each flow carries something to another host, and each
-    /// flow starts, whatever the network does, once the flows before it finish.
+    /// Proves that the workload can run on `hosts` hosts: its hosts exist, each flow carries something to another host, and each flow
+    /// starts once the flows before it finish, independent of the network.
     ///
     /// A trigger without flows that wait for it is allowed: it starts nothing.
     ///

@@ -130,7 +130,7 @@ pub enum WorkloadError {
         key: &'static str,
         /// Description of the fault.
         message: String,
-        /// Advice on what to write instead.
+        /// Suggested fix.
         fix: String,
     },
     /// A file that cannot be read.
@@ -139,7 +139,7 @@ pub enum WorkloadError {
         file: String,
         /// Reason for which it cannot be read.
         reason: String,
-        /// Advice on what to do.
+        /// Suggested fix.
         fix: String,
     },
     /// A file with a fault in it.
@@ -365,7 +365,7 @@ fn line_suffix(line: usize) -> String {
     }
 }
 
-/// Warning about an entry of a file that can run, but is probably not what its author meant.
+/// Warning about an entry of a file that can run, but that its author probably did not intend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileWarning {
     /// The file, as the user named it.

@@ -12,7 +12,7 @@ pub enum Start {
     At(Time),
     /// A trigger.
     On(TriggerIndex),
-    /// A job, which posts so many messages on it. The bytes of the flow are those of all of them.
+    /// A job, which posts so many messages on it. The bytes of the flow are the sum over these messages.
     Posted(u32),
 }
 
@@ -85,7 +85,7 @@ impl Workload {
     /// The flow with number `id`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the workload has no such flow.
     pub fn flow(&self, id: FlowId) -> &FlowSpec {
         &self.flows[id.index()]
     }

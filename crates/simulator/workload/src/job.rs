@@ -45,7 +45,7 @@ pub struct JobSpec {
     pub schedule: Option<Schedule>,
     /// Volume of an iteration, if it is a collective.
     pub volume: Option<Volume>,
-    /// The priority of its packets, 1 to 7, if it has one of its own.
+    /// The priority of its packets, 1 to 7, if the job sets one.
     pub priority: Option<u8>,
     /// Index of the variant of the run's settings that the senders have; 0 is the one that most have.
     pub variant: u16,
@@ -53,7 +53,7 @@ pub struct JobSpec {
     pub section: u32,
 }
 
-/// All messages of a job from one rank to another, or those on one of several lanes between the two.
+/// All messages of a job from one rank to another, or the messages on one of several lanes between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
     /// Sending rank.
@@ -145,7 +145,7 @@ impl JobSpec {
             }
             if let Some(other) = taken.insert(host, rank) {
                 let message = format!("ranks {other} and {rank} are both on host {host}");
-                return fault(message, "give each rank a host of its own");
+                return fault(message, "give each rank its own host");
             }
         }
         if self.iterations == 0 {

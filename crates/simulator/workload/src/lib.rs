@@ -11,7 +11,7 @@
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * A [`Program`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`.
-//! * An [`Attack`] turns the flows of some hosts into what takes more than its share.
+//! * An [`Attack`] turns the flows of some hosts into flows that take more than their share.
 //! * [`SizeDistribution`] is a distribution of flow sizes in data-centre traffic; some are built in ([`PublishedSizes`]).
 //!
 //! **Architecture Invariant:** nothing here knows of links, queues or transports, and nothing reads a file.

@@ -70,7 +70,7 @@ impl Triggers {
     /// barrier all at the `count`-th activation.
     ///
     /// # Panics
-    /// If there is no such trigger.
+    /// If the trigger does not exist.
     pub fn activate(&mut self, trigger: TriggerIndex) -> impl Iterator<Item = FlowId> + '_ {
         self.0[trigger.index()].activate().iter().copied()
     }

@@ -45,7 +45,7 @@ pub enum UnfitFabric {
     #[error("packets of this fabric take detours")]
     Detours,
     /// Switches choose a port for each packet by what waits there, and user space does not.
-    #[error("switches or NICs choose ports by what waits there")]
+    #[error("switches or NICs choose ports by their queues")]
     LocalChoice,
     /// There are more hosts than addresses.
     #[error("{0} hosts are more than there are addresses in 10.77.0.0/16")]

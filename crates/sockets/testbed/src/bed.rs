@@ -33,7 +33,7 @@ pub fn up(
     if !existing(&plan.name)?.is_empty() {
         return Err(Fault::new(
             format!(
-                "there are namespaces of a bed `{}` that nobody has a record of",
+                "namespaces of a bed `{}` exist, but its record is missing",
                 plan.name
             ),
             format!(

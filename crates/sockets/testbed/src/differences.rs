@@ -114,7 +114,7 @@ fn processors(record: &TestbedRecord) -> Difference {
     };
     let verdict = match share(record.machine_cpu_seconds) > BUSY {
         true => {
-            "the machine was busy, and what a process does late looks like delay of the network"
+            "the machine was busy, and late processes look like network delay"
         }
         false => "processors were no limit",
     };

@@ -197,13 +197,13 @@ impl Plan {
 fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
     if !topology.further_nics.is_empty() {
         return Err(Fault::new(
-            "hosts of this fabric have several network cards, and those of a test bed have one",
+            "hosts of this fabric have several network cards, but hosts of a test bed have one",
             "choose another `topology.kind`, such as \"leaf-spine\"",
         ));
     }
     if topology.detours().is_some() {
         return Err(Fault::new(
-            "packets of this fabric take detours, which those of a test bed cannot",
+            "packets of this fabric take detours, but packets of a test bed cannot",
             "set `topology.routing = \"minimal\"`",
         ));
     }

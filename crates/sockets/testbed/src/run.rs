@@ -147,7 +147,7 @@ fn begin_again(plan: &Plan, state: &State) -> Result<(), Fault> {
     if state.has_switch() {
         return Err(Fault::new(
             format!(
-                "the switches of bed `{}` are a process of their own, which nobody can tell of failing links",
+                "the switches of bed `{}` run in a separate process, which cannot be told of failing links",
                 plan.name
             ),
             format!(

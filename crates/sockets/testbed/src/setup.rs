@@ -319,7 +319,7 @@ fn add_timers(keys: &mut Keys<'_>, profile: &Profile, propagation: Span) {
 fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
     if scenario.transports().settings.len() > 1 {
         return Err(Fault::new(
-            "sections of the workload have transports of their own (`workload.transport`), and on a test bed all hosts speak one",
+            "sections of the workload have their own transports (`workload.transport`), but all hosts of a test bed use the same one",
             "give all sections the transport of `[transport]`, or simulate the scenario alone with `clearway run`",
         ));
     }
@@ -335,13 +335,13 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
     let mut rules = specs.map(|spec| scenario.switch.ports.path_choice(spec.role));
     if rules.any(|rule| rule.is_local()) {
         return Err(Fault::new(
-            "switches or NICs of this scenario choose ports by what waits there, and those of a test bed by a hash",
+            "switches or NICs of this scenario choose ports by their queues, but those of a test bed use a hash",
             "use `switch.routing = \"ecmp\"`, and with NICs of several ports `topology.port-choice = \"hash\"`",
         ));
     }
     if !scenario.events.is_empty() {
         return Err(Fault::new(
-            "this scenario has events of links, which a test bed does not carry out",
+            "this scenario has link events, which a test bed does not support",
             "leave the `[[event]]` sections out; a link that dies for good is `dead-from=300ms` in `topology.links`",
         ));
     }
@@ -422,7 +422,7 @@ fn connection(
         if !(512..=LONGEST_DATAGRAM).contains(&datagram) {
             return Err(Fault::new(
                 format!(
-                    "packets of {} bytes of payload make datagrams of {datagram}, and those of a test bed have 512 to {LONGEST_DATAGRAM}",
+                    "packets of {} bytes of payload make datagrams of {datagram}, but datagrams of a test bed have 512 to {LONGEST_DATAGRAM}",
                     assembly.network.payload
                 ),
                 "leave `transport.payload` out, and it fits Ethernet",

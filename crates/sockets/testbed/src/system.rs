@@ -159,7 +159,7 @@ fn refused(step: &Step, said: &str) -> Fault {
     };
     let other = match said.to_lowercase().contains("qdisc kind is unknown") {
         true => unknown,
-        false => "see what it says; `clearway testbed up --dry-run` prints all that is asked of it",
+        false => "see its output; `clearway testbed up --dry-run` prints all its commands",
     };
     Fault::new(what, fix(said, other))
 }

@@ -36,7 +36,7 @@ pub enum NameError {
     #[error("it has a control character")]
     Control,
     /// Part with a meaning of its own on this platform, such as a drive.
-    #[error("a part of it is no name of a file on this platform")]
+    #[error("a part of it is not a valid file name on this platform")]
     Platform,
     /// The folder of partial files.
     #[error("`{PARTIAL_FOLDER}` is where partial files are kept")]

@@ -91,10 +91,10 @@ impl Reason {
             ReasonKind::Limit => "give the receiver a larger `--limit`, or send less",
             ReasonKind::InTheWay => "move it away at the receiver, or give it another `--out`",
             ReasonKind::Write => {
-                "make room there and see that the folder can be written; what has arrived is kept, and the same command goes on"
+                "make room there and check that the folder is writable; received data is kept, and the same command continues"
             }
             ReasonKind::Changed => {
-                "send it again once nobody writes to it; what is the same by then is not sent twice"
+                "send it again when no program writes to it; unchanged blocks are not sent twice"
             }
             ReasonKind::Read => "see that the file is there and can be read",
             ReasonKind::Content => "send it again; look at the memory and the disks of both hosts",
@@ -115,7 +115,7 @@ impl fmt::Display for Reason {
             ReasonKind::Write => "the receiver cannot write it",
             ReasonKind::Changed => "it has changed while it was being sent",
             ReasonKind::Read => "the sender cannot read it",
-            ReasonKind::Content => "what the receiver has got is not what was sent",
+            ReasonKind::Content => "the received data differs from the sent data",
             ReasonKind::Withdrawn => "the sender has withdrawn it",
             ReasonKind::Other => "the other end does not take it",
         })?;

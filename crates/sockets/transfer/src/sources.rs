@@ -95,7 +95,7 @@ impl SourceError {
         match self {
             Self::Read { .. } => "name files and folders that are there and that you may read",
             Self::Kind { .. } => {
-                "name a file or a folder; write into a file first what comes from a pipe"
+                "name a file or a folder; write the data of a pipe into a file first"
             }
             Self::Name { .. } => "rename it, or leave it out",
             Self::Encoding { .. } => {
@@ -224,7 +224,7 @@ impl Sources {
         let read = |error: io::Error| Reason::new(ReasonKind::Read, &error.to_string());
         // What has become a pipe since would wait for its other end.
         if !fs::metadata(&source.path).map_err(read)?.is_file() {
-            return Err(Reason::new(ReasonKind::Changed, "it is no file any more"));
+            return Err(Reason::new(ReasonKind::Changed, "it is not a file any more"));
         }
         let file = File::open(&source.path).map_err(read)?;
         let facts = facts(&file.metadata().map_err(read)?);

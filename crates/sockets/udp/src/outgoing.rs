@@ -14,12 +14,12 @@ pub struct SendId(pub u64);
 pub enum SendError {
     /// So many bytes wait that no more are taken for now.
     #[error(
-        "the bytes that wait to be sent are as many as `send_memory` allows: wait for messages to be acknowledged"
+        "the send queue has reached `send_memory`: wait until messages are acknowledged"
     )]
     Full,
     /// The other end has less memory for messages than this one needs.
     #[error(
-        "a message of {length} bytes is longer than the other end takes, {longest} bytes: send it in parts"
+        "a message of {length} bytes exceeds the limit of the other end, {longest} bytes: send it in parts"
     )]
     TooLong {
         /// Length of the message.

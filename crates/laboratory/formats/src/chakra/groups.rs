@@ -193,7 +193,7 @@ fn read_lists(source: Source<'_>, text: &str) -> Result<listed::ByName, Fault> {
             let (line, column) = (error.line().max(1), error.column().max(1));
             Err(match lists.0.last() {
                 Some((group, _)) if error.is_data() => {
-                    let message = format!("group {} is no list of ranks", shown(group));
+                    let message = format!("group {} is not a list of ranks", shown(group));
                     source.fault(line, None, message)
                 }
                 _ => {

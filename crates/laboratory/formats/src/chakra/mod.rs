@@ -429,16 +429,16 @@ impl Pending {
         if node.id == 0 && node.kind == 0 && node.name.is_empty() {
             return Err(Fault {
                 message: format!(
-                    "after {} of rank {rank} comes one without id, name and type",
+                    "after {}, rank {rank} has a node without id, name and type",
                     counted(self.nodes.len(), "node")
                 ),
-                fix: "restore the file if it was changed: zeros at its end are no nodes".into(),
+                fix: "restore the file if it was changed: zeros at its end are not nodes".into(),
             });
         }
         if !self.seen.insert(node.id) {
             return Err(Fault {
                 message: format!("node {} of rank {rank} stands twice", node.id),
-                fix: "give each node an id of its own".into(),
+                fix: "give each node its own id".into(),
             });
         }
         let dependencies = self.needed.len() + node.ctrl_deps.len() + node.data_deps.len();
@@ -470,7 +470,7 @@ fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
                 format!("with {node} group `{group}` is listed twice, with different ranks");
             let fault = source.fault(0, None, message);
             fault
-                .fix("let the metadata list each group once, or give the groups names of their own")
+                .fix("list each group once in the metadata, or give each group its own name")
         }
         NoRoom::TooMuch(TooMuch(what)) => {
             let message = format!("with {node} the trace lists {what}");
@@ -511,7 +511,7 @@ fn call(
 ) -> Result<Operation, Fault> {
     let (group, ranks) = group.ok_or_else(|| Fault {
         message: format!(
-            "calls on group `{}`, of which no ranks are known",
+            "calls on group `{}`, but the ranks of this group are not known",
             shown(name)
         ),
         fix: "name a comm-group file that lists it".into(),

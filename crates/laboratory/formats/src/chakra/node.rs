@@ -95,7 +95,7 @@ impl Skipped {
                 "has a `comm_group` but no `pg_name`, and is a call of all ranks, as in ASTRA-sim"
             }
             Self::Dimensions => {
-                "has an `involved_dim` that is no list of booleans, and is a call of its whole group"
+                "has an `involved_dim` that is not a list of booleans, and is a call of its whole group"
             }
             Self::Attribute => "is not known, and not used",
         }
@@ -296,7 +296,7 @@ impl<'a> Attributes<'a> {
             None => "",
             Some(_) => {
                 return Err(Fault {
-                    message: "has a `pg_name` that is no text".into(),
+                    message: "has a `pg_name` that is not text".into(),
                     fix: "write `pg_name` as a string attribute".into(),
                 });
             }

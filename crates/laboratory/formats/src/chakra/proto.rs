@@ -159,12 +159,12 @@ impl<R: Read> Frames<R> {
                 return match length <= LONGEST {
                     true => Ok(Some(length)),
                     false => Err(io::Error::other(format!(
-                        "it is said to have {length} bytes, and none has"
+                        "its length of {length} bytes is too large"
                     ))),
                 };
             }
         }
-        Err(io::Error::other("its length is no number"))
+        Err(io::Error::other("its length is not a number"))
     }
 
     /// The next byte, or nothing at the end of the file.

@@ -334,7 +334,7 @@ fn attributes_are_read_ignored_or_warned_about() {
         values: vec![true; 2],
     });
     assert_eq!(dimensions(all), plain);
-    assert_snapshot!(dimensions(Value::Int64(1)).1, @"t.0.et: node 4 of rank 0 has an `involved_dim` that is no list of booleans, and is a call of its whole group (and 1 more like it)");
+    assert_snapshot!(dimensions(Value::Int64(1)).1, @"t.0.et: node 4 of rank 0 has an `involved_dim` that is not a list of booleans, and is a call of its whole group (and 1 more like it)");
     assert_eq!(with(vec![attribute("comm_group", Value::Int32(1))]), plain);
     let colour = |name| attribute(name, Value::Int64(1));
     assert_snapshot!(with(vec![colour("colour"), colour("color")]).1, @"t.0.et: attribute `colour` of node 4 of rank 0 is not known, and not used (and 3 more like it)");
@@ -459,11 +459,11 @@ fn faults_of_nodes_name_file_rank_and_node() {
     one(call(4, 10, ""), "has 10 as `comm_type`");
     one(
         call(4, 0, "5"),
-        "calls on group `5`, of which no ranks are known",
+        "calls on group `5`, but the ranks of this group are not known",
     );
     let mut number = call(4, 0, "");
     number.attr[2].value = Some(Value::Int32(3));
-    one(number, "has a `pg_name` that is no text");
+    one(number, "has a `pg_name` that is not text");
     let mut sliced = call(4, 0, "");
     let values = vec![true, false];
     sliced.attr.push(attribute(
@@ -536,7 +536,7 @@ fn broken_files_are_refused() {
     );
     refused(
         &[0xff; 9],
-        "message 0 of the trace of rank 0 cannot be read: its length is no number",
+        "message 0 of the trace of rank 0 cannot be read: its length is not a number",
     );
     refused(&[0xff, 0xff, 0xff, 0xff, 0x0f], "none has");
     refused(b"\x01\x0f", "message 0");
@@ -572,7 +572,7 @@ fn a_trace_without_an_end_is_refused_where_it_goes_wrong() {
         (
             plain.clone(),
             0,
-            "after 1 node of rank 0 comes one without id, name and type",
+            "after 1 node, rank 0 has a node without id, name and type",
         ),
         (
             [plain.clone(), again.clone(), again].concat(),
@@ -756,14 +756,14 @@ fn faults_of_comm_groups_have_a_place() {
             "[]",
             "groups.json:1:1: invalid type: sequence, expected lists of ranks under their names",
         ),
-        ("{\"1\": 5}", "groups.json:1: group 1 is no list of ranks"),
+        ("{\"1\": 5}", "groups.json:1: group 1 is not a list of ranks"),
         (
             "{\n\"1\": [0],\n\"2\": [\"0\"]}",
-            "groups.json:3: group 2 is no list of ranks",
+            "groups.json:3: group 2 is not a list of ranks",
         ),
         (
             "{\"1\": [0.5]}",
-            "groups.json:1: group 1 is no list of ranks",
+            "groups.json:1: group 1 is not a list of ranks",
         ),
         ("{\"1\": []}", "groups.json:1: group 1 has no ranks"),
         ("{\"1\": [0, 0]}", "groups.json:1: group 1 has rank 0 twice"),

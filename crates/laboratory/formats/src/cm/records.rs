@@ -55,7 +55,7 @@ pub(super) struct FlowRecord {
 pub(super) struct TriggerRecord {
     pub(super) line: usize,
     pub(super) spec: TriggerSpec,
-    /// True if a trigger that is no barrier has a `count`.
+    /// True if a trigger that is not a barrier has a `count`.
     pub(super) stray_count: bool,
 }
 
@@ -145,10 +145,10 @@ impl RecordReader<'_> {
     fn host(&self, token: Token<'_>) -> Result<HostId, FileError> {
         let fix = "write the hosts as two numbers with an arrow and no blanks, as in `0->13`";
         if token.text.is_empty() {
-            return Err(self.fault(Some(token), "a host is missing beside the arrow", fix));
+            return Err(self.fault(Some(token), "a host is missing next to the arrow", fix));
         }
         if !token.text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let message = format!("`{}` is no host number", shown(token.text));
+            let message = format!("`{}` is not a host number", shown(token.text));
             return Err(self.fault(Some(token), message, fix));
         }
         let known = |&number: &u64| number < u64::from(self.nodes);

@@ -153,15 +153,15 @@ fn faults_of_the_header() {
       fix: write the value after `Nodes`
     ");
     assert_snapshot!(error("Nodes four"), @"
-    t.cm:1:7: `four` is no value for `Nodes`
+    t.cm:1:7: `four` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(error("Nodes 0"), @"
-    t.cm:1:7: `0` is no value for `Nodes`
+    t.cm:1:7: `0` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(error("Nodes 4294967296"), @"
-    t.cm:1:7: `4294967296` is no value for `Nodes`
+    t.cm:1:7: `4294967296` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(error("Nodes 4 hosts"), @"
@@ -222,7 +222,7 @@ fn faults_of_hosts() {
       fix: choose another destination
     ");
     assert_snapshot!(error("0-> 1 start 0 size 1"), @"
-    t.cm:5:4: a host is missing beside the arrow
+    t.cm:5:4: a host is missing next to the arrow
       fix: write the hosts as two numbers with an arrow and no blanks, as in `0->13`
     ");
     assert_snapshot!(error("0 ->1 start 0 size 1"), @"
@@ -230,15 +230,15 @@ fn faults_of_hosts() {
       fix: write source, arrow and destination as one word: `0->13`
     ");
     assert_snapshot!(error("a->1 start 0 size 1"), @"
-    t.cm:5:1: `a` is no host number
+    t.cm:5:1: `a` is not a host number
       fix: write the hosts as two numbers with an arrow and no blanks, as in `0->13`
     ");
     assert_snapshot!(error("0->1->2 start 0 size 1"), @"
-    t.cm:5:4: `1->2` is no host number
+    t.cm:5:4: `1->2` is not a host number
       fix: write the hosts as two numbers with an arrow and no blanks, as in `0->13`
     ");
     assert_snapshot!(error("-1->2 start 0 size 1"), @"
-    t.cm:5:1: `-1` is no host number
+    t.cm:5:1: `-1` is not a host number
       fix: write the hosts as two numbers with an arrow and no blanks, as in `0->13`
     ");
 }
@@ -262,11 +262,11 @@ fn faults_of_flow_attributes() {
       fix: write the value after `size`
     ");
     assert_snapshot!(error("0->1 start 0 size 1 id 0"), @"
-    t.cm:5:24: `0` is no value for `id`
+    t.cm:5:24: `0` is not a valid value for `id`
       fix: write a whole number from 1 to 18446744073709551615
     ");
     assert_snapshot!(error("0->1 start 0 size 1 id x"), @"
-    t.cm:5:24: `x` is no value for `id`
+    t.cm:5:24: `x` is not a valid value for `id`
       fix: write a whole number from 1 to 18446744073709551615
     ");
     assert_snapshot!(error("0->1 size 1"), @"
@@ -286,7 +286,7 @@ fn faults_of_flow_attributes() {
       fix: remove the word
     ");
     assert_snapshot!(error("0->1 id 5 start 0 size 1\n1->2 id 5 start 0 size 1"), @"
-    t.cm:6: id 5 is already that of the flow on line 5
+    t.cm:6: id 5 is already used by the flow on line 5
       fix: give each flow its own id; those without are numbered from 1000000000
     ");
 }
@@ -347,7 +347,7 @@ fn faults_of_triggers() {
       fix: add it, as in `trigger id 1 oneshot`
     ");
     assert_snapshot!(error("trigger id 0 oneshot"), @"
-    t.cm:5:12: `0` is no value for `id`
+    t.cm:5:12: `0` is not a valid value for `id`
       fix: write a whole number from 1 to 18446744073709551615
     ");
     assert_snapshot!(error("trigger id 1 one-shot"), @"
@@ -363,7 +363,7 @@ fn faults_of_triggers() {
       fix: add how many activations it waits for, as in `barrier count 2`
     ");
     assert_snapshot!(error("trigger id 1 barrier count 0"), @"
-    t.cm:5:28: `0` is no value for `count`
+    t.cm:5:28: `0` is not a valid value for `count`
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(error("trigger id 1 oneshot\ntrigger id 1 oneshot"), @"
@@ -426,7 +426,7 @@ fn faults_of_failures() {
       fix: use `switch_type`, `switch_id` or `link_id`
     ");
     assert_snapshot!(error("failure switch_type AGG switch_id x link_id 0"), @"
-    t.cm:5:35: `x` is no value for `switch_id`
+    t.cm:5:35: `x` is not a valid value for `switch_id`
       fix: write a whole number from 0 to 4294967295
     ");
 }
@@ -437,7 +437,7 @@ fn warnings_for_what_is_probably_not_meant() {
     assert_snapshot!(warnings("0->1 start 10000000 size 1"), @r#"t.cm:5: this start is read as 10s; if the file holds picoseconds, as scripts write them, choose start-unit "ps""#);
     assert_snapshot!(warnings("0->1 start 0 size 1 send_done_trigger 1\ntrigger id 1 oneshot count 1"), @"
     t.cm:6: no flow waits for trigger 1
-    t.cm:6: `count` is ignored: trigger 1 is no barrier
+    t.cm:6: `count` is ignored: trigger 1 is not a barrier
     ");
     let extra = "0->1 start 0 size 1 send_done_trigger 1 recv_done_trigger 1\n1->2 trigger 1 size 1\ntrigger id 1 multishot";
     assert_snapshot!(warnings(extra), @"t.cm:7: trigger 1 is a multishot with 2 activations for 1 waiting flow: the last 1 start nothing, as in htsim");

@@ -189,7 +189,7 @@ impl<'a> Whole<'a> {
             let label = flow.id.unwrap_or(automatic);
             automatic += u64::from(flow.id.is_none());
             if let Some(first) = lines.insert(label, flow.line) {
-                let message = format!("id {label} is already that of the flow on line {first}");
+                let message = format!("id {label} is already used by the flow on line {first}");
                 let fault = self.source.fault(flow.line, None, message);
                 return Err(fault.fix(format!(
                     "give each flow its own id; those without are numbered from {FIRST_AUTOMATIC_ID}"
@@ -296,7 +296,7 @@ impl<'a> Whole<'a> {
             if record.stray_count {
                 warn(
                     record.line,
-                    format!("`count` is ignored: trigger {label} is no barrier"),
+                    format!("`count` is ignored: trigger {label} is not a barrier"),
                 );
             }
         }

@@ -30,7 +30,7 @@ pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, 
         source: Source { file: name },
     };
     if !is_goal_binary(bytes) {
-        let message = "this is no binary schedule: it does not begin with the number 4223";
+        let message = "this is not a binary schedule: it does not begin with the number 4223";
         return Err(reader.fault(message.into()));
     }
     // All places in the file count from behind the magic number.
@@ -54,7 +54,7 @@ pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, 
         let section = section.and_then(|(start, end)| Some((body.get(start..end)?, end)));
         let Some((section, end)) = section else {
             let message = format!(
-                "the operations of rank {rank} are said to stand where none can be: the ranks stand one after the other"
+                "the position of the operations of rank {rank} is wrong: the ranks follow one another in the file"
             );
             return Err(reader.fault(message));
         };
@@ -101,7 +101,7 @@ impl Reader<'_> {
     fn rank(&self, rank: Rank, section: &[u8], nics: &mut Seen) -> Result<RankProgram, FileError> {
         let sizes = || {
             self.fault(format!(
-                "the operations of rank {rank} have not the size that they announce; the form of LogGOPSim2 cannot be read"
+                "the operations of rank {rank} do not have the announced size; the format of LogGOPSim2 cannot be read"
             ))
         };
         let count = u32_at(section, 0).ok_or_else(sizes)?;
@@ -194,7 +194,7 @@ impl Reader<'_> {
         let listed = appendix.get(first..first + 4 * dependents.count as usize);
         let Some(listed) = listed else {
             let message =
-                format!("node {index} of rank {rank} has its dependents where none are listed");
+                format!("node {index} of rank {rank} refers to a place outside the list of dependents");
             return Err(self.fault(message));
         };
         if waits.len() + listed.len() / 4 > appendix.len() / 4 {
@@ -254,7 +254,7 @@ impl Reader<'_> {
             return Ok(());
         }
         Err(self.fault(format!(
-            "the list of roots of rank {rank} is not that of the nodes without dependencies"
+            "the list of roots of rank {rank} differs from the list of nodes without dependencies"
         )))
     }
 }

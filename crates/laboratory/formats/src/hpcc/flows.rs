@@ -64,7 +64,7 @@ fn announced(source: Source<'_>, line: Option<Line<'_>>) -> Result<Announced, Fi
     if let Some(second) = line.tokens.get(1) {
         let message = "the first line is the number of flows and nothing else";
         let fault = source.fault(line.number, Some(second.column), message);
-        return Err(fault.fix("write the number on a line of its own above the flows"));
+        return Err(fault.fix("write the number on a separate line above the flows"));
     }
     let record = Record::of(source, &line, "the first line", &["flow_num"])?;
     Ok(Announced {
@@ -102,7 +102,7 @@ fn host(record: &Record<'_>, index: usize, hosts: HpccHosts<'_>) -> Result<HostI
     };
     host.map(HostId).ok_or_else(|| {
         let message = format!(
-            "node {node} is no host of the topology, which has {}",
+            "node {node} is not a host of the topology, which has {}",
             hosts.count
         );
         let fix = match (hosts.numbers, hosts.count) {

@@ -104,7 +104,7 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
     let found = line.tokens.len();
     let known = [HPCC_HEADER, TORS_HEADER, SIMAI_HEADER, LONG_HEADER];
     let Some(names) = known.into_iter().find(|names| names.len() == found) else {
-        let message = format!("the first line has 3 words, or 6 with GPUs, but {found} stand here");
+        let message = format!("the first line has 3 words, or 6 with GPUs, but it has {found}");
         let fix = format!(
             "write `{}`, or `{}`",
             HPCC_HEADER.join(" "),
@@ -186,7 +186,7 @@ fn switches<'a, 'b>(
             let node = whole_number(token.text).filter(|&node| node < header.nodes);
             let Some(node) = node.and_then(|node| u32::try_from(node).ok()) else {
                 let message =
-                    format!("`{text}` is no node, where the number of a switch should be");
+                    format!("`{text}` is not a node; expected the number of a switch");
                 let range = format!(
                     "name {} switches from 0 to {}",
                     header.switches,

@@ -82,8 +82,8 @@ impl<'a> Record<'a> {
         let (found, needed) = (line.tokens.len(), names.len());
         if found != needed {
             let column = line.tokens.get(needed).map(|token| token.column);
-            let message = format!("{what} has {needed} words, but {found} stand here");
-            let fix = format!("write `{}`, each on a line of its own", names.join(" "));
+            let message = format!("{what} has {needed} words, but this line has {found}");
+            let fix = format!("write `{}`, each on a separate line", names.join(" "));
             return Err(source.fault(line.number, column, message).fix(fix));
         }
         Ok(Self {
@@ -107,7 +107,7 @@ impl<'a> Record<'a> {
     /// Error of the word at `index`, which is none of those that may stand there.
     fn no_value(&self, index: usize, fix: &str) -> FileError {
         let (text, name) = (shown(self.tokens[index].text), self.names[index]);
-        self.fault(index, format!("`{text}` is no value for `{name}`"), fix)
+        self.fault(index, format!("`{text}` is not a valid value for `{name}`"), fix)
     }
 
     /// A fault of the word at `index`.

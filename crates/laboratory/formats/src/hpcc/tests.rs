@@ -92,19 +92,19 @@ fn faults_of_the_first_lines_of_a_fabric() {
       fix: begin it with the numbers of nodes, switches and links
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "6 2"), @"
-    t.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
+    t.txt:1: the first line has 3 words, or 6 with GPUs, but it has 2
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "6 8 2 5 5"), @"
-    t.txt:1: the first line has 3 words, or 6 with GPUs, but 5 stand here
+    t.txt:1: the first line has 3 words, or 6 with GPUs, but it has 5
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "six 2 5"), @"
-    t.txt:1:1: `six` is no value for `node_num`
+    t.txt:1:1: `six` is not a valid value for `node_num`
       fix: write a whole number from 1 to 16777216
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "99999999 2 5"), @"
-    t.txt:1:1: `99999999` is no value for `node_num`
+    t.txt:1:1: `99999999` is not a valid value for `node_num`
       fix: write a whole number from 1 to 16777216
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "2 2 5"), @"
@@ -116,7 +116,7 @@ fn faults_of_the_first_lines_of_a_fabric() {
       fix: name each switch once
     ");
     assert_snapshot!(wrong_fabric("4 5\n", "4 6\n"), @"
-    t.txt:2:3: `6` is no node, where the number of a switch should be
+    t.txt:2:3: `6` is not a node; expected the number of a switch
       fix: name 2 switches from 0 to 5
     ");
     assert_snapshot!(wrong_fabric("4 5\n", "4 5 3\n"), @"
@@ -156,19 +156,19 @@ fn counts_of_links_must_match() {
 fn faults_of_links() {
     let last = "4 5 400Gbps 2000ns 0";
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns"), @"
-    t.txt:7: a link has 5 words, but 4 stand here
-      fix: write `src dst rate delay error_rate`, each on a line of its own
+    t.txt:7: a link has 5 words, but this line has 4
+      fix: write `src dst rate delay error_rate`, each on a separate line
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns 0 0"), @"
-    t.txt:7:22: a link has 5 words, but 6 stand here
-      fix: write `src dst rate delay error_rate`, each on a line of its own
+    t.txt:7:22: a link has 5 words, but this line has 6
+      fix: write `src dst rate delay error_rate`, each on a separate line
     ");
     assert_snapshot!(wrong_fabric(last, "4 6 400Gbps 2000ns 0"), @"
     t.txt:7:3: node 6 does not exist
       fix: name a node from 0 to 5, or correct `node_num`
     ");
     assert_snapshot!(wrong_fabric(last, "-4 5 400Gbps 2000ns 0"), @"
-    t.txt:7:1: `-4` is no value for `src`
+    t.txt:7:1: `-4` is not a valid value for `src`
       fix: write a whole number from 0 to 4294967295
     ");
     assert_snapshot!(wrong_fabric(last, "5 5 400Gbps 2000ns 0"), @"
@@ -176,15 +176,15 @@ fn faults_of_links() {
       fix: name two nodes
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400 Gbps 2000ns"), @"
-    t.txt:7:9: `Gbps` is no value for `delay`
+    t.txt:7:9: `Gbps` is not a valid value for `delay`
       fix: write a whole number of picoseconds, as in `1000ns` or `0.001ms`
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400G 2000ns 0"), @"
-    t.txt:7:5: `400G` is no value for `rate`
+    t.txt:7:5: `400G` is not a valid value for `rate`
       fix: write a whole number of bit/s above zero, as in `100Gbps` or `25000000000bps`
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 0Gbps 2000ns 0"), @"
-    t.txt:7:5: `0Gbps` is no value for `rate`
+    t.txt:7:5: `0Gbps` is not a valid value for `rate`
       fix: write a whole number of bit/s above zero, as in `100Gbps` or `25000000000bps`
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000 0"), @"
@@ -192,7 +192,7 @@ fn faults_of_links() {
       fix: write 1ns to 1s; a number without unit is in seconds
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2min 0"), @"
-    t.txt:7:13: `2min` is no value for `delay`
+    t.txt:7:13: `2min` is not a valid value for `delay`
       fix: write a whole number of picoseconds, as in `1000ns` or `0.001ms`
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 999ps 0"), @"
@@ -200,7 +200,7 @@ fn faults_of_links() {
       fix: write 1ns to 1s; a number without unit is in seconds
     ");
     assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns 1"), @"
-    t.txt:7:20: `1` is no value for `error_rate`
+    t.txt:7:20: `1` is not a valid value for `error_rate`
       fix: write the probability that a packet is lost, from 0 to below 1
     ");
 }
@@ -256,7 +256,7 @@ fn counts_of_flows_must_match() {
     ");
     assert_snapshot!(flows("0 1 3 100 5 2\n").unwrap_err(), @"
     f.txt:1:3: the first line is the number of flows and nothing else
-      fix: write the number on a line of its own above the flows
+      fix: write the number on a separate line above the flows
     ");
     assert_eq!(flows(&FLOWS.replacen('3', "2", 1)).unwrap().flows.len(), 2);
     assert_snapshot!(flows(&FLOWS.replacen('3', "4", 1)).unwrap_err(), @"
@@ -264,7 +264,7 @@ fn counts_of_flows_must_match() {
       fix: write 3 as `flow_num`, or restore the missing lines if the file was cut short
     ");
     assert_snapshot!(flows("many\n").unwrap_err(), @"
-    f.txt:1:1: `many` is no value for `flow_num`
+    f.txt:1:1: `many` is not a valid value for `flow_num`
       fix: write a whole number from 0 to 4294967295
     ");
 }
@@ -272,19 +272,19 @@ fn counts_of_flows_must_match() {
 #[test]
 fn faults_of_flows() {
     assert_snapshot!(wrong_flow("0 1 3 100 5"), @"
-    f.txt:2: a flow has 6 words, but 5 stand here
-      fix: write `src dst pg dport size start`, each on a line of its own
+    f.txt:2: a flow has 6 words, but this line has 5
+      fix: write `src dst pg dport size start`, each on a separate line
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 5 2 2"), @"
-    f.txt:2:15: a flow has 6 words, but 7 stand here
-      fix: write `src dst pg dport size start`, each on a line of its own
+    f.txt:2:15: a flow has 6 words, but this line has 7
+      fix: write `src dst pg dport size start`, each on a separate line
     ");
     assert_snapshot!(wrong_flow("0 4 3 100 5 2"), @"
-    f.txt:2:3: node 4 is no host of the topology, which has 4
+    f.txt:2:3: node 4 is not a host of the topology, which has 4
       fix: name a host from 0 to 3, or choose the topology that belongs to the file
     ");
     assert_snapshot!(wrong_flow("0 x 3 100 5 2"), @"
-    f.txt:2:3: `x` is no value for `dst`
+    f.txt:2:3: `x` is not a valid value for `dst`
       fix: write a whole number from 0 to 4294967295
     ");
     assert_snapshot!(wrong_flow("1 1 3 100 5 2"), @"
@@ -296,27 +296,27 @@ fn faults_of_flows() {
       fix: write a priority from 1 to 7; 3 is usual
     ");
     assert_snapshot!(wrong_flow("0 1 8 100 5 2"), @"
-    f.txt:2:5: `8` is no value for `pg`
+    f.txt:2:5: `8` is not a valid value for `pg`
       fix: write a priority from 1 to 7; 3 is usual
     ");
     assert_snapshot!(wrong_flow("0 1 3 65536 5 2"), @"
-    f.txt:2:7: `65536` is no value for `dport`
+    f.txt:2:7: `65536` is not a valid value for `dport`
       fix: write a whole number from 0 to 65535
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 0 2"), @"
-    f.txt:2:11: `0` is no value for `size`
+    f.txt:2:11: `0` is not a valid value for `size`
       fix: write a whole number from 1 to 18446744073709551615
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 18446744073709551616 2"), @"
-    f.txt:2:11: `18446744073709551616` is no value for `size`
+    f.txt:2:11: `18446744073709551616` is not a valid value for `size`
       fix: write a whole number from 1 to 18446744073709551615
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 5 -2"), @"
-    f.txt:2:13: `-2` is no value for `start`
+    f.txt:2:13: `-2` is not a valid value for `start`
       fix: write a number of seconds, as in 2.000000025
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 5 2s"), @"
-    f.txt:2:13: `2s` is no value for `start`
+    f.txt:2:13: `2s` is not a valid value for `start`
       fix: write a number of seconds, as in 2.000000025
     ");
     assert_snapshot!(wrong_flow("0 1 3 100 5 2.0000000000001"), @"
@@ -333,7 +333,7 @@ fn faults_of_flows() {
       fix: write smaller sizes
     ");
     assert_snapshot!(parse_hpcc_flows("f.txt", FLOWS, hosts(0)).unwrap_err(), @"
-    f.txt:2:1: node 0 is no host of the topology, which has 0
+    f.txt:2:1: node 0 is not a host of the topology, which has 0
       fix: choose the topology that belongs to the file
     ");
 }
@@ -377,7 +377,7 @@ fn files_that_hpcc_runs_are_read_as_it_reads_them() {
     assert_snapshot!(said[0], @"f.txt:3: line 1 announces 1 flow: 2 lines from here on are not used, as in the HPCC simulator; correct `flow_num` if they should be");
     let error = parse_hpcc_flows("f.txt", "1\n0 3 3 100 5 2\n", numbers).unwrap_err();
     assert_snapshot!(error, @r"
-    f.txt:2:1: node 0 is no host of the topology, which has 3
+    f.txt:2:1: node 0 is not a host of the topology, which has 3
       fix: name a host from 1 to 3, or choose the topology that belongs to the file
     ");
 

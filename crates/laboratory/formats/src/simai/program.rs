@@ -108,7 +108,7 @@ impl SimaiWorkload {
                     "{ranks} ranks cannot be divided into {} stages of groups of {tp}",
                     self.pp
                 ),
-                "choose numbers whose product divides that of the ranks".into(),
+                "choose numbers whose product divides the number of ranks".into(),
             ));
         }
         let dp = (u64::from(ranks) / stage) as u32;
@@ -119,7 +119,7 @@ impl SimaiWorkload {
                     "{dp} data-parallel ranks cannot be divided into groups of {}",
                     self.ep
                 ),
-                "choose a number that divides that of the data-parallel ranks".into(),
+                "choose a number that divides the number of data-parallel ranks".into(),
             ));
         }
         Ok(Layout {

@@ -121,7 +121,7 @@ impl Reader<'_> {
             1 => String::new(),
             count => format!(" (and {} more like it)", count - 1),
         };
-        let message = "`BROADCAST` is no collective of SimAI, which takes it for `NONE`";
+        let message = "`BROADCAST` is not a collective of SimAI, which treats it as `NONE`";
         self.warn(line, format!("{message}{others}"));
     }
 
@@ -138,7 +138,7 @@ impl Reader<'_> {
         if workload.policy == SimaiPolicy::Micro && layers > 1 {
             let others = layers - 1;
             let message = format!(
-                "`MICRO` runs the first of {layers} layers, as in SimAI: {others} {} left out; give each a file of its own",
+                "`MICRO` runs the first of {layers} layers, as in SimAI: {others} {} left out; give each its own file",
                 if others == 1 { "is" } else { "are" }
             );
             self.warn(line, message);
@@ -255,7 +255,7 @@ impl Reader<'_> {
             let number = self.number(line, value, key, 0)?;
             let number = u32::try_from(number).ok().filter(|&number| number >= least);
             number.ok_or_else(|| {
-                let message = format!("`{}` is no value for `{key}`", shown(value.text));
+                let message = format!("`{}` is not a valid value for `{key}`", shown(value.text));
                 let fault = self.source.fault(line, Some(value.column), message);
                 fault.fix(format!("write a whole number from {least} to {}", u32::MAX))
             })
@@ -312,7 +312,7 @@ impl Reader<'_> {
         if let Some(second) = line.tokens.get(1) {
             let message = "the second line is the number of layers and nothing else";
             let fault = self.source.fault(line.number, Some(second.column), message);
-            return Err(fault.fix("write each layer on a line of its own"));
+            return Err(fault.fix("write each layer on a separate line"));
         }
         let count = self.number(line.number, line.tokens[0], "the number of layers", 0)?;
         if count == 0 {
@@ -344,7 +344,7 @@ impl Reader<'_> {
     }
 
     fn no_number(&self, line: usize, token: Token<'_>, name: &str) -> FileError {
-        let message = format!("`{}` is no value for {name}", shown(token.text));
+        let message = format!("`{}` is not a valid value for {name}", shown(token.text));
         let fault = self.source.fault(line, Some(token.column), message);
         fault.fix(match name.ends_with("time") {
             // Picoseconds are counted in 64 bits.
@@ -365,7 +365,7 @@ impl Reader<'_> {
         if tokens.len() != needed {
             let column = tokens.get(needed).map(|token| token.column);
             let message = format!(
-                "a layer has {needed} words, but {} stand here",
+                "a layer has {needed} words, but this line has {}",
                 tokens.len()
             );
             let fault = self.source.fault(line.number, column, message);

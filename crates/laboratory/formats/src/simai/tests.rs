@@ -149,7 +149,7 @@ fn what_is_not_simulated_is_a_warning() {
         warnings,
         [
             "x.txt:1: `mbs:` is not known, and ignored as in SimAI",
-            "x.txt:3: `BROADCAST` is no collective of SimAI, which takes it for `NONE` (and 2 more like it)",
+            "x.txt:3: `BROADCAST` is not a collective of SimAI, which treats it as `NONE` (and 2 more like it)",
             "x.txt:1: left out, as in SimAI: 2 updates (200ns in all); weights are updated after a collective of their gradients alone",
             "x.txt:1: a pipeline of 4 stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI",
             "x.txt:1: no forward pass is computed again: SimAI reads the checkpoints but never does so",
@@ -159,7 +159,7 @@ fn what_is_not_simulated_is_a_warning() {
     let micro = parse_simai("x.txt", &format!("MICRO\n3\n{}", layer.repeat(3))).unwrap();
     assert_eq!(
         micro.warnings[0].to_string(),
-        "x.txt:1: `MICRO` runs the first of 3 layers, as in SimAI: 2 are left out; give each a file of its own"
+        "x.txt:1: `MICRO` runs the first of 3 layers, as in SimAI: 2 are left out; give each its own file"
     );
     let keys = "HYBRID_TRANSFORMER pp: 2 pp_comm: 8 DLRM_LAST_BOTTOM_LAYER: 1";
     let staged = parse_simai("x.txt", &format!("{keys}\n1\n{layer}")).unwrap();
@@ -243,22 +243,22 @@ fn faults_have_a_place() {
         "1:13: `ep` stands twice on the line",
     );
     refused("MICRO ep:\n0\n", "1:7: `ep` lacks its value");
-    refused("MICRO ep: x\n0\n", "1:11: `x` is no value for ep");
+    refused("MICRO ep: x\n0\n", "1:11: `x` is not a valid value for ep");
     refused(
         "MICRO ep: 4294967296\n0\n",
-        "1:11: `4294967296` is no value for `ep`",
+        "1:11: `4294967296` is not a valid value for `ep`",
     );
     refused("MICRO ga: 0.5\n0\n", "1:11: `0.5` is too fine for ga");
-    refused("MICRO ga: 0\n", "1:11: `0` is no value for `ga`");
-    refused("DATA all_gpus: 0\n", "1:16: `0` is no value for `all_gpus`");
+    refused("MICRO ga: 0\n", "1:11: `0` is not a valid value for `ga`");
+    refused("DATA all_gpus: 0\n", "1:16: `0` is not a valid value for `all_gpus`");
     refused(
         "DATA model_parallel_NPU_group: 0\n",
-        "1:32: `0` is no value for `model_parallel_NPU_group`",
+        "1:32: `0` is not a valid value for `model_parallel_NPU_group`",
     );
     refused("MICRO\n0\n", "2:1: there are no layers");
     refused(
         "MICRO pp_comm: 1.5e\n",
-        "1:16: `1.5e` is no value for pp_comm",
+        "1:16: `1.5e` is not a valid value for pp_comm",
     );
     refused(
         "MICRO checkpoints: 2 1\n0\n",
@@ -270,7 +270,7 @@ fn faults_have_a_place() {
     );
     refused(
         "MICRO\nx\n",
-        "2:1: `x` is no value for the number of layers",
+        "2:1: `x` is not a valid value for the number of layers",
     );
     refused(
         "MICRO\n1\n",
@@ -287,22 +287,22 @@ fn faults_have_a_place() {
             message,
         );
     };
-    line(" 1", "", "3: a layer has 12 words, but 11 stand here");
+    line(" 1", "", "3: a layer has 12 words, but this line has 11");
     line(
         "-1",
         "-1 0",
-        "3:35: a layer has 12 words, but 13 stand here",
+        "3:35: a layer has 12 words, but this line has 13",
     );
-    line("-1", "-2", "3:3: `-2` is no value for the dependency");
+    line("-1", "-2", "3:3: `-2` is not a valid value for the dependency");
     line(
         "-1 1",
         "-1 -5",
-        "3:6: `-5` is no value for forward compute time",
+        "3:6: `-5` is not a valid value for forward compute time",
     );
     line(
         "NONE 0",
         "NONE x",
-        "3:13: `x` is no value for forward bytes",
+        "3:13: `x` is not a valid value for forward bytes",
     );
     line("NONE", "ALREDUCE", "3:8: unknown word `ALREDUCE`");
     line("NONE", "ALLREDUCE_TP", "3:8: unknown word `ALLREDUCE_TP`");
@@ -734,7 +734,7 @@ fn what_simai_cannot_say_is_refused() {
     let none = SimaiWorkload::new(SimaiPolicy::Data);
     assert_eq!(
         write_simai(&none).unwrap_err().to_string(),
-        "layer 0: there is none, and SimAI has no workload without layers"
+        "layer 0: it is missing, and a workload of SimAI needs at least one layer"
     );
     let mut custom = parse(SMALL);
     custom.policy = SimaiPolicy::HybridCustomized;

@@ -56,7 +56,7 @@ pub fn write_simai(workload: &SimaiWorkload) -> Result<String, SimaiWriteError> 
     if workload.layers.is_empty() {
         return Err(SimaiWriteError {
             layer: 0,
-            reason: "there is none, and SimAI has no workload without layers",
+            reason: "it is missing, and a workload of SimAI needs at least one layer",
         });
     }
     put(&mut text, format_args!("\n{}\n", workload.layers.len()));
@@ -118,7 +118,7 @@ fn write_layer(
         }
         (None, SimaiPolicy::HybridCustomized) => return Err("it lacks its policy"),
         (None, _) => {}
-        (Some(_), _) => return Err("it has a policy of its own"),
+        (Some(_), _) => return Err("it has its own policy, and only `HYBRID_CUSTOMIZED` allows that"),
     }
     text.push('\n');
     Ok(())

@@ -103,11 +103,11 @@ fn faults_have_a_place_and_a_fix() {
       fix: write a size in bytes and a percent on each line, from `0 0` to 100 percent
     ");
     assert_snapshot!(error("0 0\n10000\n"), @"
-    x.txt:2: a point has 2 words, but 1 stand here
+    x.txt:2: a point has 2 words, but this line has 1
       fix: write a size in bytes and the percent of flows up to it, as in `10000 15`
     ");
     assert_snapshot!(error("0 0\n10000 0.5 15\n"), @"
-    x.txt:2:11: a point has 2 words, but 3 stand here
+    x.txt:2:11: a point has 2 words, but this line has 3
       fix: write a size in bytes and the percent of flows up to it, as in `10000 15`
     ");
     assert_snapshot!(error("0 0\n10KB 15\n"), @"

@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         let radix_up = match (block.radix_up, is_top) {
             (said, false) => Some(need(said, "Radix_Up", 32)?),
             (Some(said), true) if index == 2 => {
-                let message = "`Radix_Up` in tier 2, above which there is nothing";
+                let message = "`Radix_Up` in tier 2, which is the top tier";
                 return Err(self
                     .source
                     .fault(said.line, None, message)
@@ -304,11 +304,11 @@ fn bits_per_second(
     match exact_decimal(token.text, 9) {
         Ok(bits) if BITS.contains(&bits) => Ok(bits),
         Err(DecimalFault::TooFine) => {
-            let message = format!("`{text}` Gb/s is no whole number of bit/s");
+            let message = format!("`{text}` Gb/s is not a whole number of bit/s");
             Err(fault(message).fix("write at most nine decimals"))
         }
         _ => {
-            let message = format!("`{text}` is no value for `{}`", shown(key.text));
+            let message = format!("`{text}` is not a valid value for `{}`", shown(key.text));
             Err(fault(message).fix(format!(
                 "write a number of Gb/s above 0, such as 12.5, up to {MOST_GBPS}"
             )))

@@ -178,7 +178,7 @@ fn faults_of_the_head() {
       fix: add `Tiers 2` or `Tiers 3`
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Tiers 2", "Tiers 4")]), @"
-    t.topo:2:7: `4` is no value for `Tiers`
+    t.topo:2:7: `4` is not a valid value for `Tiers`
       fix: write a whole number from 2 to 3
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Tiers 2", "Tiers 3")]), @"
@@ -194,15 +194,15 @@ fn faults_of_the_head() {
       fix: add the number of hosts per pod, as in `Podsize 16`
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Nodes 1024", "Nodes 99999999999999999999")]), @"
-    t.topo:1:7: `99999999999999999999` is no value for `Nodes`
+    t.topo:1:7: `99999999999999999999` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 16777216
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Nodes 1024", "Nodes 16777217")]), @"
-    t.topo:1:7: `16777217` is no value for `Nodes`
+    t.topo:1:7: `16777217` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 16777216
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Nodes 1024", "Nodes 1024.0")]), @"
-    t.topo:1:7: `1024.0` is no value for `Nodes`
+    t.topo:1:7: `1024.0` is not a valid value for `Nodes`
       fix: write a whole number from 1 to 16777216
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Nodes 1024", "Nodes 1024 hosts")]), @"
@@ -242,19 +242,19 @@ fn speeds_may_have_decimals() {
         error(LEAF_SPINE, &[("Downlink_speed_Gbps 400", &speed)])
     };
     assert_snapshot!(speed("12.3456789012"), @"
-    t.topo:5:21: `12.3456789012` Gb/s is no whole number of bit/s
+    t.topo:5:21: `12.3456789012` Gb/s is not a whole number of bit/s
       fix: write at most nine decimals
     ");
     assert_snapshot!(speed("0.0"), @"
-    t.topo:5:21: `0.0` is no value for `Downlink_speed_Gbps`
+    t.topo:5:21: `0.0` is not a valid value for `Downlink_speed_Gbps`
       fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     ");
     assert_snapshot!(speed("100000.000000001"), @"
-    t.topo:5:21: `100000.000000001` is no value for `Downlink_speed_Gbps`
+    t.topo:5:21: `100000.000000001` is not a valid value for `Downlink_speed_Gbps`
       fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     ");
     assert_snapshot!(speed("12,5"), @"
-    t.topo:5:21: `12,5` is no value for `Downlink_speed_Gbps`
+    t.topo:5:21: `12,5` is not a valid value for `Downlink_speed_Gbps`
       fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     ");
     let slower = [
@@ -272,7 +272,7 @@ fn faults_of_tiers() {
       fix: keep one of the blocks
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Tier 1", "Tier 3")]), @"
-    t.topo:9:6: `3` is no value for `Tier`
+    t.topo:9:6: `3` is not a valid value for `Tier`
       fix: write a whole number from 0 to 2
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Tier 1", "Nodes 8\nTier 1")]), @"
@@ -304,11 +304,11 @@ fn faults_of_tiers() {
       fix: add it, as in `Downlink_Latency_ns 1000`
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Downlink_Latency_ns 1000", "Downlink_Latency_ns 0")]), @"
-    t.topo:8:21: `0` is no value for `Downlink_Latency_ns`
+    t.topo:8:21: `0` is not a valid value for `Downlink_Latency_ns`
       fix: write a whole number from 1 to 1000000000
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Downlink_speed_Gbps 400", "Downlink_speed_Gbps 0")]), @"
-    t.topo:5:21: `0` is no value for `Downlink_speed_Gbps`
+    t.topo:5:21: `0` is not a valid value for `Downlink_speed_Gbps`
       fix: write a number of Gb/s above 0, such as 12.5, up to 100000
     ");
     assert_snapshot!(error(LEAF_SPINE, &[("Radix_Up 32", "Radix_Up 32\nradix_up 16")]), @"
@@ -316,7 +316,7 @@ fn faults_of_tiers() {
       fix: keep one of them
     ");
     assert_snapshot!(error(FAT_TREE, &[("Tier 2", "Tier 2\nRadix_Up 4")]), @"
-    t.topo:17: `Radix_Up` in tier 2, above which there is nothing
+    t.topo:17: `Radix_Up` in tier 2, which is the top tier
       fix: remove the line
     ");
 }

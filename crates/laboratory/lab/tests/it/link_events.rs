@@ -342,7 +342,7 @@ fn pause_storms_need_pause_frames_and_time() {
     --set workload[1].attack.from=3000000s: a pause storm that ends too late
       fix: let it end within 2592000s (30 days)
     --set workload[1].attack.share=0.5: a pause storm of a share of the messages
-      fix: remove `attack.share`: a NIC stops all that is sent to it, or nothing
+      fix: remove `attack.share`: a NIC pauses all traffic to it, or none
     --set workload[1].attack.hosts=7: a pause storm of hosts that send nothing in this workload
       fix: name hosts by `attack.hosts` that send, or use an `[[event]]` with `pause-storm = true` for the link of a host
     "#);

@@ -157,7 +157,7 @@ fn an_error_about_a_section_s_transport_names_it() {
             .split(", which")
             .next(),
         Some(
-            "--set workload[1].transport.rto=1us: `workload[1].transport`: `transport.rto` = 1us is less than the unloaded round trip of 9.35168us: everything would be sent again before it can be acknowledged\n  fix: set `transport.rto` to several round trips"
+            "--set workload[1].transport.rto=1us: `workload[1].transport`: `transport.rto` = 1us is less than the unloaded round trip of 9.35168us: every packet would be retransmitted before its acknowledgement arrives\n  fix: set `transport.rto` to several round trips"
         )
     );
     let too_long = refused(&["workload[1].transport.payload=70000B"]);

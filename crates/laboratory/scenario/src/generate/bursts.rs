@@ -115,13 +115,13 @@ impl Bursts {
         let mut warnings = Vec::new();
         if single && !self.period.is_zero() {
             warnings.push(format!(
-                "`period` = {} of the {kind} does nothing, for it is a single burst; write how many there are, as in `count = 20`",
+                "`period` = {} of the {kind} has no effect on a single burst; give the number of bursts, as in `count = 20`",
                 self.period
             ));
         }
         if self.redraw && !is_drawn {
             warnings.push(format!(
-                "`redraw` of the {kind} does nothing, for neither senders nor receiver are drawn at random; set `placement = \"random\"`, or \
+                "`redraw` of the {kind} has no effect: neither senders nor receiver are drawn at random; set `placement = \"random\"`, or \
                  `receiver = \"random\"`"
             ));
         }

@@ -141,7 +141,7 @@ impl JobSettings {
         let spread = self.overlap > 0.0 && self.buckets == 1;
         let spread = spread.then(|| {
             format!(
-                "`overlap` = {} is that of buckets with the computation, and there is one: it is ready at the end",
+                "`overlap` = {} has no effect with one bucket: it is ready only when the computation ends",
                 self.overlap
             )
         });

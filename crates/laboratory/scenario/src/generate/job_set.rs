@@ -108,7 +108,7 @@ impl JobSet {
             let message = format!("{jobs} of {ranks}, but {source} {places}");
             let fix = match context.taken.is_empty() || !self.placing.hosts.is_empty() {
                 true => {
-                    "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts"
+                    "every rank needs its own host: choose fewer `ranks` or `jobs`, or more hosts"
                 }
                 false => {
                     "choose fewer `ranks`, or a larger topology, or name `hosts` that sections are to share"

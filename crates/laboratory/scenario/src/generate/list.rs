@@ -128,7 +128,7 @@ impl Listed {
         let label = item.flow.label;
         if let Some(first) = self.tags.insert(label, number) {
             let what = format!("item {first} has the tag {label} already");
-            let fix = "give each flow a tag of its own, or none any";
+            let fix = "give each flow its own tag, or leave out all tags";
             return Err((what, fix.into()));
         }
         self.workload.flows.push(item.flow);
@@ -230,18 +230,18 @@ fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
     let host = |text: &str| {
         let number = number(text, "host number")?;
         let host = u32::try_from(number).map(HostId);
-        host.map_err(|_| fault(format!("`{}` is no host number", shown(text.trim()))))
+        host.map_err(|_| fault(format!("`{}` is not a host number", shown(text.trim()))))
     };
     if size.trim().is_empty() {
         return Err(fault("there is no size".into()));
     }
     let (src, dst) = (host(src)?, host(dst)?);
     let bytes: Bytes = size.parse().map_err(|error| {
-        let what = format!("`{}` is no size: {error}", shown(size.trim()));
+        let what = format!("`{}` is not a size: {error}", shown(size.trim()));
         fault(what)
     })?;
     let start: Time = at.parse().map_err(|error| {
-        let what = format!("`{}` is no start: {error}", shown(at.trim()));
+        let what = format!("`{}` is not a start: {error}", shown(at.trim()));
         fault(what)
     })?;
     let label = tag.map_or(Ok(item), |tag| number(tag, "tag"))?;

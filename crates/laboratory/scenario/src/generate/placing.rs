@@ -97,13 +97,13 @@ impl Placing {
             .iter()
             .find(|&&host| context.taken.contains(HostId(host)));
         let shared = shared.map(|host| {
-            format!("host {host} of `hosts` has a rank of a job of an earlier section, too: both share its NIC")
+            format!("host {host} of `hosts` already has a rank of a job from an earlier section: both share its NIC")
         });
         let block =
             self.placement != JobPlacement::RandomBlock && self.block != Self::default().block;
         let block = block.then(|| {
             format!(
-                "`block` = {} is of the placement \"random-block\" alone",
+                "`block` = {} applies only to the placement \"random-block\"",
                 self.block
             )
         });
@@ -183,7 +183,7 @@ impl Placing {
             }
             if !seen.insert(host) {
                 let message = format!("host {host} is named twice");
-                let fix = "give each rank a host of its own";
+                let fix = "give each rank its own host";
                 return Err(D::fault("hosts", message, fix));
             }
         }

@@ -315,11 +315,11 @@ fn faults_of_listed_flows_name_the_item() {
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("x->1 2MB"), @r#"
-    `flows` of the flows workload: item 2, "x->1 2MB": `x` is no host number
+    `flows` of the flows workload: item 2, "x->1 2MB": `x` is not a host number
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("+1->2 2MB"), @r#"
-    `flows` of the flows workload: item 2, "+1->2 2MB": `+1` is no host number
+    `flows` of the flows workload: item 2, "+1->2 2MB": `+1` is not a host number
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0-> 2MB"), @r#"
@@ -331,15 +331,15 @@ fn faults_of_listed_flows_name_the_item() {
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2Mb"), @r#"
-    `flows` of the flows workload: item 2, "0->1 2Mb": `2Mb` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
+    `flows` of the flows workload: item 2, "0->1 2Mb": `2Mb` is not a size: expected a size such as `2MB`, `64KiB` or `4096B`
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2MB at soon"), @r#"
-    `flows` of the flows workload: item 2, "0->1 2MB at soon": `soon` is no start: expected a duration such as `1us`, `250ns` or `2.5ms`
+    `flows` of the flows workload: item 2, "0->1 2MB at soon": `soon` is not a start: expected a duration such as `1us`, `250ns` or `2.5ms`
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2MB at"), @r#"
-    `flows` of the flows workload: item 2, "0->1 2MB at": `2MB at` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
+    `flows` of the flows workload: item 2, "0->1 2MB at": `2MB at` is not a size: expected a size such as `2MB`, `64KiB` or `4096B`
       fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->9 2MB"), @"
@@ -399,7 +399,7 @@ fn faults_of_waiting_flows_name_the_item() {
     "#);
     assert_snapshot!(error(&["0->1 1B tag 7", "1->0 1B tag 7"]), @r#"
     `flows` of the flows workload: item 2, "1->0 1B tag 7": item 1 has the tag 7 already
-      fix: give each flow a tag of its own, or none any
+      fix: give each flow its own tag, or leave out all tags
     "#);
     assert_snapshot!(error(&["0->1 1B", "2->1 1B", "1->0 1B after 1", "1->2 1B after 1,2"]), @r#"
     `flows` of the flows workload: item 4, "1->2 1B after 1,2": another flow that waits for the arrival of item 1 does not wait for the same items

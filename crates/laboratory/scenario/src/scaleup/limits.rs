@@ -116,7 +116,7 @@ fn check_uniform(settings: &UniformSettings) -> Result<(), ScenarioError> {
         true => Ok(()),
         false => Err(ScenarioError::about(
             &["reads"],
-            format!("`reads` = {} is no probability", settings.reads),
+            format!("`reads` = {} is not a probability", settings.reads),
             "use 0 to 1",
         )),
     }

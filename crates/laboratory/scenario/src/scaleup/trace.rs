@@ -208,7 +208,7 @@ impl Calls {
         let sizes = scenario.fabric.configuration.sizes();
         if sizes.payload == 0 {
             let fix = "set `topology.payload-flits` to 1 or more";
-            let message = "packets carry no data, of which the trace has some";
+            let message = "packets carry no data, but the trace sends data";
             return Err(TraceSettings::fault("file", message, fix));
         }
         Ok(Self {

@@ -169,7 +169,7 @@ impl Operands<'_> {
         match self.entry("factor") {
             Some(entry) if !is_used => Err(ScenarioError::at(
                 &entry.place,
-                "`factor` multiplies the measure of other points, and `below` or `above` names none",
+                "`factor` multiplies the measure of other points, but neither `below` nor `above` names points",
                 "leave it out, or name points, as in `below = { \"transport.spray\" = \"single\" }`",
             )),
             _ => Ok(()),

@@ -159,13 +159,13 @@ impl SweepPlan {
             let near = nearest(unknown, names.iter().map(String::as_str));
             let known = format!("the axes are: {}", names.join(", "));
             return fault(
-                format!("`{unknown}` is no axis of the plan"),
+                format!("`{unknown}` is not an axis of the plan"),
                 suggestion(near, &known),
             );
         }
         if names.iter().all(|name| each.contains(name)) {
             return fault(
-                "every axis is one of `each`: there is nothing to choose".into(),
+                "`each` names every axis, so no axis is left to tune".into(),
                 "leave one out, or add an axis to `[axes]`".into(),
             );
         }
@@ -263,7 +263,7 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
                 "`keep` = {}: no rung would have fewer points",
                 settings.keep
             ),
-            "of so many points one goes on: 2 at least, 3 by default",
+            "one of `keep` points goes on to the next rung: give at least 2; the default is 3",
         ),
         _ => Ok(settings),
     }

@@ -17,7 +17,7 @@ pub enum StoreError {
     },
     /// The folder holds the sweep of another plan.
     #[error(
-        "{}: this folder holds {runs} of {name}, none of which is among the {wanted} of this plan\n  \
+        "{}: this folder holds {runs} of {name}, and none of them belongs to the {wanted} of this plan\n  \
         fix: name another folder with `--out`",
         folder.display()
     )]
@@ -32,8 +32,8 @@ pub enum StoreError {
         wanted: String,
     },
     /// What is to be merged is no folder of a sweep.
-    #[error("{}: {what}, and nothing can be taken over from it\n  \
-        fix: name folders that `clearway sweep` has made of the same plan with `--out`", folder.display())]
+    #[error("{}: {what}, so there are no runs to merge\n  \
+        fix: name folders that `clearway sweep --out` wrote for the same plan", folder.display())]
     NotAPart {
         /// The folder.
         folder: PathBuf,
@@ -42,7 +42,7 @@ pub enum StoreError {
     },
     /// A folder that is to be merged has nothing for this plan.
     #[error(
-        "{}: none of its {runs} is among those of this plan\n  \
+        "{}: none of its {runs} belongs to this plan\n  \
         fix: merge folders of the same plan, made by the same version and revision of the program",
         folder.display()
     )]
@@ -72,7 +72,7 @@ pub enum StoreError {
     },
     /// A file or folder cannot be read or written.
     #[error("cannot {action} {}: {source}\n  \
-        fix: see to it that the folder can be written and the disk has room, or name another with `--out`", path.display())]
+        fix: make sure that the folder is writable and the disk has room, or name another with `--out`", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

@@ -13,7 +13,7 @@ fn barriers() -> [Barrier; 2] {
     barriers
 }
 
-/// Runs `leader` beside workers that each enter rounds until there are none; counts the rounds that each was in.
+/// Runs `leader` beside workers that each enter rounds until the rounds are over; counts the rounds of each worker.
 fn rounds_of_workers(barrier: &Barrier, workers: usize, leader: impl FnOnce()) -> Vec<u64> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers)

@@ -1,4 +1,4 @@
-//! Accounting of a run: what domains report, what became of flows, and whether packets are conserved.
+//! Accounting of a run: reports of domains, outcomes of flows, and conservation of packets.
 
 use super::control::{Progress, RunControl, Stopped};
 use super::snapshot::{EachDomain, Visible};
@@ -29,10 +29,10 @@ pub struct Outcome {
     /// Reason why the run ended before all flows and programs were done, if it did.
     pub stopped: Option<Stopped>,
     /// Time at which the time limit ended the run although something was still to happen. If all flows and programs were done by then, the
-    /// run is complete all the same: what was left, such as packets sent twice or a timer, belonged to none of them.
+    /// run is complete all the same: the events that were left, such as duplicate packets or a timer, belonged to none of them.
     pub cut_off: Option<Time>,
-    /// Rounds of the engine. How many of them were shared depends on whether and from when on there was more than one thread; nothing else
-    /// but `threads` does.
+    /// Rounds of the engine. The number of shared rounds depends on whether, and since when, there was more than one thread. Of the other
+    /// fields, only `threads` depends on that.
     pub rounds: Rounds,
     /// Number of threads in the end.
     pub threads: usize,
@@ -53,10 +53,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Every packet sent was delivered, dropped, or is still under way; and none is if the run ended by itself.
+    /// Checks that every packet sent was delivered, dropped, or is still under way, and that no packet is under way if the run ended by
+    /// itself and no link is paused.
     ///
     /// # Errors
-    /// Says what does not add up: that is our defect, not the user's.
+    /// Names the sums that differ: a defect of Clearway, not of the scenario.
     pub fn check_conservation(&self) -> Result<(), String> {
         let LinkCounters {
             injected,
@@ -131,11 +132,11 @@ impl FlowOutcome {
 
 /// Accounting of flows, and relay to the coordinator.
 pub(super) struct Accounting<'a, 's> {
-    /// Of the flows in the table.
+    /// Outcomes of the flows in the table.
     flows: Vec<FlowOutcome>,
-    /// The others.
+    /// The other flows.
     stream: Option<Stream<'a>>,
-    /// Of those that are done.
+    /// Digest of the stream's flows that are done.
     streamed: Digest,
     sent: usize,
     last_sent: Time,
@@ -314,7 +315,7 @@ impl<'a, 's> Accounting<'a, 's> {
         Some(flow)
     }
 
-    /// Notes what a queue pair of a flow has done that is not over when the run ends.
+    /// Notes the statistics of a queue pair whose flow is not over when the run ends.
     fn note_unfinished(&mut self, queue_pair: &OpenFlow<'_>) {
         let id = queue_pair.flow();
         let outcome = match self.flows.get_mut(id.index()) {
@@ -372,7 +373,7 @@ impl<'a, 's> Accounting<'a, 's> {
         self.coordinate(event, commands);
     }
 
-    /// Passes on what a program tells another.
+    /// Passes on a message of one program to another.
     fn forward(&self, time: Time, to: HostId, nic_message: NicMessage) -> (usize, Command) {
         let domain = self.domain_of_host[to.index()] as usize;
         let at = time + self.delay;

@@ -23,7 +23,7 @@ use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, W
 use std::sync::Arc;
 use std::vec;
 
-/// The ends of the links of a domain while it is put together: those of its hosts, then those of its switch by port.
+/// The ends of the links of a domain during set-up: first of its hosts, then of its switch by port.
 pub(super) struct Ends<T> {
     /// With the links that lead away.
     outlets: vec::IntoIter<(LinkId, Outlet<Arrival<T>>)>,
@@ -72,14 +72,14 @@ pub(super) fn partition(
     (domain_of_host.collect(), hosts_of_switch)
 }
 
-/// A mailbox for every link: its ends, by domain, and the rooms of the domains. The inlets of a domain are those of its hosts, then those
-/// of its switch by port.
+/// A mailbox for every link: its ends, by domain, and the rooms of the domains. The inlets of a domain are first the inlets of its hosts,
+/// then of its switch by port.
 pub(super) fn connect<T>(
     topology: &Topology,
     node_ports: &[Vec<LinkId>],
     hosts_of_switch: &[Vec<HostId>],
 ) -> (Vec<Ends<T>>, Vec<Arc<ReadyInlets>>) {
-    // The links out of a domain; each has another one back.
+    // The links out of a domain; each has a link back.
     let links_of = |index: usize| {
         let hosts = hosts_of_switch[index].iter();
         let of_hosts = hosts.map(|host| node_ports[host.index()][0]);
@@ -285,7 +285,7 @@ fn lossy<T: Telemetry, const QUEUES: usize>(
     LossySwitch::new(ingress, ports.map(port).collect(), local)
 }
 
-/// The data classes that are in use: those of flows, and that in which control waits where it has no priority.
+/// The data classes that are in use: the classes of flows, and the class in which control waits where it has no priority.
 pub(super) fn classes(setup: &Setup<'_>) -> ClassSet {
     let mut used = setup.further_classes;
     setup.flows.iter().for_each(|flow| used.insert(flow.class));

@@ -50,7 +50,7 @@ pub struct RunControl<'a> {
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,
-    /// Flows beside those of [`Setup::flows`](super::Setup::flows), of which only those under way are held in memory.
+    /// Further flows besides [`Setup::flows`](super::Setup::flows). Memory holds only the flows under way.
     pub traffic: Option<Traffic<'a>>,
     /// The time that the coordinator's decisions take; at least, and by default, the shortest delay of a link.
     pub coordination_delay: Option<Span>,

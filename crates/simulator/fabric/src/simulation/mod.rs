@@ -1,6 +1,6 @@
-//! Putting a fabric together, running it and taking stock.
+//! Set-up of a fabric, its run, and the accounts of the run.
 //!
-//! The packet loop is compiled here and nowhere else: for three kinds of what travels beside packets, watched and unwatched.
+//! The packet loop is compiled here and nowhere else: for three kinds of telemetry that packets carry, watched and unwatched.
 
 mod accounting;
 mod build;
@@ -43,11 +43,11 @@ trait Runnable {
     fn run(self: Box<Self>, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome;
 }
 
-/// Makes what starts further flows at a host.
+/// Makes the reactions that start further flows at a host.
 type MakeReactions<'a> = dyn FnMut(HostId) -> Option<Box<dyn Reactions>> + 'a;
 
 impl<'a> Simulation<'a> {
-    /// Puts a fabric together. `reactions` may give each host something that starts further flows.
+    /// Builds a fabric. `reactions` may give each host reactions that start further flows.
     ///
     /// # Panics
     /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`]. If there are several transports, and links
@@ -108,7 +108,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Chooses what travels beside packets; those without it are smaller.
+    /// Chooses the kind of telemetry that packets carry; packets without it are smaller.
     fn with_telemetry<O: Observation + 'a>(
         threads: usize,
         setup: &Setup<'_>,
@@ -160,10 +160,10 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// A host of a domain, with what starts further flows there.
+/// A host of a domain, with the reactions that start further flows there.
 type Member = (HostId, Option<Box<dyn Reactions>>);
 
-/// A further thread puts together so many hosts with their switches in about 10 ms.
+/// Hosts, with their switches, that a further thread sets up in about 10 ms.
 const HOSTS_WORTH_A_THREAD: usize = 2048;
 
 /// A fabric whose packets carry telemetry `T`.

@@ -21,14 +21,14 @@ pub struct Setup<'a> {
     pub flows: Arc<[Flow]>,
     /// The classes of flows that come beside these: see [`RunControl::traffic`](super::RunControl::traffic).
     pub further_classes: ClassSet,
-    /// The transport of all hosts; where there are several, the first one, which decides what thresholds of switches are relative to. Line
-    /// rate and bandwidth-delay product are replaced by those of the host's own NIC.
+    /// The transport of all hosts; where there are several, the first one. Relative thresholds of switches refer to it. Line rate and
+    /// bandwidth-delay product are replaced by the values of the host's own NIC.
     pub profile: Arc<Profile>,
-    /// The transports of flows that have another one.
+    /// The transports of flows that do not use `profile`.
     pub further_transports: FurtherTransports,
     /// Settings of the switches.
     pub switch: SwitchParameters,
-    /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
+    /// The shared buffers of switches with priority flow control; without them each queue is separate and drops.
     pub buffer: Option<SharedBufferParameters>,
     /// Events of links during the run.
     pub link_events: Arc<LinkSchedule>,
@@ -61,7 +61,7 @@ impl Setup<'_> {
     /// The profile of a [transport](Flow::transport).
     ///
     /// # Panics
-    /// If there is no such transport.
+    /// If the run has no such transport.
     pub fn profile_of(&self, transport: u8) -> &Arc<Profile> {
         match transport {
             0 => &self.profile,

@@ -22,7 +22,7 @@ pub trait Sampler {
     }
 }
 
-/// View of a domain for a sampler, whatever telemetry its packets carry.
+/// View of a domain for a sampler, with any kind of telemetry.
 pub(super) trait Visible {
     fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>));
     fn for_each_open_flow(&self, look: &mut dyn FnMut(&OpenFlow<'_>));

@@ -21,7 +21,7 @@ pub struct TracedRoutes<'a> {
 }
 
 impl<'a> TracedRoutes<'a> {
-    /// Of the fabric that `setup` describes.
+    /// Traced routes of the fabric that `setup` describes.
     pub fn new(setup: &'a Setup<'a>) -> Self {
         let switches = 0..setup.topology.switches.len();
         let specs = setup.topology.switches.iter();
@@ -102,9 +102,9 @@ impl<'a> TracedRoutes<'a> {
         }
     }
 
-    /// The links that data of a listed flow crosses, and what part of it crosses each. Exact where its packets have one path for each
-    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked. Detours are shared out evenly, as they are in the
-    /// mean. Where switches choose by their own state, all next hops carry as much.
+    /// The links that data of a listed flow crosses, and the part of the data on each. The parts are exact where packets have one path for
+    /// each queue pair. For a flow that sprays they follow its first packets, if nothing is marked. Detours are shared out evenly, as they
+    /// are in the mean. Where switches choose by their own state, all next hops carry equal parts.
     pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
         let flow = &self.setup.flows[id.index()];
         let profile = self.setup.profile_of(flow.transport);

@@ -7,12 +7,12 @@ use clearway_transport::FlowStatistics;
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
 
-/// Flows of which a run need not know more than those that are under way.
+/// Flows that come during a run, which holds only the flows under way.
 pub struct Traffic<'a> {
     /// Source of the flows. They are numbered in the order in which they come, after those of [`Setup::flows`](super::Setup::flows).
     pub arrivals: Arrivals<'a>,
-    /// Takes each flow when it is done, in the order of that time; when the run is over, also those that are not, by number: those
-    /// that were under way, then those whose time never came.
+    /// Takes each flow when it is done, in the order of that time. When the run is over it also takes the other flows, by number: flows
+    /// that were under way, then flows whose time never came.
     pub on_done: OnDone<'a>,
 }
 
@@ -27,10 +27,10 @@ pub enum Arrivals<'a> {
     Posted(&'a mut dyn Driver),
 }
 
-/// Poster of flows while a run goes on, and the one who says how far it goes.
+/// Poster of flows during a run, which also says how far the run goes.
 pub trait Driver {
     /// Called between rounds. All events before `now` have happened, and `next` is the time of the first one that is left, [`Time::NEVER`]
-    /// if there is none. Flows to start are pushed to `post`, with starts at or after `now`.
+    /// without events. Flows to start are pushed to `post`, with starts at or after `now`.
     fn advance(&mut self, now: Time, next: Time, post: &mut Vec<Flow>) -> Advance;
 
     /// A flow has reached a milestone, be it listed or posted. Events of one round come in order.
@@ -92,6 +92,7 @@ impl<'a> Stream<'a> {
         };
         let anchor = start_of(&first);
         self.anchor = Some(anchor);
+        // Flows are ordered for one round at a time, so that the flows of later rounds take no memory.
         let length = self.lookahead.as_ps();
         let round = anchor.as_ps() / length;
         while let Some(flow) = self.next
@@ -145,7 +146,7 @@ impl<'a> Stream<'a> {
         StartFlow { at, id, flow }
     }
 
-    /// Flows that have been ordered, and those of which it is known that they will be.
+    /// Flows that have been ordered, and a flow that is known to come next.
     pub(super) fn known(&self, first: usize) -> usize {
         self.next_id as usize - first + usize::from(self.next.is_some())
     }
@@ -175,7 +176,7 @@ impl<'a> Stream<'a> {
         self.under_way.get_mut(&id).map(|(_, outcome)| outcome)
     }
 
-    /// The run is over: hands out what is left, by number, also to `note`.
+    /// Ends the stream when the run is over: hands out the remaining flows, by number, also to `note`.
     pub(super) fn close(mut self, mut note: impl FnMut(FlowId, &Flow, &FlowOutcome)) {
         let on_done = self.on_done;
         let mut hand_out = |id, flow: &Flow, outcome: &FlowOutcome| {

@@ -1,11 +1,11 @@
-//! ECN thresholds of a class of data: what switches know as a WRED profile of a queue.
+//! ECN thresholds of a class of data, known in switches as the WRED profile of a queue.
 
 use clearway_transport::Class;
 use clearway_units::{Bytes, Parameter, Rate, RelativeSize, Value, ValueDomain};
 use std::fmt;
 use std::str::FromStr;
 
-/// Thresholds of one class, in place of those that all have. Written as `"2: kmin=25%bdp kmax=75%bdp pmax=1.0"`.
+/// Thresholds of one class, in place of the common ones. Written as `"2: kmin=25%bdp kmax=75%bdp pmax=1.0"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClassMarks {
     /// The class: the `priority` of its flows.

@@ -7,7 +7,7 @@
 //!
 //! UGAL-L decides by the queues of this switch alone ("local"), with one drawn group to choose from and no bias (decision U28): a packet
 //! goes directly if `q_min H_min <= q_val H_val` (Kim et al., ISCA 2008, §4.1), q being the bytes that wait at the egress port, H the links
-//! of the way. The port is the one that ECMP picks; where switches choose ports by what waits there, the one at which least waits.
+//! of the way. The port is the one that ECMP picks; where switches choose ports by their queues, the one with the shortest queue.
 
 use crate::topology::{Attachment, DetourHops, GroupRouting, NextHops, SwitchGroups, SwitchRoutes};
 use clearway_transport::Packet;
@@ -28,7 +28,7 @@ pub(crate) struct Detours {
 }
 
 impl Detours {
-    /// Of a switch of the group `own`; `sources` has a stream for each port that leads to a host, `hops` lengths for UGAL.
+    /// Detours of a switch of the group `own`; `sources` has a stream for each port that leads to a host, `hops` lengths for UGAL.
     pub(crate) fn new(
         groups: &SwitchGroups,
         own: u16,
@@ -51,7 +51,7 @@ impl Detours {
         self.routing == GroupRouting::Ugal
     }
 
-    /// A packet has come in at `port`: decides about its detour, or ends it. `routes` are those of the instant.
+    /// Decides about the detour of a packet that has come in at `port`, or ends it. `routes` are the present routes.
     pub(super) fn steer(&mut self, port: usize, packet: &mut Packet, routes: &SwitchRoutes) {
         let to = self.group_of_host[packet.dst.index()];
         if let Some(random) = &mut self.sources[port] {
@@ -69,8 +69,8 @@ impl Detours {
         }
     }
 
-    /// Decides about the detour of a packet that has come in at `port` for `to`, now that `bytes_towards` knows how much waits on the way
-    /// over some of this switch's ports. `routes` are those of the instant.
+    /// Decides about the detour of a packet that has come in at `port` for `to`. `bytes_towards` returns the bytes that wait on the way
+    /// over some of this switch's ports. `routes` are the present routes.
     pub(super) fn weigh(
         &mut self,
         port: usize,

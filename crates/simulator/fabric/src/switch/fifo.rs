@@ -1,13 +1,13 @@
 //! Queue of packets at a port.
 //!
-//! `VecDeque` takes what it is given by value, and before it stores it may have to grow: the compiler copies each packet twice. Slots here
-//! are never empty, so that a packet is copied from where it is to where it waits. With the same in mailboxes and at NICs that made 490 of
-//! 499 instructions of a packet-hop.
+//! `VecDeque` takes an element by value, and may have to grow before it stores it: the compiler copies each packet twice. Slots here are
+//! never empty, so that a packet is copied from where it is to where it waits. With the same in mailboxes and at NICs that made 490 of 499
+//! instructions of a packet-hop.
 
 /// First in, first out.
 #[derive(Debug)]
 pub(super) struct Fifo<P> {
-    /// As many as a power of two, or none; those without an element hold what was there before.
+    /// A power of two in number, or empty. Slots without an element keep an earlier one.
     slots: Vec<P>,
     /// Place of the oldest element.
     first: usize,

@@ -60,7 +60,7 @@ impl NextHopSelector {
         }
     }
 
-    /// The port by which a switch with the table `routes` sends what goes to the host `dst`, which hangs at `to`.
+    /// The port by which a switch with the table `routes` sends packets to the host `dst`, which is attached to `to`.
     #[inline(always)]
     pub(crate) fn port(
         self,
@@ -77,7 +77,7 @@ impl NextHopSelector {
         }
     }
 
-    /// The one of several `ports` of a switch with the table `routes` by which it sends what goes to the host `dst`.
+    /// The one of several `ports` by which a switch with the table `routes` sends packets to the host `dst`.
     #[inline(always)]
     pub(crate) fn among(
         self,
@@ -190,8 +190,8 @@ impl<T> Ingress<T> {
             .is_some_and(|detours| detours.is_weighed())
     }
 
-    /// Decides about the detour of a packet that has just arrived; `bytes_at` tells how much waits at a port. With `by_queue` the switch
-    /// chooses among ports by what waits there, else by the header.
+    /// Decides about the detour of a packet that has just arrived; `bytes_at` returns the bytes that wait at a port. With `by_queue` the
+    /// switch chooses among ports by their queues, else by the header.
     #[inline(never)]
     pub(super) fn weigh_detour(
         &mut self,
@@ -259,7 +259,7 @@ impl<T> Ingress<T> {
         self.pending = pending;
     }
 
-    /// Calls `visit` with number and unread messages of each port that has any, those of later rounds included.
+    /// Calls `visit` with number and unread messages of each port that has any, messages of later rounds included.
     #[inline]
     pub(super) fn for_each_port_with_arrivals(
         &mut self,
@@ -272,7 +272,7 @@ impl<T> Ingress<T> {
         });
     }
 
-    /// Moves the inlets past what has arrived within the round; returns the earliest arrival that is left.
+    /// Moves the inlets past the arrivals of the round; returns the earliest arrival that is left.
     pub(super) fn discard_read(
         &mut self,
         round: &Round,

@@ -1,18 +1,18 @@
-//! Adaptive routing: choice of an egress port by what the switch itself knows.
+//! Adaptive routing: choice of an egress port by the switch's own state.
 //!
-//! Candidates are the equal-cost next hops of a packet. ECMP and the number of the destination choose the same one for equal headers;
-//! these rules look at the switch: the bytes that wait at each port ([`PathChoice::Adaptive`]), whose turn it is
-//! ([`PathChoice::RoundRobin`]), or both and the time since a flow's last packet ([`PathChoice::Flowlet`]). So a switch with one of them
-//! handles its arrivals in the order of time, and all candidates are up to date when it chooses.
+//! Candidates are the equal-cost next hops of a packet. ECMP and the number of the destination choose the same one for equal headers; these
+//! rules look at the switch: the bytes that wait at each port ([`PathChoice::Adaptive`]), the port whose turn it is
+//! ([`PathChoice::RoundRobin`]), or the bytes and the time since a flow's last packet ([`PathChoice::Flowlet`]). So a switch with one of
+//! them handles its arrivals in the order of time, and all candidates are up to date when it chooses.
 //!
 //! The source is the UEC reference simulator, whose switches grade queues by thresholds (`adaptive.levels`) and look at them every now and
 //! then (`adaptive.refresh`). Here queues are exact by default, and the shortest one is taken (decision U21).
 //!
 //! * Ties are broken by the switch's own random stream.
 //! * Small packets (`adaptive.hash-below`) are spread over the candidates by a hash of the header, as by ECMP.
-//! * A port whose link is down is no candidate while another one is up: a switch sees its own links without any routing. ECMP waits for the
-//!   new routes.
-//! * Flows of flowlets are told apart by number, queue pair and destination: acknowledgements are another flow than what they answer.
+//! * A port whose link is down is not a candidate while another one is up: a switch sees its own links without any routing. ECMP waits for
+//!   the new routes.
+//! * Flows of flowlets are told apart by number, queue pair and destination: acknowledgements are another flow than their data.
 
 use super::ecmp;
 use super::parameters::{AdaptiveParameters, PathChoice, SwitchParameters};
@@ -38,7 +38,7 @@ pub(super) struct PortState {
     pub(super) is_down: bool,
 }
 
-/// A rule, with what it remembers.
+/// A rule, with its state.
 #[derive(Debug)]
 pub(crate) struct LocalChoice {
     rule: Rule,
@@ -73,7 +73,7 @@ impl LocalChoice {
         seed: u64,
         index: usize,
     ) -> Option<Box<Self>> {
-        // NICs see their queues exactly; what the settings say of switches is not about them.
+        // NICs see their queues exactly; the settings of switches do not apply to them.
         let exact = AdaptiveParameters {
             hash_below: Bytes::ZERO,
             ..AdaptiveParameters::default()
@@ -189,7 +189,7 @@ impl Grades {
 struct Hands(FxHashMap<Box<[u16]>, Vec<u16>>);
 
 impl Hands {
-    /// Deals the next port of a set that is a candidate; each sweep has an order of its own.
+    /// Deals the next port of a set that is a candidate; each sweep has a new order.
     fn deal(
         &mut self,
         ports: &[u16],

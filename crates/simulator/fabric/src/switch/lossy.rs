@@ -1,4 +1,4 @@
-//! A switch whose ports have queues of their own, which drop what does not fit.
+//! A switch whose ports have separate queues, which drop packets that do not fit.
 
 use super::Scratch;
 use super::ingress::{BitSet, Ingress};
@@ -53,8 +53,8 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         self.next
     }
 
-    /// Runs all events of the round. Ports do not affect each other, so each one handles its whole round by itself while its
-    /// queue is in the cache.
+    /// Runs all events of the round. Ports do not affect each other, so each one handles its whole round in one go while its queue is in
+    /// the cache.
     pub(super) fn run<O: Observation>(
         &mut self,
         round: &Round,
@@ -95,8 +95,8 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run`](Self::run), where links have events, packets take detours, ports are chosen by what waits there, or an observer is told
-    /// of every packet.
+    /// As [`run`](Self::run), where links have events, packets take detours, ports are chosen by their queues, or an observer is told of
+    /// every packet.
     #[inline(never)]
     fn run_otherwise<O: Observation>(
         &mut self,
@@ -196,7 +196,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         self.finish_with_events(round, sinks)
     }
 
-    /// Carries out what is left of the round at all ports with packets.
+    /// Carries out the rest of the round at all ports with packets.
     fn finish_with_events<O: Observation>(
         &mut self,
         round: &Round,
@@ -224,7 +224,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// As [`run_port`](Self::run_port), where links have events: those of an instant come before its arrivals.
+    /// As [`run_port`](Self::run_port), where links have events: at one instant, events come before arrivals.
     fn run_port_with_events<O: Observation>(
         &mut self,
         port: usize,

@@ -1,10 +1,10 @@
 //! The egress port of a lossy switch: a drop-tail queue with ECN marking, worked off lazily.
 //!
-//! Nothing happens at a port between two arrivals but transmissions, and these follow from the queue. So a port has no events
-//! of its own: [`LossyPort::advance`] carries out, when something looks at the port, what has happened since.
+//! Between two arrivals a port only transmits, and its transmissions follow from the queue. So a port has no events: [`LossyPort::advance`]
+//! carries out the transmissions since the last look at the port.
 //!
-//! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served
-//! first. How many is a type parameter, so that the usual two cost no more than two.
+//! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served first.
+//! The number of queues is a type parameter, so that the usual two cost no more than two.
 
 use super::fifo::Fifo;
 use super::local_choice::PortState;
@@ -165,7 +165,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         self.enqueue_control(now, &victim, sinks);
     }
 
-    /// A control packet, or what is left of a trimmed one, joins the queue of control, which has more room where packets are trimmed.
+    /// Puts a control packet, or a trimmed packet, into the queue of control, which has more room where packets are trimmed.
     fn enqueue_control<O: Observation>(
         &mut self,
         now: Time,
@@ -199,7 +199,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
     }
 
-    /// Carries out what has happened here before `now`, and what comes before arrivals at `now`.
+    /// Carries out the events here before `now`, and the events at `now` that come before arrivals.
     pub(super) fn bring_up_to_date<O: Observation>(
         &mut self,
         now: Time,
@@ -225,7 +225,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        // What happened here before is told before.
+        // Observers hear of earlier events first.
         self.advance(now, sinks);
         self.link.lose(now, packet, DropCause::NoRoute, sinks);
     }
@@ -338,14 +338,14 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         highest.and_then(|queue| Class::new(queue as u8))
     }
 
-    /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
+    /// Ends a round: hands over the packets that have left. Returns the earliest arrival handed over.
     pub(crate) fn flush<O: Observation>(
         &mut self,
         round: &Round,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Time {
-        // A transmission that ends with the last instant of the round still belongs to it; one that ends with the first of
-        // the next must wait, or its packet could not arrive within the lookahead of that round.
+        // A transmission that ends at the last instant of the round still belongs to it. One that ends at the first instant of the next
+        // must wait, or its packet could not arrive within the lookahead of that round.
         let last = Time::from_ps(round.end().as_ps() - 1);
         self.advance(last, sinks);
         self.link.flush(round, sinks.counters)

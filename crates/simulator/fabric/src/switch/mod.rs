@@ -1,7 +1,7 @@
 //! Output-queued, store-and-forward switches.
 //!
-//! * [`lossy`]: each egress port has queues of its own; nothing that one port does affects another, so a round is handled port by
-//!   port, unless ports are chosen by what waits there ([`local_choice`]).
+//! * [`lossy`]: each egress port has separate queues. Ports do not affect each other, so a round is handled port by port, unless ports are
+//!   chosen by their queues ([`local_choice`]).
 //! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
 //!   control); a round in which pauses may change is handled in the order of time, any other port by port.
 

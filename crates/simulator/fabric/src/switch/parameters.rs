@@ -226,7 +226,7 @@ const BUFFER_PER_BPS: (u128, u128) = (256_000_000, 51_200_000_000_000);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PortFacts {
     pub(crate) rate: Rate,
-    /// Of the link in its slower direction, latencies included.
+    /// Delay of the link in its slower direction, latencies included.
     pub(crate) delay: Span,
 }
 
@@ -243,11 +243,11 @@ pub(crate) struct BufferRules {
 }
 
 impl BufferRules {
-    /// `host_rate` is that of the slowest link of a host, `used` are the data classes that are in use, `packet` the bytes of the
-    /// largest packet.
+    /// Resolves the parameters. `host_rate` is the rate of the slowest link of a host, `used` are the data classes that are in use,
+    /// `packet` the bytes of the largest packet.
     ///
     /// # Errors
-    /// The size of the buffer and what reserves and headrooms need of it, if they do not leave room for a packet.
+    /// The size of the buffer and the bytes that reserves and headrooms need of it, if they do not leave room for a packet.
     pub(crate) fn new(
         parameters: &SharedBufferParameters,
         ports: &[PortFacts],
@@ -388,7 +388,7 @@ impl QueueRules {
         Self { ecn: false, ..self }
     }
 
-    /// The rules of a queue that takes whatever comes and marks and trims nothing, but serves classes as these do.
+    /// The rules of a queue that takes every packet and marks and trims nothing, but serves classes as these do.
     #[must_use]
     pub fn unlimited(self) -> Self {
         Self {

@@ -4,11 +4,11 @@
 //! level (TMDML §IV, Figure 4: n = 3, two levels). Port `i` of a server is on the switch of level `i` that connects the servers which
 //! differ from it in digit `i` alone. Servers that differ in more digits reach each other over servers in between.
 //!
-//! Nodes that send and receive have one cable here and forward nothing, so each port of a server is a NIC with a *relay*: a switch of its
-//! own between the server's endpoint, the cable, and the relays of the server's other ports. It stores and forwards like any other switch,
-//! with the same buffer and marks. All its links have the rate of the cable, so what is passed on shares the cable with what the server
-//! sends, and nothing else. A shortest path corrects one digit after the other, as BCubeRouting does; a flow takes its first step from the
-//! NIC that it starts at, so between servers that differ in d digits there are d disjoint first and last steps.
+//! Nodes that send and receive have one cable here and forward nothing, so each port of a server is a NIC with a *relay*: a separate switch
+//! between the server's endpoint, the cable, and the relays of the server's other ports. It stores and forwards like any other switch, with
+//! the same buffer and marks. All its links have the rate of the cable, so forwarded traffic shares only the cable with the server's own
+//! traffic. A shortest path corrects one digit after the other, as BCubeRouting does; a flow takes its first step from the NIC that it
+//! starts at, so between servers that differ in d digits there are d disjoint first and last steps.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
@@ -100,7 +100,8 @@ impl Shape {
         NodeId(self.servers + server * self.levels + level)
     }
 
-    /// The switch that a server's port is on: those of a level are numbered by the digits of their servers without the one of the level.
+    /// The switch that a server's port is on. Switches of a level are numbered by the digits of their servers without the digit of the
+    /// level.
     fn switch(&self, server: u32, level: u32) -> NodeId {
         let low = self.ports.pow(level);
         let number = server / (low * self.ports) * low + server % low;

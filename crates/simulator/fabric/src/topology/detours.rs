@@ -1,8 +1,8 @@
 //! Bounds of the paths that lead by way of a third group of switches.
 //!
 //! A detour has two legs: to the nearest switch of the third group, and from there to the receiver. There are too many to look at each, so
-//! the bounds are those of each leg by itself: of the first leg those from a switch to any other group, of the second those from any switch
-//! of another group to the receiver's.
+//! the bounds are taken leg by leg: for the first leg from a switch to any other group, for the second from any switch of another group to
+//! the receiver's switch.
 
 use super::equal_cost::{Bundle, faster_than_both};
 use super::path_class::PathClass;
@@ -23,7 +23,7 @@ pub(super) struct DetourBounds {
     reached: Vec<u16>,
     /// Number of groups.
     groups: u16,
-    /// Switches decide packet by packet.
+    /// True if switches decide packet by packet.
     is_weighed: bool,
     /// By switch with hosts: in this order their trees are told.
     second_legs: Vec<Bounds>,

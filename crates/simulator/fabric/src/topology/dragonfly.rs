@@ -6,8 +6,8 @@
 //!   routes are leaf, spine, spine, leaf.
 //!
 //! The ports to other groups are numbered through a group: port `k` of router `r` is port `j = r h + k` of `a h`. With the largest number
-//! of groups, `g = a h + 1`, port `j` of group `G` leads to group `G + j + 1` modulo `g`, where it is port `a h - 1 - j`. With fewer
-//! groups the ports go round as often as all of them come out even, `a h / (g - 1)` times; what is left stays free.
+//! of groups, `g = a h + 1`, port `j` of group `G` leads to group `G + j + 1` modulo `g`, where it is port `a h - 1 - j`. With fewer groups
+//! each pair of groups has `a h / (g - 1)` links, rounded down; the remaining ports stay free.
 
 use super::{Cable, GroupRouting, NodeId, SwitchGroups, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
@@ -329,7 +329,7 @@ mod tests {
         let pairs = between_groups(&topology);
         assert_eq!(pairs.len(), 6);
         assert!(pairs.values().all(|&links| links == 2), "8 ports, 3 groups");
-        // Two of eight ports stay free: those of the last router.
+        // Two of eight ports stay free: the ports of the last router.
         assert_eq!(degrees(&topology, "router"), BTreeSet::from([5, 7]));
         assert!(topology.summary.ends_with("2 links between two groups"));
     }
@@ -381,7 +381,7 @@ mod tests {
             lengths.keys().cloned().collect::<BTreeSet<_>>(),
             BTreeSet::from(ways)
         );
-        // From each of 36 routers to those of 8 other groups: one of the 32 by the one link of the two groups, and so on.
+        // From each of 36 routers to the routers of 8 other groups: one of the 32 by the one link of the two groups, and so on.
         assert_eq!(lengths[&vec![global]], 36 * 2 * 4);
         assert_eq!(
             lengths[&vec![local, global, local]],

@@ -1,4 +1,4 @@
-//! All equal-cost paths from one switch to another, in a few numbers: the longest, the fastest ones, and what they carry together.
+//! All equal-cost paths from one switch to another, in a few numbers: the longest, the fastest ones, and their common capacity.
 //!
 //! They are gathered while breadth-first searches compute the routes, link by link, beginning at the destination.
 
@@ -22,7 +22,7 @@ pub(super) struct EqualCostPaths {
 }
 
 impl EqualCostPaths {
-    /// The fastest paths: each other path takes at least as long as one of these, whatever is sent.
+    /// The fastest paths: for all traffic, each other path takes at least as long as one of these.
     pub(super) fn fastest<'a>(&'a self, lists: &'a [PathClass]) -> &'a [PathClass] {
         match self.fastest {
             (_, 0) => std::slice::from_ref(&self.longest),
@@ -66,8 +66,8 @@ impl Bundle {
 
     /// Adds the paths over `link` that go on with `rest`.
     ///
-    /// Capacity is that of `link` or of `rest`, whichever is less, and capacities of links out of one switch add up. Where these meet
-    /// again behind it that is more than the maximum flow, never less.
+    /// Capacity is the lesser of `link` and `rest`, and capacities of links out of one switch add up. Where these links meet again behind
+    /// it the sum is more than the maximum flow, never less.
     pub(super) fn add(&mut self, link: PathClass, rest: &Self) {
         let Some(longest) = rest.longest else { return };
         let rate = link.bottleneck.map_or(u64::MAX, Rate::as_bps);
@@ -143,9 +143,8 @@ fn through_bottleneck(path: PathClass) -> u64 {
 /// No train of packets takes longer over `a` than over `b`, also when the same links come before or behind both.
 ///
 /// A train of packets of equal size and a smaller last one takes `propagation + max(first, second)` (see the module `ideal`), in which
-/// `first` grows with the slowest link, with what a byte takes up to it and with what it takes in all, and `second` grows with the
-/// slowest link, with what it takes in all and on the last link. Links in front keep the order of all of these; a link behind
-/// keeps that of the times.
+/// `first` grows with the time of a byte on the slowest link, up to it and in all, and `second` grows with the time of a byte on the
+/// slowest link, in all and on the last link. Links in front keep the order of all of these; a link behind keeps the order of the times.
 fn never_slower(a: PathClass, b: PathClass) -> bool {
     a == b
         || (a.propagation <= b.propagation
@@ -164,6 +163,7 @@ pub(super) fn faster_than_both(a: PathClass, b: PathClass) -> PathClass {
         propagation: a.propagation.min(b.propagation),
         fs_per_byte: a.fs_per_byte.min(b.fs_per_byte),
         bottleneck,
+        // No underflow: `through` includes a slowest link of `a` or `b`, and neither is faster than `bottleneck`.
         before_bottleneck: through - bottleneck.map_or(0, fs_per_byte),
         last: a.last.min(b.last),
     }

@@ -1,7 +1,7 @@
 //! Groups of switches, and the way from one to another (dragonflies).
 
 clearway_units::choices! {
-    /// Rule by which packets go from the group of their sender to that of their receiver.
+    /// Rule by which packets go from their sender's group to their receiver's group.
     pub enum GroupRouting {
         /// Directly: over as few links between groups as possible, then over as few within groups.
         Minimal = "minimal",
@@ -33,7 +33,7 @@ impl SwitchGroups {
         self.routing != GroupRouting::Minimal && self.count > 2
     }
 
-    /// Groups other than two: those by way of which packets may go.
+    /// Groups other than two, by way of which packets may go.
     pub fn others(&self, from: u16, to: u16) -> impl Iterator<Item = u16> + use<> {
         (0..self.count).filter(move |group| ![from, to].contains(group))
     }

@@ -1,16 +1,16 @@
-//! Ideal completion times: what no flow can beat.
+//! Ideal completion times: a lower bound for every flow.
 //!
-//! A message is ready at time zero and done when its last byte is acknowledged at its sender. The bound is the largest of the times
-//! that follow from what each packet and each link needs by itself.
+//! A message is ready at time zero and done when its last byte is acknowledged at its sender. The bound is the largest of the times that
+//! each packet and each link needs alone.
 //!
 //! * **One path** (all packets take the same, or there is only one): the first packet store-and-forward up to the slowest link, all
 //!   bytes over that, the last packet on to the receiver. It is exact where all links have one rate. Of several equal-cost paths
 //!   the fastest counts, as nobody knows which one the flow will take.
-//! * **Several paths** (spraying, or queue pairs with a path each) have the links of the two hosts in common. The sender's sends one packet
-//!   after the other, full ones of a queue pair before its short last one. Each reaches the receiver's link no earlier than over
-//!   the fastest path for its size; from then on that link has to carry what has come and what is still to come. What lies between is
-//!   bounded by a cut: all bytes, less the first packet's way there and the last one's way back, at the sum of the rates that
-//!   lead out of one switch towards the other, or into that one, further thin links behind these included.
+//! * **Several paths** (spraying, or queue pairs with a path each) have the links of the two hosts in common. The sender's link sends one
+//!   packet after the other, full ones of a queue pair before its short last one. Each reaches the receiver's link no earlier than over the
+//!   fastest path for its size; from then on that link has to carry the packets that have come and those still to come. The network between
+//!   is bounded by a cut: all bytes, less the first packet's way there and the last one's way back, at the sum of the rates that lead out
+//!   of one switch towards the other, or into that one, further thin links behind these included.
 //! * In the end the acknowledgement of the last packet over the fastest path back.
 //!
 //! Real runs also wait for windows, pacing and other flows, and carry telemetry.
@@ -22,7 +22,7 @@ use clearway_units::{Bytes, HostId, Rate, Span};
 /// Number of the equal-cost paths that the packets of a flow may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
-    /// One, whatever its queue pairs: switches choose by the destination.
+    /// One for all its queue pairs: switches choose by the destination.
     One,
     /// So many for each of its queue pairs: one without spraying.
     PerQueuePair(u32),
@@ -31,7 +31,7 @@ pub enum PathUse {
 /// A message as its flow sends it.
 #[derive(Debug, Clone, Copy)]
 pub struct Striped<'a> {
-    /// The payload that each queue pair carries of it, of those that carry any.
+    /// The payload of each queue pair that carries a part of it.
     pub parts: &'a [Bytes],
     /// The paths that its packets take.
     pub paths: PathUse,
@@ -207,13 +207,14 @@ impl Arrivals {
     fn done(&self) -> Ps {
         let of_full = |k: Ps| self.before_full + k * self.apart;
         let short = self.short.unwrap_or(0);
-        // Full packets that have come by then.
+        // Full packets that have come before the first short one.
         let by = short.saturating_sub(self.before_full) / self.apart.max(1);
         let by = by.min(self.full);
         let from_full = |k: Ps| {
             let shorts = if short >= of_full(k) { self.shorts } else { 0 };
             of_full(k) + (self.full - k + 1) * self.per_full + shorts
         };
+        // The bound is linear in `k` on either side of the first short packet, so it is largest at an end of one side.
         let places = [1, by, by + 1, self.full];
         let of_fulls = places.into_iter().filter(|k| (1..=self.full).contains(k));
         let from_short = self.short.map(|short| {
@@ -307,7 +308,7 @@ impl Paths {
         } else {
             let widest = legs.fastest.iter().filter_map(|path| path.bottleneck).max();
             let widest = widest.map_or(u64::MAX, Rate::as_bps);
-            // Cables carry as much one way as the other, so the way back bounds what leads into the receiver's switch.
+            // Cables have the same rate in both directions, so the capacity of the way back bounds the links into the receiver's switch.
             let bps = there.capacity.min(back.capacity);
             let bps = bps.min(widest.saturating_mul(paths));
             let together = legs

@@ -72,16 +72,16 @@ pub struct SwitchSpec {
     pub role: SwitchRole,
 }
 
-/// Part of the fabric that a switch belongs to, which decides what of the run's settings of switches is true of it.
+/// Part of the fabric that a switch belongs to, which decides the settings of switches that apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SwitchRole {
     /// A switch of the network: all settings hold.
     #[default]
     Network,
-    /// The switch of a node's scale-up fabric, such as NVLink. Its queues take whatever comes, and mark and trim nothing.
+    /// The switch of a node's scale-up fabric, such as NVLink. Its queues take every packet, and mark and trim nothing.
     ScaleUp,
-    /// Switch that joins the ports of a NIC. Its queues are as those of the network, but mark nothing where it chooses by them; it chooses
-    /// a port by this rule, whatever the settings say of switches.
+    /// Switch that joins the ports of a NIC. Its queues are as in switches of the network, but mark nothing where it chooses by them. It
+    /// chooses a port by this rule, not by the settings of switches.
     Nic(PortChoice),
 }
 
@@ -107,12 +107,12 @@ impl SwitchSpec {
     }
 }
 
-/// Most bytes in the queues of the ports of a tier of switches, in place of what the settings of switches say.
+/// Most bytes in the queues of the ports of a tier of switches, in place of the settings of switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TierQueues {
     /// At ports that lead to a higher tier.
     pub up: Option<Bytes>,
-    /// At ports that lead to hosts, or to a tier that is no higher.
+    /// At ports that lead to hosts, or to a tier that is not higher.
     pub down: Option<Bytes>,
 }
 
@@ -127,7 +127,7 @@ pub struct Cable {
     pub delay: Span,
     /// Probability that a bit arrives wrong; a packet with a wrong bit is discarded at the far end.
     pub bit_error_rate: f64,
-    /// Probability that a packet is lost on the way, whatever its size.
+    /// Probability that a packet of any size is lost on the way.
     pub packet_loss: f64,
     /// Time from which on every packet is lost on the way, in both directions, without any routing knowing; [`Time::NEVER`] if it
     /// stays whole.

@@ -1,11 +1,11 @@
 //! Hosts with several NICs.
 //!
-//! A node that sends and receives has exactly one cable: a NIC with an endpoint of its own. A host of the user's that has several
-//! cables is therefore several such nodes. The first NIC keeps the number of the host; the further ones come after all hosts, in
-//! the order of their hosts and cables, and before the switches. Nothing is forwarded between the NICs of a host.
+//! A node that sends and receives has exactly one cable: a NIC with its endpoint. A host of the user's that has several cables is therefore
+//! several such nodes. The first NIC keeps the number of the host; the further ones come after all hosts, in the order of their hosts and
+//! cables, and before the switches. Nothing is forwarded between the NICs of a host.
 //!
-//! Equal NICs can be joined into one with as many ports, as those of a [multi-plane](super::multi_plane) fabric are: one address and one
-//! endpoint of all their rate, behind a [switch](SwitchRole::Nic) that chooses a port for each packet.
+//! Equal NICs can be joined into one with as many ports, as in a [multi-plane](super::multi_plane) fabric: one address and one endpoint
+//! with the sum of their rates, behind a [switch](SwitchRole::Nic) that chooses a port for each packet.
 
 use super::{Cable, NodeId, PortChoice, SwitchRole, SwitchSpec, Topology};
 use clearway_units::{HostId, Rate, Span};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const LEAST_DELAY: Span = Span::from_ns(1);
 
 impl Topology {
-    /// The same fabric with each cable of a host at a NIC of its own. Cables keep their numbers; the numbers of switches move up.
+    /// The same fabric with each cable of a host at a separate NIC. Cables keep their numbers; the numbers of switches move up.
     #[must_use]
     pub fn split_hosts(mut self) -> Self {
         let mut cables_of = vec![Vec::new(); self.hosts as usize];
@@ -42,9 +42,9 @@ impl Topology {
         self
     }
 
-    /// The same fabric with the equal cables of a host, those of one rate and delay, as ports of one NIC, which chooses one for each
-    /// packet. Half of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches; those between
-    /// hosts and ports come last, as do the switches that stand for the ports.
+    /// The same fabric with the equal cables of a host (of one rate and delay) as ports of one NIC, which chooses one for each packet. Half
+    /// of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches. Cables between hosts and
+    /// ports come last, as do the switches that stand for the ports.
     #[must_use]
     pub fn join_nics(mut self, choice: PortChoice) -> Self {
         let mut equal: BTreeMap<(u32, Rate, Span), Vec<(usize, usize)>> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Topology {
         })
     }
 
-    /// For each switch, true if it stands for the ports of one NIC, which forwards nothing; empty if there are none.
+    /// For each switch, true if it stands for the ports of one NIC, which forwards nothing; empty without such switches.
     pub(super) fn port_switches(&self) -> Vec<bool> {
         let is_nic = |switch: &SwitchSpec| matches!(switch.role, SwitchRole::Nic(_));
         if !self.switches.iter().any(is_nic) {
@@ -316,7 +316,7 @@ mod tests {
             NextHops::Host(_) => 0,
         };
         assert_eq!([ways(3, 1), ways(3, 2)], [2, 1]);
-        // By way of the spine: no NIC forwards what is for others.
+        // By way of the spine: no NIC forwards packets for others.
         assert_eq!((path(2, 3).hops, ways(0, 3)), (4, 1));
     }
 }

@@ -14,9 +14,9 @@ pub struct PathClass {
     pub fs_per_byte: u64,
     /// The slowest link, if there is any; of several the last.
     pub bottleneck: Option<Rate>,
-    /// Of `fs_per_byte`, what the links before the slowest one take.
+    /// Part of `fs_per_byte` on the links before the slowest one.
     pub before_bottleneck: u64,
-    /// Of `fs_per_byte`, what the last link takes.
+    /// Part of `fs_per_byte` on the last link.
     pub last: u64,
 }
 

@@ -156,7 +156,7 @@ impl Paths {
     /// The unloaded path from one host to another, of several the longest.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no path leads from one host to the other.
     pub fn between(&self, from: HostId, to: HostId) -> PathClass {
         let (from_group, up, _) = self.hosts[from.index()];
         let (to_group, _, down) = self.hosts[to.index()];
@@ -174,7 +174,7 @@ impl Paths {
         found.expect("a path leads there")
     }
 
-    /// The link of one host up, all equal-cost paths from switch to switch, those of the way back, and the link of the other host down.
+    /// The link of one host up, all equal-cost paths from switch to switch, all equal-cost paths back, and the link of the other host down.
     pub(super) fn legs(
         &self,
         from: HostId,

@@ -1,13 +1,13 @@
-//! Rail-optimised fabrics: nodes of several GPUs, each with a NIC on a rail of its own and a port of the node's NVLink switch.
+//! Rail-optimised fabrics: nodes of several GPUs, each with a NIC on a separate rail and a port of the node's NVLink switch.
 //!
 //! A GPU is a host of the user's with two NICs. The first is on a leaf of its rail: GPU `i` of every node is on rail `i`, so that GPUs of
 //! one rail reach each other over one leaf. Spines join the rails. The second NIC is the GPU's port of the switch in its node. Hosts do not
-//! forward, so GPUs of different nodes reach each other over leaves alone; that of one node over the node's switch alone is a matter of the
-//! choice of NICs, which takes the shortest path.
+//! forward, so GPUs of different nodes reach each other only over leaves and spines. GPUs of one node reach each other over the node's
+//! switch, because the choice of NICs takes the shortest path.
 //!
-//! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: what does not fit waits at the sender. Here it waits in the
-//! egress queue of the switch, which takes whatever comes; the order in which a receiver gets it is the same, and senders are held back by
-//! their windows alone.
+//! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
+//! the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are held back
+//! by their windows alone.
 
 use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
@@ -127,7 +127,7 @@ impl Shape {
         })
     }
 
-    /// Number of the leaf that the NIC of a GPU is on: those of a rail follow each other.
+    /// Number of the leaf that the NIC of a GPU is on: leaves of a rail follow each other.
     fn leaf_of(&self, gpu: u32) -> u32 {
         let (node, rail) = (gpu / self.gpus_per_node, gpu % self.gpus_per_node);
         rail * self.leaves_per_rail + node / self.nodes_per_leaf

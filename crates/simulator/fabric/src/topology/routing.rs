@@ -5,7 +5,7 @@
 //! path (STrack §4.2, decision Q25: no black holes).
 //!
 //! One search finds the paths to a switch from everywhere. The leaves of a pod, all with links of the same kinds to the same aggregation
-//! switches, are [twins]: what one search has found holds for each of them, but for themselves and their neighbours.
+//! switches, are [twins]: the result of one search holds for each of them, except for themselves and their neighbours.
 
 use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
@@ -232,7 +232,7 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
 struct Search {
     /// Neighbours of each switch.
     hops: Vec<Vec<Hop>>,
-    /// Switches that stand for the ports of a NIC, which forward nothing; empty if there are none.
+    /// Switches that stand for the ports of a NIC, which forward nothing; empty without such switches.
     nics: Vec<bool>,
     /// The lengths of links, each once.
     kinds: Vec<PathClass>,
@@ -256,7 +256,7 @@ enum Root {
     Group(u16),
 }
 
-/// A switch with hosts whose tree is that of an earlier one but for these two and their neighbours.
+/// A switch with hosts whose tree equals an earlier switch's tree, except for the two and their neighbours.
 #[derive(Debug, Clone, Copy)]
 struct Twin {
     /// The group of its hosts.
@@ -363,7 +363,7 @@ impl Search {
         };
         let mut others: Vec<(usize, Vec<u16>)> = vec![
             (root, Vec::new()),
-            // All its neighbours are those of the root; NICs forward nothing.
+            // All its neighbours are neighbours of the root; NICs forward nothing.
             (
                 twin,
                 ports(twin, &|hop| !self.is_nic(hop.neighbour as usize)),

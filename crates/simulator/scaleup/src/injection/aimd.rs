@@ -1,10 +1,10 @@
 //! AIMD on the watermarks: the paper's comparison (§6.1.4).
 //!
 //! Once per round trip, when the [`Probe`] completes, both watermarks change. Below the threshold they grow by a constant; above it they
-//! are cut by a part that grows linearly with the latency. An operation costs its own flits, whatever others send.
+//! are cut by a part that grows linearly with the latency. An operation costs its own flits, independent of others' traffic.
 //!
 //! # Decisions
-//! * At exactly the threshold nothing changes: growth is for latencies below it, and the cut begins there with nothing.
+//! * At exactly the threshold nothing changes: growth is for latencies below it, and the cut grows from zero there.
 //! * The watermarks begin at `wm-max`, and stay within `wm-min` and `wm-max`.
 
 use super::{

@@ -68,7 +68,7 @@ plugin_settings! {
     behaviour: InjectionControl,
     build: new(facts: &InjectionFacts<'_>),
     checks: [
-        /// Checks limits that [`set`](Self::set) cannot check by itself.
+        /// Checks limits that [`set`](Self::set) alone cannot check.
         ///
         /// # Errors
         /// If a setting is out of range, or two settings contradict each other.

@@ -1,12 +1,12 @@
-//! Injection control: when a GPU may send an operation into the network.
+//! Injection control: the decision when a GPU may send an operation into the network.
 //!
-//! Each GPU has one [`InjectionControl`]. It is asked for each operation at the head of an injection channel, and told what the GPU
-//! sends, what of others' multicast operations arrives, and what completes. It has no clock: each call says what cycle it is, and
-//! cycles never go back. Calls of one cycle come in this order: arrivals of others' operations, completions, then questions and sends.
+//! Each GPU has one [`InjectionControl`]. The GPU asks it about each operation at the head of an injection channel. It reports sent
+//! operations, arrivals of others' multicast operations, and completions. The control has no clock: each call carries the cycle, and cycles
+//! never go back. Calls of one cycle come in this order: arrivals of others' operations, completions, then questions and sends.
 //!
 //! A new control is one file with a type that implements [`InjectionControl`] and [`InjectionDefinition`], and one line in
-//! [`InjectionRegistry::builtin`]; a control of another crate is [added](InjectionRegistry::with_control) at run time. Parts that
-//! several controls share can be used by other crates, too: [`TokenBuckets`], [`Probe`] and [`LatencyParameters`].
+//! [`InjectionRegistry::builtin`]; a control of another crate is [added](InjectionRegistry::with_control) at run time. Other crates can
+//! also use the parts that several controls share: [`TokenBuckets`], [`Probe`] and [`LatencyParameters`].
 
 mod aimd;
 mod definition;
@@ -39,8 +39,8 @@ use std::fmt::Debug;
 pub enum Consent {
     /// It may be sent in this cycle.
     Now,
-    /// Not before this later cycle, when the question is to be asked again. Events before it may change the answer: it is asked
-    /// again after each of them, too.
+    /// Not before this later cycle, when the GPU must ask again. Earlier events may change the answer, so the GPU also asks again after
+    /// each of them.
     NotBefore(Cycle),
     /// Not before the next completion or arrival of another's operation.
     Wait,
@@ -138,6 +138,6 @@ pub trait InjectionControl: Debug + Send {
     /// Takes note of the completion of an operation.
     fn on_completed(&mut self, completed: &Completed);
 
-    /// State at cycle `now`, which must not change what follows.
+    /// State at cycle `now`. The call must not change later answers.
     fn gauges(&mut self, now: Cycle) -> InjectionGauges;
 }

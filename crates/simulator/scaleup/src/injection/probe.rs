@@ -1,17 +1,17 @@
-//! Probes, and how far a latency cuts a watermark: what AIMD (§6.1.4) and the unicast part of 3CPO (§6.2.3) share.
+//! Probes, and the cut of a watermark by a latency: the common parts of AIMD (§6.1.4) and of the unicast part of 3CPO (§6.2.3).
 
 use super::{Completed, InvalidSetting, Sent};
 use crate::Cycle;
 
 /// The operation whose latency is being measured: one at a time.
 ///
-/// The next operation that is sent after a probe's completion is the next probe, of whatever kind and target it is (C9). A GPU that sends
+/// The next operation that is sent after a probe's completion is the next probe, of any kind and to any target (C9). A GPU that sends
 /// nothing has no probe, and its watermarks stay.
 #[derive(Debug, Clone, Default)]
 pub struct Probe(Option<u64>);
 
 impl Probe {
-    /// Marks the operation as the probe, if there is none under way.
+    /// Marks the operation as the probe, unless a probe is under way.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.0.get_or_insert(sent.number);
     }

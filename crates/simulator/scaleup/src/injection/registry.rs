@@ -1,4 +1,4 @@
-//! Injection controls by name, those of other crates included.
+//! Injection controls by name, controls of other crates included.
 
 use super::{Aimd, InjectionDefinition, InjectionSettings, NoControl, ThreeCpo, Window};
 

@@ -38,7 +38,7 @@ pub(super) fn remote(now: Cycle, kind: OperationKind, initiator: u32) -> Remote 
     }
 }
 
-/// The completion of what was sent.
+/// The completion of a sent operation.
 pub(super) fn completed(sent: &Sent, latency: Cycle) -> Completed {
     Completed {
         now: sent.now + latency,

@@ -1,15 +1,15 @@
 //! 3CPO (§6.2): tokens that are matched between the members of a group, and watermarks that follow the latency of probes.
 //!
-//! A multicast operation costs tokens at each member that sends to the group at the same time, so that all together send what the links
-//! carry ([`matching`]). Where that does not relieve the network, because the traffic is not collective, watermarks do
-//! ([`conversion`], Algorithm 6). All of it exists twice, for request and for response flits.
+//! A multicast operation costs tokens at each member that sends to the group at the same time, so that all together send at the rate of the
+//! links ([`matching`]). Where that does not relieve the network, because the traffic is not collective, watermarks do ([`conversion`],
+//! Algorithm 6). All of it exists twice, for request and for response flits.
 //!
 //! # Path of an operation
-//! 1. Sent: it costs its own flits, and those of other members' operations that it is matched with. The first after a completed
-//!    probe is the next probe.
-//! 2. Received from another member: it costs what it is matched with of the GPU's own operations.
-//! 3. Completed: what is left of the GPU's operations limits what can still be matched. Was it the probe, Algorithm 6 runs for the
-//!    watermarks of both classes.
+//! 1. Sent: it costs its own flits, and the matched flits of other members' operations. The first operation after a completed probe is the
+//!    next probe.
+//! 2. Received from another member: it costs the flits that match the GPU's own operations.
+//! 3. Completed: only the GPU's remaining operations can still be matched. If it was the probe, Algorithm 6 runs for the watermarks of both
+//!    classes.
 //!
 //! # Decisions where the paper is silent or contradicts itself
 //! Numbers as in the project's reading of the paper.
@@ -17,29 +17,31 @@
 //!   listing are negative below the threshold. For `base_md` of 0.5 all agree.
 //! * C2: the text refers to lines of a longer listing. The `else` of line 18 belongs to line 12, as the text says of its "lines 20-22".
 //! * C3: `percent_writes` of line 5 is `percent_mcast_writes` of line 4.
-//! * C4: `max_possible` (line 11) bounds what is converted; what exceeds it is carried over to the next round trip, up to `carry-cap` times
+//! * C4: `max_possible` (line 11) bounds the converted tokens. The excess is carried over to the next round trip, up to `carry-cap` times
 //!   `max_possible`. The listing does not use the one, nor define the other. Thus the equivalent never exceeds the watermark.
-//! * C5: line 14, which the text does not explain, raises the watermark by what the costs of collective traffic have begun to take
-//!   (`handover`). Figures 6.8 and 6.9 agree with it if their watermark of 100 is `WM_MAX`.
+//! * C5: line 14, which the text does not explain, raises the watermark by the growth of the equivalent, which is the cost that collective
+//!   traffic has newly begun to take (`handover`). Figures 6.8 and 6.9 agree with it if their watermark of 100 is `WM_MAX`.
 //! * C6: the listing is for requests. Responses have the same, with the share of reads and the difference in size of their packets.
 //! * C7: the correction for skew (lines 5 to 8) multiplies by up to 9 where no operation was a write, as listed. `skew-correction`
 //!   turns it off.
-//! * C8: `global_dec` counts the tokens that matches cost, after scaling, and not those of the GPU's own flits: "how many extra tokens it
-//!   consumed when sending multicast packets" (§6.2.4). What arrivals cost is not counted (`equivalent-of-sends`): else the equivalent is
-//!   nearly the watermark, and Algorithm 6 can never cut.
+//! * C8: `global_dec` counts the tokens that matches cost, after scaling, and not the tokens of the GPU's own flits: "how many extra tokens
+//!   it consumed when sending multicast packets" (§6.2.4). The costs of arrivals are not counted (`equivalent-of-sends`): else the
+//!   equivalent is nearly the watermark, and Algorithm 6 can never cut.
 //! * C9: any packet can be the [probe](super::Probe).
-//! * C10: without matches in a round trip the equivalent is what was carried over, or zero; then only growth is left below the threshold.
-//! * C11: only matched flits cost, so that who begins early does not take the tokens of others.
-//! * C12: the scaling of costs by latency (0.8 to 1) applies to matches that an own operation makes with earlier ones of others, too;
+//! * C10: without matches in a round trip the equivalent is the carry-over, or zero; then only growth is left below the threshold.
+//! * C11: only matched flits cost, so that a member that begins early does not take the tokens of others.
+//! * C12: the scaling of costs by latency (0.8 to 1) also applies to matches of an own operation with earlier operations of others;
 //!   `scale-sends` turns that off. Until the first latency of a collective operation has been measured, the scale is 1.
-//! * Each group has arrays and a *Local Ops* counter of its own: operations to different groups do not match. The paper has one group.
-//! * The latest latency is that of any collective operation of the GPU for the scale, and of that or the probe for expiry. Before the
-//!   first, an entry of the remote queue stays for `initial-rtt`.
-//! * The delay between packets that prolongs the stay is what the GPU's last collective operation waited at the head of its channel.
+//! * Each group has separate arrays and a separate *Local Ops* counter: operations to different groups do not match. The paper has one
+//!   group.
+//! * The scale uses the latest latency of a collective operation of the GPU; expiry uses the latest latency of a collective operation or of
+//!   the probe. Before the first, an entry of the remote queue stays for `initial-rtt`.
+//! * The delay between packets, which prolongs the stay, is the time that the GPU's last collective operation waited at the head of its
+//!   channel.
 //!
 //! # Cost and memory
-//! O(members) for an own operation, O(1) amortised for a remote one, besides finding its group among those of the GPU by bisection. The
-//! remote queue has what arrived during the latest round trip and delay before the latest call: each remote operation expires older ones.
+//! O(members) for an own operation, O(1) amortised for a remote one, and a bisection of the GPU's groups to find the operation's group. The
+//! remote queue has the arrivals of the latest round trip and delay before the latest call: each remote operation expires older ones.
 
 mod conversion;
 mod matching;
@@ -103,8 +105,8 @@ impl InjectionDefinition for ThreeCpo {
 }
 
 impl ThreeCpo {
-    /// Expires remote operations that arrived a round trip and a delay ago. The first thing of every event, so that the lengths in force
-    /// are those of the cycles before it.
+    /// Expires remote operations that arrived a round trip and a delay ago. Every event calls it first, so that the round trip and the
+    /// delay of earlier cycles apply.
     fn expire(&mut self, now: Cycle) {
         self.matching.expire(now, self.rtt.saturating_add(self.gap));
     }

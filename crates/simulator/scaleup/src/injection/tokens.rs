@@ -1,9 +1,9 @@
 //! Tokens of injection rate limiting (IRL, §6.1.3): two leaky buckets for each GPU, for requests and for responses.
 //!
 //! In each cycle a bucket gets a token with the probability watermark / `WM_MAX`. An operation may be sent while the bucket of its data's
-//! class has at least one token: that of requests for a write, of responses for a read. It then costs the flits of its request in the one
-//! and of its response in the other, so that buckets go below zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4).
-//! With `tokens(c)` at the beginning of cycle `c`,
+//! class has at least one token: requests for a write, responses for a read. It then costs the flits of its request in the one and of its
+//! response in the other, so that buckets go below zero (figure 6.1: a packet of 5 flits that is sent with 1 token leaves -4). With
+//! `tokens(c)` at the beginning of cycle `c`,
 //! ```text
 //! tokens(c + 1) = min(cap, tokens(c) - cost(c) + new(c))
 //! ```
@@ -11,8 +11,8 @@
 //!
 //! # Lazy evaluation
 //! A bucket is evaluated up to the cycle of the last call. `new` is a pure function of the watermark and the cycle, so that the outcome
-//! is that of an evaluation in each cycle. Evenly spaced tokens, and those of a full watermark, cost nothing for cycles without a
-//! call. Random tokens are drawn once for each cycle in which the bucket is not full, and once again for those cycles that a
+//! equals an evaluation in each cycle. Evenly spaced tokens, and tokens of a full watermark, cost nothing for cycles without a call. Random
+//! tokens are drawn once for each cycle in which the bucket is not full, and once again for those cycles that a
 //! [question](TokenBuckets::consent) looked ahead when the watermark changes before they come.
 //!
 //! # Decisions
@@ -20,7 +20,7 @@
 //!   be neither skipped nor starved channels, for which §6.2.5 has its arbiter.
 //! * A bucket holds one token at most: both worked examples (figures 6.1 and 6.4) begin with one and have no more. It begins full.
 //! * Tokens and watermarks are counted in units of 2^-20, costs and watermarks rounded to the nearest unit, the watermark to at least one.
-//!   Sums are exact, whatever their order.
+//!   Sums are exact in any order.
 //! * The number that is drawn in cycle `c` is the `c`-th of a SplitMix64 of GPU and class, scaled to `0..WM_MAX` in those units.
 
 use super::{Consent, InjectionFacts, InjectionGauges, InvalidSetting};
@@ -205,7 +205,7 @@ impl TokenBuckets {
         self.buckets[class as usize].set_watermark(now, watermark);
     }
 
-    /// Tokens and watermarks at the beginning of cycle `now`, after what was paid in it, beside the flits under way.
+    /// Tokens and watermarks at the beginning of cycle `now`, after the costs of this cycle, and the flits under way.
     pub fn gauges(&mut self, now: Cycle, outstanding: u64) -> InjectionGauges {
         let tokens = self.buckets.each_mut().map(|bucket| {
             bucket.advance(now);
@@ -357,7 +357,7 @@ impl Draws {
         self.drawn + (missing - self.ahead.len() as u64)
     }
 
-    /// Drops what was drawn ahead, under another watermark.
+    /// Drops the tokens that were drawn ahead under another watermark.
     fn restart(&mut self, now: Cycle) {
         self.ahead.clear();
         self.drawn = now;

@@ -4,7 +4,7 @@
 //!
 //! # Decisions
 //! * Unicast operations count as collective ones do. The paper's workloads with a window have no unicast traffic but for Multicast-Uni.
-//! * The default is that of 64 initiators. Table 6.1 has 3, 5, 12, 24, 48, 128 and 128 for 64, 32, 16, 8, 4, 2 and 1 of them.
+//! * The default is the window for 64 initiators. Table 6.1 has 3, 5, 12, 24, 48, 128 and 128 for 64, 32, 16, 8, 4, 2 and 1 of them.
 
 use super::{
     Completed, Consent, InjectionControl, InjectionDefinition, InjectionFacts, InjectionGauges,

@@ -14,7 +14,7 @@ pub struct IterationCycles {
     pub over: Option<Cycle>,
 }
 
-/// Log of the iterations of one rank, which its program writes and whoever keeps a copy reads after the run.
+/// Log of the iterations of one rank. Its program writes it, and the owner of a copy reads it after the run.
 #[derive(Debug, Clone, Default)]
 pub struct IterationLog(Arc<Mutex<Vec<IterationCycles>>>);
 

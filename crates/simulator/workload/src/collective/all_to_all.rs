@@ -39,14 +39,14 @@ impl CollectiveDefinition for AllToAllSettings {
 }
 
 impl AllToAllSettings {
-    /// As [`build`](CollectiveDefinition::build), where what one rank (the first number) has for another (the second) may go by a third,
-    /// which `proxy_of` names: as a message to that rank, and one from there.
+    /// As [`build`](CollectiveDefinition::build), but the block of one rank (the first number) for another (the second) may go through a
+    /// proxy, which `proxy_of` names: one message to the proxy and one from there.
     ///
     /// # Errors
     /// As `build`.
     ///
     /// # Panics
-    /// If a proxy is no rank, or is one of the two.
+    /// If a proxy is not a rank, or is one of the two.
     pub fn build_by_proxies(
         &self,
         ranks: u32,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::Task;
 
-    /// Nodes of two ranks: what is for the other rank of another node goes by the neighbour.
+    /// Nodes of two ranks: a block for the other rank of another node goes through the neighbour.
     #[test]
     fn proxies_pass_on_what_they_get() {
         let settings = AllToAllSettings {
@@ -118,7 +118,7 @@ mod tests {
                 sent[src.index()][dst.index()] += bytes.as_u64();
             }
         }
-        // To the neighbour its own block and two for others; to the same place of two other nodes its block and that of the neighbour.
+        // To the neighbour its own block and two for others. To the same place of two other nodes two blocks: its own and its neighbour's.
         assert_eq!(sent[0], [0, 3_000, 2_000, 0, 2_000, 0]);
         assert_eq!(sent[3], [0, 2_000, 3_000, 0, 0, 2_000]);
     }

@@ -29,7 +29,7 @@ parameters! {
 choices! {
     /// Shape of the tree: the ranks to which each rank forwards. Ranks are counted from the root.
     pub enum TreeShape {
-        /// Rank r sends to the ranks 2 r + 1 and 2 r + 2: no rank sends more than twice what it gets.
+        /// Rank r sends to the ranks 2 r + 1 and 2 r + 2: no rank sends more than twice the bytes that it receives.
         Binary = "binary",
         /// In each round every rank that has the data sends it to one that has not, to the farthest first: fewest rounds, but
         /// the root sends in each of them.

@@ -1,4 +1,4 @@
-//! Puts a collective together: cuts ranges into messages, and finds what each of them depends on.
+//! Builds a collective: cuts ranges into messages, and finds the dependencies of each message.
 
 use super::options::Options;
 use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation};
@@ -7,7 +7,8 @@ use clearway_units::{Bytes, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Upper bound on what an algorithm sends. It is checked before any message is made, so that a collective too large for memory is refused.
+/// Upper bound on the traffic of an algorithm. It is checked before any message is made, so that a collective too large for memory is
+/// refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Contiguous ranges that are sent from one rank to another.
@@ -167,7 +168,8 @@ impl Builder {
         })
     }
 
-    /// Sends `range` from one rank to another, chunk by chunk. Each chunk waits for those of its bytes that belong to the pieces `after`.
+    /// Sends `range` from one rank to another, chunk by chunk. Each chunk waits for the messages of the pieces `after` that carry its
+    /// bytes.
     pub(super) fn send(
         &mut self,
         edge: impl Into<Edge>,

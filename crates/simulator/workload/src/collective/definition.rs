@@ -35,7 +35,7 @@ impl std::error::Error for CollectiveError {}
 pub trait CollectiveDefinition: ParameterSet {
     /// The name of the operation, as in "all-reduce".
     const OPERATION: &'static str;
-    /// The name of the algorithm, unique among those of its operation.
+    /// The name of the algorithm, unique among the algorithms of its operation.
     const ALGORITHM: &'static str;
     /// One line about the algorithm.
     const SUMMARY: &'static str;

@@ -1,9 +1,9 @@
 //! Scatter and gather without detours: every rank sends every other its part, adds up, and sends the sum of its part to all
 //! (TMDML, §II).
 //!
-//! Each pair of ranks has one connection, which carries the parts and then the sums: where it is a queue pair of RoCEv2, the gather
-//! inherits rate and path of the scatter. `transport.qps = 2` with `transport.stripe = "message"` gives each phase a queue pair of its own,
-//! as long as a phase is one message for each pair (`chunk = "auto"`, `barrier = "rank"`).
+//! Each pair of ranks has one connection, which carries the parts and then the sums: with a queue pair of RoCEv2, the gather inherits rate
+//! and path of the scatter. `transport.qps = 2` with `transport.stripe = "message"` gives each phase a separate queue pair, as long as a
+//! phase is one message for each pair (`chunk = "auto"`, `barrier = "rank"`).
 
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};

@@ -1,5 +1,5 @@
-//! Two binary trees, each for half of the data, in which the leaves of one are inner nodes of the other, so that every rank sends
-//! and receives the same (Sanders, Speck and Träff 2009; the trees are those of NCCL, `src/graph/trees.cc`).
+//! Two binary trees, each for half of the data, in which the leaves of one are inner nodes of the other, so that every rank sends and
+//! receives the same amount (Sanders, Speck and Träff 2009; the trees as in NCCL, `src/graph/trees.cc`).
 
 use super::builder::{Builder, Edge, Extent, sound};
 use super::options::Options;
@@ -88,7 +88,7 @@ impl BinaryTree {
     }
 }
 
-/// The lowest bit of `rank`, which is its height in the tree; for the root the lowest power of two that is no rank.
+/// The lowest bit of `rank`, which is its height in the tree; for the root the lowest power of two that is not a rank.
 fn height(ranks: u32, rank: u32) -> u32 {
     match rank {
         0 => ranks.next_power_of_two(),

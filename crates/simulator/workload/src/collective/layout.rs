@@ -1,8 +1,8 @@
 //! Nodes on which the ranks of a collective are, and the order in which each channel goes through them.
 //!
 //! NCCL runs a collective over several channels, one for each NIC of a node at least, and gives each a part of the bytes. Here a channel is
-//! a ring or a pair of trees over all ranks, node by node. Channel c enters the first node at its c-th rank, so that on rails each of them
-//! has a rail of its own:
+//! a ring or a pair of trees over all ranks, node by node. Channel c enters the first node at its c-th rank, so that in a rail-optimised
+//! network each channel has a separate rail:
 //!
 //! * A ring leaves a node by the rank before the one at which it came in, and comes into the next node on the same rail. So it goes through
 //!   every second node the other way round, as NCCL exchanges the NICs of odd nodes to stay on rails. An odd number of nodes leaves one
@@ -18,7 +18,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Each rank on a node of its own.
+    /// Each rank on a separate node.
     pub const fn flat(ranks: u32) -> Self {
         let nodes = Vec::new();
         Self { ranks, nodes }

@@ -1,15 +1,14 @@
 //! Collective operations as graphs of messages: sender, receiver and byte range of each message, and the tasks that it waits for.
 //!
-//! A collective is an *operation* (what must be true in the end: all-reduce, all-gather, …) and an *algorithm* (which messages
-//! make it true: ring, double binary tree, …). Both are named apart, because jobs and traces know the operation and users choose
-//! the algorithm. A new one is one file with a settings struct that implements [`CollectiveDefinition`], and one line in the
-//! `collectives!` list of `registry.rs`. That line yields the variant of [`CollectiveSettings`], the keys, the row of
-//! [`CollectiveSettings::KINDS`] and the entry in the tests that hold for all of them: the proof of [`Collective::verify`], that
-//! of every single fault in the graph, and the count of steps.
+//! A collective is an *operation* (the required result: all-reduce, all-gather, …) and an *algorithm* (the messages that lead to it: ring,
+//! double binary tree, …). Both are named apart, because jobs and traces know the operation and users choose the algorithm. A new one is
+//! one file with a settings struct that implements [`CollectiveDefinition`], and one line in the `collectives!` list of `registry.rs`. That
+//! line yields the variant of [`CollectiveSettings`], the keys, the row of [`CollectiveSettings::KINDS`] and the entry in the tests that
+//! hold for all of them: [`Collective::verify`] on the graph, on every single fault in it, and the count of steps.
 //!
 //! Common to all of them:
 //!
-//! * A chunk is a message of its own, and is sent as soon as the chunks that it depends on have arrived (STrack §4.3).
+//! * A chunk is a separate message, and is sent as soon as the chunks that it depends on have arrived (STrack §4.3).
 //! * Blocks (the parts of a buffer that belong to a rank) differ by at most one byte: the first `size mod ranks` have one more.
 //!   A block or a half without bytes is not sent, and nothing waits for it.
 //! * Messages of one rank that become ready together leave in the order of their numbers. Rings, halving and doubling and direct
@@ -70,9 +69,9 @@ pub enum Operation {
         /// The rank that has S.
         root: Rank,
     },
-    /// Every rank has S, of which block r is for rank r; in the end every rank has its block from each.
+    /// Every rank has S bytes, of which block r is for rank r; in the end every rank has its block from each.
     ///
-    /// So that bytes can be told apart by their place, what rank q sends lies from q S on in one common space of N S bytes.
+    /// The bytes that rank q sends lie from q S on in one common space of N S bytes, so that a place identifies a byte.
     AllToAll,
     /// Every rank but the server has S to add up; in the end each of them has the sum. The server begins with zeros.
     ParameterServer {
@@ -84,11 +83,11 @@ pub enum Operation {
 /// Effect of a message on the buffer of its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The bytes are added to those of the receiver.
+    /// The bytes are added to the receiver's bytes.
     Reduce,
-    /// The bytes replace those of the receiver.
+    /// The bytes replace the receiver's bytes.
     Copy,
-    /// No effect: the message only says that something has happened. Computations have this effect, too.
+    /// No effect: the message only says that something has happened. Computations also have this effect.
     Nothing,
 }
 
@@ -101,7 +100,7 @@ pub struct Move {
     pub effect: Effect,
 }
 
-/// A collective operation as a graph of messages, with what each of them carries; see the [module](self).
+/// A collective operation as a graph of messages, with the bytes that each of them carries; see the [module](self).
 ///
 /// A message takes 48 bytes, of which 16 are its move: a caller that needs no proof any more can keep the graph alone.
 #[derive(Debug, Clone, PartialEq, Eq)]

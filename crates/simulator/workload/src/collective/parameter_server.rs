@@ -12,7 +12,7 @@ choices! {
     pub enum ServerRole {
         /// The server only adds up: the other ranks are the workers.
         Separate = "separate",
-        /// The server is a worker, too, with data of its own to add up.
+        /// The server is also a worker: it adds its data to the sum.
         Worker = "worker",
     }
 }

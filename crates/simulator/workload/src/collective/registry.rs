@@ -65,7 +65,7 @@ macro_rules! collectives {
             /// Sets `key`.
             ///
             /// # Errors
-            /// If there is no such key or the value does not fit it.
+            /// If the key does not exist or the value does not fit it.
             pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
                 match self {
                     $(Self::$variant(settings) => settings.set(key, value),)+

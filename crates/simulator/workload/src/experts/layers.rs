@@ -11,7 +11,7 @@ pub struct ExpertLayers {
     pub dispatch: Bytes,
     /// Bytes of a token in the combine.
     pub combine: Bytes,
-    /// True if a token goes to each of its experts by itself, false if it goes once to each rank that has some of them.
+    /// True if a separate copy of a token goes to each of its experts, false if one copy goes to each rank that has some of them.
     pub copy_for_each_expert: bool,
     /// Computation of a rank before the dispatch of each layer.
     pub compute: Span,
@@ -21,15 +21,15 @@ pub struct ExpertLayers {
     pub backward: bool,
 }
 
-/// Computations of the backward pass take twice as long as those of the forward pass: gradients of inputs and of weights (Kaplan et al.
-/// 2020, §2.1).
+/// Computations take twice as long in the backward pass as in the forward pass: gradients of inputs and of weights (Kaplan et al. 2020,
+/// §2.1).
 const BACKWARD: u64 = 2;
 
 impl ExpertLayers {
     /// Graph of layers with these routings, all of the same ranks.
     ///
-    /// The backward pass of a combine sends what a dispatch sends, and that of a dispatch what a combine sends, so that a layer looks the
-    /// same in both directions.
+    /// The backward pass of a combine sends the messages of a dispatch, and the backward pass of a dispatch the messages of a combine. So a
+    /// layer looks the same in both directions.
     pub fn graph(&self, layers: &[Routing]) -> Graph {
         let ranks = layers.first().map_or(0, Routing::ranks);
         let mut graph = Graph::new(ranks);
@@ -49,7 +49,7 @@ impl ExpertLayers {
         2 * ranks * (ranks - 1) + 2 * ranks
     }
 
-    /// Adds a layer, which follows what `before` has for each rank. Returns what the next one follows.
+    /// Adds a layer. Each rank's part follows the tasks of that rank in `before`. Returns the tasks that the next layer follows.
     fn layer(
         &self,
         graph: &mut Graph,
@@ -82,7 +82,7 @@ impl ExpertLayers {
             })
             .collect();
         let mut back: Vec<Vec<TaskId>> = done.iter().map(|&own| vec![own]).collect();
-        // Whoever has worked on a token sends it back to where it came from.
+        // Each rank that has worked on a token sends it back to the token's source.
         for (src, dst) in pairs(ranks) {
             let copies = self.copies(routing, dst, src);
             if copies > 0 {

@@ -1,12 +1,11 @@
 //! Expert parallelism: the traffic of the mixture-of-experts layers of a model.
 //!
 //! In such a layer a router sends each token to the `top_k` of its experts that suit it best, and experts are spread over the ranks of a
-//! group. Tokens go there in an all-to-all, the *dispatch*, and what the experts have made of them comes back in a second one, the
-//! *combine* (GShard, Lepikhin et al. 2021; DeepSeek-V3, arXiv 2412.19437, §3.2.2). How much goes from whom to whom depends on the router
-//! alone:
+//! group. Tokens go there in an all-to-all, the *dispatch*, and the experts' results come back in a second one, the *combine* (GShard,
+//! Lepikhin et al. 2021; DeepSeek-V3, arXiv 2412.19437, §3.2.2). The bytes between each pair of ranks depend on the router alone:
 //!
 //! * [`ExpertGroup`] says which experts are on which rank, and which ranks on which node;
-//! * a [`Router`] draws the experts of each token, and counts what that makes for each pair of ranks: a [`Routing`];
+//! * a [`Router`] draws the experts of each token, and counts the tokens of each pair of ranks: a [`Routing`];
 //! * [`ExpertLayers`] makes a [`Graph`](crate::Graph) of the routings of several layers.
 
 mod layers;

@@ -3,7 +3,7 @@
 use crate::power::power;
 use clearway_units::RandomStream;
 
-/// The largest exponent of a Zipf distribution. With it the second expert gets 1/256 of what the first one gets.
+/// The largest exponent of a Zipf distribution. With it the second expert gets 1/256 of the first expert's tokens.
 pub const MOST_SKEW: f64 = 8.0;
 
 /// Spread of tokens over experts.
@@ -12,7 +12,7 @@ pub enum Popularity {
     /// All experts get the same number of tokens, save for one: in turn, in an order that is drawn.
     Balanced,
     /// The i-th most popular expert is drawn in proportion to i to the power of minus this exponent, from 0 to [`MOST_SKEW`]; with 0 all
-    /// are alike but for chance. Which expert is the i-th is drawn, too.
+    /// experts have the same probability. The order of the experts is also drawn.
     Zipf(f64),
 }
 

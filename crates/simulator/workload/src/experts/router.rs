@@ -17,8 +17,8 @@ pub struct Router {
     pub node_limit: u32,
     /// Popularity of the experts.
     pub popularity: Popularity,
-    /// Tokens that an expert takes at most, as a multiple of what each would get if all got the same (Switch Transformers, Fedus et al.
-    /// 2022, equation 3); those beyond are dropped. Without one, nothing is.
+    /// Most tokens that an expert takes, as a multiple of an equal share (Switch Transformers, Fedus et al. 2022, equation 3). Further
+    /// tokens are dropped. Without a factor no token is dropped.
     pub capacity_factor: Option<f64>,
 }
 
@@ -137,7 +137,8 @@ impl Router {
         }
     }
 
-    /// Each token takes the next nodes of a shuffled list, and of each its share of experts, the next ones of a shuffled list, too.
+    /// Draws experts by node in turn: each token takes the next nodes of a shuffled list, and from each node the next experts of a shuffled
+    /// list.
     fn in_turn_by_node(&self, random: &mut RandomStream, counter: &mut Counter) {
         let mut lists: Vec<Vec<u32>> = Vec::new();
         let nodes = self.nodes().count() as u32;
@@ -159,7 +160,7 @@ impl Router {
                 for place in 0..used {
                     let index = (turn * u64::from(used) + u64::from(place)) % u64::from(nodes);
                     let node = order[index as usize] as usize;
-                    // What is left of the division goes to another place in each round of the nodes.
+                    // The remainder of the division goes to another place in each round of the nodes.
                     let extra =
                         (u64::from(place) + round) % u64::from(used) < u64::from(self.top_k % used);
                     for _ in 0..self.top_k / used + u32::from(extra) {
@@ -210,7 +211,7 @@ impl Router {
     }
 }
 
-/// Counts what experts take.
+/// Counter of the tokens that experts take.
 struct Counter {
     group: ExpertGroup,
     /// Tokens that an expert takes at most.
@@ -243,7 +244,7 @@ impl Counter {
 
     /// Counts a token of `src` with these experts.
     fn count(&mut self, src: u32, experts: &mut [u32]) {
-        // Those of one rank then follow each other.
+        // Sorted, experts of one rank follow each other, so that the token counts once for the rank.
         experts.sort_unstable();
         let mut last = None;
         for &expert in experts.iter() {

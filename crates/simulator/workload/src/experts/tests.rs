@@ -53,7 +53,7 @@ fn experts_lie_on_ranks_in_order_and_as_evenly_as_possible() {
     assert_eq!(group(64, 8, 256).experts_of_node(1), 32..64);
 }
 
-/// Every token has its experts: assignments are tokens times k less what was dropped, copies are those less duplicates on a rank.
+/// Every token has its experts: assignments are tokens times k less drops, copies are assignments less duplicates on a rank.
 #[test]
 fn no_token_is_lost() {
     let popularities = [
@@ -168,7 +168,7 @@ fn balanced_experts_get_the_same() {
     );
 }
 
-/// Shares of experts are those of the Zipf distribution: with one expert for each token, the i-th gets i^-s of the sum.
+/// Shares of experts follow the Zipf distribution: with one expert for each token, the i-th gets i^-s of the sum.
 #[test]
 fn skewed_experts_get_what_the_distribution_says() {
     const TOKENS: u32 = 20_000;
@@ -177,7 +177,7 @@ fn skewed_experts_get_what_the_distribution_says() {
         let mut loads = routing.loads().to_vec();
         loads.sort_unstable_by_key(|&load| std::cmp::Reverse(load));
         let halves = (2.0 * skew) as u32;
-        // i^-s of a multiple of one half, by another way than that of the router.
+        // i^-s for s a multiple of one half, computed in another way than in the router.
         let weight = |place: u32| {
             1.0 / (0..halves).fold(1.0, |product, _| product * f64::from(place).sqrt())
         };
@@ -186,7 +186,7 @@ fn skewed_experts_get_what_the_distribution_says() {
         for (place, load) in (1..).zip(loads).take(3) {
             let share = weight(place) / sum;
             let error = (all * share * (1.0 - share)).sqrt();
-            // Of experts that are alike the largest is that of 32 draws.
+            // With skew 0 all experts are equal, and the largest load is the maximum of 32 draws.
             assert!(
                 (load as f64 - share * all).abs() < 4.0 * error,
                 "{skew} {place}: {load}"
@@ -234,7 +234,7 @@ const LAYERS: ExpertLayers = ExpertLayers {
     backward: false,
 };
 
-/// Bytes between all pairs of ranks in a graph: those of the dispatch, whose messages come first in each layer, and of the combine.
+/// Bytes between all pairs of ranks in a graph: of the dispatch, whose messages come first in each layer, and of the combine.
 fn bytes_between(graph: &crate::Graph, ranks: usize, layer: usize) -> [Vec<Vec<u64>>; 2] {
     let empty = vec![vec![0; ranks]; ranks];
     let mut both = [empty.clone(), empty];

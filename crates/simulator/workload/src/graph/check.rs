@@ -97,7 +97,7 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 impl Graph {
-    /// Proves that every task can run, whatever the network does.
+    /// Proves that every task can run, independent of the network.
     ///
     /// # Errors
     /// The first fault: tasks in their order, then cycles.
@@ -236,7 +236,7 @@ impl Successors {
     /// Tasks that wait for `id`, by number, each with true if `id` need only have begun.
     ///
     /// # Panics
-    /// If there is no such task.
+    /// If the graph has no such task.
     pub fn of(&self, id: TaskId) -> &[(TaskId, bool)] {
         let index = id.index();
         &self.edges[self.first[index] as usize..self.first[index + 1] as usize]

@@ -1,13 +1,13 @@
 //! Graph of the messages and computations of a job's ranks, with their order.
 //!
-//! Every collective and every trace becomes a [`Graph`]. Its tasks are numbered in the order in which they were added; a task
-//! belongs to one *rank*, and all that it waits for happens at that rank, so that each host can run its part by itself:
+//! Every collective and every trace becomes a [`Graph`]. Its tasks are numbered in the order in which they were added; a task belongs to
+//! one *rank*, and all its dependencies happen at that rank, so that each host can run its part alone:
 //!
-//! * a [message](Task::Message) belongs to its sender. For a task of its sender it is over when every byte is acknowledged, for one of
+//! * a [message](Task::Message) belongs to its sender. For a task of its sender it is over when every byte is acknowledged, for a task of
 //!   its receiver when every byte has arrived;
 //! * a [computation](Task::Compute) is over when its time is. One unit of a rank does one computation at a time, in the order in
 //!   which they become ready;
-//! * a computation that takes no time joins what it waits for, on no unit.
+//! * a computation that takes no time joins its dependencies and occupies no unit.
 //!
 //! Messages from one rank to another share a connection and leave in the order in which they become ready.
 //!
@@ -49,15 +49,15 @@ impl TaskId {
     }
 }
 
-/// The unit of a rank that adds what has arrived to what is there. No trace has it: theirs are 0 to 255.
+/// The unit of a rank that adds arrived bytes to the buffer. Traces do not use it: their units are 0 to 255.
 ///
-/// It is not the processor that the job computes with, so sums are formed beside computations, and at their own pace: neither jitter
-/// nor a straggler's factor changes their time.
+/// It is not the processor that the job computes with. So sums are formed in parallel to computations, and neither jitter nor a straggler's
+/// factor changes their time.
 pub const ADDER: u16 = 256;
 
-/// The most tasks that a job's graph is built with. A message of a ring takes 49 bytes when it has been built, and 75 at the peak, when
-/// the graph becomes a [`Plan`](crate::Plan) (measured with 30 million; with a window some 20 more): so many take about 3 GB, which
-/// leaves room for what the run keeps of them.
+/// The most tasks that a job's graph is built with. A message of a ring takes 49 bytes when it has been built, and 75 at the peak, when the
+/// graph becomes a [`Plan`](crate::Plan) (measured with 30 million; with a window some 20 more): so many take about 3 GB, which leaves room
+/// for the state of the run.
 pub const MOST_TASKS: u64 = 1 << 25;
 
 /// Operation of a rank: a computation or a message.
@@ -69,7 +69,7 @@ pub enum Task {
         rank: Rank,
         /// Unit of the rank; one unit does one computation after the other. Units below [`ADDER`] are the job's.
         unit: u16,
-        /// Time of the computation. With zero, it occupies no unit and joins what it waits for.
+        /// Time of the computation. With zero, it occupies no unit and joins its dependencies.
         span: Span,
     },
     /// Sends a message.
@@ -146,7 +146,7 @@ pub struct Parallelism {
 pub struct Graph {
     ranks: u32,
     tasks: Vec<Task>,
-    /// Index in `needs` of the first need of each task; those of the last task end with the list.
+    /// Index in `needs` of the first need of each task; the needs of the last task end with the list.
     first_need: Vec<u32>,
     needs: Vec<Need>,
     /// A limit for all messages, if there is one.
@@ -211,8 +211,8 @@ impl Graph {
         self.add(task, after.into_iter().map(Need::over))
     }
 
-    /// Adds all tasks of `other`, which has as many ranks. Each of them also waits until the task that `gates` names for its rank is
-    /// over; those of ranks without a gate wait for nothing more.
+    /// Adds all tasks of `other`, which has as many ranks. Each of them also waits until the task that `gates` names for its rank is over.
+    /// On a rank without a gate it waits for nothing more.
     ///
     /// # Panics
     /// As [`add`](Self::add), or if the numbers of ranks differ.
@@ -249,7 +249,7 @@ impl Graph {
     /// The task with number `id`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the graph has no such task.
     pub fn task(&self, id: TaskId) -> Task {
         self.tasks[id.index()]
     }
@@ -257,7 +257,7 @@ impl Graph {
     /// Dependencies of a task.
     ///
     /// # Panics
-    /// If there is no such task.
+    /// If the graph has no such task.
     pub fn needs(&self, id: TaskId) -> &[Need] {
         let index = id.index();
         let end = self.first_need.get(index + 1);

@@ -26,7 +26,7 @@ impl Collective {
 }
 
 impl Program {
-    /// Collectives of the program, group by group, those of a group in the order in which its ranks call them.
+    /// Collectives of the program, group by group, within a group in the order in which its ranks call them.
     ///
     /// # Errors
     /// The first operation that cannot be matched.

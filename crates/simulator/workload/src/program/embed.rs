@@ -4,14 +4,14 @@ use super::{CollectiveCall, ExpansionFault};
 use crate::graph::{Graph, Need, Task, TaskId};
 
 impl CollectiveCall<'_> {
-    /// Adds `part`, the messages of this collective alone among ranks that count from zero in the order of the group, to the `graph` of
-    /// the whole program. Returns what an [`Expand`](super::Expand) must.
+    /// Adds `part`, the messages of this collective alone among ranks that count from zero in the order of the group, to the `graph` of the
+    /// whole program. Returns the value that an [`Expand`](super::Expand) must return.
     ///
-    /// A rank does nothing of it before it has come to the call, and is past the call when all that happens at it is over:
-    /// all bytes that it receives have arrived, and all that it sends are acknowledged.
+    /// A rank does nothing of it before it has come to the call. It is past the call when all bytes that it receives have arrived and all
+    /// bytes that it sends are acknowledged.
     ///
     /// # Errors
-    /// If `part` has another number of ranks than the group, or a limit of parallelism: that of a graph holds for all its messages.
+    /// If `part` has another number of ranks than the group, or a limit of parallelism: a graph's limit holds for all its messages.
     pub fn embed(
         &self,
         part: &Graph,
@@ -51,7 +51,7 @@ impl CollectiveCall<'_> {
                     }
                 });
             }
-            // What follows another task of its rank comes after the start with that.
+            // A task that follows another task of its rank already comes after the start.
             let start = self.starts[own.index()];
             needs.extend((!follows_own).then_some(Need::over(start)));
             graph.add(self.moved(task), needs.drain(..));

@@ -12,8 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 impl Program {
-    /// The tasks of the program, with the messages that `expand` makes of collective calls. What [`Graph::check`] refuses does not
-    /// come from here, only from `expand`.
+    /// The tasks of the program, with the messages that `expand` makes of collective calls. Faults that [`Graph::check`] finds come only
+    /// from `expand`.
     ///
     /// # Errors
     /// The first operation that cannot be matched, then operations that wait for one another.
@@ -343,8 +343,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Returns what an operation waits for that is not over or, if `is_begun`, has not begun: an operation, and true if its beginning is
-    /// awaited.
+    /// Returns the step that keeps an operation from its end or, if `is_begun`, from its beginning: an operation, and true if its beginning
+    /// is awaited.
     fn stuck_by(&self, (number, is_begun): (u32, bool)) -> (u32, bool) {
         const STUCK: &str = "what is not over waits for something that is not";
         let id = self.numbers.id(number);

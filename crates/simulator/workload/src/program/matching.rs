@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 /// No operation.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Numbers for all operations of a program: those of rank 0 first.
+/// Numbers for all operations of a program, rank by rank.
 pub(super) struct Numbers {
     /// The number of each rank's first operation, and one more.
     first: Vec<u32>,

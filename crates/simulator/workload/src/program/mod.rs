@@ -8,23 +8,24 @@
 //!    operations one after the other; operations of a rank that wait for nothing of each other may overtake in a run of MPI, and never
 //!    do here. A receive from any sender is accepted if at its turn only one sender has a message for it: then every order of arrival
 //!    gives the same. Otherwise it is refused, because the match would depend on the network.
-//! 2. Each collective call meets those of the other ranks of its group: the first of each rank on that group with the first, the second
-//!    with the second.
-//! 3. The tasks are added in an order in which each comes after all that it waits for: of those that can, the operation of the lowest
-//!    rank, and of its operations the first.
+//! 2. Each collective call is matched with the calls of the other ranks of its group: the first call of each rank on that group, the second
+//!    call of each, and so on.
+//! 3. The tasks are added in an order in which each comes after its dependencies: the next is the first possible operation of the lowest
+//!    rank that has one.
 //!
 //! The operations become tasks in this way:
 //!
-//! * A send and its receive become one message. For the sender it is over when it is acknowledged. What waits for the receive waits for
-//!   the arrival of all bytes, and for what the receive itself waits for. The message does not wait for the receive: it finds a buffer.
-//! * A receive has begun when all that it waits for is over.
+//! * A send and its receive become one message. For the sender it is over when it is acknowledged. An operation that waits for the receive
+//!   waits for the arrival of all bytes, and for the dependencies of the receive. The message does not wait for the receive: it finds a
+//!   buffer.
+//! * A receive has begun when all its dependencies are over.
 //! * A message of a rank to itself takes no time.
 //! * A message of no bytes carries one, as a message needs a packet.
-//! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it, for example by
-//!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes,
-//!   but for a barrier, and a call in a group of one rank send nothing and wait for no rank.
-//! * All ranks of a call bring in the same. An all-to-all in which ranks bring in different sizes, as those of a mixture of experts do,
-//!   is refused: the algorithms here cut equal arrays into equal parts.
+//! * A collective call begins when all its dependencies are over; the caller's `expand` makes messages of it, for example by
+//!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes, but for a barrier, and a call in a group of one rank
+//!   send nothing and wait for no rank.
+//! * All ranks of a call bring in the same size. An all-to-all in which ranks bring in different sizes, as in a mixture of experts, is
+//!   refused: the algorithms here cut equal arrays into equal parts.
 
 mod collectives;
 mod embed;
@@ -70,7 +71,7 @@ choices! {
 /// Operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Keeps a unit of the rank busy; without time, it joins what it waits for.
+    /// Keeps a unit of the rank busy; without time, it joins its dependencies.
     Compute {
         /// Unit that computes.
         unit: u8,
@@ -143,8 +144,8 @@ pub struct RankProgram {
 }
 
 impl RankProgram {
-    /// Creates a program of `operations`. Each pair of `waits` names an operation, and what that waits for. A wait that is named twice
-    /// counts once.
+    /// Creates a program of `operations`. Each pair of `waits` names an operation and its dependency. A wait that is named twice counts
+    /// once.
     ///
     /// # Panics
     /// If a wait names an operation that does not exist, or with 2^31 operations or 2^32 waits.
@@ -177,7 +178,7 @@ impl RankProgram {
     /// Dependencies of `operation`, by number.
     ///
     /// # Panics
-    /// If there is no such operation.
+    /// If the rank has no such operation.
     pub fn waits(&self, operation: u32) -> &[Wait] {
         let index = operation as usize;
         &self.waits[self.first_wait[index] as usize..self.first_wait[index + 1] as usize]
@@ -212,7 +213,7 @@ impl Program {
     /// The operation that `id` names.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the program has no such operation.
     pub fn operation(&self, id: OperationId) -> Operation {
         self.ranks[id.rank.index()].operations[id.index as usize]
     }
@@ -242,8 +243,8 @@ impl Program {
 pub struct CollectiveCall<'a> {
     /// Kind of the collective.
     pub kind: CollectiveKind,
-    /// The size of the whole array, as nccl-tests counts it: of an all-gather or gather what is there in the end, of all others what
-    /// a rank (of a scatter the first) brings in. Above zero but for a barrier.
+    /// The size of the whole array, as nccl-tests counts it: for an all-gather or gather the size of the result, for all others the size
+    /// that a rank (for a scatter the first) brings in. Above zero except for a barrier.
     pub bytes: Bytes,
     /// The ranks, at least two.
     pub group: &'a [Rank],
@@ -251,7 +252,7 @@ pub struct CollectiveCall<'a> {
     pub starts: &'a [TaskId],
 }
 
-/// Error of a collective call of which no messages can be made.
+/// Error of a collective call that cannot become messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpansionFault {
     /// Description of the fault, as a fragment of a sentence.

@@ -190,7 +190,7 @@ fn a_receive_that_waits_is_a_join_and_its_message_does_not_wait() {
         panic!("two messages");
     };
     assert!(graph.needs(first).is_empty());
-    // What waits for the beginning of the receive waits for what the receive waits for.
+    // A task that waits for the beginning of the receive waits for the dependencies of the receive.
     let &[begun] = graph.needs(second) else {
         panic!("one need");
     };
@@ -593,7 +593,7 @@ fn calls_that_do_not_fit_are_refused() {
     );
 }
 
-/// All tasks that `task` waits for at `rank`, and what they wait for there.
+/// All direct and indirect dependencies of `task` at `rank`.
 fn before(graph: &Graph, task: TaskId, rank: Rank) -> Vec<bool> {
     let mut seen = vec![false; graph.len()];
     let mut next = vec![task];

@@ -1,12 +1,12 @@
 //! One rank of a job at run time: a state machine that a simulator, or a host with sockets, drives.
 //!
 //! The state machine is told what happens at its host (a message of this rank has been acknowledged, one to it has arrived, time has come)
-//! and says which messages to post. It knows nothing of the other ranks but what they send. A job runs its graph for several iterations; a
-//! rank begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of
-//! ranks that are ahead are counted for the iteration that they belong to.
+//! and says which messages to post. It knows only the messages of the other ranks. A job runs its graph for several iterations; a rank
+//! begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of ranks
+//! that are ahead are counted for the iteration that they belong to.
 //!
-//! Where [`Slots`] say when a rank may begin to communicate, the first message of an iteration waits for the next slot, and others
-//! until then. A message from another rank shows that the job has begun: a rank that has received one waits no longer.
+//! Where [`Slots`] say when a rank may begin to communicate, the first message of an iteration waits for the next slot, and the other
+//! messages wait with it. A message from another rank shows that the job has begun: a rank that has received one waits no longer.
 //!
 //! Unnecessary calls are harmless: a deadline that has not come does nothing.
 
@@ -177,7 +177,7 @@ impl RankRun {
     /// Rank `rank` of a job that runs its plan `iterations` times.
     ///
     /// # Panics
-    /// If there is no such rank, or messages of all iterations are more than 2^32 - 1.
+    /// If the graph has no such rank, or all iterations together have more than 2^32 - 1 messages.
     pub fn new(plan: Arc<Plan>, rank: Rank, iterations: u32, pace: Pace) -> Self {
         assert!(rank.0 < plan.graph().ranks(), "the job has this rank");
         let messages = plan.graph().len() as u64 * u64::from(iterations);
@@ -247,8 +247,8 @@ impl RankRun {
         self.settle(now);
     }
 
-    /// A message to this rank has arrived; true if it is one that this rank waits for. One that has come before, whose iteration is
-    /// over or that is no message to this rank changes nothing.
+    /// Takes note that a message to this rank has arrived; true if the rank waits for it. A repeated message, one of an iteration that is
+    /// over, or one that is not to this rank changes nothing.
     pub fn on_received(&mut self, now: Time, message: MessageNumber) -> bool {
         let (iteration, task) = self.resolve(message);
         let is_known = iteration < self.iterations;
@@ -288,7 +288,7 @@ impl RankRun {
         self.settle(now);
     }
 
-    /// Time at which the next computation is over, or the slot comes for which messages wait; [`Time::NEVER`] if there is no such thing.
+    /// Time at which the next computation is over, or at which the slot comes for which messages wait; [`Time::NEVER`] without either.
     pub fn deadline(&self) -> Time {
         self.units.next().min(self.opens)
     }
@@ -317,7 +317,7 @@ impl RankRun {
         self.ready.extend(ready);
     }
 
-    /// Begins what is ready, and further iterations, until something has to happen first.
+    /// Begins ready tasks and further iterations, until the rank has to wait for an event.
     fn settle(&mut self, now: Time) {
         loop {
             while let Some(task) = self.ready.pop_front() {

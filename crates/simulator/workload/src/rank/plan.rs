@@ -10,13 +10,13 @@ use rustc_hash::FxHashMap;
 pub struct Plan {
     graph: Graph,
     successors: Successors,
-    /// The tasks of rank 0, then those of rank 1, and so on, each in the order of their numbers.
+    /// Tasks rank by rank, from rank 0 on, within a rank in the order of their numbers.
     by_rank: Vec<TaskId>,
     /// Index of the first task of each rank in `by_rank`, and the end.
     first: Vec<u32>,
-    /// For each task its place among those of its rank.
+    /// For each task its place among the tasks of its rank.
     place: Vec<u32>,
-    /// For each message its place among those to its receiver.
+    /// For each message its place among the messages to its receiver.
     arrival: Vec<u32>,
     /// Messages to each rank.
     incoming: Vec<u32>,
@@ -87,12 +87,12 @@ impl Plan {
         &self.by_rank[self.first[index] as usize..self.first[index + 1] as usize]
     }
 
-    /// The place of a task among those of its rank.
+    /// The place of a task among the tasks of its rank.
     pub(super) fn place(&self, id: TaskId) -> usize {
         self.place[id.index()] as usize
     }
 
-    /// The place of a message among those to its receiver, if `id` is one to `rank`.
+    /// The place of a message among the messages to its receiver, if `id` is a message to `rank`.
     pub(super) fn arrival(&self, id: TaskId, rank: Rank) -> Option<usize> {
         match self.graph.task(id) {
             Task::Message { dst, .. } if dst == rank => Some(self.arrival[id.index()] as usize),

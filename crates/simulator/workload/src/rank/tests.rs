@@ -28,7 +28,7 @@ enum Happening {
     Deadline,
 }
 
-/// All ranks of a job, on a network where every message takes a time of its own.
+/// All ranks of a job, on a network where each message has a separate latency.
 struct World {
     ranks: Vec<RankRun>,
     /// Coming events: the time, the event, the rank, and the number of the message if there is one.
@@ -77,7 +77,7 @@ impl World {
     fn run(&mut self) {
         for rank in 0..self.ranks.len() as u32 {
             let start = Time::ZERO + us(rank.into());
-            // Until then it hears what others send.
+            // Until then the rank only receives messages.
             let event = (start, Happening::Deadline, rank, u32::MAX);
             self.coming.push(Reverse(event));
         }
@@ -159,7 +159,7 @@ fn words_of_messages_that_a_rank_does_not_have_change_nothing() {
     world.run();
 }
 
-/// Computes 5 us, sends to the right, waits for what comes from the left.
+/// Ring: each rank computes 5 us, sends to the right, and waits for the message from the left.
 fn ring(ranks: u32) -> Graph {
     let mut graph = Graph::new(ranks);
     for rank in 0..ranks {
@@ -188,7 +188,7 @@ fn in_slots(mut world: World) -> World {
 
 #[test]
 fn communication_waits_for_its_slot_or_for_what_another_rank_has_sent() {
-    // Rank r computes from r us to r + 5 us. Rank 0 has missed 3 us and waits for 23 us; what it sends takes 2 us.
+    // Rank r computes from r us to r + 5 us. Rank 0 has missed 3 us and waits for 23 us; its message takes 2 us.
     let mut world = in_slots(World::new(ring(3), 3, |_| us(2)));
     world.run();
     let sending = |iteration| {
@@ -224,7 +224,7 @@ fn iterations_follow_each_other_at_each_rank() {
     let mut world = World::new(ring(3), 2, |_| us(10));
     world.run();
     let at = |us: u64| Time::from_us(us);
-    // Rank 2 starts last: what it sends arrives at rank 0 at 2 + 5 + 10 us; its own is acknowledged at 27 us.
+    // Rank 2 starts last: its message arrives at rank 0 at 2 + 5 + 10 us, and is acknowledged at 27 us.
     let firsts: Vec<Time> = (0..3).map(|rank| world.over[&(rank, 0)]).collect();
     assert_eq!(firsts, [at(25), at(26), at(27)]);
     assert_eq!(world.begun[&(1, 1)], at(26));
@@ -324,7 +324,7 @@ fn random_graph(ranks: u32, tasks: &[(u32, u32, u64, Vec<prop::sample::Index>)])
                 dst,
                 bytes: KB,
             },
-            // Each computation has a unit of its own.
+            // Each computation has a separate unit.
             true => Task::Compute {
                 rank: src,
                 unit: number as u16,

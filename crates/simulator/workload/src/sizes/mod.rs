@@ -40,8 +40,8 @@ pub struct SizeDistribution {
 }
 
 impl SizeDistribution {
-    /// Creates the distribution of these points: at least two, both columns ascending, the percents from 0 to 100. Whoever reads a
-    /// distribution from a file checks that.
+    /// Creates the distribution of these points: at least two, both columns ascending, the percents from 0 to 100. The reader of a
+    /// distribution file checks that.
     pub fn new(points: Vec<SizePoint>) -> Self {
         debug_assert!(points.len() >= 2, "a distribution has a line");
         Self { points }

@@ -296,9 +296,9 @@ impl Receiving {
         let (_, length) = active
             .geometry
             .place(block)
-            .ok_or(Violation("it sends a block that is none of the file"))?;
+            .ok_or(Violation("it sends a block that the file does not have"))?;
         if content.len() != length + DIGEST {
-            return Err(Violation("a block has not the length that it should"));
+            return Err(Violation("a block has the wrong length"));
         }
         if !active.arrived.insert(block) {
             return Err(Violation("it sends a block twice"));
@@ -476,7 +476,7 @@ impl Party for Receiving {
             Message::Offer(offer) => self.on_offer(offer),
             Message::Finish { file, sent, digest } => self.on_finish(file, sent, digest),
             Message::Withdraw { file, reason } => self.on_withdraw(file, reason),
-            _ => Err(Violation("a sender sends what only receivers do")),
+            _ => Err(Violation("a sender sends a message that only receivers may send")),
         }
     }
 

@@ -289,7 +289,7 @@ impl Sending {
         match active.stage {
             Stage::Withdrawn => return Ok(()),
             Stage::Offered if kept <= active.geometry.blocks() => {}
-            Stage::Offered => return Err(Violation("it has more blocks than there are")),
+            Stage::Offered => return Err(Violation("it claims more blocks than the file has")),
             _ => return Err(Violation("it accepts a file twice")),
         }
         // Digests can have come before this message.
@@ -321,7 +321,7 @@ impl Sending {
                 _ => return Err(Violation("it has sent more digests than it has blocks")),
             }
             if block >= active.geometry.blocks() || active.theirs.insert(block, digest).is_some() {
-                return Err(Violation("it has a block that is none, or has it twice"));
+                return Err(Violation("it claims a block that the file does not have, or claims a block twice"));
             }
             if active.stage == Stage::Hearing(0) {
                 active.stage = Stage::Reading;
@@ -453,7 +453,7 @@ impl Party for Sending {
             Message::Again { file, block } => self.on_again(file, block),
             Message::Done { file } => self.on_file_done(file),
             Message::Written { bytes } => self.on_written(bytes),
-            _ => Err(Violation("a receiver sends what only senders do")),
+            _ => Err(Violation("a receiver sends a message that only senders may send")),
         }
     }
 

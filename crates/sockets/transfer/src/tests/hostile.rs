@@ -138,12 +138,12 @@ fn senders_that_break_the_protocol_are_found_out() {
     let expected = [
         "it greets twice",
         "a message is malformed",
-        "a sender sends what only receivers do",
+        "a sender sends a message that only receivers may send",
         "it offers a file twice",
         "it sends a block of a file that it has not offered",
-        "it sends a block that is none of the file",
-        "it sends a block that is none of the file",
-        "a block has not the length that it should",
+        "it sends a block that the file does not have",
+        "it sends a block that the file does not have",
+        "a block has the wrong length",
         "it sends a block twice",
         "it finishes a file before or after its time",
         "it finishes a file before or after its time",
@@ -327,10 +327,10 @@ fn receivers_that_break_the_protocol_are_found_out() {
     let expected = [
         "it speaks another version of transfers",
         "it greets twice",
-        "it has more blocks than there are",
+        "it claims more blocks than the file has",
         "it accepts a file twice",
-        "it has a block that is none, or has it twice",
-        "it has a block that is none, or has it twice",
+        "it claims a block that the file does not have, or claims a block twice",
+        "it claims a block that the file does not have, or claims a block twice",
         "it has sent more digests than it has blocks",
         "it has sent more digests than it has blocks",
         "it wants a block again that was not sent, or too many",
@@ -338,7 +338,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
         "it is done with a file that was not finished",
         "it is done with a file that was not offered",
         "it has written more than was sent",
-        "a receiver sends what only senders do",
+        "a receiver sends a message that only senders may send",
     ];
     assert_eq!(cases, expected.map(Some));
 }

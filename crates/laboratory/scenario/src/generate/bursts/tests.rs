@@ -195,12 +195,12 @@ fn keys_without_effect_are_warned_about() {
         let loaded = settings.load(&context(64)).unwrap();
         loaded.setting_warnings.join("\n")
     };
-    assert_snapshot!(warnings(permutation(&[("period", text("1ms"))])), @"`period` = 1ms of the permutation does nothing, for it is a single burst; write how many there are, as in `count = 20`");
+    assert_snapshot!(warnings(permutation(&[("period", text("1ms"))])), @"`period` = 1ms of the permutation has no effect on a single burst; give the number of bursts, as in `count = 20`");
     let first = [
         ("placement", text("first")),
         ("redraw", Value::Boolean(true)),
     ];
-    assert_snapshot!(warnings(incast(&with(&every_ms(2), &first))), @r#"`redraw` of the incast does nothing, for neither senders nor receiver are drawn at random; set `placement = "random"`, or `receiver = "random"`"#);
+    assert_snapshot!(warnings(incast(&with(&every_ms(2), &first))), @r#"`redraw` of the incast has no effect: neither senders nor receiver are drawn at random; set `placement = "random"`, or `receiver = "random"`"#);
     let random = with(&first, &[("receiver", text("random"))]);
     assert_eq!(warnings(incast(&with(&every_ms(2), &random))), "");
 }

@@ -94,7 +94,7 @@ fn jobs_of_sections_are_on_different_hosts() {
     let shared = [("hosts", "[5, 6]")];
     let shared = load_beside("ring-all-reduce", &shared, 10, &taken).unwrap();
     assert_eq!(hosts_of(&shared.jobs), [[5, 6]]);
-    assert_snapshot!(shared.setting_warnings.join("\n"), @"host 5 of `hosts` has a rank of a job of an earlier section, too: both share its NIC");
+    assert_snapshot!(shared.setting_warnings.join("\n"), @"host 5 of `hosts` already has a rank of a job from an earlier section: both share its NIC");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn settings_without_effect_are_warned_of() {
     assert_snapshot!(idle.join("\n"), @r#"
     `jitter` lengthens computations, and `compute` is zero
     `stragglers` lengthens computations, and `compute` is zero
-    `overlap` = 0.5 is that of buckets with the computation, and there is one: it is ready at the end
-    `block` = 4 is of the placement "random-block" alone
+    `overlap` = 0.5 has no effect with one bucket: it is ready only when the computation ends
+    `block` = 4 applies only to the placement "random-block"
     `hosts` takes the place of `placement`
     "#);
     let used = warnings(&[
@@ -355,11 +355,11 @@ fn faults_of_settings() {
     ");
     assert_snapshot!(error(&[("jobs", "3"), ("ranks", "4")]), @"
     `ranks` of the ring-all-reduce workload: 3 jobs of 4 ranks, but the topology has 8 hosts
-      fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
+      fix: every rank needs its own host: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(error(&[("jobs", "9")]), @"
     `ranks` of the ring-all-reduce workload: 9 jobs of 1 rank, but the topology has 8 hosts
-      fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
+      fix: every rank needs its own host: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(error(&[("hosts", "[1, 9]")]), @"
     `hosts` of the ring-all-reduce workload: host 9, but the topology has 8 hosts
@@ -367,7 +367,7 @@ fn faults_of_settings() {
     ");
     assert_snapshot!(error(&[("hosts", "[1, 1]")]), @"
     `hosts` of the ring-all-reduce workload: host 1 is named twice
-      fix: give each rank a host of its own
+      fix: give each rank its own host
     ");
     assert_snapshot!(error(&[("hosts", "[1, 2, 3]"), ("jobs", "2")]), @"
     `hosts` of the ring-all-reduce workload: 3 hosts for 2 jobs of 1 ranks

@@ -154,7 +154,7 @@ fn faults_name_the_key_and_the_fix() {
     ");
     assert_snapshot!(error(&[("ranks", number(9))], 8), @"
     `ranks` of the moe workload: 1 job of 9 ranks, but the topology has 8 hosts
-      fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
+      fix: every rank needs its own host: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(error(&[("layers", number(1_000_000))], 8), @"
     `layers` of the moe workload: 1000000 layers of 8 ranks in 1 job make up to 128000000 messages and computations

@@ -560,7 +560,7 @@ fn faults_of_traces_name_file_and_place() {
       fix: use HYBRID_TRANSFORMER_FWD_IN_BCKWD, which AICB writes
     ");
     assert_snapshot!(folder.error(&[file("run")]), @"
-    DIR/run.0.et: node 0 of rank 0 calls on group `1`, of which no ranks are known
+    DIR/run.0.et: node 0 of rank 0 calls on group `1`, but the ranks of this group are not known
       fix: name a comm-group file that lists it
     ");
     let known = [file("run"), ("comm-groups", text("groups.json"))];

@@ -52,7 +52,7 @@ fn headers_and_destinations_need_no_state() {
     }
 }
 
-/// Whatever the settings say of switches, and also for small packets.
+/// Independent of the settings of switches, and also for small packets.
 #[test]
 fn nics_have_a_rule_of_their_own() {
     let of_nic = |routing, ports| {
@@ -174,7 +174,7 @@ fn links_that_are_down_are_left_out_while_another_is_up() {
                 let packet = packet(flow, size);
                 let port = local.choose(Time::ZERO, &packet, &[0, 1], state(&[0]));
                 assert_eq!(port, 1, "{routing:?}");
-                // Whatever it is, there is an answer.
+                // Any port will do, but there is an answer.
                 local.choose(Time::ZERO, &packet, &[0, 1], state(&[0, 1]));
             }
         }

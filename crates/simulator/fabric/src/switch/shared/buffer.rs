@@ -1,15 +1,14 @@
 //! The accounts of a shared buffer: dynamic thresholds, reserves, headroom.
 //!
-//! Each port and lossless class has a *reserve* of its own, then takes from the shared *pool* up to a threshold that falls as the
-//! pool fills, `alpha × (pool - used)`; what arrives beyond it, while the sender at the other end is being paused, goes to the
-//! *headroom* of the port. All accounts are of the ingress port: there the flow came in that has to be stopped. Lossy classes
-//! only take from the pool.
+//! Each port and lossless class has its own *reserve*, then takes from the shared *pool* up to a threshold that falls as the pool fills,
+//! `alpha × (pool - used)`. Packets that arrive beyond it, while the sender at the other end is being paused, go to the *headroom* of the
+//! port. All accounts belong to the ingress port, where the flow comes in that has to be stopped. Lossy classes only take from the pool.
 //!
-//! A packet that fits into reserve and threshold takes nothing of the headroom, one that does not goes there with all of its bytes;
-//! what leaves is taken from the headroom first. The threshold is in whole bytes, rounded down. A class of a port is paused when
-//! a packet of its own has come in and there is something in the headroom, or the threshold (as it is with that packet) is
-//! reached. It may go on when a packet of its own has left, if the headroom is empty and it is in its reserve or far enough below
-//! the threshold; that others give back makes nobody go on by itself.
+//! A packet that fits into reserve and threshold takes nothing of the headroom. A packet that does not fit goes there with all of its
+//! bytes. Bytes that leave are taken from the headroom first. The threshold is in whole bytes, rounded down. A class of a port is paused
+//! when one of its packets has come in and the headroom is not empty, or the threshold (as it is with that packet) is reached. It may go on
+//! when one of its packets has left, if the headroom is empty and it is in its reserve or far enough below the threshold. Bytes that other
+//! classes release do not resume it.
 
 use super::super::parameters::BufferRules;
 use clearway_transport::{Class, ClassSet};
@@ -80,7 +79,7 @@ pub(super) struct Buffer {
     pauses: u32,
 }
 
-/// What arrives through a port in a round.
+/// Arrivals through a port in a round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Incoming {
     pub(super) port: u16,
@@ -114,8 +113,8 @@ impl Buffer {
         self.pauses > 0
     }
 
-    /// True if all of this is admitted without a pause, in whatever order it comes and packets leave, while no sender is stopped: were
-    /// nothing to leave, no account would reach its threshold. Then no admission and no release decides anything.
+    /// True if all arrivals are admitted without a pause, in any order of arrivals and departures, while no sender is stopped: even if
+    /// nothing left, no account would reach its threshold. Then no admission and no release decides anything.
     #[inline]
     pub(super) fn takes_without_pause(&self, all: &[Incoming]) -> bool {
         let bytes: u64 = all.iter().map(|incoming| incoming.bytes).sum();
@@ -129,6 +128,8 @@ impl Buffer {
                 left.remove(class);
                 held = port.accounts[class.index()].bytes.max(held);
             }
+            // The largest account stands for each class, and `free` is least when everything has arrived: thresholds only fall as the pool
+            // fills.
             (held + incoming.bytes).saturating_sub(self.reserve) < port.alpha.share(free)
         })
     }
@@ -189,6 +190,7 @@ impl Buffer {
             return Admission::Refused;
         }
         let shared = account.bytes.saturating_sub(self.reserve);
+        // The threshold is evaluated again, because this packet may have lowered it.
         let beyond = account.headroom > 0 || shared >= port.alpha.share(self.pool - self.used);
         if beyond && !port.paused.contains(class) {
             port.paused.insert(class);
@@ -361,15 +363,15 @@ mod tests {
         assert!(!buffer.paused(0).contains(Class::DATA));
     }
 
-    /// What happens to the buffer through one egress port.
+    /// Arrival or departure of a packet at the buffer through one egress port.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Comes(usize, Class, u64),
         Leaves(usize, Class, u64),
     }
 
-    /// A packet that is to come by one of three ports for one of two, its size, and whether it is lossless; and which one of those for the
-    /// same port leaves then.
+    /// A packet that is to come by one of three ports for one of two, its size, and whether it is lossless; and the packet for the same
+    /// port that leaves then.
     fn comes() -> impl Strategy<Value = (usize, usize, u64, bool, prop::sample::Index)> {
         let ports = (0usize..3, 0usize..2);
         (ports, 1u64..60, any::<bool>(), any::<prop::sample::Index>()).prop_map(
@@ -378,7 +380,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is said to pause nobody pauses nobody, whatever leaves, and accounts are the same egress port after egress port.
+        /// Arrivals that are said to pause nobody do pause nobody, independent of departures, and accounts are the same egress port after
+        /// egress port.
         #[test]
         fn what_is_taken_without_pause_pauses_nobody(
             alpha in prop::sample::select(vec![0.25, 0.3, 1.0]),

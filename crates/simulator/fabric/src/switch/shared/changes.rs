@@ -35,7 +35,7 @@ impl Changes {
         Self(all.into())
     }
 
-    /// Time of the first pause storm, which a switch without traffic has to note, too.
+    /// Time of the first pause storm, which also a switch without traffic has to note.
     pub(super) fn first_storm(&self) -> Time {
         let mut changes = self.0.iter();
         let storm = changes.find(|change| change.storm);

@@ -9,8 +9,8 @@ use clearway_transport::Packet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
-/// The egress port of a packet in a run with events of links, or where ports are chosen by what waits there; or the port at which it is
-/// dropped and why.
+/// The egress port of a packet in a run with events of links, or where ports are chosen by their queues; or the port at which it is dropped
+/// and why.
 #[cold]
 #[inline(never)]
 pub(super) fn egress_at<T: Telemetry>(

@@ -1,7 +1,7 @@
 //! When the transmissions of a switch end: at most one for each port.
 //!
-//! A queue in the order of time. What begins now ends among the last if it is long and among the first if it is short, so that few others
-//! have to move; a heap, or a tournament of all ports, moves each of them through all of its levels.
+//! A queue in the order of time. A transmission that begins now ends among the last if it is long and among the first if it is short, so
+//! that few others have to move; a heap, or a tournament of all ports, moves each of them through all of its levels.
 
 use clearway_units::Time;
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ impl Ends {
         Some(port)
     }
 
-    /// What `port` has begun to transmit ends at `end`.
+    /// Adds a transmission of `port` that ends at `end`.
     #[inline]
     pub(super) fn push(&mut self, end: Time, port: u16) {
         self.first = self.first.min(end);
@@ -67,7 +67,7 @@ impl Ends {
         }
     }
 
-    /// Forgets what `port` transmits.
+    /// Forgets the transmission of `port`.
     pub(super) fn remove(&mut self, port: u16) {
         self.queue.retain(|(_, other)| *other != port);
         self.note_first();

@@ -1,16 +1,16 @@
 //! A switch whose ports share one buffer, with priority flow control (IEEE 802.1Qbb).
 //!
-//! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled in the
-//! order of time, except in rounds [in which nobody's pauses can change](port_by_port): arrivals from the sorted messages of the round,
-//! ends of transmissions from a queue with at most one entry for each port. At one instant: ends of transmissions by port, pause frames
-//! taking effect, arrivals, starts of transmissions.
+//! The buffer that a packet finds depends on all earlier departures, through any port. So events are handled in the order of time, except
+//! in rounds [in which nobody's pauses can change](port_by_port): arrivals from the sorted messages of the round, ends of transmissions
+//! from a queue with at most one entry for each port. At one instant: ends of transmissions by port, events of links, pause frames taking
+//! effect, arrivals, starts of transmissions.
 //!
 //! # Pause frames
-//! The buffer says which classes of which ingress port should be held back. The port tells the other end of its cable with a
-//! frame that carries the state of all classes, before anything else that waits, as soon as its wire is free: at most one packet
-//! later. States that come and go while the wire is busy are not told. A frame takes effect when its last bit has arrived and
-//! the receiver's reaction time has passed; a packet on the wire is finished. It holds until the next one, without a timer.
-//! Frames are never lost to bit errors and count neither as packets nor as hops.
+//! The buffer says which classes of which ingress port should be held back. The port tells the other end of its cable with a frame that
+//! carries the state of all classes, before all waiting packets, as soon as its wire is free: at most one packet later. States that come
+//! and go while the wire is busy are not sent. A frame takes effect when its last bit has arrived and the receiver's reaction time has
+//! passed; a packet on the wire is finished. It holds until the next one, without a timer. Frames are never lost to bit errors and count
+//! neither as packets nor as hops.
 //!
 //! Control with priority is never held back. Where it has none it waits in class 1, is accounted for there and is paused with it, at
 //! switches and at hosts, so that headrooms need not reckon with it.
@@ -56,7 +56,7 @@ pub(crate) struct SharedSwitch<T> {
     ends: Ends,
     /// The last round was handled port by port.
     was_port_by_port: bool,
-    /// What arrives in a round.
+    /// Arrivals of a round.
     incoming: Vec<Incoming>,
     /// Pause frames that have arrived and wait for the reaction time, with their ports.
     effects: VecDeque<(Time, u16, ClassSet)>,
@@ -123,6 +123,7 @@ impl<T: Telemetry> Admitting<'_, T> {
             match self.buffer.admit(from.into(), class, size) {
                 Admission::Refused => Some(DropCause::HeadroomFull),
                 Admission::Admitted => None,
+                // The ingress port now has a pause frame to send, even if it has no packets.
                 Admission::Pauses => {
                     self.wakes.wake(from);
                     None
@@ -280,6 +281,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     fn release(&mut self, Left { class, from, size }: Left) {
         if !self.buffer.is_lossless(class) {
             self.buffer.release_lossy(size);
+        // The sender may go on: the ingress port tells it by a frame.
         } else if self.buffer.release(from.into(), class, size) {
             self.wakes.wake(from);
         }
@@ -361,7 +363,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         }
     }
 
-    /// Begins what can be sent now.
+    /// Begins the transmissions that can begin now.
     #[inline(always)]
     fn start_transmissions(&mut self, now: Time) {
         // In any order: ports do not look at each other.
@@ -374,7 +376,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         }
     }
 
-    /// Hands over what has left; returns the earliest arrival handed over.
+    /// Hands over the packets and frames that have left; returns the earliest arrival handed over.
     fn flush<O: Observation>(&mut self, round: &Round, sinks: &mut Sinks<'_, O, T>) -> Time {
         let (ports, mut sent) = (&mut self.ports, Time::NEVER);
         self.wakes.active.retain(|port| {

@@ -162,8 +162,8 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
-    /// Begins what comes next, if the wire is free and something may be sent; returns when its last bit leaves. `tell` is what
-    /// the other end of the cable should hold back.
+    /// Begins the next transmission, if the wire is free and something may be sent; returns when its last bit leaves. `tell` has the
+    /// classes that the other end of the cable should hold back.
     #[inline(always)] // Out of line, a hop with telemetry takes some 30 instructions more.
     pub(super) fn start(&mut self, now: Time, tell: ClassSet, frame: u32) -> Option<Time> {
         if self.wire.is_some() {
@@ -214,7 +214,7 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
-    /// Time at which the last bit of what is on the wire leaves.
+    /// Time at which the last bit of the transmission on the wire leaves.
     #[inline]
     pub(super) fn end(&self) -> Time {
         match self.wire {
@@ -263,7 +263,7 @@ impl<T: Telemetry> SharedPort<T> {
         self.wire.is_none()
     }
 
-    /// The last bit of what is on the wire leaves at `now`. Returns what has left if it was a packet.
+    /// Ends the transmission on the wire, whose last bit leaves at `now`. Returns the departure if it was a packet.
     #[inline]
     pub(super) fn complete<O: Observation>(
         &mut self,
@@ -353,7 +353,7 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
-    /// Tells the observer what is held back from `now` on.
+    /// Tells the observer the classes that are held back from `now` on.
     pub(super) fn tell_pause<O: Observation>(&self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         let (link, classes) = (self.link.id, self.pause.classes());
         sinks
@@ -361,15 +361,15 @@ impl<T: Telemetry> SharedPort<T> {
             .tell(|observer| observer.on_pause(now, link, classes));
     }
 
-    /// True if an event of the link changes nothing: nothing waits, and nobody holds anything back. `tell` is what the other end of the
-    /// cable should hold back.
+    /// True if an event of the link changes nothing: nothing waits, and nobody holds anything back. `tell` has the classes that the other
+    /// end of the cable should hold back.
     pub(super) fn is_quiet(&self, tell: ClassSet) -> bool {
         let is_idle = matches!(self.wire, None | Some(Transmission::Down));
         let pauses = [tell, self.told, self.pause.classes()];
         is_idle && self.waiting.is_empty() && pauses.iter().all(|classes| classes.is_empty())
     }
 
-    /// The link at `now`, with the bytes in front of it that are data.
+    /// The link at `now`, with the bytes of data in front of it.
     pub(super) fn view(&mut self, now: Time) -> LinkView<'_> {
         let data = self.queues.iter().skip(Class::DATA.index());
         let bytes = data.map(|queue| queue.bytes).sum();

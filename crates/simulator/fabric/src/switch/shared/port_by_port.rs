@@ -1,10 +1,10 @@
 //! Rounds of a switch with a shared buffer in which nobody's pauses change.
 //!
-//! What makes ports depend on each other is the buffer: whether a packet is admitted, and whether a sender is paused or may go on. Where
-//! the switch pauses no sender, no pause frame for its own transmitters arrives or takes effect, and all that arrives would fit below every
-//! threshold even if nothing left, the order of what comes and goes decides nothing, and accounts are sums. Then each port handles its
-//! whole round by itself, as those of lossy switches do. After it ports are as they would be had the switch handled the round in the order
-//! of time.
+//! Ports depend on each other through the buffer: it decides whether a packet is admitted, and whether a sender is paused or may go on. In
+//! some rounds the switch pauses no sender, no pause frame for its own transmitters arrives or takes effect, and all arrivals would fit
+//! below every threshold even if nothing left. In such a round the order of arrivals and departures decides nothing, and accounts are sums.
+//! Then each port handles its whole round in one go, as ports of lossy switches do. Afterwards ports are in the same state as after a round
+//! in the order of time.
 
 use super::super::Scratch;
 use super::SharedSwitch;
@@ -39,7 +39,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 bytes: 0,
             };
             for arrival in arrivals {
-                // Those of later rounds are among them.
+                // Arrivals of later rounds are among them.
                 if arrival.time >= round.end() {
                     break;
                 }

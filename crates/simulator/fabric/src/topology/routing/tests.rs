@@ -37,7 +37,7 @@ fn tier(down_ports: u32, up_ports: u32, bundle: u32) -> Tier {
     }
 }
 
-/// One search for all twins finds what a search for each of them finds, down to the layout of the tables.
+/// One search for all twins finds the same routes as a search for each of them, down to the layout of the tables.
 #[test]
 fn twins_have_the_routes_that_a_search_of_their_own_would_find() {
     let two = FatTree {

@@ -54,7 +54,7 @@ impl Rules {
         (1.0 - (alpha / rate.max(self.least).sqrt() - beta)).max(0.05)
     }
 
-    /// Watermark after a cut by the part `decrease` of what the equivalent leaves of it (lines 17 and 20).
+    /// Watermark after a cut by the part `decrease` of the watermark less the equivalent (lines 17 and 20).
     fn cut(&self, watermark: f64, equivalent: f64, decrease: f64) -> f64 {
         let rate = watermark - equivalent;
         watermark - self.rate_scaling(rate) * decrease * rate
@@ -104,7 +104,7 @@ impl Conversion {
         if growth > 0.0 && rules.handover {
             watermark = (watermark + growth).min(rules.most);
         }
-        // An equivalent that shrank (lines 18 to 20) has not grown by what a cut would take (lines 15 to 17) either.
+        // One condition serves two branches: growth less than the cut (lines 15 to 17) and an equivalent that shrank (lines 18 to 20).
         if congested && growth < watermark * decrease {
             watermark = rules.cut(watermark, equivalent, decrease);
         }
@@ -113,7 +113,7 @@ impl Conversion {
             .min(rules.most)
     }
 
-    /// Watermark equivalent of the extra tokens since the last probe; what a round trip could not bring is carried over (C4).
+    /// Watermark equivalent of the extra tokens since the last probe; tokens beyond the arrivals of a round trip are carried over (C4).
     fn equivalent(
         &mut self,
         rules: &Rules,

@@ -1,7 +1,7 @@
-//! Matching of a GPU's collective operations with those of the other members of their groups (§6.2.2).
+//! Matching of a GPU's collective operations with operations of the other members of their groups (§6.2.2).
 //!
-//! For each other member there are, of each class of flits: *unmatched*, own flits without a match less those of the member, and
-//! *outstanding*, minus the member's flits that arrived within the latest round trip. *Local Ops* counts own flits under way. Flits
+//! For each other member there are, of each class of flits: *unmatched*, own flits without a match less the member's flits without a match,
+//! and *outstanding*, minus the member's flits that arrived within the latest round trip. *Local Ops* counts own flits under way. Flits
 //! that have left the network cannot match (figures 6.6 and 6.7):
 //! ```text
 //! outstanding <= unmatched <= Local Ops
@@ -63,8 +63,8 @@ impl Matching {
         }
     }
 
-    /// Matches an own operation with what others have sent; the sum of matched flits. An operation to a group of which the GPU is no
-    /// member matches nothing.
+    /// Matches an own operation with operations that others have sent; returns the sum of matched flits. An operation to a group without
+    /// this GPU matches nothing.
     pub(super) fn on_sent(&mut self, group: GroupId, kind: OperationKind) -> [u64; 2] {
         let flits = flits(self.sizes, kind);
         let Some(index) = self.find(group) else {
@@ -78,6 +78,7 @@ impl Matching {
             }
             for (class, &flits) in flits.iter().enumerate() {
                 let unmatched = &mut member.unmatched[class];
+                // A negative count is flits of the member that wait for a match.
                 matched[class] += (-*unmatched).clamp(0, flits) as u64;
                 *unmatched += flits;
             }
@@ -112,7 +113,7 @@ impl Matching {
         matched
     }
 
-    /// Takes an own operation off *Local Ops*, which bounds what is unmatched (figure 6.6).
+    /// Takes an own operation off *Local Ops*, which bounds *unmatched* from above (figure 6.6).
     pub(super) fn on_completed(&mut self, group: GroupId, kind: OperationKind) {
         let flits = flits(self.sizes, kind);
         let Some(index) = self.find(group) else {
@@ -128,7 +129,7 @@ impl Matching {
         }
     }
 
-    /// Takes remote operations that arrived at least `stay` cycles ago off *outstanding*, which bounds what is unmatched (figure 6.7).
+    /// Takes remote operations that arrived at least `stay` cycles ago off *outstanding*, which bounds *unmatched* from below (figure 6.7).
     pub(super) fn expire(&mut self, now: Cycle, stay: Cycle) {
         while let Some(arrival) = self.arrivals.front() {
             if now < arrival.at.saturating_add(stay) {

@@ -78,7 +78,7 @@ fn matches_cost_less_while_latency_is_small() {
     ] {
         assert_eq!(parameters.scale(latency), scale, "{latency:?}");
     }
-    // Of a match that an own operation makes as of one that a remote operation makes (C12).
+    // The scale applies to matches of own operations as to matches of remote ones (C12).
     for scale_sends in [true, false] {
         let parameters = ThreeCpoParameters {
             scale_sends,

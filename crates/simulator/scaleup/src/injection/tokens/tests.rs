@@ -2,7 +2,7 @@ use super::*;
 use crate::injection::tests::facts;
 use proptest::prelude::*;
 
-/// Both classes need a token, so that whatever is asked for tells of both.
+/// Both classes need a token, so that each answer tells of both.
 fn parameters(arrival: TokenArrival, most: f64, initial: f64) -> TokenParameters {
     TokenParameters {
         watermark_max: most,
@@ -223,7 +223,7 @@ proptest! {
             draws: CLASSES.map(|class| Draws::new(&facts(8), class)),
         };
         let mut now = 0;
-        // What the last answer promised, unless something happened since.
+        // Cycle that the last answer promised, unless an event came since.
         let mut promised = None;
         for step in steps {
             match step {

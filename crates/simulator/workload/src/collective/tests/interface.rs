@@ -95,7 +95,7 @@ fn the_limit_on_messages_says_what_is_within_it() {
         let fix = of("1TB", "128KiB").unwrap_err();
         let words: Vec<&str> = fix.split(' ').collect();
         let (chunk, size) = (words[4], words[11]);
-        // What it names is as little as it can be, and no more than it may be. A graph of so many messages takes too long to build here.
+        // The fix names the smallest chunk and the largest size that fit. A graph of so many messages takes too long to build here.
         let kib: u64 = chunk.strip_suffix("KiB").unwrap().parse().unwrap();
         assert!(of("1TB", &format!("{}KiB", kib - 1)).is_err(), "{fix}");
         let (steps, bytes) = (30, 1_000_000_000_000);
@@ -113,7 +113,7 @@ fn bus_factors_are_those_of_nccl_tests() {
     for settings in every_kind(1000, 100) {
         let factor = settings.build(8).unwrap().bus_factor();
         let expected = match (settings.kind().operation, settings.kind().algorithm) {
-            // Of the seven workers.
+            // The bus factor of the seven workers.
             ("all-reduce", "parameter-server") => 2.0 * 6.0 / 7.0,
             ("all-reduce", _) => 2.0 * 7.0 / 8.0,
             ("broadcast", _) => 1.0,

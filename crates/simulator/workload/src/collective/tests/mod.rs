@@ -9,7 +9,7 @@ mod shapes;
 use super::*;
 use clearway_units::{Bytes, Parameter as _, Value};
 
-/// Settings that change what is sent, tried with every collective that has them.
+/// Settings that change the messages, tried with every collective that has them.
 fn other_settings() -> Vec<(&'static str, Value)> {
     let text = |text: &str| Value::Text(text.into());
     vec![

@@ -1,4 +1,4 @@
-//! The proof refuses what is not correct: each message, each dependency and each effect of every collective is needed.
+//! The proof refuses incorrect graphs: each message, each dependency and each effect of every collective is needed.
 
 use super::oracle::achieves;
 use super::*;
@@ -72,7 +72,7 @@ fn data_messages(collective: &Collective) -> Vec<TaskId> {
     data.map(|(id, _)| id).collect()
 }
 
-/// Every dependency except those of additions on the messages that they add: no task may wait for the last of the additions.
+/// Every dependency, except an addition's on the message that it adds: no task may wait for the last of the additions.
 fn needs(collective: &Collective) -> Vec<(TaskId, usize)> {
     let places = |(id, task)| {
         let count = match task {
@@ -203,7 +203,7 @@ proptest! {
         }
     }
 
-    /// Random messages among three ranks: whatever the proof accepts is correct in random orders.
+    /// Random messages among three ranks: every graph that the proof accepts is correct in random orders.
     #[test]
     fn random_graphs_are_judged_soundly(
         messages in prop::collection::vec((0u32..3, 1u32..3, any::<bool>(), any::<u8>()), 3..7),

@@ -1,4 +1,4 @@
-//! Every collective achieves what it is for, in every order that its dependencies leave open.
+//! Every collective achieves its operation, in every order that its dependencies leave open.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn the_defaults_of_32_ranks_are_correct() {
     }
 }
 
-/// Nodes of `of_node` ranks each, of which every second one has its ranks behind those of the next.
+/// Nodes of `of_node` ranks each, in pairs that share a run of ranks: one has its even, the other its odd ranks.
 fn nodes(nodes: u32, of_node: u32) -> Layout {
     let ranks = nodes * of_node;
     let node = |rank: u32| match rank / (2 * of_node) * 2 * of_node + 2 * of_node <= ranks {

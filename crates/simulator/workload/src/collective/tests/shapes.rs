@@ -416,8 +416,8 @@ fn a_window_keeps_as_many_messages_of_an_edge_under_way() {
     }
 }
 
-/// Both trees of 32 ranks have 8 edges in common. Chunks of one tree must not wait for those of the other there: with one chunk under way
-/// on each edge, the last chunk is down after all before it have gone over an edge and it has gone up and down itself.
+/// Both trees of 32 ranks have 8 edges in common. On a common edge, chunks of one tree must not wait for chunks of the other. With one
+/// chunk under way on each edge, the last chunk is down once all earlier chunks have crossed an edge and it has gone up and down.
 #[test]
 fn a_window_is_for_an_edge_of_one_tree() {
     let mut settings = DoubleBinaryTreeSettings {

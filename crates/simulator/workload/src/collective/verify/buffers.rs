@@ -40,7 +40,7 @@ impl Buffers {
         word & (1 << (contributor % 64)) != 0
     }
 
-    /// Adds the contributors of `src` to those of `dst`. Returns a contributor that both have, if there is one.
+    /// Adds the contributors of `src` to those of `dst`. Returns a contributor that both have, if any.
     pub(super) fn add(&mut self, src: Rank, dst: Rank) -> Option<Rank> {
         let (src, dst) = (src.index() * self.words, dst.index() * self.words);
         for word in 0..self.words {

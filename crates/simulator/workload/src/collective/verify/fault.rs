@@ -17,7 +17,7 @@ pub enum CollectiveFault {
         /// Number of tasks.
         tasks: usize,
     },
-    /// The root or the server does not exist, there are no ranks, no bytes, or more than 64 bits can count.
+    /// The root or the server does not exist, there are no ranks or no bytes, or more than 64 bits can count.
     Operation,
     /// A message beyond the end of the buffer.
     Outside {
@@ -37,7 +37,7 @@ pub enum CollectiveFault {
         /// The bytes.
         range: Range<Bytes>,
     },
-    /// A message adds what is in the sum already.
+    /// A message adds data that the sum already has.
     Twice {
         /// The message.
         message: TaskId,

@@ -110,7 +110,7 @@ impl<'a> History<'a> {
     /// that waits for thousands, a search for each would take too long.
     fn follows_closely(&self, message: TaskId, other: TaskId) -> bool {
         let successors = self.successors.of(other).iter();
-        // What waits for the beginning of `other` says nothing about its end.
+        // A task that waits for the beginning of `other` says nothing about the end of `other`.
         let mut after_end = successors
             .filter(|(_, is_begun)| !is_begun)
             .take(NEIGHBOURS);
@@ -125,8 +125,8 @@ impl<'a> History<'a> {
         is_next.is_ok() || steps > 1 && near.any(|&(id, _)| self.leads_to(message, id, steps - 1))
     }
 
-    /// The first of `others` that need not be over when `message` begins, if there is one: looks at what `message` waits for, what that
-    /// waits for and so on, as far back as to the place `first`, the lowest of `others`.
+    /// Returns the first of `others` that need not be over when `message` begins. It follows the dependencies of `message` back to the
+    /// place `first`, the lowest of `others`.
     fn search(&mut self, message: TaskId, others: &[TaskId], first: u32) -> Option<TaskId> {
         self.searches += 1;
         self.stack.clear();
@@ -146,7 +146,7 @@ impl<'a> History<'a> {
                     (*seen, *is_over) = (self.searches, false);
                     self.stack.push(id);
                 }
-                // What a task has waited for is over when that task has begun, but the task itself need not be.
+                // Dependencies of a task are over when the task has begun, but the task itself need not be over.
                 if need.is_begun() || std::mem::replace(is_over, true) {
                     continue;
                 }

@@ -1,12 +1,12 @@
-//! Proof that a collective achieves its operation, whatever the network does.
+//! Proof that a collective achieves its operation, independent of the network.
 //!
-//! Instead of data, the buffers hold sets of *contributors*: the ranks whose data the sum at a place is made of. Two things are shown.
+//! Instead of data, the buffers hold sets of *contributors*: the ranks whose data is in the sum at a place. The proof shows two things.
 //!
 //! 1. No race: of two messages that touch the same bytes of a rank, at least one of which changes them, one is over before the other
-//!    begins, by the dependencies alone. Two that both add are free to come in any order. So what a message carries and what it finds
-//!    do not depend on when it is sent, when the network reads the sender's memory and when it arrives.
+//!    begins, by the dependencies alone. Two that both add are free to come in any order. So the bytes that a message carries, and the
+//!    bytes that it finds, do not depend on when it is sent, when the network reads the sender's memory and when it arrives.
 //! 2. In one order that respects the dependencies, and by (1) therefore in all of them, nothing is added twice, nothing is sent before it
-//!    is there, and in the end every rank holds what the [operation](super::Operation) promises.
+//!    is there, and in the end every rank holds the result of the [operation](super::Operation).
 //!
 //! Bytes that the same messages touch share their fate, so one of each segment is looked at: the work grows with ranks x segments, and
 //! with the messages and dependencies between the accesses to a segment.
@@ -28,10 +28,11 @@ pub use fault::CollectiveFault;
 use fault::named;
 
 impl Collective {
-    /// Proves that the graph can run, and that every rank has in the end what the operation promises, whatever the network does: no
-    /// message is sent before what it carries is there, nothing is added twice, and no order that the dependencies leave open matters.
+    /// Proves that the graph can run, and that in the end every rank has the result of the operation, independent of the network: no
+    /// message is sent before its bytes are there, nothing is added twice, and no order that the dependencies leave open matters.
     ///
-    /// A sum counts as formed when the message has arrived; where adding up takes time, what depends on it must wait for that itself.
+    /// A sum counts as formed when the message has arrived. Where adding up takes time, the tasks that need the sum must wait for the
+    /// addition.
     ///
     /// # Errors
     /// The first fault: of the graph, of the moves, then by place in the buffer.
