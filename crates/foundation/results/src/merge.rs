@@ -2,7 +2,7 @@
 
 /// Rule by which the values of neighbouring intervals become the value of all of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Merge {
+pub enum MergeRule {
     /// The last value: levels at the end of an interval.
     Last,
     /// The greatest value: peaks within an interval.
@@ -13,7 +13,7 @@ pub enum Merge {
     Sum,
 }
 
-impl Merge {
+impl MergeRule {
     /// The name, for scripts: `last`, `max`, `mean` or `sum`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Merge; 4] = [Merge::Last, Merge::Max, Merge::Mean, Merge::Sum];
+    const ALL: [MergeRule; 4] = [
+        MergeRule::Last,
+        MergeRule::Max,
+        MergeRule::Mean,
+        MergeRule::Sum,
+    ];
 
     #[test]
     fn samples_become_one_by_their_rule() {
@@ -73,7 +78,7 @@ mod tests {
         assert_eq!(merged, [6.0, 9.0, (4.0 + 27.0 + 12.0) / 6.0, 19.0]);
         assert!(ALL.iter().all(|rule| rule.fold([(f64::NAN, 1.0)]).is_nan()));
         assert!(ALL.iter().all(|rule| rule.fold([]).is_nan()));
-        assert_eq!(ALL.map(Merge::name), ["last", "max", "mean", "sum"]);
+        assert_eq!(ALL.map(MergeRule::name), ["last", "max", "mean", "sum"]);
     }
 
     proptest! {

@@ -1,10 +1,10 @@
 //! The table of metrics.
 
-use crate::merge::Merge;
+use crate::merge::MergeRule;
 
 /// Unit of a metric's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum MetricUnit {
     /// Bytes.
     Bytes,
     /// Bits per second.
@@ -19,7 +19,7 @@ pub enum Unit {
 
 /// Kind of subject that a metric is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum SubjectKind {
     /// The whole run.
     Run,
     /// One link.
@@ -36,11 +36,11 @@ pub struct MetricInfo {
     /// Name in `series.parquet`; the unit is its last part.
     pub name: &'static str,
     /// Kind of subject that the metric is of.
-    pub scope: Scope,
+    pub scope: SubjectKind,
     /// Unit of its values.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Rule by which neighbouring samples become one.
-    pub merge: Merge,
+    pub merge: MergeRule,
     /// Name in plots, where there is one value of the run.
     pub label: &'static str,
     /// Meaning, in a sentence.
@@ -69,9 +69,9 @@ macro_rules! metrics {
                     $(Self::$metric => {
                         const INFO: MetricInfo = MetricInfo {
                             name: $name,
-                            scope: Scope::$scope,
-                            unit: Unit::$unit,
-                            merge: Merge::$merge,
+                            scope: SubjectKind::$scope,
+                            unit: MetricUnit::$unit,
+                            merge: MergeRule::$merge,
                             label: $label,
                             meaning: concat!($($meaning),+).trim_ascii(),
                         };
@@ -145,7 +145,7 @@ impl Metric {
     }
 
     /// Rule by which neighbouring samples become one.
-    pub const fn merge(self) -> Merge {
+    pub const fn merge(self) -> MergeRule {
         self.info().merge
     }
 }
@@ -167,11 +167,11 @@ mod tests {
                 ..
             } = metric.info();
             let endings: &[&str] = match unit {
-                Unit::Bytes => &["_bytes"],
-                Unit::BitsPerSecond => &["_bps"],
-                Unit::Flits => &["_flits"],
-                Unit::Count => &["_flows", "_packets", "_links", "_entries", "_level"],
-                Unit::Fraction => &["_index"],
+                MetricUnit::Bytes => &["_bytes"],
+                MetricUnit::BitsPerSecond => &["_bps"],
+                MetricUnit::Flits => &["_flits"],
+                MetricUnit::Count => &["_flows", "_packets", "_links", "_entries", "_level"],
+                MetricUnit::Fraction => &["_index"],
             };
             assert!(
                 endings.iter().any(|ending| name.ends_with(ending)),

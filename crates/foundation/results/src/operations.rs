@@ -29,7 +29,7 @@ pub enum FigureUnit {
 
 /// Declaration of a figure: a line of a table of figures of `T`.
 #[derive(Debug)]
-pub struct Figure<T> {
+pub struct FigureColumn<T> {
     /// Path in `summary.json`.
     pub path: &'static str,
     /// Unit of the figure.
@@ -63,7 +63,7 @@ macro_rules! figures {
             $($(#[doc = $meaning])+ pub $field: $type,)+
         }
 
-        const $table: &[Figure<$Whole>] = &[$(Figure {
+        const $table: &[FigureColumn<$Whole>] = &[$(FigureColumn {
             path: concat!($path, stringify!($field)),
             unit: FigureUnit::$unit,
             shown: Shown::$shown,
@@ -170,7 +170,7 @@ pub struct OperationFigures {
 
 impl OperationFigures {
     /// All figures, in the order of the tables.
-    pub fn figures() -> impl Iterator<Item = &'static Figure<Self>> {
+    pub fn figures() -> impl Iterator<Item = &'static FigureColumn<Self>> {
         TOTALS
             .iter()
             .chain(LATENCY)
@@ -181,13 +181,13 @@ impl OperationFigures {
 
 impl BreakdownFigures {
     /// Columns of the breakdown.
-    pub const COLUMNS: &'static [Figure<Self>] = BREAKDOWN;
+    pub const COLUMNS: &'static [FigureColumn<Self>] = BREAKDOWN;
 }
 
 /// Kind of an operation: the direction of its data, and whether it goes to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OperationKind {
+pub enum OperationClass {
     /// Write to all members of a group.
     #[serde(rename = "multicast write")]
     MulticastWrite,
@@ -199,7 +199,7 @@ pub enum OperationKind {
     Read,
 }
 
-impl OperationKind {
+impl OperationClass {
     /// All kinds.
     pub const ALL: [Self; 4] = [
         Self::MulticastWrite,

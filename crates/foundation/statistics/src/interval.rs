@@ -11,7 +11,7 @@ pub struct Interval {
 
 /// Position of a value that is only known to lie in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum IntervalVerdict {
     /// The whole interval is below the limits.
     Below,
     /// The whole interval is above the limits.
@@ -24,15 +24,15 @@ pub enum Verdict {
 
 impl Interval {
     /// Position of the interval in relation to the limits `other`, which may be one and the same number.
-    pub fn against(&self, other: Self) -> Verdict {
+    pub fn against(&self, other: Self) -> IntervalVerdict {
         if self.high < other.low {
-            Verdict::Below
+            IntervalVerdict::Below
         } else if self.low > other.high {
-            Verdict::Above
+            IntervalVerdict::Above
         } else if self.low >= other.low && self.high <= other.high {
-            Verdict::Within
+            IntervalVerdict::Within
         } else {
-            Verdict::Undecided
+            IntervalVerdict::Undecided
         }
     }
 
@@ -76,17 +76,23 @@ mod tests {
             low: 1.0,
             high: 2.0,
         };
-        assert_eq!(interval.against(Interval::at(2.5)), Verdict::Below);
-        assert_eq!(interval.against(Interval::at(2.0)), Verdict::Undecided);
-        assert_eq!(interval.against(Interval::at(1.0)), Verdict::Undecided);
-        assert_eq!(interval.against(Interval::at(0.5)), Verdict::Above);
-        assert_eq!(interval.against(interval), Verdict::Within);
-        assert_eq!(Interval::at(2.0).against(interval), Verdict::Within);
+        assert_eq!(interval.against(Interval::at(2.5)), IntervalVerdict::Below);
+        assert_eq!(
+            interval.against(Interval::at(2.0)),
+            IntervalVerdict::Undecided
+        );
+        assert_eq!(
+            interval.against(Interval::at(1.0)),
+            IntervalVerdict::Undecided
+        );
+        assert_eq!(interval.against(Interval::at(0.5)), IntervalVerdict::Above);
+        assert_eq!(interval.against(interval), IntervalVerdict::Within);
+        assert_eq!(Interval::at(2.0).against(interval), IntervalVerdict::Within);
         let wide = Interval {
             low: 0.0,
             high: 1.5,
         };
-        assert_eq!(interval.against(wide), Verdict::Undecided);
+        assert_eq!(interval.against(wide), IntervalVerdict::Undecided);
         assert!(interval.contains(1.0) && interval.contains(2.0) && !interval.contains(2.1));
     }
 }

@@ -15,7 +15,7 @@ mod seeds;
 mod student;
 
 pub use bootstrap::{Resamples, shares_of_best};
-pub use interval::{Estimate, Interval, Verdict};
+pub use interval::{Estimate, Interval, IntervalVerdict};
 pub use seeds::{deviation, mean, mean_estimate, median, median_estimate, ratio_estimate};
 pub use student::student_t;
 

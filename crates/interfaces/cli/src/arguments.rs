@@ -34,48 +34,48 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run variants, or read their results, and show them side by side
     Compare(CompareArguments),
-    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios,
+    /// List all names: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios,
     /// scale-up, injection, plans
     List {
-        /// One group; all of them if left out
+        /// One group; all groups if left out
         group: Option<String>,
     },
     /// Print a scenario or a plan, to begin from: `clearway show incast-32 > mine.toml`
     Show(ShowArguments),
     /// Write a scenario with its most used keys, each explained, to begin from
     Init(InitArguments),
-    /// Explain everything that has a name: each parameter with default, unit, meaning and source
+    /// Explain a name: its parameters with default, unit, meaning and source
     Explain {
         /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement
         name: String,
     },
-    /// Say why the slowest flows and iterations of a finished run were slow: where their time went, and what no transport could have beaten
+    /// Explain why the slowest flows and iterations of a finished run were slow: where their time went, and the bound for any transport
     Why(WhyArguments),
-    /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
+    /// Print the properties of a topology: nodes, links, path lengths, base RTT, BDP
     Topology(TopologyArguments),
-    /// Say which training jobs can share links, and how far to move each in time so that they do not collide
+    /// Find out which training jobs can share links, and how far to move each in time so that they do not collide
     Plan(PlanArguments),
-    /// Run one scenario at many points, with several seeds; what is done is not run again
+    /// Run one scenario at many points, with several seeds; finished runs are not repeated
     Sweep(SweepArguments),
-    /// Find the best point of a plan within a budget of runs: more seeds for the better ones, rung by rung
+    /// Find the best point of a plan within a budget of runs: better points get more seeds, rung by rung
     Tune(TuneArguments),
-    /// Let some hosts attack, and say who gains and who loses: is this network isolated?
+    /// Let some hosts attack, and report who gains and who loses: is this network isolated?
     Isolate(IsolateArguments),
-    /// Reproduce figures of papers: their claims, our numbers, pass or miss
+    /// Reproduce figures of papers: claims, measured numbers, pass or miss
     Reproduce(ReproduceArguments),
     /// Measure STrack over UDP between two hosts, or on this one: throughput, message rate, round trips, paths, cost
     Perf(PerfArguments),
     /// Emulate the fabric of a scenario between network namespaces: rates, queues, marks, paths, and links that fail (Linux)
     Softswitch(SoftswitchArguments),
-    /// Carry a scenario over network namespaces on this machine, and simulate it beside: where do they differ, and why?
+    /// Run a scenario over network namespaces on this machine, simulate it, and explain the differences
     Testbed(TestbedArguments),
-    /// Send files and folders to a host where `clearway recv` runs; what was interrupted goes on
+    /// Send files and folders to a host where `clearway recv` runs; an interrupted transfer resumes
     Send(SendArguments),
-    /// Receive files and folders that others send by `clearway send`
+    /// Receive files and folders from `clearway send`
     Recv(RecvArguments),
-    /// Carry out collectives between processes over UDP, on this host or on many, check their results and measure them as nccl-tests does
+    /// Run collectives between processes over UDP, on this host or on many, check their results and measure them as nccl-tests does
     Collective(CollectiveArguments),
-    /// Carry out runs of a sweep whose names come on standard input
+    /// Execute runs of a sweep whose names come on standard input
     #[command(hide = true, name = clearway_sweep::WORKER_COMMAND)]
     CarryOut { folder: PathBuf },
     /// Print a script that completes commands, options and names in a shell
@@ -89,7 +89,7 @@ pub(crate) enum Command {
 }
 
 const SHELLS: &str = "\
-Where shells look for it:
+Location of the script:
   bash        ~/.local/share/bash-completion/completions/clearway
   zsh         _clearway in a folder of $fpath
   fish        ~/.config/fish/completions/clearway.fish
@@ -97,18 +97,18 @@ Where shells look for it:
   powershell  at the end of the file $PROFILE";
 
 /// Help of `--dry-run` of studies.
-const DRY_RUN: &str = "Say how many runs it would be and what they cost; run nothing but a few of them, cut short, by which that is reckoned";
+const DRY_RUN: &str = "Print the number of runs and an estimate of their cost; run only a few of them, cut short, for the estimate";
 
 /// Help of `--threads`.
-const THREADS: &str = "Worker threads of a simulation, or `auto`: one, and as many as there are free processors from a tenth of a \
-    second on, or at once to set up 2048 hosts and more; results do not depend on them";
+const THREADS: &str = "Worker threads of a simulation; results do not depend on them. `auto`: one thread, and as many as there are free \
+    processors after a tenth of a second, or at once to set up 2048 hosts and more";
 
 /// Scale of a reproduction.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ScaleArgument {
-    /// Shows the effects within minutes
+    /// Small networks that show the effects within minutes
     Small,
-    /// The size of the paper
+    /// Size of the paper
     Full,
 }
 
@@ -123,7 +123,7 @@ impl From<ScaleArgument> for Scale {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArguments {
-    /// Figures such as `strack/fig9`, or a paper for all of its figures; lists what there is if left out
+    /// Figures such as `strack/fig9`, or a paper for all of its figures; lists all figures if left out
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// All figures of all papers
@@ -135,10 +135,10 @@ pub(crate) struct ReproduceArguments {
     /// Run with seeds 1 to N instead of as many as the figure asks for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: Option<u64>,
-    /// Change a key of every run and see which claims still hold; replaces what the figure says
+    /// Change a key of every run, in place of the figure's value, and see which claims still hold
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) changes: Vec<String>,
-    /// Run with a null subject in place of all transports, and see which claims pass all the same: one-packet, wrong-protocol
+    /// Run with a null subject in place of all transports, and see which claims still pass: one-packet, wrong-protocol
     #[arg(long, value_name = "SUBJECT", conflicts_with = "changes")]
     pub(crate) null: Option<NullSubject>,
     /// Runs at a time; results do not depend on it
@@ -166,31 +166,31 @@ pub(crate) struct RunArguments {
     /// Also write completed flows in the format of HPCC's ns-3 simulator: sip dip sport dport size start fct standalone-fct; `-` prints
     #[arg(long, value_name = "FILE")]
     pub(crate) fct_txt: Option<PathBuf>,
-    /// Also write starts and ends of flows in the words of htsim: Flow … finished at US …; `-` prints
+    /// Also write starts and ends of flows in the format of htsim: Flow … finished at US …; `-` prints
     #[arg(long, value_name = "FILE")]
     pub(crate) htsim_txt: Option<PathBuf>,
     /// Leave `report.html` out of the results
     #[arg(long)]
     pub(crate) no_report: bool,
-    /// Run a second time to say why the slowest flows were slow, as `clearway why` does
+    /// Run a second time to explain why the slowest flows were slow, as `clearway why` does
     #[arg(long)]
     pub(crate) why: bool,
-    /// Do not run: say how many packets, how much memory and CPU time it would take, after a third of a second
+    /// Do not run: print the estimated packets, memory and CPU time, after a third of a second
     #[arg(long, conflicts_with_all = ["why", "live", "json", "out", "fct_txt", "htsim_txt"])]
     pub(crate) dry_run: bool,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
-    /// Show the run while it goes on, on a page of this machine whose address is printed; it can pause and stop the run
+    /// Show the running simulation on a page of this machine, whose address is printed; it can pause and stop the run
     #[arg(long)]
     pub(crate) live: bool,
-    /// The port of that page; a free one if left out
+    /// Port of the live page; a free one if left out
     #[arg(long, value_name = "N", requires = "live")]
     pub(crate) live_port: Option<u16>,
     /// Pause after the first round, so that even a short run can be watched
     #[arg(long, requires = "live")]
     pub(crate) live_paused: bool,
-    /// How long the page stays when the run is over: a time such as `300s`, or `forever`; Ctrl-C ends it, and the exit code is that of the
-    /// run. `forever` on a terminal if left out, and elsewhere, or where CI is set, `0s`
+    /// Time for which the page stays after the run, such as `300s`, or `forever`; Ctrl-C ends it with the exit code of the run. If left
+    /// out, `forever` on a terminal, and `0s` elsewhere or if CI is set
     #[arg(long, value_name = "TIME", requires = "live", value_parser = read_stay)]
     pub(crate) live_stay: Option<Stay>,
     #[command(flatten)]
@@ -205,25 +205,25 @@ Examples:
   clearway compare ours=my.toml theirs=:transport.kind=uet
   clearway compare out/quickstart-1a2b3c4d my.toml")]
 pub(crate) struct CompareArguments {
-    /// Scenarios, to be run now, and result folders; ratios are to the first. `NAME:KEY=VALUE,KEY=VALUE` changes a scenario,
-    /// `:KEY=VALUE` is the scenario before it with changes; `LABEL=` in front of any of them is what tables call it
+    /// Scenarios, which run now, and result folders; ratios are to the first. `NAME:KEY=VALUE,KEY=VALUE` changes a scenario,
+    /// `:KEY=VALUE` is the scenario before it with changes; `LABEL=` in front of any of them sets its name in tables
     #[arg(value_name = "SCENARIO|FOLDER", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) what: Vec<String>,
     /// Set a key of all scenarios
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// Each scenario once for each of the values; of several keys, each combination
+    /// Run each scenario once with each value; with several keys, with each combination
     #[arg(long, value_name = "KEY=VALUE,VALUE")]
     pub(crate) vary: Vec<String>,
-    /// Run each scenario with N seeds, from its own on; 1 if left out
+    /// Run each scenario with N seeds, from the scenario's seed on; 1 if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: Option<u64>,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
     pub(crate) threads: Threads,
-    /// A folder for everything, results of all runs included, or a file: `.html`, `.json`; `out/compare-HASH` if left out
+    /// Folder for all output, including the results of all runs, or a file: `.html`, `.json`; `out/compare-HASH` if left out
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Do not run: say what packets and CPU time each variant would take, a third of a second for each
+    /// Do not run: print the estimated packets and CPU time of each variant, a third of a second for each
     #[arg(long, conflicts_with_all = ["json", "out"])]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -266,29 +266,29 @@ Examples:
   clearway isolate my.toml --attacks incast,short-flows --set workload.attack.target=7
   clearway isolate incast-32 --attackers 5 --attacks disobey --transport 1rc --set workload.attack.breaks=leaving
 
-Exit codes: 0 no attack gains and none harms, 1 one does, or nothing was contended or
+Exit codes: 0 no attack gains or harms, 1 an attack does, or nothing was contended or
 measured, 2 the scenario is wrong or the study cannot be written.")]
 pub(crate) struct IsolateArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// Hosts that attack, such as `0-3,8`; or a tenant of the workload, `tenant:NAME`, or some hosts of it, `tenant:NAME:0-3,8`. Those of
-    /// `workload.attack.hosts` if left out and the scenario attacks
+    /// Hosts that attack, such as `0-3,8`; or a tenant of the workload, `tenant:NAME`, or some of its hosts, `tenant:NAME:0-3,8`. If left
+    /// out and the scenario attacks, the hosts of `workload.attack.hosts`
     #[arg(long, value_name = "HOSTS|TENANT")]
     pub(crate) attackers: Option<String>,
-    /// Attacks to run, each by itself: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast, disobey; of the
-    /// first three those that the workload allows if left out. Keys `workload.attack.*` say how
+    /// Attacks to run, each separately: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast, disobey. If left
+    /// out, the first three as far as the workload allows them. Keys `workload.attack.*` set the details
     #[arg(long, value_name = "ATTACK,…", value_delimiter = ',', value_parser = read_attack)]
     pub(crate) attacks: Vec<AttackKind>,
-    /// Transports to attack (`clearway list transports`); that of the scenario if left out
+    /// Transports to attack (`clearway list transports`); the scenario's transport if left out
     #[arg(long = "transport", value_name = "TRANSPORT,…", value_delimiter = ',')]
     pub(crate) transports: Vec<String>,
-    /// Enforcement scopes to attack: queue-pair, destination, pair, service-level, host; that of the scenario if left out
+    /// Enforcement scopes to attack: queue-pair, destination, pair, service-level, host; the scenario's scope if left out
     #[arg(long = "scope", value_name = "SCOPE,…", value_delimiter = ',', value_parser = read_scope)]
     pub(crate) scopes: Vec<Scope>,
     /// All transports and all scopes that are not named, in one table of gains
     #[arg(long)]
     pub(crate) matrix: bool,
-    /// Run each with N seeds, from the scenario's own on
+    /// Run each with N seeds, from the scenario's seed on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
     #[arg(long, help = THREADS, value_name = "N", default_value = "auto", value_parser = read_threads)]
@@ -311,15 +311,15 @@ Examples:
   clearway sweep my-plan.toml --merge shard-1 shard-2 shard-3
 
 Exit codes: 0 all runs are complete, 1 some failed, did not complete or are missing after a merge, or an assertion does
-not hold, 2 the plan is wrong or
-the results cannot be written, 130 interrupted. In any case what is done is kept, and the same command goes on from there.")]
+not hold, 2 the plan is wrong or the results cannot be written, 130 interrupted. Finished runs are kept in any case, and
+the same command continues from there.")]
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) study: StudyArguments,
     /// Part I of N equal parts of the runs, counted from 1
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     pub(crate) shard: Option<Shard>,
-    /// Run nothing, but take over what is done in these folders of the same plan
+    /// Run nothing, but take over the finished runs in these folders of the same plan
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) merge: Vec<PathBuf>,
     #[arg(long, help = DRY_RUN)]
@@ -335,7 +335,7 @@ pub(crate) struct StudyArguments {
     /// Folder of the runs, which several processes may share; `out/COMMAND-NAME` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
+    /// Maximum number of runs at once; if left out, the number of cores, or fewer if memory does not suffice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// Run plans of more than 10000 runs
@@ -356,10 +356,10 @@ Exit codes: 0 done, 1 no point has a value with all seeds, 2 the plan is wrong o
 pub(crate) struct TuneArguments {
     #[command(flatten)]
     pub(crate) study: StudyArguments,
-    /// Measure whose best point is looked for, as in `compare.json`; that of the plan's `[tune]` if left out
+    /// Measure to optimise, named as in `compare.json`; if left out, the measure of the plan's `[tune]`
     #[arg(long, value_name = "NAME")]
     pub(crate) measure: Option<String>,
-    /// Number of runs at most: as many points are drawn as it allows
+    /// Maximum number of runs; as many points are drawn as it allows
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
     #[arg(long, help = DRY_RUN)]
@@ -431,7 +431,7 @@ fn read_attack(text: &str) -> Result<AttackKind, String> {
 #[derive(Debug, Args)]
 #[group(id = "simulator", multiple = true)]
 pub(crate) struct SimulatorArguments {
-    /// Run each job alone in the packet simulator and plan with the phases that it has there; needs a `[topology]`
+    /// Run each job alone in the packet simulator and plan with its measured phases; needs a `[topology]`
     #[arg(long)]
     pub(crate) profile: bool,
     /// Run the jobs in the packet simulator: alone, together, and with each way to keep them apart; needs a `[topology]`
@@ -443,7 +443,7 @@ pub(crate) struct SimulatorArguments {
 pub(crate) struct ShowArguments {
     /// A built-in scenario or plan (`clearway list scenarios`, `clearway list plans`), or a file
     pub(crate) name: String,
-    /// Print every key of the scenario with its value, defaults included, as a run writes them beside its results
+    /// Print every key of the scenario with its value, including defaults, as a run writes them beside its results
     #[arg(long)]
     pub(crate) resolved: bool,
     /// Set any key of the scenario first
@@ -458,7 +458,7 @@ Examples:
   clearway init mine.toml --transport rocev2 --workload incast --topology fat-tree
   clearway init big.toml --topology fat-tree --set topology.hosts=1024 --set topology.oversubscription=2")]
 pub(crate) struct InitArguments {
-    /// The file to write; `-` prints
+    /// File to write; `-` prints
     #[arg(value_name = "FILE", default_value = "scenario.toml")]
     pub(crate) file: PathBuf,
     /// Kind of topology (`clearway list topologies scale-up`); leaf-spine if left out
@@ -492,9 +492,10 @@ Examples:
   clearway why out/training --job \"ring-all-reduce 3\" --iteration 1
   clearway compare quickstart :transport.spray=single --out out/both && clearway why out/both
 
-Simulates the run again and follows these flows, and of jobs the critical path of the longest iteration; writes `why.json`, and the section into `report.html`.")]
+Simulates the run again and follows these flows, and for jobs the critical path of the longest iteration.
+Writes `why.json`, and the section into `report.html`.")]
 pub(crate) struct WhyArguments {
-    /// The result folder of a run, or the folder of a comparison
+    /// Result folder of a run, or folder of a comparison
     #[arg(value_name = "FOLDER")]
     pub(crate) out: PathBuf,
     /// Explain the flow with this number; the slowest ones if left out

@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::hosts::{no_random, security};
 use crate::messages::{say, warn};
 use crate::output::print;
-use clearway_collective::blocking::{Group, Listener};
-use clearway_collective::measure::{Measured, Measurement};
+use clearway_collective::blocking::{Group, RankListener};
+use clearway_collective::measure::{CollectiveMeasurement, Measurement};
 use clearway_collective::{GroupError, Joining, Members, Pairs};
 use clearway_udp::Security;
 use clearway_udp::net::new_key;
@@ -36,7 +36,7 @@ pub(crate) fn collective(arguments: &CollectiveArguments) -> Result<ExitCode, Fa
             let own = members.addresses[rank as usize];
             let address = members.listening_at().unwrap_or(own);
             let listener =
-                Listener::bind(address, rank, ranks, joining).map_err(|e| failure(&e))?;
+                RankListener::bind(address, rank, ranks, joining).map_err(|e| failure(&e))?;
             take_part(arguments, &steps, listener, members)
         }
         // The arguments see to it.
@@ -93,10 +93,10 @@ fn loopback(
     };
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let joining = joining(arguments, security, steps, (ranks, Some(local)))?;
-    let bind = |rank| Listener::bind(local, rank, ranks, joining.clone());
-    let listeners: Result<Vec<Listener>, GroupError> = (0..ranks).map(bind).collect();
+    let bind = |rank| RankListener::bind(local, rank, ranks, joining.clone());
+    let listeners: Result<Vec<RankListener>, GroupError> = (0..ranks).map(bind).collect();
     let listeners = listeners.map_err(|error| failure(&error))?;
-    let addresses: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
+    let addresses: Vec<SocketAddr> = listeners.iter().map(RankListener::address).collect();
     let mut listeners = (0..).zip(listeners);
     let first = listeners.next();
     let others: Vec<JoinHandle<Result<u64, GroupError>>> = listeners
@@ -135,7 +135,7 @@ fn loopback(
 fn take_part(
     arguments: &CollectiveArguments,
     steps: &[Measurement],
-    listener: Listener,
+    listener: RankListener,
     members: Members,
 ) -> Result<ExitCode, Failure> {
     let rank = members.rank;
@@ -183,8 +183,8 @@ fn take_part(
 fn measure(
     group: &mut Group,
     steps: &[Measurement],
-    mut on_measured: impl FnMut(&Measured) -> Result<(), Failure>,
-) -> Result<Vec<Measured>, Failure> {
+    mut on_measured: impl FnMut(&CollectiveMeasurement) -> Result<(), Failure>,
+) -> Result<Vec<CollectiveMeasurement>, Failure> {
     let mut all = Vec::new();
     for step in steps {
         let measured = step.run(group).map_err(|error| failure(&error))?;

@@ -15,12 +15,12 @@ use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Experiment, Laboratory, Progress, Verdict};
+use clearway_lab::{Experiment, Laboratory, RunDecision, RunProgress};
 use clearway_report::comparison::FILE_NAME as DOCUMENT;
 use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};
 use clearway_report_html::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report_text::comparison_table;
-use clearway_runs::{REVISION, Request, RunWatcher, Work, command_line, run};
+use clearway_runs::{REVISION, RunRequest, RunWatcher, RunWork, command_line, run};
 use clearway_units::mix64;
 use plan::{Planned, Source, plan};
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ impl Run<'_> {
     /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
     /// kept, the run can still be compared.
     fn simulate(self, experiment: &Experiment) -> Result<Option<Simulated>, Failure> {
-        let request = Request {
+        let request = RunRequest {
             threads: self.arguments.threads,
             folder: self.folder.as_deref(),
             report: true,
@@ -229,13 +229,13 @@ struct Shown<'a> {
 }
 
 impl RunWatcher for Shown<'_> {
-    fn begin(&mut self, work: Work, _warnings: &[String]) {
+    fn begin(&mut self, work: RunWork, _warnings: &[String]) {
         self.display = Some(Display::of_work(work, self.run.console).titled(&self.run.title));
     }
 
-    fn progress(&mut self, progress: Progress) -> Verdict {
+    fn progress(&mut self, progress: RunProgress) -> RunDecision {
         let display = self.display.as_mut();
-        display.map_or(Verdict::Continue, |display| {
+        display.map_or(RunDecision::Continue, |display| {
             display.update(&progress, self.run.interrupt)
         })
     }

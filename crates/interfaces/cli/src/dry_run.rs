@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::progress::wall_time;
 use clearway_lab::units::Span;
-use clearway_lab::{Assembly, ExpectedWork, Experiment, Laboratory, RunOptions, Verdict, Watch};
+use clearway_lab::{
+    Assembly, ExpectedWork, Experiment, Laboratory, RunDecision, RunOptions, Watch,
+};
 use clearway_report::quantity::{bytes, count, prefixed};
 use clearway_report_text::{Align, Table};
 use clearway_runs::{Stopwatch, peak_rss_bytes};
@@ -41,8 +43,8 @@ impl Estimate {
                 let is_over = stopwatch.wall_seconds() > CALIBRATION;
                 until = is_over.then(|| progress.now.since(clearway_lab::units::Time::ZERO));
                 match is_over {
-                    true => Verdict::Stop,
-                    false => Verdict::Continue,
+                    true => RunDecision::Stop,
+                    false => RunDecision::Continue,
                 }
             },
             on_flow: &mut |_, _, _| (),

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::messages::{say, warn};
 use clearway_input::InputKind;
 use clearway_report_text::{Align, Table};
-use clearway_udp::net::{ConnectError, Snapshot, new_key};
+use clearway_udp::net::{ConnectError, ConnectionSnapshot, new_key};
 use clearway_udp::wire::PORT;
 use clearway_udp::{PreSharedKey, Security, Settings};
 use serde_json::{Value, json};
@@ -189,7 +189,7 @@ pub(crate) fn no_random(error: &io::Error) -> Failure {
 }
 
 /// Number of paths, and of those that are avoided: `8 paths up`, `7 of 8 paths up`.
-pub(crate) fn paths_up(snapshot: &Snapshot) -> String {
+pub(crate) fn paths_up(snapshot: &ConnectionSnapshot) -> String {
     let up = snapshot.paths.iter().filter(|(up, _)| *up).count();
     match snapshot.paths.len() {
         1 if up == 1 => "1 path up".to_owned(),
@@ -199,7 +199,7 @@ pub(crate) fn paths_up(snapshot: &Snapshot) -> String {
 }
 
 /// The paths of a connection, a row each, and why some are avoided.
-pub(crate) fn paths_text(snapshot: &Snapshot) -> String {
+pub(crate) fn paths_text(snapshot: &ConnectionSnapshot) -> String {
     let mut paths = Table::new()
         .column("path", Align::Right)
         .column("state", Align::Left)
@@ -232,7 +232,7 @@ pub(crate) fn paths_text(snapshot: &Snapshot) -> String {
 }
 
 /// The same for programs.
-pub(crate) fn paths_json(snapshot: &Snapshot) -> Vec<Value> {
+pub(crate) fn paths_json(snapshot: &ConnectionSnapshot) -> Vec<Value> {
     let paths = snapshot.paths.iter().map(|(up, path)| {
         json!({
             "up": up,

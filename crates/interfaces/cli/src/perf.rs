@@ -12,7 +12,7 @@ use crate::hosts::{
 use crate::messages::say;
 use crate::output::print;
 use clearway_runs::Stopwatch;
-use clearway_udp::net::perf::{DONE, PerfError, Plan, Pool, Progress, measure, serve};
+use clearway_udp::net::perf::{DONE, PerfError, PerfPlan, PerfProgress, Pool, measure, serve};
 use clearway_udp::net::{Channel, Server, connect, new_key};
 use clearway_udp::{Limits, Security, SendError, Settings};
 use clearway_units::Span;
@@ -107,7 +107,7 @@ fn client(
 ) -> Result<ExitCode, Failure> {
     let line_rate = arguments.connection.line_rate(Some(server));
     let settings = arguments.connection.settings(security, &line_rate);
-    let plan = Plan {
+    let plan = PerfPlan {
         time: arguments.time,
         message: arguments.message,
         small_time: arguments.time / 5,
@@ -121,12 +121,12 @@ fn client(
         warn_if_insecure(&settings);
         let stopwatch = Stopwatch::start();
         let mut cpu = 0.0;
-        let on_progress = |progress: Progress<'_>| match progress {
-            Progress::Interval(interval) if shows => {
+        let on_progress = |progress: PerfProgress<'_>| match progress {
+            PerfProgress::Interval(interval) if shows => {
                 say(&report::line(interval, &channel.snapshot()));
             }
-            Progress::Interval(_) => {}
-            Progress::Arrived => cpu = stopwatch.cpu_seconds(),
+            PerfProgress::Interval(_) => {}
+            PerfProgress::Arrived => cpu = stopwatch.cpu_seconds(),
         };
         let measured = measure(&channel, &plan, on_progress).await;
         let measured = measured.map_err(|error| broken(&channel, &error))?;

@@ -8,10 +8,10 @@ use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::DocumentAndPage;
-use clearway_lab::{Laboratory, Progress, Threads};
+use clearway_lab::{Laboratory, RunProgress, Threads};
 use clearway_plan::{
-    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
-    UnifiedCircle, Verdict, builtin_plans,
+    CompatibilityVerdict, Demand, JobsFile, PhaseKind, Placed, PlannedResource, Resource, Share,
+    TrialOptions, Trials, UnifiedCircle, builtin_plans,
 };
 use clearway_report::PlanRecord;
 use clearway_report::plan::{
@@ -77,8 +77,8 @@ pub(crate) fn plan(
     }
     Ok(match placed.plan.verdict() {
         _ if interrupted => ExitCode::from(130),
-        Verdict::Compatible => ExitCode::SUCCESS,
-        Verdict::Incompatible | Verdict::Unknown => ExitCode::from(1),
+        CompatibilityVerdict::Compatible => ExitCode::SUCCESS,
+        CompatibilityVerdict::Incompatible | CompatibilityVerdict::Unknown => ExitCode::from(1),
     })
 }
 
@@ -107,7 +107,7 @@ pub struct PlanRequest<'a> {
 pub fn planned(
     laboratory: &Laboratory,
     request: &PlanRequest<'_>,
-    on_progress: &mut dyn FnMut(&str, Progress) -> clearway_lab::Verdict,
+    on_progress: &mut dyn FnMut(&str, RunProgress) -> clearway_lab::RunDecision,
 ) -> Result<Option<PlanRecord>, Failure> {
     let mut file = JobsFile::load_with(laboratory.registry(), request.jobs)?;
     let mut options = TrialOptions {
@@ -156,7 +156,7 @@ impl Simulator {
         let console = &self.console;
         let mut shown: Option<(String, Display<'_>)> = None;
         let interrupt = self.interrupt.get_or_insert_with(Interrupt::install);
-        let on_progress = &mut |title: &str, progress: Progress| {
+        let on_progress = &mut |title: &str, progress: RunProgress| {
             if shown.as_ref().is_none_or(|(known, _)| known != title) {
                 if let Some((_, display)) = shown.take() {
                     display.finish();
@@ -220,11 +220,11 @@ fn check_inputs(folder: &Path, jobs: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn verdict(verdict: Verdict) -> PlanVerdict {
+fn verdict(verdict: CompatibilityVerdict) -> PlanVerdict {
     match verdict {
-        Verdict::Compatible => PlanVerdict::Compatible,
-        Verdict::Incompatible => PlanVerdict::Incompatible,
-        Verdict::Unknown => PlanVerdict::Unknown,
+        CompatibilityVerdict::Compatible => PlanVerdict::Compatible,
+        CompatibilityVerdict::Incompatible => PlanVerdict::Incompatible,
+        CompatibilityVerdict::Unknown => PlanVerdict::Unknown,
     }
 }
 
@@ -293,13 +293,13 @@ fn job_row(file: &JobsFile, placed: &Placed, job: usize) -> PlannedJobRow {
         circle: planned.circle,
         alone_us: profile.period().as_us(),
         period_us: planned.period.as_us(),
-        communication_share: profile.fraction(Kind::Communication),
+        communication_share: profile.fraction(PhaseKind::Communication),
         repeats: planned.repeats,
         shift_us: planned.shift.as_us(),
         angle_degrees: planned.angle,
         priority: planned.priority,
-        communication: phases(Kind::Communication),
-        compute: phases(Kind::Compute),
+        communication: phases(PhaseKind::Communication),
+        compute: phases(PhaseKind::Compute),
     }
 }
 

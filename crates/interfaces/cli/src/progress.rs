@@ -3,9 +3,9 @@
 //! On a terminal a line is redrawn in place. Elsewhere, in the log of a batch system or of CI, a line is added [now and then](Schedule).
 
 use crate::messages::{say, warn};
-use clearway_lab::{Progress, Verdict};
+use clearway_lab::{RunDecision, RunProgress};
 use clearway_report::quantity;
-use clearway_runs::{Stopwatch, Work};
+use clearway_runs::{RunWork, Stopwatch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
@@ -169,17 +169,17 @@ impl<'a> Display<'a> {
     /// Of a run with `flows` flows.
     pub(crate) fn new(flows: usize, console: &'a Console) -> Self {
         let (flows, packet_hops) = (flows as u64, 0);
-        Self::of_work(Work::Flows { flows, packet_hops }, console)
+        Self::of_work(RunWork::Flows { flows, packet_hops }, console)
     }
 
     /// Of a run that has so much to do.
-    pub(crate) fn of_work(work: Work, console: &'a Console) -> Self {
+    pub(crate) fn of_work(work: RunWork, console: &'a Console) -> Self {
         match work {
-            Work::Flows { flows, packet_hops } => Self {
+            RunWork::Flows { flows, packet_hops } => Self {
                 all_hops: packet_hops,
                 ..Self::of("flows", flows, "packet-hops", console)
             },
-            Work::Operations(operations) => {
+            RunWork::Operations(operations) => {
                 Self::of("operations", operations, "flit-hops", console)
             }
         }
@@ -212,9 +212,9 @@ impl<'a> Display<'a> {
     }
 
     /// Called after each round.
-    pub(crate) fn update(&mut self, progress: &Progress, interrupt: &Interrupt) -> Verdict {
+    pub(crate) fn update(&mut self, progress: &RunProgress, interrupt: &Interrupt) -> RunDecision {
         if interrupt.is_raised() {
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
         if self.countdown == 0 {
             self.countdown = 16;
@@ -225,10 +225,10 @@ impl<'a> Display<'a> {
             }
         }
         self.countdown -= 1;
-        Verdict::Continue
+        RunDecision::Continue
     }
 
-    fn draw(&self, progress: &Progress, elapsed: f64) {
+    fn draw(&self, progress: &RunProgress, elapsed: f64) {
         let (done, all) = (progress.flows_sent, progress.flows);
         match self.console.output {
             Output::Silent => {}
@@ -250,7 +250,7 @@ impl<'a> Display<'a> {
     }
 
     /// Simulated time, speed, and time to go as far as it can be told.
-    fn speed(&self, progress: &Progress, elapsed: f64) -> Vec<String> {
+    fn speed(&self, progress: &RunProgress, elapsed: f64) -> Vec<String> {
         let speed = quantity::prefixed(progress.hops as f64 / elapsed);
         let mut parts = vec![
             format!("at {}", quantity::microseconds(progress.now.as_us())),

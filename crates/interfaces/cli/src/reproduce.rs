@@ -6,12 +6,13 @@ use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Laboratory, Progress, Verdict};
+use clearway_lab::{Laboratory, RunDecision, RunProgress};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};
 use clearway_reproduce::{
-    ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, Header, Judgement, Line, Recorded,
-    Reproducer, Request, Scale, Tally, Watcher, figure, figure_ids, named_figures, recorded,
+    ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, FigureRequest, Judgement, Line,
+    ProgressWatcher, RecordHeader, Recorded, Reproducer, Scale, Tally, figure, figure_ids,
+    named_figures, recorded,
 };
 use clearway_runs::REVISION;
 use clearway_runs::Stopwatch;
@@ -94,8 +95,8 @@ pub(crate) fn reproduce(
     })
 }
 
-fn request(arguments: &ReproduceArguments) -> Request {
-    Request {
+fn request(arguments: &ReproduceArguments) -> FigureRequest {
+    FigureRequest {
         scale: arguments.scale.into(),
         seeds: arguments.seeds,
         changes: arguments.changes.clone(),
@@ -140,7 +141,7 @@ fn command(id: &str, arguments: &ReproduceArguments) -> String {
     command
 }
 
-fn file_name(id: &str, request: &Request) -> String {
+fn file_name(id: &str, request: &FigureRequest) -> String {
     let name = id.replace('/', "-");
     // What was changed must not be taken for the figure.
     let changed = match request.null {
@@ -215,7 +216,7 @@ fn fingerprint(
     if outcome.scale == Scale::Small || !outcome.complete || changed {
         return Ok(figure.fingerprint(outcome));
     }
-    let request = Request {
+    let request = FigureRequest {
         scale: Scale::Small,
         seeds: Some(1),
         changes: Vec::new(),
@@ -233,7 +234,7 @@ fn as_lines(
     [cpu_seconds, wall_seconds]: [f64; 2],
 ) -> String {
     let tally = outcome.tally();
-    let header = Line::Reproduction(Header {
+    let header = Line::Reproduction(RecordHeader {
         schema: 1,
         command,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -467,10 +468,10 @@ impl Screen {
     }
 }
 
-impl Watcher for Screen {
-    fn on_round(&self, _worker: usize, progress: &Progress) -> Verdict {
+impl ProgressWatcher for Screen {
+    fn on_round(&self, _worker: usize, progress: &RunProgress) -> RunDecision {
         if self.interrupt.is_raised() {
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
         // Whichever worker comes to it speaks for all.
         let round = self.rounds.fetch_add(1, Ordering::Relaxed);
@@ -486,7 +487,7 @@ impl Watcher for Screen {
             self.bar.set_message(run());
             self.console.log(|| self.line(&run()));
         }
-        Verdict::Continue
+        RunDecision::Continue
     }
 
     fn on_run(&self, figure: &str, done: usize, total: usize) {

@@ -15,7 +15,7 @@ use crate::threads;
 use crate::why;
 use clearway_lab::record::Capture;
 use clearway_lab::{
-    Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
+    Assembly, Experiment, Finished, Laboratory, RunDecision, Scenario, builtin_scenario,
 };
 use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, pcapng, timeline};
 use clearway_report_text::summary_table;
@@ -192,7 +192,7 @@ fn simulate(
     }
     let watchers = Watchers {
         on_progress: &mut |progress| match (display.update(&progress, interrupt), live) {
-            (Verdict::Continue, Some(live)) => live.on_round(progress, interrupt),
+            (RunDecision::Continue, Some(live)) => live.on_round(progress, interrupt),
             (verdict, _) => verdict,
         },
         on_flow: &mut |id, flow, result| flow_rows.add(id, flow, result),

@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::messages::warn;
 use crate::progress::{Console, Display, Interrupt};
 use crate::run::{conclude, default_folder, inputs, no_results, refuse_deleting, say_status, show};
-use clearway_lab::{Progress, ScaleupScenario};
+use clearway_lab::{RunProgress, ScaleupScenario};
 use clearway_report::{FolderError, ResultFolder, SeriesRow, Summary};
 use clearway_runs::scaleup::{ScaleupOutputs, assemble, record, simulate};
-use clearway_runs::{Stopwatch, Work};
+use clearway_runs::{RunWork, Stopwatch};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -32,8 +32,8 @@ pub(crate) fn run(
     let outputs = ScaleupOutputs::create(folder, &assembly, !arguments.no_report);
     let mut outputs = outputs.map_err(unwritten)?;
     let (interrupt, console) = (Interrupt::install(), Console::new(arguments.print.quiet));
-    let mut display = Display::of_work(Work::Operations(assembly.operations), &console);
-    let on_progress = &mut |progress: Progress| display.update(&progress, &interrupt);
+    let mut display = Display::of_work(RunWork::Operations(assembly.operations), &console);
+    let on_progress = &mut |progress: RunProgress| display.update(&progress, &interrupt);
     let on_rows = &mut |rows: &[SeriesRow]| outputs.add(rows);
     let (finished, observed) = simulate(&assembly, arguments.threads, on_progress, on_rows);
     display.finish();

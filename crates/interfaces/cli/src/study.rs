@@ -10,7 +10,8 @@ use clearway_lab::{Laboratory, ScenarioError};
 use clearway_report::SweepRecord;
 use clearway_runs::REVISION;
 use clearway_sweep::{
-    Program, Published, Shard, Store, StoreError, Sweep, SweepPlan, SweepProgress, publish, record,
+    ProgramIdentity, Published, Shard, Store, StoreError, Sweep, SweepPlan, SweepProgress, publish,
+    record,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
@@ -142,8 +143,8 @@ impl StudyArguments {
 }
 
 /// Version and revision of this program.
-pub(crate) fn this_program() -> Program {
-    Program {
+pub(crate) fn this_program() -> ProgramIdentity {
+    ProgramIdentity {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
     }

@@ -12,7 +12,8 @@ use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report_text::{Align, Table, sweep_table};
 use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute, not_complete,
+    ExecuteOptions, Published, Store, Sweep, SweepExecution, check_part, counted, execute,
+    not_complete,
 };
 use std::process::ExitCode;
 
@@ -95,7 +96,7 @@ fn carry_out(
     laboratory: &Laboratory,
     store: &Store,
     arguments: &SweepArguments,
-) -> Result<Execution, Failure> {
+) -> Result<SweepExecution, Failure> {
     let interrupt = Interrupt::install();
     let console = Console::new(arguments.study.print.quiet);
     let display = Display::new(study.chosen.len(), &console);
@@ -112,8 +113,12 @@ fn carry_out(
 }
 
 /// Takes over what is done elsewhere.
-fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Execution, Failure> {
-    let mut outcome = Execution::default();
+fn merge(
+    sweep: &Sweep,
+    store: &Store,
+    arguments: &SweepArguments,
+) -> Result<SweepExecution, Failure> {
+    let mut outcome = SweepExecution::default();
     for folder in &arguments.merge {
         let merged = store.merge(folder, sweep)?;
         outcome.done += merged.copied as usize;
@@ -150,7 +155,7 @@ fn conclude(
     sweep: &Sweep,
     store: &Store,
     record: &SweepRecord,
-    outcome: &Execution,
+    outcome: &SweepExecution,
     incomplete: usize,
     arguments: &SweepArguments,
 ) -> ExitCode {
@@ -202,7 +207,7 @@ fn conclude(
 }
 
 /// What is there now that was not before.
-fn what_is_new(outcome: &Execution, (done, all): (u64, u64), is_merge: bool) -> String {
+fn what_is_new(outcome: &SweepExecution, (done, all): (u64, u64), is_merge: bool) -> String {
     let new = counted(outcome.done as u64, "run");
     let others = match outcome.by_others {
         0 => String::new(),

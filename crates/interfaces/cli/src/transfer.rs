@@ -15,7 +15,8 @@ use crate::output::print;
 use crate::progress::{Console, Interrupt};
 use clearway_report::quantity;
 use clearway_transfer::{
-    Bounds, PARTIAL_FOLDER, SourceError, Sources, Store, TransferError, Unfinished, receive, shown,
+    Bounds, PARTIAL_FOLDER, ReceiveStore, SourceError, Sources, TransferError, Unfinished, receive,
+    shown,
 };
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{Limits, Security, Settings};
@@ -309,8 +310,8 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
     runtime.block_on(receive_all(address, settings, store, receiver))
 }
 
-fn open_store(folder: &Path, overwrite: bool) -> Result<Store, Failure> {
-    let opened = fs::create_dir_all(folder).and_then(|()| Store::open(folder, overwrite));
+fn open_store(folder: &Path, overwrite: bool) -> Result<ReceiveStore, Failure> {
+    let opened = fs::create_dir_all(folder).and_then(|()| ReceiveStore::open(folder, overwrite));
     opened.map_err(|error| {
         let folder = folder.display();
         Failure::new(format!("{folder}: cannot use it as a folder: {error}\n  fix: give `--out` a folder in which you may write"))
@@ -320,7 +321,7 @@ fn open_store(folder: &Path, overwrite: bool) -> Result<Store, Failure> {
 async fn receive_all(
     address: SocketAddr,
     settings: Settings,
-    store: Store,
+    store: ReceiveStore,
     receiver: Receiver,
 ) -> Result<ExitCode, Failure> {
     warn_if_insecure(&settings);
@@ -365,7 +366,7 @@ fn reap(transfers: &mut JoinSet<()>) {
 
 async fn receive_one(
     channel: Channel,
-    store: Store,
+    store: ReceiveStore,
     receiver: Receiver,
 ) -> Result<ExitCode, Failure> {
     let peer = channel.peer();

@@ -96,7 +96,9 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
     let without = tuning.groups - found;
     match (without, tuning.groups) {
         (0, _) => {}
-        (_, 1) => say("no point has a value of the measure for every seed, so there is no best point"),
+        (_, 1) => {
+            say("no point has a value of the measure for every seed, so there is no best point");
+        }
         (_, all) => say(&format!(
             "in {without} of {all} groups no point has a value of the measure for every seed, so these groups have no best point"
         )),

@@ -128,7 +128,10 @@ mod tests {
 
     #[test]
     fn options_of_htsim_are_in_the_book_and_their_keys_exist() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/coming-from.md");
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../../docs/src/coming-from.md"
+        );
         let page = std::fs::read_to_string(page).unwrap();
         let laboratory = Laboratory::new();
         let catalogue = Catalogue::new(laboratory.registry());

@@ -2,9 +2,9 @@
 
 use crate::errors::{ended, without_lock, wrong};
 use clearway::resolve;
-use clearway_collective::blocking::{Group, Listener};
+use clearway_collective::blocking::{Group, RankListener};
 use clearway_collective::{
-    Algorithm, Buffers, GroupError, Joining, Members, Operation, PreSharedKey, Security,
+    Algorithm, BufferOperation, Buffers, GroupError, Joining, Members, PreSharedKey, Security,
 };
 use clearway_units::Span;
 use pyo3::prelude::*;
@@ -94,7 +94,7 @@ impl NativeGroup {
         };
         let mut stopped = None;
         let joined = without_lock(py, || {
-            let listener = Listener::bind(address, rank, ranks, joining)?;
+            let listener = RankListener::bind(address, rank, ranks, joining)?;
             listener.join(members, &mut asking(&mut stopped))
         })?;
         stopped.map_or(Ok(()), Err)?;
@@ -127,7 +127,8 @@ impl NativeGroup {
         count: usize,
         send: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let operation = Operation::named(operation).ok_or_else(|| wrong("no such operation"))?;
+        let operation =
+            BufferOperation::named(operation).ok_or_else(|| wrong("no such operation"))?;
         let algorithm = algorithm
             .map(|name| Algorithm::named(operation, name))
             .transpose();
@@ -150,7 +151,7 @@ impl NativeGroup {
                 .collect();
             let mut goes_on = asking(&mut stopped);
             let result = match operation {
-                Operation::AllToAll => {
+                BufferOperation::AllToAll => {
                     let mut receive = vec![0.0; own.len() * ranks as usize];
                     let mut buffers = Buffers::Apart {
                         send: &given,
@@ -159,17 +160,17 @@ impl NativeGroup {
                     group.run(&plan, &mut buffers, &mut goes_on)?;
                     receive
                 }
-                Operation::AllGather => {
+                BufferOperation::AllGather => {
                     let mut buffer = vec![0.0; count];
                     buffer[own.clone()].copy_from_slice(&given);
                     group.run(&plan, &mut Buffers::InPlace(&mut buffer), &mut goes_on)?;
                     buffer
                 }
-                Operation::AllReduce | Operation::ReduceScatter => {
+                BufferOperation::AllReduce | BufferOperation::ReduceScatter => {
                     let mut buffer = given;
                     group.run(&plan, &mut Buffers::InPlace(&mut buffer), &mut goes_on)?;
                     match operation {
-                        Operation::ReduceScatter => buffer[own.clone()].to_vec(),
+                        BufferOperation::ReduceScatter => buffer[own.clone()].to_vec(),
                         _ => buffer,
                     }
                 }

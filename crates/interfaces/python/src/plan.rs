@@ -2,7 +2,7 @@
 
 use crate::errors::{without_lock, wrong};
 use clearway::{Laboratory, PlanRequest, planned};
-use clearway_lab::Verdict;
+use clearway_lab::RunDecision;
 use clearway_report_html::render_plan;
 use clearway_report_text::plan_table;
 use pyo3::prelude::*;
@@ -28,10 +28,10 @@ pub(crate) fn plan(
         command,
     };
     let mut on_progress = |_: &str, _| match Python::attach(|py| py.check_signals()) {
-        Ok(()) => Verdict::Continue,
+        Ok(()) => RunDecision::Continue,
         Err(exception) => {
             stopped = Some(exception);
-            Verdict::Stop
+            RunDecision::Stop
         }
     };
     let record = without_lock(py, || {

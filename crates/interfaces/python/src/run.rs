@@ -5,10 +5,10 @@ use crate::errors::{unwritten, without_lock, wrong};
 use crate::run_controllers::{NamedClass, RunControllers, is_interrupt};
 use crate::scenario::{Source, load};
 use crate::table::NativeTable;
-use clearway_lab::{Progress, Verdict};
+use clearway_lab::{RunDecision, RunProgress};
 use clearway_report::{SeriesRow, Summary, TableName};
 use clearway_report_text::summary_table;
-use clearway_runs::{Request, RunWatcher, Stopwatch, Unsaved, Work, report_html, save};
+use clearway_runs::{RunRequest, RunWatcher, RunWork, Stopwatch, Unsaved, report_html, save};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ struct Watcher {
 
 impl Watcher {
     /// Lets the interpreter handle signals, and tells the user how far the run is.
-    fn look(&mut self, progress: &Progress) -> PyResult<()> {
+    fn look(&mut self, progress: &RunProgress) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
             if let Some(callable) = &self.progress {
@@ -106,28 +106,28 @@ impl Watcher {
 }
 
 impl RunWatcher for Watcher {
-    fn begin(&mut self, _: Work, _: &[String]) {}
+    fn begin(&mut self, _: RunWork, _: &[String]) {}
 
-    fn progress(&mut self, progress: Progress) -> Verdict {
+    fn progress(&mut self, progress: RunProgress) -> RunDecision {
         if self.controllers.has_failed() {
             self.exception = self.controllers.raise().err();
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
         if self.countdown > 0 {
             self.countdown -= 1;
-            return Verdict::Continue;
+            return RunDecision::Continue;
         }
         self.countdown = ROUNDS;
         let now = self.stopwatch.wall_seconds();
         if now - self.last_look < INTERVAL {
-            return Verdict::Continue;
+            return RunDecision::Continue;
         }
         self.last_look = now;
         match self.look(&progress) {
-            Ok(()) => Verdict::Continue,
+            Ok(()) => RunDecision::Continue,
             Err(exception) => {
                 self.exception = Some(exception);
-                Verdict::Stop
+                RunDecision::Stop
             }
         }
     }
@@ -170,7 +170,7 @@ pub(crate) fn run(
         last_look: 0.0,
         exception: None,
     };
-    let request = Request {
+    let request = RunRequest {
         threads: threads.into(),
         folder: folder.as_deref(),
         report,

@@ -6,7 +6,7 @@ use crate::run::{Exception, Run};
 use crate::run_controllers::{NamedClass, RunControllers};
 use crate::scenario::{Source, laboratory};
 use clearway_lab::units::{Bytes, HostId, Time};
-use clearway_lab::{Message, MessageEvent, MessageEventKind, SteppedRun, Verdict};
+use clearway_lab::{MessageEvent, MessageEventKind, PostedMessage, RunDecision, SteppedRun};
 use clearway_runs::{Stopwatch, stepped_record};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,7 +79,7 @@ impl NativeSimulation {
 
     /// Posts a message, and returns its number.
     fn post(&self, src: u32, dst: u32, bytes: u64, tag: u64) -> PyResult<u32> {
-        let message = Message {
+        let message = PostedMessage {
             src: HostId(src),
             dst: HostId(dst),
             bytes: Bytes::new(bytes),
@@ -194,13 +194,13 @@ fn told(events: &[MessageEvent]) -> Vec<Event> {
 }
 
 /// Lets the interpreter handle signals, and looks whether a controller has failed.
-fn look(controllers: &RunControllers, exception: &mut Option<PyErr>) -> Verdict {
+fn look(controllers: &RunControllers, exception: &mut Option<PyErr>) -> RunDecision {
     if exception.is_none() {
         *exception = Python::attach(|py| py.check_signals()).err();
     }
     match exception.is_some() || controllers.has_failed() {
-        true => Verdict::Stop,
-        false => Verdict::Continue,
+        true => RunDecision::Stop,
+        false => RunDecision::Continue,
     }
 }
 

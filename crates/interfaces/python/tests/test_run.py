@@ -117,10 +117,10 @@ def test_checks_need_no_run():
 def test_warnings_are_told():
     lossy = {"transport.kind": "rocev2", "switch.kind": "lossy"}
     (warning,) = clearway.check("incast-32", overrides=lossy)
-    assert "made for networks without loss" in warning
+    assert "made for lossless networks" in warning
     result = clearway.run("incast-32", overrides=lossy)
     assert result.warnings[0] == result.summary.warnings[0] == warning
-    assert "made for networks without loss" in result._repr_html_()
+    assert "made for lossless networks" in result._repr_html_()
 
 
 def test_results_are_kept_in_a_folder(small, tmp_path):

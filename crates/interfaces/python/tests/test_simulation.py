@@ -78,7 +78,7 @@ def test_what_cannot_be_meant_is_refused():
     for call, text in [
         (lambda: sim.post(0, 8, 1), "there is no host 8"),
         (lambda: sim.post(0, -1, 1), "`dst` is -1"),
-        (lambda: sim.post(0, 1, "2 parsecs"), "no size"),
+        (lambda: sim.post(0, 1, "2 parsecs"), "not a size"),
         (lambda: sim.run_until("2us"), "is past"),
         (lambda: sim.run_until(3.5), "no time"),
         (lambda: sim.run_until("soon"), "no time"),

@@ -13,7 +13,7 @@ use clearway_formats::{
     write_goal, write_goal_binary, write_simai,
 };
 use clearway_units::{Bytes, Span};
-use clearway_workload::{CollectiveKind, Operation, Program, Rank, RankProgram, Wait};
+use clearway_workload::{CollectiveKind, JobProgram, Operation, Rank, RankProgram, Wait};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -88,14 +88,14 @@ fn files() -> Result<Vec<NamedFile>, Box<dyn std::error::Error + Send + Sync>> {
 fn program(
     groups: Vec<Vec<Rank>>,
     operations: fn(u32) -> Vec<(Operation, Option<u32>)>,
-) -> Program {
+) -> JobProgram {
     let rank = |rank: u32| {
         let (operations, waits): (Vec<_>, Vec<_>) = operations(rank).into_iter().unzip();
         let waits = (0..).zip(waits);
         let waits = waits.filter_map(|(index, wait)| Some((index, Wait::over(wait?))));
         RankProgram::new(operations, waits.collect())
     };
-    Program {
+    JobProgram {
         ranks: (0..RANKS).map(rank).collect(),
         groups,
     }

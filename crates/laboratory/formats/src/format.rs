@@ -97,7 +97,7 @@ mod tests {
         HpccHosts, SimaiPolicy, SimaiWorkload, StartUnit, parse_cm, parse_hpcc_flows,
         parse_hpcc_topology, parse_topo, write_chakra, write_goal, write_goal_binary, write_simai,
     };
-    use clearway_workload::{CollectiveKind, Program};
+    use clearway_workload::{CollectiveKind, JobProgram};
 
     #[test]
     fn the_first_word_tells() {
@@ -144,11 +144,11 @@ mod tests {
             group: 0,
         };
         let rank = |operations| clearway_workload::RankProgram::new(operations, Vec::new());
-        let collective = Program {
+        let collective = JobProgram {
             ranks: vec![rank(vec![operation])],
             groups: vec![vec![clearway_workload::Rank(0)]],
         };
-        let program = Program {
+        let program = JobProgram {
             ranks: vec![rank(Vec::new())],
             groups: Vec::new(),
         };

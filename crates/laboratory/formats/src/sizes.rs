@@ -60,7 +60,7 @@ fn point(source: Source<'_>, line: &Line<'_>) -> Result<SizePoint, FileError> {
 fn bytes(source: Source<'_>, line: usize, token: Token<'_>) -> Result<Bytes, FileError> {
     let bytes = whole_number(token.text).map(Bytes::new);
     bytes.filter(|&bytes| bytes <= LARGEST_SIZE).ok_or_else(|| {
-        let message = format!("`{}` is no size", shown(token.text));
+        let message = format!("`{}` is not a size", shown(token.text));
         let fault = source.fault(line, Some(token.column), message);
         fault.fix(format!(
             "write a whole number of bytes from 0 to {}",

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Laboratory;
     use crate::RunOptions;
-    use clearway_fabric::{Verdict, Watch};
+    use clearway_fabric::{RunDecision, Watch};
 
     const FLOWS: &str = "Nodes 8\nConnections 8\nTriggers 3\n\
         0->1 id 1 start 0 size 40960 send_done_trigger 1\n\
@@ -106,7 +106,7 @@ mod tests {
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
         let options = RunOptions {
             threads: 1.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         let finished = assembly.run(options, Watch::Off);

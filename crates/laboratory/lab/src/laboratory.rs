@@ -3,7 +3,7 @@
 use crate::scenario::builtin_scenario;
 use crate::scenario::{General, ScenarioError};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
-use clearway_fabric::{Observer, Verdict, Watch};
+use clearway_fabric::{Observer, RunDecision, Watch};
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_scenario::Places;
@@ -194,7 +194,7 @@ impl Laboratory {
 fn run_alone(assembly: &Assembly, watch: Watch<'_>) -> Finished {
     let options = RunOptions {
         threads: 1.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     assembly.run(options, watch)

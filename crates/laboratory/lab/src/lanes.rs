@@ -9,7 +9,7 @@ use crate::scenario::{Scenario, shared_pairs};
 use crate::shared_routes::routes_of;
 use clearway_fabric::topology::{Routes, Topology};
 use clearway_units::{FlowId, HostId};
-use clearway_workload::{Connection, JobSpec, Rank, TaskId};
+use clearway_workload::{JobSpec, Rank, RankConnection, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -85,7 +85,10 @@ pub(crate) struct JobConnections {
 impl JobConnections {
     /// Connections of `job`, without numbers yet, whose pairs of ranks may have as many lanes as `most` says; and what each of them
     /// carries, in the order of their numbers.
-    pub(crate) fn new(job: &JobSpec, most: impl Fn(Rank, Rank) -> u32) -> (Self, Vec<Connection>) {
+    pub(crate) fn new(
+        job: &JobSpec,
+        most: impl Fn(Rank, Rank) -> u32,
+    ) -> (Self, Vec<RankConnection>) {
         let mut listed = job.connections(|_, _| 0);
         let pairs = listed.iter().map(|connection| {
             let pair = (connection.src, connection.dst);

@@ -52,7 +52,7 @@ pub use loads::JobLoads;
 pub use rank_events::{RankAction, RankCause, RankEvent};
 pub use run::{Finished, FlowResult, RunOptions};
 pub use scaleup::{FLIT_BYTES, ScaleupAssembly, ScaleupFinished, ScaleupLink, ScaleupRunOptions};
-pub use stepped::{Message, MessageEvent, MessageEventKind, SteppedEnd, SteppedRun};
+pub use stepped::{MessageEvent, MessageEventKind, PostedMessage, SteppedEnd, SteppedRun};
 
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;
@@ -64,8 +64,8 @@ pub use clearway_scenario::{
 // What users of the library need to add their own and to drive a run.
 pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{
-    DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Progress, Rounds, Senders,
-    Stopped, Threads, Verdict, Watch,
+    DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Rounds, RunDecision,
+    RunProgress, Senders, Stopped, Threads, Watch,
 };
 pub use clearway_transport::{Registry, Scope, cc, feedback, spray};
 pub use clearway_units as units;

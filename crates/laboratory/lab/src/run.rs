@@ -4,8 +4,8 @@ use crate::assemble::Assembly;
 use crate::job_result::JobResult;
 use crate::rank_events::RankEvent;
 use clearway_fabric::{
-    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Program, Progress, Reactions, Rounds,
-    RunControl, Sampler, Simulation, Stopped, Threads, Traffic, Verdict, Watch,
+    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Program, Reactions, Rounds, RunControl,
+    RunDecision, RunProgress, Sampler, Simulation, Stopped, Threads, Traffic, Watch,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -16,7 +16,7 @@ pub struct RunOptions<'a> {
     /// Worker threads.
     pub threads: Threads,
     /// Called after each round of the engine; may stop the run.
-    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
     /// Called for each flow, by number when the run is over; where flows come [one by one](Assembly::streaming), when the flow is
     /// done, and for those that are not when the run is over.
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
@@ -138,7 +138,7 @@ impl Assembly {
     /// Runs the flows that are listed, and further `traffic`.
     pub(crate) fn simulate<'a>(
         &self,
-        (threads, on_progress): (Threads, &'a mut dyn FnMut(Progress) -> Verdict),
+        (threads, on_progress): (Threads, &'a mut dyn FnMut(RunProgress) -> RunDecision),
         watch: Watch<'_>,
         sampler: Option<&mut dyn Sampler>,
         traffic: Option<Traffic<'a>>,

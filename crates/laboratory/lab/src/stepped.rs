@@ -15,8 +15,8 @@ use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use crate::scenario::{Sampling, Scenario, check_flows, slowest_link};
 use clearway_fabric::{
-    Advance, Arrivals, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, Threads, Traffic,
-    Verdict, Watch,
+    Advance, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, FlowSource, RunDecision, Threads,
+    Traffic, Watch,
 };
 use clearway_scenario::ScenarioError;
 use clearway_units::{Bytes, FlowId, HostId, Time};
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// A message to post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct PostedMessage {
     /// Host that sends.
     pub src: HostId,
     /// Host that receives.
@@ -192,8 +192,8 @@ impl SteppedRun {
     ///
     /// # Errors
     /// If there is no such host, the message is empty, goes to its sender or takes too long, or the run is over.
-    pub fn post(&mut self, message: Message) -> Result<FlowId, ScenarioError> {
-        let Message {
+    pub fn post(&mut self, message: PostedMessage) -> Result<FlowId, ScenarioError> {
+        let PostedMessage {
             src,
             dst,
             bytes,
@@ -250,7 +250,7 @@ impl SteppedRun {
     pub fn run_until(
         &mut self,
         time: Time,
-        wait: &mut dyn FnMut() -> Verdict,
+        wait: &mut dyn FnMut() -> RunDecision,
     ) -> Result<Vec<MessageEvent>, ScenarioError> {
         self.step(time, Goal::Time(time), wait)
     }
@@ -263,7 +263,7 @@ impl SteppedRun {
     pub fn run_until_event(
         &mut self,
         limit: Time,
-        wait: &mut dyn FnMut() -> Verdict,
+        wait: &mut dyn FnMut() -> RunDecision,
     ) -> Result<Vec<MessageEvent>, ScenarioError> {
         self.step(limit, Goal::Event(limit), wait)
     }
@@ -272,7 +272,7 @@ impl SteppedRun {
         &mut self,
         limit: Time,
         goal: Goal,
-        wait: &mut dyn FnMut() -> Verdict,
+        wait: &mut dyn FnMut() -> RunDecision,
     ) -> Result<Vec<MessageEvent>, ScenarioError> {
         if self.is_over {
             return Err(over());
@@ -302,13 +302,13 @@ impl SteppedRun {
     }
 
     /// Waits for the end of a step; `None` if the run is over.
-    fn answer(&self, wait: &mut dyn FnMut() -> Verdict) -> Option<Answer> {
+    fn answer(&self, wait: &mut dyn FnMut() -> RunDecision) -> Option<Answer> {
         loop {
             match self.answers.recv_timeout(LOOK) {
                 Ok(answer) => return Some(answer),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
-                    if wait() == Verdict::Stop {
+                    if wait() == RunDecision::Stop {
                         self.interrupt.store(true, Ordering::Relaxed);
                     }
                 }
@@ -317,7 +317,7 @@ impl SteppedRun {
     }
 
     /// Simulates until nothing is left to happen, and ends the run.
-    pub fn run_to_end(mut self, wait: &mut dyn FnMut() -> Verdict) -> SteppedEnd {
+    pub fn run_to_end(mut self, wait: &mut dyn FnMut() -> RunDecision) -> SteppedEnd {
         let posted = std::mem::take(&mut self.fresh);
         let goal = Goal::End;
         self.order(Order { posted, goal });
@@ -422,12 +422,12 @@ fn simulate(
 ) -> Simulated {
     let mut done: Vec<(FlowId, Flow, FlowOutcome)> = Vec::new();
     let traffic = Traffic {
-        arrivals: Arrivals::Posted(&mut driver),
+        arrivals: FlowSource::Posted(&mut driver),
         on_done: &mut |id, flow, outcome| done.push((id, *flow, *outcome)),
     };
     let on_progress = &mut |_| match interrupt.load(Ordering::Relaxed) {
-        true => Verdict::Stop,
-        false => Verdict::Continue,
+        true => RunDecision::Stop,
+        false => RunDecision::Continue,
     };
     let finished = assembly.simulate((threads, on_progress), Watch::Off, None, Some(traffic));
     driver.answer(finished.simulated, true);

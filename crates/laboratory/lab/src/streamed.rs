@@ -6,7 +6,7 @@
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult, RunOptions};
-use clearway_fabric::{Arrivals, Flow, FlowOutcome, Progress, Sampler, Traffic, Watch};
+use clearway_fabric::{Flow, FlowOutcome, FlowSource, RunProgress, Sampler, Traffic, Watch};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{FlowSpec, MergedArrivals};
 use rustc_hash::FxHashMap;
@@ -45,12 +45,12 @@ impl Assembly {
             on_flow(id, &spec, &FlowResult::new(outcome, ideal));
         };
         let traffic = Traffic {
-            arrivals: Arrivals::Known(&mut arrivals),
+            arrivals: FlowSource::Known(&mut arrivals),
             on_done: &mut on_done,
         };
         // The fabric does not know how many flows will come.
         let flows = self.flow_count();
-        let on_progress = &mut |progress| on_progress(Progress { flows, ..progress });
+        let on_progress = &mut |progress| on_progress(RunProgress { flows, ..progress });
         self.simulate((threads, on_progress), watch, sampler, Some(traffic))
     }
 }

@@ -36,9 +36,9 @@ mod tests;
 mod trials;
 
 pub use clearway_planner::compatibility::{
-    Demand, GridError, Job, Kind, Move, Phase, Placed, Placement, Plan, PlanError, PlanParameters,
-    PlannedJob, PlannedResource, Problem, Profile, Resource, SettingError, Share, Solver,
-    UnifiedCircle, Verdict,
+    CandidatePlacement, CompatibilityVerdict, Demand, GridError, Job, JobMove, JobProfile, Phase,
+    PhaseKind, Placed, Plan, PlanError, PlanParameters, PlannedJob, PlannedResource, Problem,
+    Resource, SettingError, Share, Solver, UnifiedCircle,
 };
 pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 pub use trials::{Mechanism, Trial, TrialOptions, Trials};
@@ -79,19 +79,19 @@ pub fn catalogue_group() -> CatalogueGroup {
             section(
                 "plan",
                 "the section [plan] of a file of jobs",
-                "how `clearway plan` searches",
+                "search of `clearway plan`",
                 PlanParameters::describe(),
             ),
             section(
                 "job",
                 "a section [[job]] of a file of jobs",
-                "a training job for `clearway plan`: an iteration, and what it uses",
+                "a training job for `clearway plan`: an iteration, and its hosts, links and GPUs",
                 JobSection::describe(),
             ),
             section(
                 "placement",
                 "a section [[placement]] of a file of jobs",
-                "where a job could run instead",
+                "an alternative placement of a job",
                 PlacementSection::describe(),
             ),
         ],

@@ -3,7 +3,7 @@
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_lab::Assembly;
 use clearway_lab::JobLoads;
-use clearway_planner::compatibility::{Demand, Kind, Load, Phase, Profile, Share};
+use clearway_planner::compatibility::{Demand, JobProfile, Load, Phase, PhaseKind, Share};
 use clearway_scenario::source::Entry;
 use clearway_scenario::{Place, ScenarioError};
 use clearway_scenario::{Places, Scenario};
@@ -305,14 +305,15 @@ fn share_of(demand: Demand, rate: Rate) -> Share {
 }
 
 /// The profile with demands that are rates as shares of `busiest`, the link that holds the job up.
-pub(super) fn in_shares(profile: &Profile, busiest: Rate) -> Profile {
+pub(super) fn in_shares(profile: &JobProfile, busiest: Rate) -> JobProfile {
     let share = |phase: &Phase| Phase {
         demand: Demand::Share(share_of(phase.demand, busiest)),
         ..*phase
     };
-    let communication = profile.phases(Kind::Communication).iter().map(share);
-    let compute = profile.phases(Kind::Compute).to_vec();
-    Profile::new(profile.period(), communication.collect(), compute).expect("only demands are new")
+    let communication = profile.phases(PhaseKind::Communication).iter().map(share);
+    let compute = profile.phases(PhaseKind::Compute).to_vec();
+    JobProfile::new(profile.period(), communication.collect(), compute)
+        .expect("only demands are new")
 }
 
 /// The rate of the link that a job loads for longest.

@@ -3,7 +3,7 @@
 use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
 use super::read::{Given, Reader, Sections};
 use super::settings::JobSection;
-use clearway_planner::compatibility::{Job, Kind, Placement};
+use clearway_planner::compatibility::{CandidatePlacement, Job, PhaseKind};
 use clearway_scenario::ScenarioError;
 use clearway_scenario::source::Entry;
 use clearway_units::Span;
@@ -106,7 +106,7 @@ impl Reader<'_> {
                 continue;
             }
             let profile = self.profile(index, job)?;
-            let own = profile.phases(Kind::Communication);
+            let own = profile.phases(PhaseKind::Communication);
             let busy = own.iter().map(|phase| phase.length);
             let busy = busy.fold(Span::ZERO, |sum, length| sum + length);
             network.jobs[index].compute = profile.period().saturating_sub(busy);
@@ -141,7 +141,7 @@ impl Reader<'_> {
                 loads.into_iter().zip(std::iter::once(first).chain(named))
             {
                 let gpus = self.gpus(section, at, named, &mut gpus)?;
-                placements.push(Placement { links, gpus });
+                placements.push(CandidatePlacement { links, gpus });
             }
             jobs.push(Job {
                 profile,

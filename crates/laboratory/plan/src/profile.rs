@@ -5,7 +5,7 @@ use super::trials::{TrialOptions, run};
 use super::{JobsFile, in_two};
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Interests, Observer, Watch};
-use clearway_planner::compatibility::{Demand, Job, Phase, Problem, Profile, Share};
+use clearway_planner::compatibility::{Demand, Job, JobProfile, Phase, Problem, Share};
 use clearway_scenario::ScenarioError;
 use clearway_transport::Packet;
 use clearway_units::{Rate, Span, Time};
@@ -156,12 +156,12 @@ impl JobsFile {
         watched: &Watched,
         begun: Time,
         over: Time,
-    ) -> Result<Profile, ScenarioError> {
+    ) -> Result<JobProfile, ScenarioError> {
         let period = over.since(begun);
         let compute = self.network()?.jobs[index].compute.min(period);
         let compute = (!compute.is_zero()).then(|| Phase::whole(Span::ZERO, compute));
         let phases = watched.phases(begun, over);
-        Profile::new(period, phases, compute.into_iter().collect()).map_err(|error| {
+        JobProfile::new(period, phases, compute.into_iter().collect()).map_err(|error| {
             let (message, fix) = in_two(&error.to_string());
             let place = self.places.of_keys("job", index, &["hosts"]);
             let message = format!("job `{}`, as measured: {message}", self.jobs[index]);

@@ -6,17 +6,17 @@ use super::{JobsFile, in_two};
 use crate::builtin_plans;
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_planner::compatibility::{
-    Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
-    ProfileError,
+    CandidatePlacement, Demand, Job, JobProfile, Load, Phase, PhaseKind, PlanParameters, Problem,
+    ProblemError, ProfileError,
 };
 use clearway_scenario::ScenarioError;
-use clearway_scenario::source::{Entry, Layout};
+use clearway_scenario::source::{Entry, FileSections};
 use clearway_scenario::{LONGEST, Places};
 use clearway_transport::Registry;
 use clearway_units::{ParameterSet, Rate, SetError, Span, nearest, suggestion};
 use std::path::Path;
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: FileSections = FileSections {
     sections: &[
         "plan",
         "link",
@@ -341,7 +341,7 @@ impl Reader<'_> {
                 }
                 self.check_repeats(section, index, "links", named)?;
                 let numbers = self.numbers(section, index, named, &links)?;
-                Ok(Placement {
+                Ok(CandidatePlacement {
                     links: numbers.into_iter().map(Load::whole).collect(),
                     gpus: self.gpus(section, index, own, &mut gpus)?,
                 })
@@ -370,7 +370,11 @@ impl Reader<'_> {
     }
 
     /// Profile of a job: its phases in an iteration.
-    pub(super) fn profile(&self, index: usize, job: &JobSection) -> Result<Profile, ScenarioError> {
+    pub(super) fn profile(
+        &self,
+        index: usize,
+        job: &JobSection,
+    ) -> Result<JobProfile, ScenarioError> {
         let refuse = |keys: &[&str], message: &str, fix: &str| {
             let message = format!("job `{}` {message}", job.name);
             self.fault("job", index, keys, message, fix)
@@ -386,20 +390,20 @@ impl Reader<'_> {
         }
         self.check_spans(index, job)?;
         let (period, communication) = self.communication(index, job)?;
-        let profile = Profile::new(period, communication, computation(job));
+        let profile = JobProfile::new(period, communication, computation(job));
         let profile = profile.map_err(|error| {
             let (message, fix) = in_two(&error.to_string());
             let message = format!("job `{}`: {message}", job.name);
             self.fault("job", index, keys_of(&error, job), message, fix)
         })?;
-        if !job.links.is_empty() && profile.phases(Kind::Communication).is_empty() {
+        if !job.links.is_empty() && profile.phases(PhaseKind::Communication).is_empty() {
             return Err(refuse(
                 &["links"],
                 "has links, but never communicates",
                 "give `arcs`, such as [\"141ms..255ms\"]",
             ));
         }
-        if !job.gpus.is_empty() && profile.phases(Kind::Compute).is_empty() {
+        if !job.gpus.is_empty() && profile.phases(PhaseKind::Compute).is_empty() {
             return Err(refuse(
                 &["gpus"],
                 "has GPUs, but does not say when it computes",
@@ -528,9 +532,9 @@ fn keys_of(error: &ProfileError, job: &JobSection) -> &'static [&'static str] {
         ProfileError::ZeroPhase { kind, .. }
         | ProfileError::PastTheEnd { kind, .. }
         | ProfileError::Overlap { kind, .. } => match (kind, by_arcs) {
-            (Kind::Communication, true) => &["arcs"],
-            (Kind::Communication, false) => &["communication"],
-            (Kind::Compute, _) => &["compute-arcs", "compute"],
+            (PhaseKind::Communication, true) => &["arcs"],
+            (PhaseKind::Communication, false) => &["communication"],
+            (PhaseKind::Compute, _) => &["compute-arcs", "compute"],
         },
         ProfileError::RateOfCompute { .. } => &["compute-arcs"],
     }

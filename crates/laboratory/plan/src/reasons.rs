@@ -1,6 +1,6 @@
 //! Reasons why a plan is as it is, in words.
 
-use super::{JobsFile, Placed, PlannedResource, UnifiedCircle, Verdict};
+use super::{CompatibilityVerdict, JobsFile, Placed, PlannedResource, UnifiedCircle};
 use clearway_units::Span;
 
 /// More links than this are counted instead of explained.
@@ -100,7 +100,7 @@ fn collision(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> Str
         return format!("{overlap}; {reason}");
     }
     match circle.map(|circle| circle.verdict) {
-        Some(Verdict::Unknown) => format!(
+        Some(CompatibilityVerdict::Unknown) => format!(
             "{overlap}; the search ended before it found or excluded anything better: raise `plan.budget`"
         ),
         _ => format!("{overlap}; no rotations of these jobs avoid all collisions"),
@@ -154,7 +154,7 @@ fn circles(file: &JobsFile, placed: &Placed) -> Vec<String> {
                 circle.tick, file.settings.grid, file.settings.sectors
             ));
         }
-        if circle.verdict == Verdict::Incompatible && !circle.is_optimal() {
+        if circle.verdict == CompatibilityVerdict::Incompatible && !circle.is_optimal() {
             lines.push(format!(
                 "the circle of {who}: {} collide in all, and every choice of rotations leaves at least {}",
                 rounded(circle.overlap),

@@ -4,50 +4,50 @@ use clearway_planner::compatibility::{Demand, Phase};
 use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 
 clearway_units::parameters! {
-    /// The top of a file of jobs.
+    /// Top-level keys of a file of jobs.
     pub struct JobsGeneral {
         /// Name of the plan; its folder is named after it.
         pub name: String = "unnamed".into(), "name", "the user";
-        /// Seed of all random streams where there is a network, and with it of the routes.
+        /// Seed of all random streams, routes included, if there is a network.
         pub seed: u64 = 1, "seed", "decision";
     }
 }
 
 clearway_units::parameters! {
-    /// A link that jobs share.
+    /// Link that jobs share.
     pub struct LinkSection {
         /// Name of the link.
         pub name: String = String::new(), "name", "the user";
-        /// Rate of the link; matters only to demands that are rates.
+        /// Rate of the link; it matters only to demands that are rates.
         pub rate: Rate = Rate::from_gbps(400), "rate", "STrack §4.2";
     }
 }
 
 clearway_units::parameters! {
-    /// A training job: one iteration, and where it runs.
+    /// Training job: one iteration, and its placement.
     pub struct JobSection {
         /// Name of the job.
         pub name: String = String::new(), "name", "the user";
-        /// Time in which it only computes, at the beginning of an iteration.
+        /// Time at the beginning of an iteration in which the job only computes.
         pub compute: Option<Span> = None, "compute", "the user";
-        /// Time in which it communicates, after that.
+        /// Time after `compute` in which the job communicates.
         pub communication: Option<Span> = None, "communication", "the user";
-        /// Time of an iteration without anybody else; "auto" is `compute` and `communication`.
+        /// Iteration time of the job alone; "auto" is `compute` plus `communication`.
         pub period: Option<Span> = None, "period", "the user";
-        /// Arcs in which it communicates, from the beginning of the iteration, instead of `compute` and `communication`, such as
-        /// "141ms..255ms"; "10ms..20ms at 0.5" and "10ms..20ms at 25Gbps" have a demand of their own.
+        /// Arcs in which the job communicates, from the beginning of the iteration, instead of `compute` and `communication`, such as
+        /// "141ms..255ms". An arc can have a separate demand: "10ms..20ms at 0.5", "10ms..20ms at 25Gbps".
         pub arcs: Vec<Arc> = Vec::new(), "arcs", "the user";
-        /// Arcs in which it computes, written as in `arcs`; they matter only to jobs that share GPUs.
+        /// Arcs in which the job computes, written as in `arcs`; they matter only to jobs that share GPUs.
         pub compute_arcs: Vec<Arc> = Vec::new(), "compute-arcs", "the user";
-        /// Demand of its communication on each link: a share, or a rate.
+        /// Demand of the job's communication on each link: a share, or a rate.
         pub demand: Demand = Demand::WHOLE, "demand", "HotNets'22 §3: all of it";
-        /// The links that it loads.
+        /// Links that the job loads.
         pub links: Vec<String> = Vec::new(), "links", "the user";
-        /// Hosts of its ranks, instead of `links`, where there is a `[topology]`: the job loads the links of its routes. Keys that begin
-        /// with `workload.` are those of a `[[workload]]` of a scenario, by default `workload.kind = "ring-all-reduce"` of the size that
-        /// takes as long as `communication`.
+        /// Hosts of the job's ranks, instead of `links`, if there is a `[topology]`; the job loads the links of its routes. Keys that begin
+        /// with `workload.` are keys of a scenario's `[[workload]]`, by default `workload.kind = "ring-all-reduce"` of the size that takes
+        /// as long as `communication`.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "the user";
-        /// The GPUs that it computes on; those with equal names are shared.
+        /// GPUs that the job computes on; jobs that name the same GPU share it.
         pub gpus: Vec<String> = Vec::new(), "gpus", "the user";
     }
 }
@@ -55,15 +55,15 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Alternative placement of a job.
     pub struct PlacementSection {
-        /// The job.
+        /// Name of the job.
         pub job: String = String::new(), "job", "the user";
         /// Name of the placement.
         pub name: String = String::new(), "name", "the user";
-        /// The links that the job would load.
+        /// Links that the job would load.
         pub links: Vec<String> = Vec::new(), "links", "the user";
-        /// The hosts that its ranks would be on, where there is a `[topology]`.
+        /// Hosts that the job's ranks would be on, if there is a `[topology]`.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "the user";
-        /// The GPUs that it would compute on.
+        /// GPUs that the job would compute on.
         pub gpus: Vec<String> = Vec::new(), "gpus", "the user";
     }
 }

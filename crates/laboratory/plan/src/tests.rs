@@ -1,5 +1,5 @@
 use super::*;
-use clearway_lab::Progress;
+use clearway_lab::RunProgress;
 use clearway_units::Span;
 
 fn planned(name: &str) -> (JobsFile, Placed) {
@@ -11,7 +11,7 @@ fn planned(name: &str) -> (JobsFile, Placed) {
 #[test]
 fn built_in_plans_say_what_the_paper_says() {
     let (file, placed) = planned("vgg-pair");
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     assert_eq!(placed.plan.jobs[1].shift.to_string(), "114ms");
     assert_eq!(file.reasons(&placed), Vec::<String>::new());
 
@@ -51,7 +51,7 @@ fn built_in_plans_say_what_the_paper_says() {
     );
 
     let (file, placed) = planned("two-racks");
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     let reasons = file.reasons(&placed);
     assert!(
         reasons[0].starts_with("`GPT-b` moves to placement `rack 2`: if it alone stayed"),
@@ -196,7 +196,7 @@ const PAIR: &str = include_str!("../plans/dumbbell-pair.toml");
 
 fn options(
     iterations: u32,
-    on_progress: &mut dyn FnMut(&str, Progress) -> clearway_fabric::Verdict,
+    on_progress: &mut dyn FnMut(&str, RunProgress) -> clearway_fabric::RunDecision,
 ) -> TrialOptions<'_> {
     TrialOptions {
         iterations,
@@ -231,7 +231,7 @@ fn jobs_load_the_links_of_their_routes() {
         ]
     );
     let placed = file.plan().expect("a plan");
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     assert!(placed.plan.jobs[1].shift >= Span::from_ms(5));
     assert_eq!(placed.plan.jobs[2].circle, None);
     // Another place for B.
@@ -311,7 +311,7 @@ fn networks_that_make_no_sense_are_refused() {
     let placed = file.plan().expect("a plan");
     let error = file.simulate(
         &placed,
-        &mut options(3, &mut |_, _| clearway_fabric::Verdict::Continue),
+        &mut options(3, &mut |_, _| clearway_fabric::RunDecision::Continue),
     );
     assert_eq!(
         error.expect_err("no network").to_string(),
@@ -322,7 +322,7 @@ fn networks_that_make_no_sense_are_refused() {
 #[test]
 fn profiles_are_measured() {
     let near = |span: Span, us: f64| (span.as_us() - us).abs() < 60.0;
-    let go_on = &mut |_: &str, _| clearway_fabric::Verdict::Continue;
+    let go_on = &mut |_: &str, _| clearway_fabric::RunDecision::Continue;
     let buckets = "workload = { size = \"20MB\", buckets = 2, overlap = 0.5 }\n";
     let text = PAIR.replace(
         "communication = \"11400us\"\nhosts = [1, 3]\n",
@@ -336,7 +336,7 @@ fn profiles_are_measured() {
     let phases = |job: usize| {
         measured.problem.jobs()[job]
             .profile
-            .phases(Kind::Communication)
+            .phases(PhaseKind::Communication)
             .to_vec()
     };
     let [first] = phases(0)[..] else {
@@ -354,7 +354,9 @@ fn profiles_are_measured() {
     assert_eq!(second.len(), 2, "{second:?}");
     assert!(near(second[0].start, 10_575.0));
     assert!(near(second[1].start, 14_100.0));
-    let stopped = file.profiled(&mut options(3, &mut |_, _| clearway_fabric::Verdict::Stop));
+    let stopped = file.profiled(&mut options(3, &mut |_, _| {
+        clearway_fabric::RunDecision::Stop
+    }));
     assert!(stopped.expect("a network").is_none());
 }
 
@@ -362,7 +364,7 @@ fn profiles_are_measured() {
 fn simulated_jobs_do_what_the_plan_says() {
     let file = JobsFile::read("x.toml", PAIR).expect("jobs");
     let placed = file.plan().expect("a plan");
-    let go_on = &mut |_: &str, _| clearway_fabric::Verdict::Continue;
+    let go_on = &mut |_: &str, _| clearway_fabric::RunDecision::Continue;
     let trials = file
         .simulate(&placed, &mut options(8, go_on))
         .expect("a network");

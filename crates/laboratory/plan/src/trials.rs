@@ -3,9 +3,11 @@
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
 use clearway_fabric::Watch;
-use clearway_lab::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Threads, Verdict};
-use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
-use clearway_planner::compatibility::{Kind, Phase, Profile};
+use clearway_lab::{
+    Assembly, IterationTimes, JobResult, RunDecision, RunOptions, RunProgress, Threads,
+};
+use clearway_planner::compatibility::fluid::{self, CommunicationSlots, FluidJob, Sharing};
+use clearway_planner::compatibility::{JobProfile, Phase, PhaseKind};
 use clearway_scenario::LONGEST;
 use clearway_scenario::ScenarioError;
 use clearway_units::statistics::nearest_rank;
@@ -77,7 +79,7 @@ pub struct TrialOptions<'a> {
     /// Worker threads of each run.
     pub threads: Threads,
     /// Called after each round of a run with what is run; may stop everything.
-    pub on_progress: &'a mut dyn FnMut(&str, Progress) -> Verdict,
+    pub on_progress: &'a mut dyn FnMut(&str, RunProgress) -> RunDecision,
 }
 
 /// Iterations of jobs under one mechanism.
@@ -123,7 +125,7 @@ pub(super) fn run(
     let mut interrupted = false;
     let on_progress = &mut |progress| {
         let verdict = (options.on_progress)(title, progress);
-        interrupted |= verdict == Verdict::Stop;
+        interrupted |= verdict == RunDecision::Stop;
         verdict
     };
     let finished = assembly.run(
@@ -346,14 +348,14 @@ impl JobsFile {
     }
 
     /// The slots of each job; none of jobs that share nothing.
-    fn slots(&self, placed: &Placed, factors: &[f64]) -> Vec<Option<Slots>> {
+    fn slots(&self, placed: &Placed, factors: &[f64]) -> Vec<Option<CommunicationSlots>> {
         let jobs = self.problem.jobs().iter().zip(&placed.plan.jobs);
         let slots = jobs.zip(factors).map(|((job, planned), &factor)| {
             planned.circle?;
-            let phases = job.profile.phases(Kind::Communication).iter();
+            let phases = job.profile.phases(PhaseKind::Communication).iter();
             let first = phases.map(|phase| phase.start).min()?;
             let period = scaled(planned.period, factor);
-            Some(Slots {
+            Some(CommunicationSlots {
                 period,
                 shift: scaled(planned.shift + first, factor),
                 grace: scaled(period, GRACE),
@@ -485,8 +487,8 @@ fn weakened(steps: u32) -> f64 {
 }
 
 /// End of the last communication of an iteration.
-fn last_end(profile: &Profile) -> Span {
-    let phases = profile.phases(Kind::Communication).iter();
+fn last_end(profile: &JobProfile) -> Span {
+    let phases = profile.phases(PhaseKind::Communication).iter();
     let last = phases.map(Phase::end).max();
     last.unwrap_or(profile.period())
 }

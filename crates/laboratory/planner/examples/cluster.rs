@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
 use clearway_planner::compatibility::{
-    Job, Load, Placement, PlanParameters, Problem, Profile, plan,
+    CandidatePlacement, Job, JobProfile, Load, PlanParameters, Problem, plan,
 };
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 
@@ -140,8 +140,8 @@ fn planted(jobs: u32, links: u32) -> Problem {
 fn job(period: u64, communication: u64, links: Vec<u32>) -> Job {
     let [compute, communication] = [period - communication, communication].map(Span::from_ms);
     Job {
-        profile: Profile::on_off(compute, communication).expect("a profile"),
-        placements: vec![Placement {
+        profile: JobProfile::on_off(compute, communication).expect("a profile"),
+        placements: vec![CandidatePlacement {
             links: links.into_iter().map(Load::whole).collect(),
             gpus: Vec::new(),
         }],

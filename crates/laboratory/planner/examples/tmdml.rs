@@ -5,7 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
 use clearway_planner::tmdml::{
-    BottleneckRule, Fabric, Problem, Routing, Solver, TmdmlParameters, completion, least_phi,
+    BottleneckRule, EqualPathChoice, Fabric, Problem, Solver, TmdmlParameters, completion,
+    least_phi,
 };
 use clearway_units::{Bytes, Rate, Span};
 
@@ -41,7 +42,7 @@ fn main() {
         ),
     ] {
         let balanced = fabric
-            .all_reduce_stage(VGG16, Routing::Balanced, 0)
+            .all_reduce_stage(VGG16, EqualPathChoice::Balanced, 0)
             .expect("a stage");
         let ideal = bound(&balanced);
         println!("{name}, times by the ideal time");
@@ -55,7 +56,7 @@ fn main() {
         print_bounds(&fabric, ideal, seeds);
         print_fluid("balanced paths", &fabric, &balanced, ideal);
         let hashed = fabric
-            .all_reduce_stage(VGG16, Routing::Hashed, 0)
+            .all_reduce_stage(VGG16, EqualPathChoice::Hashed, 0)
             .expect("a stage");
         println!(
             "  hashed paths of seed 0: least possible {:.3}",
@@ -69,7 +70,7 @@ fn main() {
 fn print_bounds(fabric: &Fabric, ideal: f64, seeds: u64) {
     let stage = |seed| {
         fabric
-            .all_reduce_stage(VGG16, Routing::Hashed, seed)
+            .all_reduce_stage(VGG16, EqualPathChoice::Hashed, seed)
             .expect("a stage")
     };
     let mut bounds: Vec<f64> = (0..seeds).map(|seed| bound(&stage(seed)) / ideal).collect();

@@ -5,7 +5,7 @@
 
 use super::definition::Scale;
 use super::figure::Figure;
-use super::outcome::{ClaimOutcome, FigureOutcome, RunOutcome};
+use super::outcome::{ClaimOutcome, FigureOutcome, FigureRun};
 use clearway_units::Digest;
 use serde::Serialize;
 
@@ -14,17 +14,17 @@ use serde::Serialize;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
     /// The header: the first line.
-    Reproduction(Header),
+    Reproduction(RecordHeader),
     /// A claim.
     Claim(ClaimOutcome),
     /// A run.
-    Run(RunOutcome),
+    Run(FigureRun),
 }
 
 /// The first line of a result file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Header {
+pub struct RecordHeader {
     /// Version of the form: 1.
     pub schema: u32,
     /// The command that made the file.

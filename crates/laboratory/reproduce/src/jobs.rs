@@ -1,7 +1,7 @@
 //! Measures of jobs: their iterations, and when they communicate.
 
 use super::options::Options;
-use super::outcome::Curve;
+use super::outcome::BucketCurve;
 use super::run_data::RunData;
 use clearway_lab::IterationTimes;
 use clearway_units::Time;
@@ -100,7 +100,7 @@ pub(super) fn overlap_us(run: &RunData, options: &Options) -> Result<f64, String
 }
 
 /// For how long each two jobs communicate at the same time, us, in each iteration of the one that comes first.
-pub(super) fn overlaps(run: &RunData) -> Vec<Curve> {
+pub(super) fn overlaps(run: &RunData) -> Vec<BucketCurve> {
     let pairs = (0..run.job_results.len()).flat_map(|job| (0..job).map(move |first| (first, job)));
     let curve = |(job, with): (usize, usize)| {
         let overlap = |iteration: usize| {
@@ -113,7 +113,7 @@ pub(super) fn overlaps(run: &RunData) -> Vec<Curve> {
             overlap_us(run, &options).ok()
         };
         let values: Vec<f64> = (0..).map_while(overlap).collect();
-        (!values.is_empty()).then(|| Curve {
+        (!values.is_empty()).then(|| BucketCurve {
             name: format!("overlap of jobs {job} and {with}, us"),
             bucket_us: 0.0,
             values,

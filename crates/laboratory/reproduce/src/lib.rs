@@ -41,12 +41,12 @@ mod users;
 
 pub use definition::Scale;
 pub use figure::Figure;
-pub use file::{Header, Line};
+pub use file::{Line, RecordHeader};
 pub use null::NullSubject;
 pub use outcome::{
-    ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
+    BucketCurve, ClaimOutcome, FigureOutcome, FigureRun, Judgement, Tally, Verdict as ClaimVerdict,
 };
-pub use runner::{Reproducer, Request, Watcher};
+pub use runner::{FigureRequest, ProgressWatcher, Reproducer};
 
 use clearway_units::nearest;
 

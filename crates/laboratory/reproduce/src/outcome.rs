@@ -75,7 +75,7 @@ pub struct ClaimOutcome {
 /// A curve over time: values of buckets of one width from zero on; or over the iterations of a job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Curve {
+pub struct BucketCurve {
     /// Name of the curve, with its unit.
     pub name: String,
     /// The width of a bucket; zero if there is a value for each iteration.
@@ -87,7 +87,7 @@ pub struct Curve {
 /// A run with its measures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct RunOutcome {
+pub struct FigureRun {
     /// Label of the run on each axis.
     pub labels: BTreeMap<String, String>,
     /// Seed of the run.
@@ -100,7 +100,7 @@ pub struct RunOutcome {
     pub measures: BTreeMap<String, f64>,
     /// Curves that were recorded, of the first seed only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub curves: Vec<Curve>,
+    pub curves: Vec<BucketCurve>,
 }
 
 /// A reproduced figure.
@@ -126,7 +126,7 @@ pub struct FigureOutcome {
     /// False if interrupted.
     pub complete: bool,
     /// The runs.
-    pub runs: Vec<RunOutcome>,
+    pub runs: Vec<FigureRun>,
     /// The claims.
     pub claims: Vec<ClaimOutcome>,
 }

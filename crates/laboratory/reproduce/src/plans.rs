@@ -3,7 +3,8 @@
 use super::options::Options;
 use clearway_lab::ScenarioError;
 use clearway_plan::{
-    JobsFile, Kind, Phase, Placed, PlannedJob, PlannedResource, Verdict, builtin_plans,
+    CompatibilityVerdict, JobsFile, Phase, PhaseKind, Placed, PlannedJob, PlannedResource,
+    builtin_plans,
 };
 use clearway_units::{Span, nearest, suggestion};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl PlanData {
     fn arc(&self, options: &Options) -> Result<&Phase, String> {
         let job = self.file.problem.jobs().get(options.job);
         let job = job.ok_or_else(|| format!("there is no job {}", options.job))?;
-        let arc = job.profile.phases(Kind::Communication).first();
+        let arc = job.profile.phases(PhaseKind::Communication).first();
         arc.ok_or_else(|| format!("job {} does not communicate", options.job))
     }
 }
@@ -174,9 +175,9 @@ pub(super) fn is_compatible(plan: &PlanData, options: &Options) -> Result<f64, S
     for used in plan.links(options)? {
         let verdict = used.circle.map(|circle| circles[circle].verdict);
         all = match verdict {
-            None | Some(Verdict::Compatible) => all,
-            Some(Verdict::Incompatible) => 0.0,
-            Some(Verdict::Unknown) => return Err("neither found nor ruled out".into()),
+            None | Some(CompatibilityVerdict::Compatible) => all,
+            Some(CompatibilityVerdict::Incompatible) => 0.0,
+            Some(CompatibilityVerdict::Unknown) => return Err("neither found nor ruled out".into()),
         };
     }
     Ok(all)

@@ -6,13 +6,13 @@ use super::jobs::overlaps;
 use super::judge::Runs;
 use super::kept::Kept;
 use super::null::NullSubject;
-use super::outcome::{FigureOutcome, RunOutcome};
+use super::outcome::{FigureOutcome, FigureRun};
 use super::plans::{PlanData, jobs_file, lines};
 use super::recorders::{SERIES_LIMIT, keep, recorders};
 use super::run_data::RunData;
 use super::scaleup::ScaleupData;
 use super::summary::{FlowTable, curves, measures, summarise};
-use clearway_fabric::{Progress, Sampler, Verdict, Watch};
+use clearway_fabric::{RunDecision, RunProgress, Sampler, Watch};
 use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, merge_all};
 use clearway_lab::{
     Assembly, Experiment, Laboratory, Place, RunOptions, ScaleupScenario, Scenario, ScenarioError,
@@ -24,16 +24,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sees how far the runs are; called from all worker threads.
-pub trait Watcher: Sync {
+pub trait ProgressWatcher: Sync {
     /// After each round of the engine; may stop everything.
-    fn on_round(&self, worker: usize, progress: &Progress) -> Verdict;
+    fn on_round(&self, worker: usize, progress: &RunProgress) -> RunDecision;
     /// `done` of `total` runs of a figure have ended; called with none before the first begins.
     fn on_run(&self, figure: &str, done: usize, total: usize);
 }
 
 /// Request to reproduce a figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct FigureRequest {
     /// Scale of the reproduction.
     pub scale: Scale,
     /// Seeds 1 to this; `None` for as many as the figure asks for.
@@ -85,8 +85,8 @@ impl Reproducer {
     pub fn reproduce(
         &mut self,
         figure: &Figure,
-        request: &Request,
-        watcher: &dyn Watcher,
+        request: &FigureRequest,
+        watcher: &dyn ProgressWatcher,
     ) -> Result<FigureOutcome, ScenarioError> {
         let scale = request.scale;
         let count = request.seeds.unwrap_or(figure.scales[scale as usize].seeds);
@@ -123,7 +123,7 @@ impl Reproducer {
     fn jobs(
         &self,
         figure: &Figure,
-        request: &Request,
+        request: &FigureRequest,
         seeds: &[u64],
     ) -> Result<Vec<Job>, ScenarioError> {
         let mut jobs = Vec::new();
@@ -231,7 +231,7 @@ impl Reproducer {
         &mut self,
         figure: &Figure,
         jobs: &[Job],
-        watcher: &dyn Watcher,
+        watcher: &dyn ProgressWatcher,
     ) -> Result<(), ScenarioError> {
         let open = || jobs.iter().filter(|job| !self.known.contains_key(&job.key));
         // Axes list sizes from small to large, and the longest runs should not be left for the end.
@@ -328,7 +328,7 @@ impl Job {
     fn run(
         &self,
         record: &RecordSpec,
-        on_progress: &dyn Fn(&Progress) -> Verdict,
+        on_progress: &dyn Fn(&RunProgress) -> RunDecision,
     ) -> Result<Kept, ScenarioError> {
         let scenario = match &self.work {
             Work::Plan(file) => return Ok(Kept::Planned(Box::new(PlanData::of(file)?))),
@@ -356,9 +356,9 @@ impl Job {
         &self,
         assembly: &Assembly,
         record: &RecordSpec,
-        on_progress: &dyn Fn(&Progress) -> Verdict,
+        on_progress: &dyn Fn(&RunProgress) -> RunDecision,
     ) -> Result<RunData, ScenarioError> {
-        let mut on_progress = |progress: Progress| on_progress(&progress);
+        let mut on_progress = |progress: RunProgress| on_progress(&progress);
         let mut table = FlowTable::new(assembly.flow_count());
         let options = RunOptions {
             threads: 1.into(),
@@ -388,14 +388,14 @@ impl Job {
         Ok(data)
     }
 
-    fn outcome(&self, figure: &Figure, kept: &Kept, with_curves: bool) -> RunOutcome {
+    fn outcome(&self, figure: &Figure, kept: &Kept, with_curves: bool) -> FigureRun {
         let names = figure.axes.iter().map(|axis| axis.name.clone());
         let (digest, measures) = match kept {
             Kept::Simulated(data) => (data.digest.to_string(), measures(data)),
             Kept::Planned(plan) => (plan.digest(), plan.measures()),
             Kept::Scaleup(data) => (data.digest(), data.measures()),
         };
-        RunOutcome {
+        FigureRun {
             labels: names.zip(self.labels.iter().cloned()).collect(),
             seed: self.seed,
             settings: self.settings.clone(),

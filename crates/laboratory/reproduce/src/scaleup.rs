@@ -1,7 +1,7 @@
 //! Runs of scale-up fabrics: what is kept of them, and their measures (Snyder §6.1.4).
 
 use super::options::Options;
-use clearway_fabric::{Progress, Stopped, Verdict};
+use clearway_fabric::{RunDecision, RunProgress, Stopped};
 use clearway_lab::scaleup_fabric::{
     Cycle, FlitSizes, OperationRecord, PacketClass, Target, label_of,
 };
@@ -85,7 +85,7 @@ impl ScaleupData {
     /// Runs a scenario on one thread.
     pub(super) fn of(
         scenario: &ScaleupScenario,
-        on_progress: &dyn Fn(&Progress) -> Verdict,
+        on_progress: &dyn Fn(&RunProgress) -> RunDecision,
     ) -> Result<Self, ScenarioError> {
         let assembly = ScaleupAssembly::new(scenario)?;
         let groups = scenario.traffic()?.groups;

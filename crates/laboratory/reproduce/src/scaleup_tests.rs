@@ -162,7 +162,7 @@ fn fabrics_and_networks_are_told_apart() {
 #[test]
 fn a_fabric_is_changed_and_interrupted() {
     let figure = figure_of("flit_hops(all) > 0").unwrap();
-    let request = Request {
+    let request = FigureRequest {
         changes: vec!["switch.latency=100".into()],
         ..small(Some(1))
     };
@@ -178,7 +178,7 @@ fn a_fabric_is_changed_and_interrupted() {
     let request = small(Some(1));
     let outcome = reproducer.reproduce(&figure, &request, &impatient).unwrap();
     assert!(!outcome.complete);
-    let useless = Request {
+    let useless = FigureRequest {
         changes: vec!["injection.windw=3".into()],
         ..request
     };

@@ -1,6 +1,6 @@
 //! Summary of a simulated run: what is kept of it, and what its outcome says.
 
-use super::outcome::Curve;
+use super::outcome::BucketCurve;
 use super::run_data::RunData;
 use clearway_lab::record::delay_us;
 use clearway_lab::{Assembly, Finished, FlowResult, IterationTimes, JobResult};
@@ -134,9 +134,9 @@ pub(super) fn measures(data: &RunData) -> BTreeMap<String, f64> {
 }
 
 /// Curves that a run has recorded.
-pub(super) fn curves(data: &RunData) -> Vec<Curve> {
+pub(super) fn curves(data: &RunData) -> Vec<BucketCurve> {
     let mut curves = Vec::new();
-    let curve = |name: String, bucket: Span, values: Vec<f64>| Curve {
+    let curve = |name: String, bucket: Span, values: Vec<f64>| BucketCurve {
         name,
         bucket_us: bucket.as_us(),
         values: values.into_iter().map(rounded).collect(),

@@ -1,6 +1,6 @@
 use super::definition::OverSeeds;
 use super::*;
-use clearway_fabric::{Progress, Verdict};
+use clearway_fabric::{RunDecision, RunProgress};
 use clearway_lab::Laboratory;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,11 +19,11 @@ impl Quiet {
     }
 }
 
-impl Watcher for Quiet {
-    fn on_round(&self, _: usize, _: &Progress) -> Verdict {
+impl ProgressWatcher for Quiet {
+    fn on_round(&self, _: usize, _: &RunProgress) -> RunDecision {
         match self.rounds.fetch_add(1, Ordering::Relaxed) < self.limit {
-            true => Verdict::Continue,
-            false => Verdict::Stop,
+            true => RunDecision::Continue,
+            false => RunDecision::Stop,
         }
     }
     fn on_run(&self, _: &str, _: usize, _: usize) {}
@@ -172,8 +172,8 @@ source = "arithmetic"
 expect = "queue_settled_us(adaptive, strack, long, low=30us, high=31us) >= 0"
 "#;
 
-pub(super) fn small(seeds: Option<u64>) -> Request {
-    Request {
+pub(super) fn small(seeds: Option<u64>) -> FigureRequest {
+    FigureRequest {
         scale: Scale::Small,
         seeds,
         changes: Vec::new(),
@@ -399,7 +399,7 @@ fn goodput_of_one_flow_or_of_all() {
 
 #[test]
 fn changes_reach_every_run() {
-    let request = Request {
+    let request = FigureRequest {
         changes: vec!["topology.link-delay=3us".into()],
         null: None,
         ..small(Some(1))
@@ -443,7 +443,7 @@ fn of_several_runs_that_fail_the_first_is_reported() {
 fn what_a_figure_varies_cannot_be_changed() {
     let mut reproducer = Reproducer::new(Laboratory::new(), 1);
     for change in ["workload.message=1MB", "transport.spray = single", "seed=7"] {
-        let request = Request {
+        let request = FigureRequest {
             changes: vec![change.into()],
             null: None,
             ..small(Some(1))
@@ -920,7 +920,7 @@ fn plans_and_simulations_are_told_apart() {
 
 #[test]
 fn changes_are_for_simulations() {
-    let request = Request {
+    let request = FigureRequest {
         changes: vec!["topology.hosts=4".into()],
         null: None,
         ..small(Some(1))
@@ -930,7 +930,7 @@ fn changes_are_for_simulations() {
     let mixed = PLANNED.replace("RULE", "score(planned) > 0");
     let mixed = Figure::read("test/planned", &mixed).unwrap();
     let outcome = reproducer.reproduce(&mixed, &request, &quiet).unwrap();
-    let changed = |run: &RunOutcome| run.settings.contains(&request.changes[0]);
+    let changed = |run: &FigureRun| run.settings.contains(&request.changes[0]);
     let changed: Vec<bool> = outcome.runs.iter().map(changed).collect();
     assert_eq!(changed, [true, false, false]);
     let plans = figure("mlcc/fig5").unwrap();
@@ -1091,7 +1091,7 @@ expect = "max_fct(strack) > 0 and max_fct(roce) > 0"
 fn a_key_of_one_transport_leaves_the_runs_of_others_alone() {
     let figure = Figure::read("test/transports", TRANSPORTS).unwrap();
     let reproduce = |change: &str| {
-        let request = Request {
+        let request = FigureRequest {
             changes: vec![change.into()],
             null: None,
             ..small(None)
@@ -1100,7 +1100,7 @@ fn a_key_of_one_transport_leaves_the_runs_of_others_alone() {
         reproducer.reproduce(&figure, &request, &Quiet::with_limit(u32::MAX))
     };
     let outcome = reproduce("transport.max-cwnd=50%bdp").unwrap();
-    let has = |run: &RunOutcome| {
+    let has = |run: &FigureRun| {
         run.settings
             .iter()
             .any(|setting| setting.contains("max-cwnd"))

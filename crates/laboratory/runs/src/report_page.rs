@@ -3,7 +3,7 @@
 use clearway_lab::scenario;
 use clearway_report::why::WhyRecord;
 use clearway_report::{ResultFolder, RunRecord};
-use clearway_report_html::{self as page, Page, Setting};
+use clearway_report_html::{self as page, Page, ResolvedSetting};
 
 /// Writes the report into the result folder. `resolved` is the text of the scenario, `settings` are its keys.
 pub(crate) fn write(
@@ -23,9 +23,9 @@ pub fn html(
     record: &RunRecord,
     why: Option<&WhyRecord>,
 ) -> String {
-    let settings: Vec<Setting> = settings
+    let settings: Vec<ResolvedSetting> = settings
         .into_iter()
-        .map(|setting| Setting {
+        .map(|setting| ResolvedSetting {
             section: setting.section,
             key: setting.key.into(),
             value: setting.value.to_string(),

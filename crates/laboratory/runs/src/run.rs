@@ -7,7 +7,8 @@ use crate::record::record;
 use crate::scaleup::{self, ScaleupOutputs};
 use crate::watch::{self, ObservedRun, Watchers};
 use clearway_lab::{
-    Assembly, Experiment, Progress, ScaleupScenario, Scenario, ScenarioError, Threads, Verdict,
+    Assembly, Experiment, RunDecision, RunProgress, ScaleupScenario, Scenario, ScenarioError,
+    Threads,
 };
 use clearway_report::{FolderError, ResultFolder, RunRecord, SeriesRow, Status};
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// A run that is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct RunRequest<'a> {
     /// Worker threads.
     pub threads: Threads,
     /// Folder of the results, if they are to be kept.
@@ -43,7 +44,7 @@ pub struct Done {
 
 /// Amount of work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum RunWork {
     /// So many flows, of so many packet-hops at least.
     Flows {
         /// Number of flows.
@@ -56,8 +57,8 @@ pub enum Work {
 }
 
 /// Work of a run of packets.
-pub fn work_of(assembly: &Assembly) -> Work {
-    Work::Flows {
+pub fn work_of(assembly: &Assembly) -> RunWork {
+    RunWork::Flows {
         flows: assembly.flow_count() as u64,
         packet_hops: assembly.expected_work().packet_hops,
     }
@@ -66,10 +67,10 @@ pub fn work_of(assembly: &Assembly) -> Work {
 /// Watcher of a run.
 pub trait RunWatcher {
     /// Called before the run, with the warnings about its scenario.
-    fn begin(&mut self, work: Work, warnings: &[String]);
+    fn begin(&mut self, work: RunWork, warnings: &[String]);
 
     /// Called after each round; the verdict ends the run or lets it go on.
-    fn progress(&mut self, progress: Progress) -> Verdict;
+    fn progress(&mut self, progress: RunProgress) -> RunDecision;
 
     /// Called with the rows of each sample.
     fn rows(&mut self, _rows: &[SeriesRow]) {}
@@ -89,7 +90,7 @@ pub trait RunWatcher {
 /// If the parts of the scenario do not fit together.
 pub fn run(
     experiment: &Experiment,
-    request: &Request<'_>,
+    request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
 ) -> Result<Done, ScenarioError> {
     match experiment {
@@ -111,7 +112,7 @@ pub fn check(experiment: &Experiment) -> Result<Vec<String>, ScenarioError> {
 
 fn run_packets(
     scenario: &Scenario,
-    request: &Request<'_>,
+    request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
 ) -> Result<Done, ScenarioError> {
     let stopwatch = Stopwatch::start();
@@ -156,7 +157,7 @@ fn run_packets(
     })
 }
 
-fn name_command(record: &mut RunRecord, request: &Request<'_>) {
+fn name_command(record: &mut RunRecord, request: &RunRequest<'_>) {
     if let Some(command) = request.command {
         record.command = command.into();
     }
@@ -166,7 +167,7 @@ fn name_command(record: &mut RunRecord, request: &Request<'_>) {
 fn outputs<'a>(
     scenario: &'a Scenario,
     assembly: &'a Assembly,
-    request: &Request<'_>,
+    request: &RunRequest<'_>,
 ) -> Result<Option<(Outputs<'a>, FlowRows)>, FolderError> {
     let Some(path) = request.folder else {
         return Ok(None);
@@ -194,12 +195,12 @@ fn publish(
 
 fn run_scaleup(
     scenario: &ScaleupScenario,
-    request: &Request<'_>,
+    request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
 ) -> Result<Done, ScenarioError> {
     let stopwatch = Stopwatch::start();
     let assembly = scaleup::assemble(scenario)?;
-    watcher.begin(Work::Operations(assembly.operations), &assembly.warnings);
+    watcher.begin(RunWork::Operations(assembly.operations), &assembly.warnings);
     let outputs = request.folder.map(|path| {
         let folder = ResultFolder::create(path);
         folder.and_then(|folder| ScaleupOutputs::create(folder, &assembly, request.report))
@@ -235,6 +236,6 @@ fn run_scaleup(
     })
 }
 
-fn is_kept(record: &RunRecord, request: &Request<'_>) -> bool {
+fn is_kept(record: &RunRecord, request: &RunRequest<'_>) -> bool {
     request.partial || record.status != Status::Interrupted
 }

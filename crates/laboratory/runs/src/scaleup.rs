@@ -11,11 +11,11 @@ use clearway_lab::scaleup_fabric::{
     Finished, OperationKind as Kind, OperationRecord, Target, label_of,
 };
 use clearway_lab::{
-    FLIT_BYTES, Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario,
-    ScenarioError, Stopped, Threads, Verdict,
+    FLIT_BYTES, RunDecision, RunProgress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions,
+    ScaleupScenario, ScenarioError, Stopped, Threads,
 };
 use clearway_report::{
-    FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
+    FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationClass, OperationResults,
     OperationRow, OperationTotals, ReductionTableUse, ResultFolder, RunRecord, ScenarioIdentity,
     SeriesRow, Status, Subject, operations, timeline,
 };
@@ -116,7 +116,7 @@ fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
 pub fn simulate(
     assembly: &ScaleupAssembly<'_>,
     threads: Threads,
-    on_progress: &mut dyn FnMut(Progress) -> Verdict,
+    on_progress: &mut dyn FnMut(RunProgress) -> RunDecision,
     on_rows: &mut dyn FnMut(&[SeriesRow]),
 ) -> (ScaleupFinished, Option<Observed>) {
     let telemetry = ScaleupTelemetry::new(assembly, Some(Box::new(on_rows)));
@@ -231,10 +231,10 @@ fn results(scenario: &ScaleupScenario, posted: u64, fabric: &Finished) -> Operat
 
 fn row(record: &OperationRecord) -> OperationRow {
     let (kind, target) = match (record.kind, record.target) {
-        (Kind::Write, Target::Group(group)) => (OperationKind::MulticastWrite, group.0),
-        (Kind::Read, Target::Group(group)) => (OperationKind::Reduction, group.0),
-        (Kind::Write, Target::Gpu(gpu)) => (OperationKind::Write, gpu.0),
-        (Kind::Read, Target::Gpu(gpu)) => (OperationKind::Read, gpu.0),
+        (Kind::Write, Target::Group(group)) => (OperationClass::MulticastWrite, group.0),
+        (Kind::Read, Target::Group(group)) => (OperationClass::Reduction, group.0),
+        (Kind::Write, Target::Gpu(gpu)) => (OperationClass::Write, gpu.0),
+        (Kind::Read, Target::Gpu(gpu)) => (OperationClass::Read, gpu.0),
     };
     OperationRow {
         gpu: record.gpu.0,

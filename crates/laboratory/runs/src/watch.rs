@@ -1,12 +1,12 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use crate::event_log::{self, event_log};
-use clearway_lab::observe::{Telemetry, Watched};
+use clearway_lab::observe::{RunSampler, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
-    Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Progress, RunOptions, Threads,
-    Verdict, Watch,
+    Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, RunDecision, RunOptions, RunProgress,
+    Threads, Watch,
 };
 use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span};
@@ -27,7 +27,7 @@ pub struct ObservedRun {
 /// Callbacks and options for watching a run while it goes on.
 pub struct Watchers<'a> {
     /// Called after each round.
-    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
     /// Called for each flow; see [`RunOptions::on_flow`].
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
     /// Called with the rows of each sample.
@@ -49,7 +49,7 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
         on_progress,
         on_flow,
     };
-    let telemetry = Telemetry::new(assembly, Some(Box::new(on_rows)));
+    let telemetry = RunSampler::new(assembly, Some(Box::new(on_rows)));
     with_observers(assembly, options, telemetry, events)
 }
 
@@ -58,7 +58,7 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
 fn with_observers(
     assembly: &Assembly,
     options: RunOptions<'_>,
-    telemetry: Option<Telemetry<'_>>,
+    telemetry: Option<RunSampler<'_>>,
     eventful: bool,
 ) -> ObservedRun {
     let plan = assembly.capture.as_ref();
@@ -76,14 +76,14 @@ pub fn follow(
     assembly: &Assembly,
     threads: Threads,
     plan: &Arc<FollowPlan>,
-    on_progress: &mut dyn FnMut(Progress) -> Verdict,
+    on_progress: &mut dyn FnMut(RunProgress) -> RunDecision,
 ) -> (ObservedRun, FollowRecorder) {
     let options = RunOptions {
         threads,
         on_progress,
         on_flow: &mut |_, _, _| (),
     };
-    let telemetry = Telemetry::new(assembly, None);
+    let telemetry = RunSampler::new(assembly, None);
     let is_observed = telemetry.is_some();
     let mut recorders = assembly.per_domain(|| FollowRecorder::new(plan));
     let watch = Watch::by(&mut recorders);
@@ -100,7 +100,7 @@ pub fn follow(
 fn recorded(
     assembly: &Assembly,
     options: RunOptions<'_>,
-    telemetry: Option<Telemetry<'_>>,
+    telemetry: Option<RunSampler<'_>>,
     eventful: bool,
 ) -> ObservedRun {
     let is_observed = telemetry.is_some() || eventful;
@@ -138,7 +138,7 @@ fn unseen(finished: Finished) -> ObservedRun {
 fn metered(
     assembly: &Assembly,
     options: RunOptions<'_>,
-    telemetry: Option<Telemetry<'_>>,
+    telemetry: Option<RunSampler<'_>>,
     watch: Watch<'_>,
 ) -> ObservedRun {
     let (finished, watched) = match telemetry {

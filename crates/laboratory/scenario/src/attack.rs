@@ -120,19 +120,21 @@ impl Parameter for HostSet {
 clearway_units::parameters! {
     /// Keys of an attack by flows of a workload section.
     pub struct AttackKeys {
-        /// Attack on congestion control by the flows of some hosts: more queue pairs or receivers than one, at once or one after another.
+        /// Attack on congestion control by the flows of some hosts: several queue pairs or receivers instead of one, at once or one after
+        /// another.
         pub kind: AttackKind = AttackKind::None, "attack.kind", "Dissertation §3.5";
         /// Hosts that attack.
         pub hosts: HostSet = HostSet::All, "attack.hosts", "decision: all";
-        /// Share of the flows of these hosts that are part of the attack, drawn at random, 0 to 1.
+        /// Share of the flows of `attack.hosts` that take part in the attack, drawn at random, 0 to 1.
         pub share: f64 = 1.0, "attack.share", "decision: all";
-        /// Bytes of a queue pair before the next one takes over, or of each that sends at once; "auto": "1bdp", of short flows "25%bdp".
+        /// Bytes that a queue pair sends before the next one takes over, or that each parallel queue pair sends. "auto": "1bdp", or
+        /// "25%bdp" for short flows.
         pub bytes: Option<RelativeSize> = None, "attack.bytes", "Dissertation §3.5.2: what leaves before the first feedback";
-        /// Number of queue pairs of an attack by all at once; "auto": as many as `attack.bytes` makes, of a fan-out one to each host.
+        /// Number of parallel queue pairs of an attack. "auto": as many as `attack.bytes` gives, or one to each host for a fan-out.
         pub queue_pairs: Option<NonZero<u32>> = None, "attack.qps", "Dissertation §3.5.1";
-        /// Time from the start of one queue pair to the next; "auto": the unloaded round trip, of short flows the time to send one.
+        /// Time from the start of one queue pair to the next. "auto": the unloaded round trip, or for short flows the time to send one.
         pub gap: Option<Span> = None, "attack.gap", "Dissertation §3.5.2: a new queue pair each round trip";
-        /// Messages of at most so many bytes are left as they are; "auto": `attack.bytes`, and none where messages are sent whole.
+        /// Size up to which messages are left unchanged. "auto": `attack.bytes`, or zero if the attack sends messages whole.
         pub above: Option<RelativeSize> = None, "attack.above", "Dissertation §3.6.2: 1 MB in its parallel attack";
         with {
             /// Keys of the attacks that send messages whole.
@@ -144,13 +146,13 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Keys of the attacks that send messages whole.
     pub struct WholeKeys {
-        /// Receiver of an incast, the number of a host; "auto": the one that most messages of others go to.
+        /// Receiver of an incast, as the number of a host. "auto": the receiver of most messages of hosts that do not attack.
         pub target: Option<u32> = None, "attack.target", "decision: whoever can be harmed most";
-        /// Time at which a pause storm begins, from the start of the simulation.
+        /// Start of a pause storm, from the start of the simulation.
         pub from: Time = Time::ZERO, "attack.from", "decision: at once";
-        /// Time from the begin of a pause storm to its end.
+        /// Duration of a pause storm.
         pub lasts: Span = Span::from_us(1000), "attack.lasts", "decision: 1 ms, much less than a switch's watchdog waits (SONiC: 200 ms)";
-        /// Rule that NICs break which disobey; "auto": the rate that links allocate, or else what the controller allows.
+        /// Rule that disobeying NICs break. "auto": the rate that links allocate, or else the allowance of the controller.
         pub breaks: Option<Breach> = None, "attack.breaks", "decision: the gravest breach of each transport";
     }
 }
@@ -394,7 +396,9 @@ fn error_of(fault: AttackFault) -> ScenarioError {
     match fault {
         AttackFault::Dependent { label } => ScenarioError::about(
             &["attack.kind"],
-            format!("flow {label} of an attacker waits for other flows, or other flows wait for it"),
+            format!(
+                "flow {label} of an attacker waits for other flows, or other flows wait for it"
+            ),
             "attack with flows that start at a fixed time: from other hosts, or in a separate section",
         ),
         AttackFault::TooFewHosts { hosts } => ScenarioError::about(

@@ -20,22 +20,21 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// Servers with several ports that pass on packets of others. The default is the fabric of TMDML's Figure 4: 9 servers and 6
-    /// switches.
+    /// Servers with several ports that forward packets of others. The default is the fabric of TMDML's Figure 4: 9 servers and 6 switches.
     pub struct Bcube {
         /// Ports of each switch.
         pub ports: u32 = 3, "switch-ports", "TMDML §IV, Figure 4";
-        /// Levels of switches: so many ports has each server, and there are `switch-ports` to the power of `levels` servers.
+        /// Levels of switches, and ports of each server. There are `switch-ports` to the power of `levels` servers.
         pub levels: u32 = 2, "levels", "TMDML §IV, Figure 4";
         /// Rate of each link.
         pub rate: Rate = Rate::from_gbps(10), "link-rate", "TMDML §IV";
         /// Delay of the cables.
         pub delay: Span = Span::from_us(1), "link-delay", "decision: TMDML has none";
-        /// Delay between a server and its ports, and between these where it passes packets on.
+        /// Delay between a server and its ports, and between two ports through which the server forwards a packet.
         pub crossing: Span = Span::from_us(1), "crossing-delay", "decision: about what a crossing of PCIe takes";
         /// First digit that a flow corrects, which decides the NICs that it uses: "random", "in-turn" or "lowest". With flow control on
-        /// links, if some flows begin with one digit and some with another, links can wait for each other in a cycle; with "lowest", which
-        /// also ends with the highest digit, they cannot on up to three levels.
+        /// links, links can wait for each other in a cycle if flows begin with different digits. With "lowest", which also ends with the
+        /// highest digit, they cannot on up to three levels.
         pub order: NicOrder = NicOrder::Random, "first-digit", "decision: TMDML does not say; by a hash of the flow";
     }
 }

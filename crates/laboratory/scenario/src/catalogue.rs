@@ -1,7 +1,7 @@
 //! Catalogue of all names that a scenario can use, for `clearway list` and `clearway explain`.
 
 use crate::WorkloadSettings;
-use crate::topology::{Kind, LinkSettings};
+use crate::topology::{LinkSettings, TopologyKind};
 use crate::{
     EventSettings, FlowKeys, General, ObserveSettings, SectionKeys, TenantKeys, TransportSettings,
 };
@@ -132,7 +132,7 @@ impl<'a> Catalogue<'a> {
             "reliability" => pairs(Reliability::ALL),
             "feedback" => pairs(&self.registry.feedback_rules().collect::<Vec<_>>()),
             "spray" => pairs(&self.registry.selectors().collect::<Vec<_>>()),
-            "topologies" => pairs(Kind::KINDS),
+            "topologies" => pairs(TopologyKind::KINDS),
             "switches" => pairs(&SwitchKind::KINDS),
             "workloads" => pairs(WorkloadSettings::KINDS),
             "sizes" => {
@@ -294,8 +294,8 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             LinkSettings::describe(),
         ),
         "workload" => (
-            "keys of [[workload]] for every kind; those of the controller go under `workload.transport`",
-            "in what its flows differ from others",
+            "keys of [[workload]] for every kind; keys of the controller go under `workload.transport`",
+            "keys of the section's flows",
             "workload",
             [
                 SectionKeys::describe(),
@@ -306,13 +306,13 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
         ),
         "event" => (
             "the section [[event]]",
-            "what happens to a link during the run",
+            "an event of a link during the run",
             "event",
             EventSettings::describe(),
         ),
         "observe" => (
             "the section [observe]",
-            "what is watched: time series, timelines, captures",
+            "observations: time series, timelines, captures",
             "observe",
             ObserveSettings::describe(),
         ),
@@ -338,7 +338,7 @@ fn designed_switch(name: &str) -> Option<Explanation> {
     Some(Explanation {
         name: name.into(),
         role: format!("defaults of [switch] with transport.kind = \"{name}\""),
-        summary: "What its authors tuned switches for; a key of [switch] wins".into(),
+        summary: "Switch settings of the transport's authors; a key of [switch] wins".into(),
         section: "switch",
         parameters,
     })
@@ -364,9 +364,9 @@ fn topology_kind(name: &str) -> Option<Explanation> {
     Some(Explanation {
         name: name.into(),
         role: format!("topology.kind = \"{name}\""),
-        summary: summary_of(name, Kind::KINDS),
+        summary: summary_of(name, TopologyKind::KINDS),
         section: "topology",
-        parameters: Kind::named(name)?.describe(),
+        parameters: TopologyKind::named(name)?.describe(),
     })
 }
 

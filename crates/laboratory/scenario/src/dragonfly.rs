@@ -9,29 +9,29 @@ use clearway_fabric::topology::{
 use clearway_units::{Rate, Span};
 
 clearway_units::parameters! {
-    /// Links and routes of dragonflies of either kind.
+    /// Links and routes of both kinds of dragonflies.
     pub struct GroupLinks {
         /// Rate of the links of hosts.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay of the links of hosts.
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
-        /// Rate of the links within groups; "auto" is that of the hosts' links.
+        /// Rate of the links within groups; "auto" is `link-rate`.
         pub local_rate: Option<Rate> = None, "local-link-rate", "all links alike";
-        /// Delay of the links within groups; "auto" is that of the hosts' links.
+        /// Delay of the links within groups; "auto" is `link-delay`.
         pub local_delay: Option<Span> = None, "local-link-delay", "all links alike";
-        /// Rate of the links between groups; "auto" is that of the hosts' links.
+        /// Rate of the links between groups; "auto" is `link-rate`.
         pub global_rate: Option<Rate> = None, "global-link-rate", "all links alike";
-        /// Delay of the links between groups; "auto" is that of the hosts' links.
+        /// Delay of the links between groups; "auto" is `link-delay`.
         pub global_delay: Option<Span> = None, "global-link-delay", "all links alike";
-        /// Way from group to group: "minimal", the direct link; "valiant", over a third group, which the switch of the sender draws for
-        /// each packet: half the capacity, whatever the traffic; "ugal", whichever of the two has less before it in the queues of this
-        /// switch, times the links of the way.
+        /// Route from group to group. "minimal": the direct link. "valiant": over a third group, which the sender's switch draws for each
+        /// packet; half the capacity for any traffic. "ugal": the one of these two with the shorter queue at this switch, times the number
+        /// of links of the route.
         pub routing: GroupRouting = GroupRouting::Minimal, "routing", "Kim et al., ISCA 2008, §4.1";
     }
 }
 
 clearway_units::parameters! {
-    /// Groups of routers, all of a group connected with each other, and each pair of groups.
+    /// Groups of routers, with links between all routers of a group and between all pairs of groups.
     pub struct Dragonfly {
         /// Hosts on each router, p.
         pub hosts: u32 = 2, "hosts-per-router", "decision: 72 hosts";
@@ -39,7 +39,7 @@ clearway_units::parameters! {
         pub routers: Option<u32> = None, "routers-per-group", "Kim et al., ISCA 2008, §3.1: a = 2p = 2h";
         /// Links of each router to other groups, h; "auto": p.
         pub global_links: Option<u32> = None, "global-links", "Kim et al., ISCA 2008, §3.1: a = 2p = 2h";
-        /// Number of groups, up to a h + 1; "auto": as many.
+        /// Number of groups, at most a h + 1; "auto" is this maximum.
         pub groups: Option<u32> = None, "groups", "Kim et al., ISCA 2008, §3.1: g = a h + 1";
         with {
             /// Links and routes.
@@ -53,13 +53,13 @@ clearway_units::parameters! {
     pub struct DragonflyPlus {
         /// Hosts on each leaf.
         pub hosts: u32 = 4, "hosts-per-leaf", "decision: 272 hosts; half of the ports of switches with 8";
-        /// Leaves in each group; "auto": as many as hosts on a leaf.
+        /// Leaves in each group; "auto" is `hosts-per-leaf`.
         pub leaves: Option<u32> = None, "leaves-per-group", "Shpiner et al., HiPINEB 2017: half of a switch's ports";
-        /// Spines in each group, all connected to all of its leaves; "auto": as many as hosts on a leaf.
+        /// Spines in each group, all connected to all of its leaves; "auto" is `hosts-per-leaf`.
         pub spines: Option<u32> = None, "spines-per-group", "Shpiner et al., HiPINEB 2017: half of a switch's ports";
-        /// Links of each spine to other groups, h; "auto": as many as hosts on a leaf.
+        /// Links of each spine to other groups, h; "auto" is `hosts-per-leaf`.
         pub global_links: Option<u32> = None, "global-links", "Shpiner et al., HiPINEB 2017: half of a switch's ports";
-        /// Number of groups, up to the links of a group to others and one more; "auto": as many.
+        /// Number of groups, at most one more than the links of a group to other groups; "auto" is this maximum.
         pub groups: Option<u32> = None, "groups", "Shpiner et al., HiPINEB 2017: the largest";
         with {
             /// Links and routes.

@@ -27,26 +27,25 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// An event of a link.
+    /// Event of a link.
     pub struct EventSettings {
         /// Time of the event, from the start of the simulation.
         pub at: Time = Time::ZERO, "at", "the user";
-        /// The link by its name, such as "leaf0-spine3"; both of its directions change. Parallel links share a name, and the event.
+        /// Name of the link, such as "leaf0-spine3"; both of its directions change. Parallel links share a name, and the event.
         pub link: String = String::new(), "link", "the user";
-        /// State of the link from then on: while it is "down", packets on it and in front of it are lost, and switches avoid it when
-        /// `topology.reroute-delay` has passed; "auto" leaves it as it is.
+        /// State of the link from then on; "auto" leaves it unchanged. While it is "down", packets on it and in front of it are lost, and
+        /// switches avoid it after `topology.reroute-delay`.
         pub state: Option<LinkState> = None, "state", "the user";
-        /// Rate of the link from then on; "auto" leaves it as it is.
+        /// Rate of the link from then on; "auto" leaves it unchanged.
         pub rate: Option<Rate> = None, "rate", "the user";
-        /// Probability from then on that a packet is lost on the link, of which no routing knows (a gray failure); "auto" leaves it as
-        /// it is.
+        /// Probability from then on that the link loses a packet, unknown to routing (a gray failure); "auto" leaves it unchanged.
         pub packet_loss: Option<f64> = None, "packet-loss", "the user";
-        /// Whether the host at the link sends pause frames for all lossless classes from then on, again and again, so that its switch sends
-        /// it none of them (a pause storm); "auto" leaves it as it is.
+        /// Pause storm from then on: the host at the link repeats pause frames for all lossless classes, so that its switch sends it no
+        /// packets of them. "auto" leaves it unchanged.
         pub pause_storm: Option<bool> = None, "pause-storm", "the user";
-        /// Interval after which the event happens again; "auto" if it does not.
+        /// Interval at which the event is repeated; "auto": never.
         pub every: Option<Span> = None, "every", "the user";
-        /// Number of times that it happens in all.
+        /// Total number of times that the event happens.
         pub times: NonZero<u32> = NonZero::<u32>::MIN, "times", "the user";
     }
 }

@@ -15,13 +15,13 @@ const MOST_PORTS: u32 = 1024;
 const USUAL_LEAF: u32 = 32;
 
 clearway_units::parameters! {
-    /// A k-ary fat tree of switches with `radix` ports.
+    /// k-ary fat tree of switches with `radix` ports.
     pub struct FatTreeSettings {
-        /// Ports of each switch; "auto": 8, or with `hosts` the fewest that have room for them.
+        /// Ports of each switch; "auto": 8, or with `hosts` the smallest number that suffices.
         pub radix: Option<u32> = None, "radix", "decision";
         /// Tiers of switches: 2 (radix²/2 hosts) or 3 (radix³/4 hosts).
         pub tiers: u32 = 3, "tiers", "decision";
-        /// Links down of a leaf for each link up.
+        /// Downlinks of a leaf per uplink.
         pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
         /// Rate of each link.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
@@ -37,8 +37,9 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Size of a fat tree that does not follow from the ports of its switches.
     pub struct FatTreeSize {
-        /// Number of hosts. They take half of the ports of each leaf, of the other half `oversubscription` says how many lead up, and there
-        /// are as many pods (two tiers: leaves) as hosts need. "auto": as many as the switches have ports for, all of which are taken.
+        /// Number of hosts. They take half of the ports of each leaf; `oversubscription` sets how many of the other half are uplinks. The
+        /// number of pods (two tiers: leaves) follows from the hosts. "auto": as many hosts as the switches have ports for, with all ports
+        /// in use.
         pub hosts: Option<u32> = None, "hosts", "by `radix`";
     }
 }

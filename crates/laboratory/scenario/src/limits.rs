@@ -24,7 +24,7 @@ use clearway_transport::perc::LEAST_HEADROOM;
 use clearway_transport::spray::{DeadPath, SelectorSettings};
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Parameter as _, Rate, RelativeSize, Span, Time, Value};
-use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
+use clearway_workload::{FlowSpec, JobSpec, PreparedGraph, Start, Task};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -371,7 +371,10 @@ pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError>
         Some(buffer) if buffer.frame < FRAMES.0 || buffer.frame > FRAMES.1 => {
             Err(ScenarioError::about(
                 &["pfc.frame"],
-                format!("`switch.pfc.frame` = {} is not a valid frame size", buffer.frame),
+                format!(
+                    "`switch.pfc.frame` = {} is not a valid frame size",
+                    buffer.frame
+                ),
                 format!("use {} to {}; on Ethernet it has 64B", FRAMES.0, FRAMES.1),
             ))
         }
@@ -499,7 +502,7 @@ pub(super) fn check_links(
 /// Checks that jobs start, and that all of their computations end, in the time that a simulation can count.
 pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
     // Jobs of a section share their plan.
-    let mut former: Option<(&Arc<Plan>, Span)> = None;
+    let mut former: Option<(&Arc<PreparedGraph>, Span)> = None;
     for job in jobs {
         if job.start > Time::ZERO + LONGEST {
             return Err(ScenarioError::about(
@@ -537,7 +540,7 @@ pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
 }
 
 /// Time of the longest computation at a rank that is no straggler, without jitter.
-fn longest_computation(plan: &Plan) -> Span {
+fn longest_computation(plan: &PreparedGraph) -> Span {
     let spans = plan.graph().numbered().map(|(_, task)| match task {
         Task::Compute { span, .. } => span,
         Task::Message { .. } => Span::ZERO,

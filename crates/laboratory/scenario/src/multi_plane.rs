@@ -8,33 +8,33 @@ use clearway_fabric::topology::{MultiPlane, PortChoice, Topology, multi_plane};
 use clearway_units::{Rate, Span};
 
 clearway_units::parameters! {
-    /// NICs with several ports, each in a leaf-spine fabric of its own.
+    /// NICs with several ports, each port in a separate leaf-spine fabric.
     pub struct MultiPlaneSettings {
         /// Number of hosts.
         pub hosts: u32 = 64, "hosts", "decision";
-        /// Number of planes: so many ports has each NIC, of its rate divided by this.
+        /// Number of planes, and of ports of each NIC; a port has the rate of the NIC divided by this.
         pub planes: u32 = 4, "planes", "UEC 1.0 §1: ports of a NIC on planes; 4 as in NICs of 4 x 200 Gb/s";
         /// Hosts on each leaf of a plane.
         pub hosts_per_leaf: u32 = 16, "hosts-per-leaf", "decision";
-        /// Spines of each plane; "auto": as many as make the oversubscription.
+        /// Spines of each plane; "auto": by `oversubscription`.
         pub spines: Option<u32> = None, "spines", "by `oversubscription`";
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "decision";
-        /// Links down of a leaf for each link up.
+        /// Downlinks of a leaf per uplink.
         pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
-        /// Rate of a NIC, of all its ports together.
+        /// Rate of all ports of a NIC together.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay between a host and its leaves.
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
-        /// Part of `link-delay` between the host and the ports of its NIC; "auto": half of it, so that rounds of the engine are as long as
-        /// they can be.
+        /// Part of `link-delay` between the host and the ports of its NIC; "auto": half of it, which makes the rounds of the engine as long
+        /// as possible.
         pub inside: Option<Span> = None, "nic-delay", "decision: a path is as long as with one port";
-        /// Rate of the links between switches; "auto" is that of a port.
+        /// Rate of the links between switches; "auto" is the rate of a port.
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "all links of a plane alike";
         /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "all links alike";
-        /// Choice of a NIC among its ports, for each packet: "least-queue", the port at which the least waits, so that all carry alike and
-        /// packets of a flow overtake each other; "hash", by the header, so that what a transport sprays with decides.
+        /// Choice of a NIC among its ports, for each packet. "least-queue": the port with the shortest queue; all ports carry the same
+        /// load, and packets of a flow overtake each other. "hash": by the header, so that the transport's spraying decides.
         pub port_choice: PortChoice = PortChoice::LeastQueue, "port-choice", "decision: NICs know their own queues; UEC reference simulator: none";
     }
 }

@@ -9,7 +9,7 @@
 //! Ranks of a job have several connections where the equal NICs of a file's hosts are used in turn ([`shared_pairs`]).
 
 use crate::error::ScenarioError;
-use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
+use clearway_fabric::topology::{AttachmentPoint, Paths, Routes, Topology};
 use clearway_units::{FlowId, HostId, Purpose, RandomStream, Rate};
 use clearway_workload::{FlowSpec, Workload};
 use std::cmp::Reverse;
@@ -154,7 +154,7 @@ pub fn path_lengths(topology: &Topology, routes: &Routes) -> BTreeMap<u32, u64> 
     let mut kinds: BTreeMap<Vec<u16>, (u64, HostId)> = BTreeMap::new();
     for host in (0..topology.machines()).map(HostId) {
         let group = |nic: HostId| {
-            let Attachment { group, .. } = routes.attachments[nic.index()];
+            let AttachmentPoint { group, .. } = routes.attachments[nic.index()];
             group
         };
         let mut groups: Vec<u16> = topology.nics_of(host).map(group).collect();

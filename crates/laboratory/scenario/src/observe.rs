@@ -93,24 +93,24 @@ impl Parameter for Chosen {
 clearway_units::parameters! {
     /// Samples, timelines and captures of a run.
     pub struct ObserveSettings {
-        /// Interval between the points of `series.parquet` and of the curves of the report; "auto" is a quarter of the base round trip,
-        /// "off" records nothing and costs nothing. No point lies within a round of the engine, which is as long as the shortest link.
+        /// Interval between the points of `series.parquet` and of the report's curves; "auto" is a quarter of the base round trip, "off"
+        /// records nothing, at no cost. No point lies within a round of the engine, which is as long as the shortest link.
         pub every: Sampling = Sampling::Auto, "series.every", "decision";
-        /// Number of points that are kept. When a run goes on beyond them, neighbours are merged and the interval doubles; what is in
-        /// `series.parquet` already keeps its resolution.
+        /// Number of points that are kept. When a run goes beyond them, neighbouring points are merged and the interval doubles; points
+        /// already in `series.parquet` keep their resolution.
         pub points: u32 = 1000, "series.points", "decision";
-        /// The links with curves of their own: those with the longest queues ("top:16"), or names such as "leaf0-spine2".
+        /// Links with separate curves: the links with the longest queues ("top:16"), or names such as "leaf0-spine2".
         pub links: Chosen = Chosen::Top(16), "series.links", "decision";
-        /// The flows with curves of their own: those with most bytes, the first of equals ("top:16"), or numbers such as ["0", "7"].
+        /// Flows with separate curves: the flows with most bytes, the first of equals ("top:16"), or numbers such as ["0", "7"].
         pub flows: Chosen = Chosen::Top(16), "series.flows", "decision";
         /// Write `trace.perfetto`: flows, queues, losses and pauses on a timeline for ui.perfetto.dev.
         pub perfetto: bool = false, "trace.perfetto", "decision";
-        /// Write `trace.pcapng` with the packets of these places: "host:3" for the cable of a host, "link:leaf0-spine2" for one link.
+        /// Write `trace.pcapng` with the packets at these places: "host:3" for the cable of a host, "link:leaf0-spine2" for one link.
         pub pcap: Vec<String> = Vec::new(), "trace.pcap", "decision";
-        /// The most bytes that the capture keeps of a frame; "auto" is all of it for RoCEv2, whose payload Wireshark wants to see,
+        /// Maximum number of bytes of a frame in the capture; "auto" is the whole frame for RoCEv2, because Wireshark needs the payload,
         /// and 128 bytes for STrack.
         pub pcap_snap: Option<Bytes> = None, "trace.pcap-snap", "decision";
-        /// The most frames in the capture; further ones are counted.
+        /// Maximum number of frames in the capture; further ones are counted.
         pub pcap_frames: u32 = 250_000, "trace.pcap-frames", "decision: 1 GB of whole frames of 4 KB";
     }
 }

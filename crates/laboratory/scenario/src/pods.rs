@@ -20,7 +20,7 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// Pods of leaves and aggregation switches, all connected within a pod, and cores above them. The default is the fabric of HPCC's
+    /// Pods in which every leaf connects to every aggregation switch, with cores above them. The default is the fabric of HPCC's
     /// evaluation: 320 hosts, 20 leaves, 20 aggregation switches, 16 cores.
     pub struct Pods {
         /// Number of pods.
@@ -29,20 +29,20 @@ clearway_units::parameters! {
         pub leaves: u32 = 4, "leaves-per-pod", "HPCC §5.1";
         /// Hosts on each leaf.
         pub hosts: u32 = 16, "hosts-per-leaf", "HPCC §5.1";
-        /// Aggregation switches of each pod; each leaf has one link to every one of its pod.
+        /// Aggregation switches of each pod; each leaf of the pod has one link to each of them.
         pub aggs: u32 = 4, "aggs-per-pod", "HPCC §5.1";
         /// Cores that each aggregation switch has a link to.
         pub cores: u32 = 4, "cores-per-agg", "HPCC §5.1";
-        /// "planes": switch j of every pod shares its cores with switch j of all other pods, and with no other. "all": all aggregation
-        /// switches share the same cores (TMDML Figure 1).
+        /// Wiring of the cores. "planes": switch j of every pod shares its cores only with switch j of all other pods. "all": all
+        /// aggregation switches share the same cores (TMDML Figure 1).
         pub wiring: Wiring = Wiring::Planes, "core-wiring", "HPCC §5.1";
         /// Rate of the links of hosts.
         pub rate: Rate = Rate::from_gbps(100), "link-rate", "HPCC §5.1";
         /// Delay of the links of hosts.
         pub delay: Span = Span::from_us(1), "link-delay", "HPCC §5.1";
-        /// Rate of the links between switches; "auto" is that of the hosts' links.
+        /// Rate of the links between switches; "auto" is `link-rate`.
         pub fabric_rate: Option<Rate> = Some(Rate::from_gbps(400)), "fabric-link-rate", "HPCC §5.1";
-        /// Delay of the links between switches; "auto" is that of the hosts' links.
+        /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "HPCC §5.1: all links alike";
     }
 }

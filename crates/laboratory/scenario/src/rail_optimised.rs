@@ -12,24 +12,24 @@ clearway_units::parameters! {
     pub struct RailOptimisedSettings {
         /// Number of nodes.
         pub nodes: u32 = 8, "nodes", "decision: 64 GPUs";
-        /// GPUs in each node, each with a NIC: so many rails there are. Hosts are GPUs; host `n` times this plus `i` is GPU `i` of
-        /// node `n`.
+        /// GPUs in each node, each with a NIC, and number of rails. Hosts are GPUs: GPU `i` of node `n` is host `n` × `gpus-per-node` +
+        /// `i`.
         pub gpus_per_node: u32 = 8, "gpus-per-node", "NVIDIA DGX H100: 8";
-        /// Leaves of each rail, among which the nodes are shared out in order.
+        /// Leaves of each rail; the nodes are divided among them in order.
         pub leaves_per_rail: u32 = 1, "leaves-per-rail", "NVIDIA DGX SuperPOD: one for each rail of a scalable unit";
-        /// Spines; "auto": as many as make the oversubscription. With 0 the rails are apart, and only `pxn` leads from one to another.
+        /// Number of spines; "auto": by `oversubscription`. With 0 the rails are apart, and only `pxn` leads from one to another.
         pub spines: Option<u32> = None, "spines", "by `oversubscription`";
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "decision";
-        /// Links down of a leaf for each link up.
+        /// Downlinks of a leaf per uplink.
         pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "decision";
         /// Rate of the links of NICs.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "NVIDIA DGX H100: 400 Gb/s";
         /// Delay of the links of NICs.
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
-        /// Rate of the links between switches; "auto" is that of the NICs' links.
+        /// Rate of the links between switches; "auto" is `link-rate`.
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "all links alike";
-        /// Delay of the links between switches; "auto" is that of the NICs' links.
+        /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "all links alike";
         /// Rate of NVLink between a GPU and its node's switch, in each direction. Hopper has 450 GB/s, Blackwell 900 GB/s (7200Gbps).
         pub nvlink_rate: Rate = Rate::from_gbps(3600), "nvlink-rate", "NVIDIA H100: 450 GB/s in each direction";

@@ -103,10 +103,10 @@ impl Scenario {
 
         refuse_scaleup(entries)?;
         let own = of(entries, "topology", 0);
-        let kinds = topology::Kind::KINDS.iter().map(|(name, _)| *name);
+        let kinds = topology::TopologyKind::KINDS.iter().map(|(name, _)| *name);
         let kinds: Vec<&str> = kinds.chain([NVLINK]).collect();
         let mut topology = TopologySettings::default();
-        if let Some(kind) = kind_of(&own, &kinds, topology::Kind::named, "topology")? {
+        if let Some(kind) = kind_of(&own, &kinds, topology::TopologyKind::named, "topology")? {
             topology.kind = kind;
         }
         let name = format!("a topology of kind \"{}\"", topology.kind.name());

@@ -37,10 +37,10 @@ impl Parameter for SectionName {
 }
 
 clearway_units::parameters! {
-    /// Keys of every section, whatever it sends.
+    /// Keys of every section.
     pub struct SectionKeys {
-        /// Name of the section in results, which are broken down by it if there are several. Sections of the same name count as
-        /// one; "auto": the section's kind, with its place if several are alike.
+        /// Name of the section; results are broken down by it if there are several. Sections with the same name count as one. "auto": the
+        /// kind of the section, with its place if several are alike.
         pub name: Option<SectionName> = None, "name", "decision";
     }
 }

@@ -48,7 +48,7 @@ impl Scenario {
     /// Every key that the scenario could have, with its value, section by section.
     pub fn every_setting(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
-        let mut add = |name: &str, index, kind: Option<Kind>, entries, described| {
+        let mut add = |name: &str, index, kind: Option<SectionKinds>, entries, described| {
             let count = match name {
                 "event" => self.events.len(),
                 _ => self.workloads.len(),
@@ -67,7 +67,7 @@ impl Scenario {
         add(
             "topology",
             0,
-            Some((topology::Kind::KINDS, self.topology.kind.name())),
+            Some((topology::TopologyKind::KINDS, self.topology.kind.name())),
             self.topology.entries(),
             self.topology.describe(),
         );
@@ -128,7 +128,7 @@ fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
 pub(crate) fn section_settings(
     (places, count): (&Places, usize),
     (name, index): (&str, usize),
-    kind: Option<Kind>,
+    kind: Option<SectionKinds>,
     entries: Vec<(&'static str, Value)>,
     described: Vec<ParameterInfo>,
 ) -> Vec<Setting> {
@@ -184,4 +184,4 @@ pub(crate) fn section_settings(
 }
 
 /// The kinds that a section can have, with a line on each, and the one that it has.
-pub(crate) type Kind = (&'static [(&'static str, &'static str)], &'static str);
+pub(crate) type SectionKinds = (&'static [(&'static str, &'static str)], &'static str);

@@ -35,7 +35,7 @@ pub const SECTIONS: [&str; 7] = [
 
 /// The sections that a file may have.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub struct FileSections {
     /// All of them.
     pub sections: &'static [&'static str],
     /// Sections that may come several times, in double brackets.
@@ -46,7 +46,7 @@ pub struct Layout {
     pub filled: &'static [&'static str],
 }
 
-const SCENARIO: Layout = Layout {
+const SCENARIO: FileSections = FileSections {
     sections: &SECTIONS,
     several: &["workload", "event"],
     top: &["stop"],
@@ -58,7 +58,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
     SCENARIO.read(file, text)
 }
 
-impl Layout {
+impl FileSections {
     /// Refuses an empty section that would say nothing.
     fn check_filled(
         &self,

@@ -18,7 +18,7 @@ clearway_units::choices! {
 impl SwitchKind {
     /// Name and summary of each kind.
     pub const KINDS: [(&'static str, &'static str); 2] = [
-        ("lossy", "drop-tail queues, each by itself"),
+        ("lossy", "separate drop-tail queues"),
         (
             "shared-buffer",
             "one buffer for all ports, with dynamic thresholds and priority flow control (PFC)",

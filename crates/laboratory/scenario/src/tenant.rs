@@ -44,8 +44,8 @@ impl Parameter for TenantName {
 clearway_units::parameters! {
     /// Key of the tenant that a section belongs to.
     pub struct TenantKeys {
-        /// Tenant whose traffic the section is: with the sending host the user whose share `clearway isolate` compares; "auto": none,
-        /// the host is the user.
+        /// Tenant that owns the section's traffic. `clearway isolate` compares the shares of users; a user is a tenant on a sending host.
+        /// "auto": no tenant, so that the host is the user.
         pub tenant: Option<TenantName> = None, "tenant", "decision";
     }
 }

@@ -141,7 +141,7 @@ fn every_builtin_scenario_survives_being_written_and_read() {
 
 #[test]
 fn every_kind_survives_being_written_and_read() {
-    for (topology, _) in topology::Kind::KINDS {
+    for (topology, _) in topology::TopologyKind::KINDS {
         for (workload, _) in WorkloadSettings::KINDS {
             let text = format!(
                 "[topology]\nkind = \"{topology}\"\nbit-error-rate = 1e-9\n[[workload]]\nkind = \"{workload}\"\n[[workload]]\nkind = \"incast\"\n"
@@ -313,9 +313,9 @@ fn every_parameter_can_be_set_to_its_own_default() {
         let again = read(&read(&text).resolved()).switch;
         assert_eq!((again.ports, again.buffer), (before.ports, before.buffer));
     }
-    for (kind, _) in topology::Kind::KINDS {
+    for (kind, _) in topology::TopologyKind::KINDS {
         let mut settings = TopologySettings {
-            kind: topology::Kind::named(kind).expect("it is listed"),
+            kind: topology::TopologyKind::named(kind).expect("it is listed"),
             ..TopologySettings::default()
         };
         let before = settings.clone();
@@ -612,7 +612,10 @@ fn twenty_thousand_sections_are_read() {
         "s.toml:60002"
     );
     let error = read_with(&text, &["workload[20001].from=1"]).unwrap_err();
-    assert!(error.to_string().contains("for there are 20000"), "{error}");
+    assert!(
+        error.to_string().contains("the scenario has 20000"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -37,7 +37,7 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Two switches with one link between them.
     pub struct Dumbbell {
-        /// Hosts on the left switch; they have the low numbers.
+        /// Hosts on the left switch; they have the lowest numbers.
         pub left: u32 = 4, "left", "decision";
         /// Hosts on the right switch.
         pub right: u32 = 4, "right", "decision";
@@ -45,9 +45,9 @@ clearway_units::parameters! {
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay of the links of hosts.
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
-        /// Rate of the link between the switches; "auto" is that of the hosts' links.
+        /// Rate of the link between the switches; "auto" is `link-rate`.
         pub middle_rate: Option<Rate> = None, "bottleneck-rate", "decision";
-        /// Delay of the link between the switches; "auto" is that of the hosts' links.
+        /// Delay of the link between the switches; "auto" is `link-delay`.
         pub middle_delay: Option<Span> = None, "bottleneck-delay", "decision";
     }
 }
@@ -59,19 +59,19 @@ clearway_units::parameters! {
         pub hosts: u32 = 128, "hosts", "decision";
         /// Hosts on each leaf.
         pub hosts_per_leaf: u32 = 16, "hosts-per-leaf", "decision";
-        /// Spines; "auto": as many as make the oversubscription.
+        /// Number of spines; "auto": by `oversubscription`.
         pub spines: Option<u32> = None, "spines", "STrack §4.2";
         /// Parallel links from each leaf to each spine.
         pub links: u32 = 1, "parallel-links", "STrack §4.2";
-        /// Links down of a leaf for each link up.
+        /// Downlinks of a leaf per uplink.
         pub oversubscription: Oversubscription = Oversubscription::NONE, "oversubscription", "STrack §4.2: 1, 4 or 8";
         /// Rate of the links of hosts.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
         /// Delay of the links of hosts.
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2: 8 us round trip over four links";
-        /// Rate of the links between switches; "auto" is that of the hosts' links.
+        /// Rate of the links between switches; "auto" is `link-rate`.
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "STrack §4.2: all links alike";
-        /// Delay of the links between switches; "auto" is that of the hosts' links.
+        /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "STrack §4.2: all links alike";
     }
 }
@@ -80,17 +80,17 @@ clearway_units::parameters! {
     /// Faults and exceptions, for every kind of topology.
     pub struct LinkSettings {
         /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or "leaf1-spine0
-        /// bit-error-rate=1e-9 packet-loss=0.001". With "dead-from=2ms" a link loses every packet from then on, and no routing knows. Names
-        /// are those that `clearway topology --links` prints; parallel links share a name.
+        /// bit-error-rate=1e-9 packet-loss=0.001". With "dead-from=2ms" a link loses every packet from then on, unknown to routing.
+        /// `clearway topology --links` prints the names; parallel links share a name.
         pub exceptions: Vec<String> = Vec::new(), "links", "the user";
         /// Probability that a bit arrives wrong, on every link.
         pub bit_error_rate: f64 = 0.0, "bit-error-rate", "decision";
-        /// Leaves that lose uplinks.
+        /// Number of leaves that lose uplinks.
         pub failing_leaves: u32 = 0, "failed-uplinks.leaves", "STrack §4.2: 16";
-        /// Uplinks that each of these leaves loses.
+        /// Number of uplinks that each of these leaves loses.
         pub failed_uplinks: u32 = 0, "failed-uplinks.per-leaf", "STrack §4.2: 4 or 16";
         with {
-            /// How fast routing reacts to events.
+            /// Reaction of routing to events.
             pub rerouting: Rare<Rerouting>,
         }
     }
@@ -99,8 +99,8 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Reaction of routing to events of links.
     pub struct Rerouting {
-        /// Time from an event of a link that goes down or comes back until all switches avoid it or use it again. Until then packets are
-        /// sent to a link that is down, and lost.
+        /// Time from an event of a link that goes down or comes back until all switches avoid it or use it again. Until then, packets sent
+        /// to a link that is down are lost.
         pub delay: Span = Span::from_ms(10), "reroute-delay", "decision: a lost carrier, an update through BGP and the writing of tables take milliseconds each";
     }
 }
@@ -109,11 +109,11 @@ macro_rules! kinds {
     ($($variant:ident($settings:ty) = $name:literal, $summary:literal;)+) => {
         /// The settings of one kind of topology.
         #[derive(Debug, Clone, PartialEq)]
-        pub enum Kind {
+        pub enum TopologyKind {
             $(#[doc = $summary] $variant($settings),)+
         }
 
-        impl Kind {
+        impl TopologyKind {
             /// Name and summary of each kind.
             pub const KINDS: &'static [(&'static str, &'static str)] = &[$(($name, $summary)),+];
 
@@ -155,10 +155,10 @@ kinds! {
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
     Pods(Pods) = "pods", "three tiers: pods of leaves and aggregation switches under planes of cores (HPCC's 320 hosts)";
     RailOptimised(RailOptimisedSettings) = "rail-optimised", "nodes of GPUs with NVLink inside and a rail for each of their NICs";
-    MultiPlane(MultiPlaneSettings) = "multi-plane", "NICs with several ports, each in a leaf-spine fabric of its own";
-    Dragonfly(Dragonfly) = "dragonfly", "groups of routers, all of a group connected with each other, and each pair of groups";
+    MultiPlane(MultiPlaneSettings) = "multi-plane", "NICs with several ports, each port in a separate leaf-spine fabric";
+    Dragonfly(Dragonfly) = "dragonfly", "groups of routers, with links between all routers of a group and between all pairs of groups";
     DragonflyPlus(DragonflyPlus) = "dragonfly-plus", "groups of leaves and spines, each pair of groups connected by spines";
-    Bcube(Bcube) = "bcube", "servers with several ports that pass on packets (TMDML's 9 servers)";
+    Bcube(Bcube) = "bcube", "servers with several ports that forward packets (TMDML's 9 servers)";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
     File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
@@ -168,7 +168,7 @@ kinds! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopologySettings {
     /// The shape.
-    pub kind: Kind,
+    pub kind: TopologyKind,
     /// Faults and exceptions.
     pub links: LinkSettings,
 }
@@ -176,7 +176,7 @@ pub struct TopologySettings {
 impl Default for TopologySettings {
     fn default() -> Self {
         Self {
-            kind: Kind::LeafSpine(LeafSpine::default()),
+            kind: TopologyKind::LeafSpine(LeafSpine::default()),
             links: LinkSettings::default(),
         }
     }
@@ -204,7 +204,7 @@ impl TopologySettings {
 
     /// Puts values in the place of "auto" where other keys of the section say which: as a user would have written them.
     pub(crate) fn settle(&mut self) {
-        if let Kind::FatTree(settings) = &mut self.kind {
+        if let TopologyKind::FatTree(settings) = &mut self.kind {
             settings.settle();
         }
     }
@@ -212,22 +212,22 @@ impl TopologySettings {
     /// Rule by which flows choose NICs where hosts have several.
     pub fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
-            Kind::Bcube(settings) => settings.nic_choice(seed),
-            Kind::File(settings) if settings.nics == NicSharing::First => NicChoice::First,
+            TopologyKind::Bcube(settings) => settings.nic_choice(seed),
+            TopologyKind::File(settings) if settings.nics == NicSharing::First => NicChoice::First,
             _ => NicChoice::InTurn,
         }
     }
 
     /// True if the ranks of a job share the NICs of their hosts that are equally near, message by message.
     pub fn shares_nics(&self) -> bool {
-        matches!(&self.kind, Kind::File(settings) if settings.nics != NicSharing::First)
+        matches!(&self.kind, TopologyKind::File(settings) if settings.nics != NicSharing::First)
     }
 
     /// Key of the topology that sends packets on detours, with its value; `None` if they take minimal routes.
     pub(crate) fn detours(&self) -> Option<GroupRouting> {
         let links = match &self.kind {
-            Kind::Dragonfly(settings) => &settings.links,
-            Kind::DragonflyPlus(settings) => &settings.links,
+            TopologyKind::Dragonfly(settings) => &settings.links,
+            TopologyKind::DragonflyPlus(settings) => &settings.links,
             _ => return None,
         };
         Some(links.routing).filter(|routing| *routing != GroupRouting::Minimal)
@@ -236,8 +236,8 @@ impl TopologySettings {
     /// True if hosts have NICs that send each packet by the port at which the least waits.
     pub(crate) fn has_least_queue_nics(&self) -> bool {
         match &self.kind {
-            Kind::MultiPlane(settings) => settings.port_choice == PortChoice::LeastQueue,
-            Kind::File(settings) => settings.nics == NicSharing::Stripe,
+            TopologyKind::MultiPlane(settings) => settings.port_choice == PortChoice::LeastQueue,
+            TopologyKind::File(settings) => settings.nics == NicSharing::Stripe,
             _ => false,
         }
     }
@@ -245,14 +245,17 @@ impl TopologySettings {
     /// The key by which NICs send each packet by another port, and its value.
     pub(crate) fn overtaking_nics(&self) -> (&'static str, &'static str) {
         match &self.kind {
-            Kind::File(_) => ("nics", "stripe"),
+            TopologyKind::File(_) => ("nics", "stripe"),
             _ => ("port-choice", "least-queue"),
         }
     }
 
     /// True if the fabric is of groups of switches, all connected with each other.
     pub(crate) fn has_groups(&self) -> bool {
-        matches!(self.kind, Kind::Dragonfly(_) | Kind::DragonflyPlus(_))
+        matches!(
+            self.kind,
+            TopologyKind::Dragonfly(_) | TopologyKind::DragonflyPlus(_)
+        )
     }
 
     /// Builds the fabric. `in_order` says that a transport needs packets in their order.
@@ -262,10 +265,10 @@ impl TopologySettings {
         in_order: bool,
     ) -> Result<BuiltFabric, ScenarioError> {
         let mut built: BuiltFabric = match &self.kind {
-            Kind::File(settings) => build_from_file(settings, base_dir, in_order)?,
+            TopologyKind::File(settings) => build_from_file(settings, base_dir, in_order)?,
             kind => kind.build()?.into(),
         };
-        if let Kind::RailOptimised(settings) = &self.kind {
+        if let TopologyKind::RailOptimised(settings) = &self.kind {
             built.gpus_per_node = settings.gpus_per_node;
         }
         self.links.apply(&mut built.topology)?;
@@ -275,7 +278,7 @@ impl TopologySettings {
     }
 }
 
-impl Kind {
+impl TopologyKind {
     /// The fabric of a kind that needs no file.
     fn build(&self) -> Result<Topology, ScenarioError> {
         Ok(match self {

@@ -42,21 +42,21 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// A fabric from a file.
+    /// Fabric from a file.
     pub struct TopologyFile {
-        /// Path of the file; looked for beside the scenario, then in the current folder.
+        /// Path of the file, searched beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
         /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
-        /// first word, which is a number in the latter alone.
+        /// first word, which is a number only in "hpcc" files.
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
-        /// Sharing of a host's equal links, those of one rate and delay, among its traffic. "stripe": they are ports of one NIC, and each
-        /// packet takes the port at which the least waits; "hash": ports of one NIC, and a hash of the header decides, so that each queue
-        /// pair has one (`transport.qps`); "in-turn": NICs by themselves, and each flow takes the next, as does each message between two
-        /// ranks of a job, which have a connection for each NIC; "first": the first of them alone.
-        /// "auto": "stripe", or "in-turn" where a transport takes overtaken packets for lost ones (go-back-N).
+        /// Sharing of a host's equal links (same rate and delay) among its traffic. "stripe": ports of one NIC; each packet takes the port
+        /// with the shortest queue. "hash": ports of one NIC; a hash of the header decides, so that each queue pair has one port
+        /// (`transport.qps`). "in-turn": separate NICs; each flow takes the next one, and so does each message between two ranks of a job,
+        /// which have a connection for each NIC. "first": only the first link. "auto": "stripe", or "in-turn" if the transport takes
+        /// overtaken packets for lost ones (go-back-N).
         pub nics: NicSharing = NicSharing::Auto, "nics", "decision: all of them, as NCCL; SimAI's ns-3 hashes queue pairs over the NICs of a host";
-        /// Source of the limits of queues: "file" takes `Queue_Up` and `Queue_Down` of a `.topo` file, where it has them, in place of
-        /// `switch.queue`; "switch" leaves them out.
+        /// Source of the limits of queues. "file": `Queue_Up` and `Queue_Down` of a `.topo` file, if present, instead of `switch.queue`.
+        /// "switch": always `switch.queue`.
         pub port_queues: PortQueues = PortQueues::File, "port-queues", "decision: what the file says; `htsim_uec` itself overwrites them";
     }
 }

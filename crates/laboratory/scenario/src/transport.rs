@@ -15,17 +15,17 @@ use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
 use clearway_units::{Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::parameters! {
-    /// The parts of a transport. Chosen before everything else, because they decide which other keys exist.
+    /// Parts of a transport, chosen before everything else because they decide which other keys exist.
     pub struct PartNames {
-        /// The transport: a preset of the other parts; `clearway list transports`.
+        /// Transport, a preset of the other parts: `clearway list transports`.
         pub kind: String = "strack".into(), "kind", "STrack";
         /// Acknowledgements and retransmission: selective-repeat or go-back-n.
         pub reliability: String = "selective-repeat".into(), "reliability", "the preset; STrack §3.3";
-        /// The congestion controller; `clearway list controllers`.
+        /// Congestion controller: `clearway list controllers`.
         pub controller: String = "strack".into(), "controller", "the preset; STrack §3.2";
-        /// The path selector; `clearway list spray`.
+        /// Path selector: `clearway list spray`.
         pub spray: String = "adaptive".into(), "spray", "the preset; STrack §3.1";
-        /// The reaction of receivers to congestion; `clearway list feedback`.
+        /// Reaction of receivers to congestion: `clearway list feedback`.
         pub feedback: String = "none".into(), "feedback", "the preset";
     }
 }
@@ -35,12 +35,12 @@ clearway_units::parameters! {
     pub struct PacketParameters {
         /// Payload of a full packet.
         pub payload: Bytes = Bytes::new(4096), "payload", "STrack §4.2: MTU of 4 KB";
-        /// Headers of each packet: Ethernet, IP, UDP and the transport.
+        /// Bytes of the headers of each packet: Ethernet, IP, UDP and the transport.
         pub header: Bytes = Bytes::new(64), "header", "decision: 64 B, as in the UEC reference simulator";
-        /// An acknowledgement, probe or congestion notification on the wire; `"auto"` is the header.
+        /// Size of an acknowledgement, probe or congestion notification on the wire; `"auto"` is the header.
         pub ack: Option<Bytes> = None, "ack-size", "decision: a header and nothing else; 60 B in the HPCC artifact";
-        /// Telemetry (INT) on each data packet and its acknowledgement, on top of headers, if the controller uses any. Ideal
-        /// completion times are without it.
+        /// Size of the telemetry (INT) on each data packet and its acknowledgement, on top of headers, if the controller uses any. Ideal
+        /// completion times exclude it.
         pub telemetry: Bytes = Bytes::new(42), "telemetry-size", "HPCC §4.1 and its artifact: room for 5 hops of 8 B, and 2 B, whatever the path";
     }
 }

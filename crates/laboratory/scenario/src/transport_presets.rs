@@ -104,7 +104,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "dcqcn-2016",
-        summary: "RoCEv2 as the ns-3 simulator of DCQCN's authors has it (2016): its constants, marks and notification point",
+        summary: "RoCEv2 as in the ns-3 simulator of DCQCN's authors (2016): its constants, marks and notification point",
         feedback: "interval",
         payload: Some(1000),
         keys: dcqcn_2016,
@@ -113,7 +113,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "tmdml",
-        summary: "TMDML-NIC: RoCEv2 of 2016 whose receivers spare flows that fall behind, packets of 1000 B",
+        summary: "TMDML-NIC: RoCEv2 of 2016 without notifications for flows that fall behind, packets of 1000 B",
         feedback: "progress",
         payload: Some(1000),
         keys: dcqcn_2016,
@@ -138,7 +138,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "mltcp",
-        summary: "MLTCP: TCP whose window grows faster the further an iteration of a training job has come",
+        summary: "MLTCP: TCP whose window grows faster towards the end of a training job's iteration",
         controller: "reno",
         keys: || {
             let mut keys = tcp();
@@ -153,7 +153,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "hpcc",
-        summary: "HPCC: go-back-N, rate and window by the telemetry of switches, one path",
+        summary: "HPCC: go-back-N, rate and window from switch telemetry, one path",
         controller: "hpcc",
         switch: || vec![lossless("HPCC §5.1: PFC, which it hardly needs")],
         ..PLAIN
@@ -199,21 +199,21 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "s-perc",
-        summary: "s-PERC: max-min fair rates that links allocate by control packets, go-back-N, one path",
+        summary: "s-PERC: max-min fair rates allocated by links with control packets, go-back-N, one path",
         controller: "s-perc",
         switch: || vec![lossless("Snyder §5.1: no control packet is lost")],
         ..PLAIN
     },
     Preset {
         name: "1rc",
-        summary: "1RC: s-PERC whose flows send in their first round trip what links let through",
+        summary: "1RC: s-PERC with speculative packets in the first round trip, as far as links admit them",
         controller: "1rc",
         switch: || vec![lossless("Snyder §5.1: no control packet is lost")],
         ..PLAIN
     },
     Preset {
         name: "uet",
-        summary: "Ultra Ethernet: NSCC, packet trimming with NACKs, acknowledgements for 16 KiB",
+        summary: "Ultra Ethernet: NSCC, packet trimming with NACKs, one acknowledgement per 16 KiB",
         reliability: "selective-repeat",
         controller: "nscc",
         spray: "mixed",
@@ -250,7 +250,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
     },
     Preset {
         name: "uet-no-trim",
-        summary: "Ultra Ethernet without trimming: NSCC with a target of a round trip, losses found by SLEEK",
+        summary: "Ultra Ethernet without trimming: NSCC with a target of one round trip, loss detection by SLEEK",
         reliability: "selective-repeat",
         controller: "nscc",
         spray: "mixed",

@@ -32,7 +32,10 @@ pub fn packet_sizes(transport: &TransportSettings) -> Result<PacketSizes, Scenar
     if ack == 0 || ack > largest {
         return Err(ScenarioError::about(
             &["ack-size"],
-            format!("`transport.ack-size` = {} is not a valid packet size", Bytes::new(ack)),
+            format!(
+                "`transport.ack-size` = {} is not a valid packet size",
+                Bytes::new(ack)
+            ),
             "give it 1 to 65535 bytes",
         ));
     }

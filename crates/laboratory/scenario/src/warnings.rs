@@ -4,7 +4,7 @@ use crate::transport_presets::PresetKey;
 use crate::validation::short_timeouts;
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;
-use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
+use clearway_fabric::{AdaptiveRoutingParameters, PathChoice, SwitchParameters};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{
     CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
@@ -206,7 +206,7 @@ fn everything_again(
 
 /// Settings of adaptive routing, which switches do not use.
 fn idle_adaptive_keys(switch: &SwitchParameters) -> Option<String> {
-    let is_set = *switch.adaptive != AdaptiveParameters::default();
+    let is_set = *switch.adaptive != AdaptiveRoutingParameters::default();
     (is_set && !switch.routing.is_local()).then(|| {
         format!(
             "the keys `switch.adaptive.*` change nothing while `switch.routing` = \"{}\"; set that to \"adaptive\" or \"flowlet\", or leave them out",

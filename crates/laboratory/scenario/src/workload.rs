@@ -40,7 +40,7 @@ impl Parameter for Priority {
 clearway_units::parameters! {
     /// Keys of flows that every workload section may have.
     pub struct FlowKeys {
-        /// Priority of data packets, 1 to 7, or a list of one for each job; "auto": that of the workload's file, or else 1.
+        /// Priority of data packets, 1 to 7, or a list of one for each job; "auto": the priority in the workload's file, or else 1.
         pub priority: Option<PerJob<Priority>> = None, "priority", "decision: all data is in class 1";
     }
 }

@@ -1,6 +1,6 @@
 //! From the folder of a sweep to its record, and to the files that everybody reads.
 
-use crate::points::{PlannedRun, Program, Sweep};
+use crate::points::{PlannedRun, ProgramIdentity, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_report::sweep::{SweepFailure, SweepRecord, SweepStatus, SweptRun};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub fn record(
     sweep: &Sweep,
     store: &Store,
-    program: &Program,
+    program: &ProgramIdentity,
     command: &str,
 ) -> Result<SweepRecord, StoreError> {
     let finished = store.finished()?;

@@ -29,11 +29,11 @@ mod tune;
 pub use axes::Axis;
 pub use dataset::{Published, not_complete, publish, record};
 pub use execute::{
-    Dispatched, Dispatcher, ExecuteOptions, Execution, RunAnswer, RunEnd, SweepProgress,
+    Dispatched, Dispatcher, ExecuteOptions, RunAnswer, RunEnd, SweepExecution, SweepProgress,
     WORKER_COMMAND, carry_out, execute,
 };
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
-pub use points::{MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
+pub use points::{MOST_RUNS, PlannedRun, ProgramIdentity, RunKey, Sweep};
 pub use shard::Shard;
 pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError, check_part};
-pub use tune::{Rung, Schedule, Tuning, fit, runs_of_tuning, tune};
+pub use tune::{Rung, Tuning, TuningSchedule, fit, runs_of_tuning, tune};

@@ -21,7 +21,7 @@ pub struct RunKey(u64);
 
 impl RunKey {
     /// Key of an experiment that this `program` runs; files that `files` knows are not read again.
-    pub fn of(experiment: &Experiment, program: &Program, files: &FileHashes) -> Self {
+    pub fn of(experiment: &Experiment, program: &ProgramIdentity, files: &FileHashes) -> Self {
         let text = format!("{} {}", program.version, program.revision);
         let start = experiment.fingerprint_with(files);
         Self(
@@ -45,7 +45,7 @@ impl fmt::Display for RunKey {
 
 /// The program that carries out runs: results of another one are not mixed with its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ProgramIdentity {
     /// Version of the program.
     pub version: String,
     /// Revision that it was built from.
@@ -77,7 +77,7 @@ pub struct Sweep {
     /// What has to come out, with values as the axes spell them.
     pub assertions: Vec<Assertion>,
     /// The program that the keys of the runs are for.
-    program: Program,
+    program: ProgramIdentity,
     /// Hashes of the files that scenarios of the plan read.
     files: Arc<FileHashes>,
 }
@@ -90,7 +90,7 @@ impl Sweep {
     pub fn resolve(
         plan: SweepPlan,
         laboratory: &Laboratory,
-        program: &Program,
+        program: &ProgramIdentity,
         confirmed: bool,
     ) -> Result<Self, ScenarioError> {
         check_count(&plan, confirmed)?;

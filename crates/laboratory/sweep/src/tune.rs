@@ -9,9 +9,9 @@
 //! throughput at the least latency.
 
 use crate::dataset::record;
-use crate::execute::{ExecuteOptions, Execution, execute};
+use crate::execute::{ExecuteOptions, SweepExecution, execute};
 use crate::plan::{SweepPlan, counted};
-use crate::points::{Program, RunKey, Sweep};
+use crate::points::{ProgramIdentity, RunKey, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{SweepRecord, SweepStatus, TuningRecord, TuningRung};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// Schedule of a tuning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Schedule {
+pub struct TuningSchedule {
     /// Points and seeds of each rung.
     rungs: Vec<(u64, u64)>,
 }
@@ -48,7 +48,7 @@ pub struct Tuning {
     /// The rungs, in order.
     pub rungs: Vec<Rung>,
     /// All executions together.
-    pub execution: Execution,
+    pub execution: SweepExecution,
 }
 
 impl Tuning {
@@ -76,11 +76,11 @@ impl Tuning {
 /// Number of runs that a tuning has at most, over all of its rungs.
 pub fn runs_of_tuning(sweep: &Sweep) -> u64 {
     let groups = groups(sweep);
-    let runs = Schedule::of(sweep, &groups).runs();
+    let runs = TuningSchedule::of(sweep, &groups).runs();
     runs.saturating_mul(groups.len() as u64)
 }
 
-impl Schedule {
+impl TuningSchedule {
     /// Rungs of a plan whose points compete in these groups.
     fn of(sweep: &Sweep, groups: &[Group]) -> Self {
         let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
@@ -149,7 +149,7 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
         return Ok(());
     };
     let groups = plan.group_count();
-    let most = Schedule::most_points(budget / groups, seeds, settings.keep.into());
+    let most = TuningSchedule::most_points(budget / groups, seeds, settings.keep.into());
     let most = most.map(|most| most.saturating_mul(groups));
     let refuse = |what: String| {
         Err(ScenarioError::at(
@@ -192,11 +192,11 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
 pub fn tune<'a>(
     (sweep, laboratory): (&'a Sweep, &'a Laboratory),
     store: &'a Store,
-    program: &Program,
+    program: &ProgramIdentity,
     mut options: impl FnMut(usize) -> ExecuteOptions<'a>,
 ) -> Result<Tuning, StoreError> {
     let mut groups = groups(sweep);
-    let schedule = Schedule::of(sweep, &groups);
+    let schedule = TuningSchedule::of(sweep, &groups);
     let mut tuning = Tuning {
         groups: groups.len(),
         ..Tuning::default()
@@ -323,7 +323,7 @@ fn costs(record: &SweepRecord, measure: &str) -> BTreeMap<RunKey, f64> {
         .collect()
 }
 
-fn add(all: &mut Execution, one: Execution) {
+fn add(all: &mut SweepExecution, one: SweepExecution) {
     all.known += one.known;
     all.done += one.done;
     all.by_others += one.by_others;
@@ -337,18 +337,21 @@ mod tests {
 
     #[test]
     fn rungs_have_fewer_points_and_more_seeds() {
-        let schedule = Schedule::new(27, 9, 3);
+        let schedule = TuningSchedule::new(27, 9, 3);
         assert_eq!(schedule.rungs, [(27, 1), (9, 3), (3, 9)]);
         assert_eq!(schedule.runs(), 27 + 9 * 2 + 3 * 6);
         // Uneven ones.
-        assert_eq!(Schedule::new(10, 5, 3).rungs, [(10, 1), (4, 3), (2, 5)]);
-        assert_eq!(Schedule::new(40, 1, 3).rungs, [(40, 1)]);
+        assert_eq!(
+            TuningSchedule::new(10, 5, 3).rungs,
+            [(10, 1), (4, 3), (2, 5)]
+        );
+        assert_eq!(TuningSchedule::new(40, 1, 3).rungs, [(40, 1)]);
         // The last two are compared with all seeds.
         assert_eq!(
-            Schedule::new(4, 16, 2).rungs,
+            TuningSchedule::new(4, 16, 2).rungs,
             [(4, 1), (2, 2), (2, 4), (2, 8), (2, 16)]
         );
-        assert_eq!(Schedule::new(1, 3, 3).rungs, [(1, 1), (1, 3)]);
+        assert_eq!(TuningSchedule::new(1, 3, 3).rungs, [(1, 1), (1, 3)]);
     }
 
     #[test]
@@ -369,12 +372,15 @@ mod tests {
     #[test]
     fn a_budget_buys_points() {
         for (budget, seeds, keep) in [(63, 9, 3), (100, 5, 3), (1, 1, 2), (1000, 20, 4)] {
-            let most = Schedule::most_points(budget, seeds, keep).unwrap();
-            assert!(Schedule::new(most, seeds, keep).runs() <= budget);
-            assert!(Schedule::new(most + 1, seeds, keep).runs() > budget);
+            let most = TuningSchedule::most_points(budget, seeds, keep).unwrap();
+            assert!(TuningSchedule::new(most, seeds, keep).runs() <= budget);
+            assert!(TuningSchedule::new(most + 1, seeds, keep).runs() > budget);
         }
-        assert_eq!(Schedule::most_points(63, 9, 3), Some(27));
-        assert_eq!(Schedule::most_points(4, 9, 3), None);
-        assert_eq!(Schedule::most_points(u64::MAX, 1, 3), Some(u64::MAX - 1));
+        assert_eq!(TuningSchedule::most_points(63, 9, 3), Some(27));
+        assert_eq!(TuningSchedule::most_points(4, 9, 3), None);
+        assert_eq!(
+            TuningSchedule::most_points(u64::MAX, 1, 3),
+            Some(u64::MAX - 1)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Scenarios and their files that change while a sweep is under way.
 
 use clearway_lab::Laboratory;
-use clearway_sweep::{Program, Sweep, SweepPlan};
+use clearway_sweep::{ProgramIdentity, Sweep, SweepPlan};
 use clearway_testing::Folder;
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn sweep(folder: &Path) -> Sweep {
     fs::write(folder.join("own.toml"), SCENARIO).unwrap();
     fs::write(folder.join("flows.cm"), flows(1000)).unwrap();
     let plan = SweepPlan::read("plan.toml", PLAN, Some(folder)).unwrap();
-    let program = Program {
+    let program = ProgramIdentity {
         version: "1".into(),
         revision: "r".into(),
     };

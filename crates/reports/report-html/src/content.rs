@@ -11,14 +11,14 @@ pub struct Page<'a> {
     /// The scenario with every default written out, as TOML; empty if it is not known.
     pub scenario_text: &'a str,
     /// The same, key by key, in the order in which they are to be shown.
-    pub settings: &'a [Setting],
+    pub settings: &'a [ResolvedSetting],
     /// Reasons why its slowest flows were slow, if somebody asked.
     pub why: Option<&'a WhyRecord>,
 }
 
 /// One key of the resolved scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct ResolvedSetting {
     /// Section of the key as the scenario writes it, `topology` or `workload[1]`; empty at the top.
     pub section: String,
     /// Name of the key within the section.

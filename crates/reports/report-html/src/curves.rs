@@ -12,7 +12,7 @@ use super::words;
 use clearway_report::comparison::Course;
 use clearway_report::observed::{Metric, Observed, Subject};
 use clearway_report::{LinkEventRow, RunRecord};
-use clearway_results::Merge;
+use clearway_results::MergeRule;
 use clearway_units::{Span, Time};
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,18 +62,18 @@ impl Instants {
     }
 
     /// One value for each joined interval; of what happened in it, how much in a microsecond.
-    fn join(&self, merge: Merge, values: &[f64]) -> Vec<f64> {
+    fn join(&self, merge: MergeRule, values: &[f64]) -> Vec<f64> {
         self.runs()
             .map(|run| {
                 let lengths = self.lengths[run.clone()].iter().copied();
                 let both = values[run].iter().copied().zip(lengths);
                 let limited = both.filter(|(value, _)| *value < UNLIMITED);
                 match merge {
-                    Merge::Sum => {
+                    MergeRule::Sum => {
                         let length: f64 = limited.clone().map(|(_, length)| length).sum();
                         merge.fold(limited) / length
                     }
-                    Merge::Last | Merge::Max | Merge::Mean => merge.fold(limited),
+                    MergeRule::Last | MergeRule::Max | MergeRule::Mean => merge.fold(limited),
                 }
             })
             .collect()
@@ -321,7 +321,7 @@ mod tests {
         let instants = Instants::of(&observed(1000).times, Span::from_us(5000));
         assert_eq!(instants.ends.len(), 1000);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
-        assert_eq!(instants.join(Merge::Last, &values), values);
+        assert_eq!(instants.join(MergeRule::Last, &values), values);
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn an_unlimited_window_is_no_value() {
         let instants = Instants::of(&observed(3).times, Span::from_us(3));
-        let joined = instants.join(Merge::Last, &[u64::MAX as f64, 5.0, f64::NAN]);
+        let joined = instants.join(MergeRule::Last, &[u64::MAX as f64, 5.0, f64::NAN]);
         assert!(joined[0].is_nan() && joined[1] == 5.0 && joined[2].is_nan());
     }
 
@@ -347,10 +347,10 @@ mod tests {
         let mut values = vec![0.0; 2500];
         values[..6].copy_from_slice(&[6.0, 9.0, 3.0, f64::NAN, 2.0, 4.0]);
         let joined = |merge| instants.join(merge, &values)[..2].to_vec();
-        assert_eq!(joined(Merge::Last), [3.0, 4.0]);
-        assert_eq!(joined(Merge::Max), [9.0, 4.0]);
-        assert_eq!(joined(Merge::Mean), [6.0, 3.0]);
-        assert_eq!(joined(Merge::Sum), [6.0, 3.0]);
+        assert_eq!(joined(MergeRule::Last), [3.0, 4.0]);
+        assert_eq!(joined(MergeRule::Max), [9.0, 4.0]);
+        assert_eq!(joined(MergeRule::Mean), [6.0, 3.0]);
+        assert_eq!(joined(MergeRule::Sum), [6.0, 3.0]);
     }
 
     #[test]
@@ -374,7 +374,7 @@ mod tests {
                     panic!("{metric:?} is not drawn");
                 };
                 let merge = metric.merge();
-                let length = if merge == Merge::Sum { 2.0 } else { 1.0 };
+                let length = if merge == MergeRule::Sum { 2.0 } else { 1.0 };
                 let expected = merge.fold([(0.0, 1.0), (7.0, 1.0)]) / length;
                 let series = &plot.series[0];
                 assert!(series.y.iter().all(|&y| y == expected), "{metric:?}");
@@ -393,8 +393,8 @@ mod tests {
         let instants = Instants::of(&watched.times, Span::from_us(2000));
         let mut values = vec![0.0; 2000];
         values[..2].copy_from_slice(&[4.0, 8.0]);
-        assert_eq!(instants.join(Merge::Mean, &values)[0], 7.0);
-        assert_eq!(instants.join(Merge::Sum, &values)[0], 6.0);
+        assert_eq!(instants.join(MergeRule::Mean, &values)[0], 7.0);
+        assert_eq!(instants.join(MergeRule::Sum, &values)[0], 6.0);
     }
 
     #[test]

@@ -47,7 +47,7 @@ use clearway_report::quantity::{percent, prefixed};
 use clearway_report::summary::Summary;
 use clearway_report::{RunRecord, Status};
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
-pub use content::{Page, Setting};
+pub use content::{Page, ResolvedSetting};
 use document::Document;
 use html::{Column, Escaped, paragraph, prose, table};
 pub use isolation::{ISOLATION_FILE_NAME, render_isolation};

@@ -10,7 +10,7 @@ use super::plot::{Join, Shape, Unit};
 use clearway_report::observed::Metric;
 use clearway_report::summary::Summary;
 use clearway_report::{RunRecord, ScenarioIdentity};
-use clearway_results::Merge;
+use clearway_results::MergeRule;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -178,7 +178,7 @@ impl LivePlot {
                 label: metric.info().label,
                 shape: Shape::of(merge).name(),
                 join: Join::of(merge).name(),
-                per_us: merge == Merge::Sum,
+                per_us: merge == MergeRule::Sum,
             }
         };
         LivePlotData {

@@ -9,7 +9,7 @@ use clearway_report::operation_summary::{HEADINGS, OperationSummary, note, numbe
 use clearway_report::quantity::{plain, prefixed};
 use clearway_report::summary::Summary;
 use clearway_report::{OperationResults, RunRecord};
-use clearway_results::{BreakdownFigures, LatencyCycles, OperationFigures, OperationKind};
+use clearway_results::{BreakdownFigures, LatencyCycles, OperationClass, OperationFigures};
 
 /// The section on operations; nothing in a run of packets.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
@@ -79,7 +79,7 @@ pub(super) fn tiles(
 
 /// The distribution of latency of each kind, and its tail.
 fn distribution(results: &OperationResults) -> Vec<Plot> {
-    let sorted = OperationKind::ALL.into_iter().enumerate();
+    let sorted = OperationClass::ALL.into_iter().enumerate();
     let sorted = sorted.map(|(colour, kind)| {
         let rows = results.rows.iter().filter(|row| row.kind == kind);
         let mut cycles: Vec<f64> = rows.map(|row| row.latency_cycles() as f64).collect();

@@ -7,7 +7,7 @@ use super::html::{Column, Escaped, details, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use clearway_report::observed::Metric;
-use clearway_results::{self as results, Merge};
+use clearway_results::{self as results, MergeRule};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -39,11 +39,11 @@ impl Unit {
     /// Unit in which a metric is drawn. Events are drawn as a number per microsecond.
     pub(crate) const fn of(metric: Metric) -> Self {
         match (metric.info().unit, metric.merge()) {
-            (_, Merge::Sum) => Self::PerMicrosecond,
-            (results::Unit::Bytes, _) => Self::Bytes,
-            (results::Unit::BitsPerSecond, _) => Self::Rate,
-            (results::Unit::Flits | results::Unit::Count, _) => Self::Count,
-            (results::Unit::Fraction, _) => Self::Fraction,
+            (_, MergeRule::Sum) => Self::PerMicrosecond,
+            (results::MetricUnit::Bytes, _) => Self::Bytes,
+            (results::MetricUnit::BitsPerSecond, _) => Self::Rate,
+            (results::MetricUnit::Flits | results::MetricUnit::Count, _) => Self::Count,
+            (results::MetricUnit::Fraction, _) => Self::Fraction,
         }
     }
 
@@ -168,7 +168,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Shape for values that are merged in this way.
-    pub(crate) const fn of(merge: Merge) -> Self {
+    pub(crate) const fn of(merge: MergeRule) -> Self {
         match merge.is_over_interval() {
             false => Self::Line,
             true => Self::Interval,
@@ -199,11 +199,11 @@ pub(crate) enum Join {
 
 impl Join {
     /// Method for values that are merged in this way. Levels stay as they are: the script draws each.
-    pub(crate) const fn of(merge: Merge) -> Self {
+    pub(crate) const fn of(merge: MergeRule) -> Self {
         match merge {
-            Merge::Last => Self::Never,
-            Merge::Max => Self::Peak,
-            Merge::Mean | Merge::Sum => Self::Mean,
+            MergeRule::Last => Self::Never,
+            MergeRule::Max => Self::Peak,
+            MergeRule::Mean | MergeRule::Sum => Self::Mean,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The scenario of a run, key by key.
 
-use super::content::{Page, Setting};
+use super::content::{Page, ResolvedSetting};
 use super::document::Document;
 use super::html::{Escaped, details, paragraph};
 use super::words;
@@ -35,7 +35,7 @@ pub(super) fn section(document: &mut Document, page: &Page<'_>) {
     document.close_section();
 }
 
-fn settings_table(settings: &[Setting]) -> String {
+fn settings_table(settings: &[ResolvedSetting]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\">\n<thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Value</th>\
          <th scope=\"col\">Set by</th><th scope=\"col\">Meaning</th><th scope=\"col\">Source of the default</th></tr></thead>\n",

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample::{flow, incomplete_run, job, run, with_transports};
-use clearway_report::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Scope, Subject};
+use clearway_report::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Subject, SubjectKind};
 use clearway_units::{Rate, Span, Time};
 
 /// A fabric with figures that differ from link to link, watched without curves.
@@ -45,11 +45,11 @@ fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed 
     observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
     for &metric in Metric::ALL {
         let own: Vec<Subject> = match metric.info().scope {
-            Scope::Link => (0..subjects).map(Subject::Link).collect(),
-            Scope::Flow => (0..subjects).map(Subject::Flow).collect(),
+            SubjectKind::Link => (0..subjects).map(Subject::Link).collect(),
+            SubjectKind::Flow => (0..subjects).map(Subject::Flow).collect(),
             // Those are of scale-up runs, which have no flows.
-            Scope::Node => Vec::new(),
-            Scope::Run => vec![Subject::Run],
+            SubjectKind::Node => Vec::new(),
+            SubjectKind::Run => vec![Subject::Run],
         };
         for (place, subject) in own.into_iter().enumerate() {
             let value = |n: u64| {
@@ -67,8 +67,8 @@ fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed 
     observed
 }
 
-fn setting(section: &str, key: &str, value: &str, changed: bool) -> Setting {
-    Setting {
+fn setting(section: &str, key: &str, value: &str, changed: bool) -> ResolvedSetting {
+    ResolvedSetting {
         section: section.into(),
         key: key.into(),
         value: value.into(),
@@ -290,7 +290,7 @@ fn names_from_files_stay_names() {
     for node in &mut observed.nodes {
         node.name = evil.into();
     }
-    let settings = [Setting {
+    let settings = [ResolvedSetting {
         source: evil.into(),
         meaning: evil.into(),
         ..setting(evil, evil, evil, true)

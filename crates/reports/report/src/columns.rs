@@ -4,7 +4,7 @@
 
 use crate::parquet_table::Columns;
 use crate::{flows, iterations, links, operations, series, sweep};
-use clearway_results::{Metric, MetricInfo, Unit};
+use clearway_results::{Metric, MetricInfo, MetricUnit};
 use std::borrow::Cow;
 
 /// Column of a file.
@@ -89,13 +89,13 @@ pub fn tables() -> Vec<FileInfo> {
 }
 
 /// Unit of a metric for readers of the book.
-const fn unit_name(unit: Unit) -> &'static str {
+const fn unit_name(unit: MetricUnit) -> &'static str {
     match unit {
-        Unit::Bytes => "bytes",
-        Unit::BitsPerSecond => "bit/s",
-        Unit::Flits => "flits",
-        Unit::Count => "count",
-        Unit::Fraction => "0 to 1",
+        MetricUnit::Bytes => "bytes",
+        MetricUnit::BitsPerSecond => "bit/s",
+        MetricUnit::Flits => "flits",
+        MetricUnit::Count => "count",
+        MetricUnit::Fraction => "0 to 1",
     }
 }
 

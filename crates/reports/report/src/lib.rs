@@ -78,7 +78,7 @@ pub use by_section::{FlowFigures, SectionClass, SectionSummary};
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use by_transport::TransportSummary;
 pub use clearway_results::{
-    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+    FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
 };
 pub use column_values::{ColumnData, ColumnValues};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
@@ -89,8 +89,8 @@ pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
 pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
-    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, Observed, Scope, SeriesRow,
-    Subject,
+    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject,
+    SubjectKind,
 };
 pub use operation_summary::{OperationBreakdown, OperationSummary};
 pub use operations::write_operations;

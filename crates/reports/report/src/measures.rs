@@ -6,7 +6,7 @@ use crate::jobs::JobSummary;
 use crate::statistics::Distribution;
 use crate::summary::Summary;
 pub use crate::unit::Unit;
-use clearway_results::{Figure, OperationFigures, PacketCounts, Total};
+use clearway_results::{FigureColumn, OperationFigures, PacketCounts, Total};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(crate) enum Source {
     /// Figure of the iterations of all jobs of a section or of a tenant.
     Iterations(JobsOf, fn(&Distribution) -> f64),
     Total(&'static Total),
-    Figure(&'static Figure<OperationFigures>),
+    Figure(&'static FigureColumn<OperationFigures>),
 }
 
 /// Jobs that a figure is of.

@@ -4,7 +4,7 @@
 //! instants are given one by one.
 
 pub use clearway_results::{
-    Curve, EventLog, Fairness, JainCourse, Metric, Scope, SeriesRow, Subject, TraceEvent,
+    Curve, EventLog, Fairness, JainCourse, Metric, SeriesRow, Subject, SubjectKind, TraceEvent,
     TraceRecord,
 };
 use clearway_units::{Rate, Span, Time};

@@ -16,7 +16,7 @@ use crate::by_section::firsts_of_names;
 use crate::quantity::{count, plain, span};
 use crate::record::{OperationResults, OperationRow};
 use crate::statistics::Distribution;
-use clearway_results::{BreakdownFigures, LatencyCycles, OperationFigures, OperationKind};
+use clearway_results::{BreakdownFigures, LatencyCycles, OperationClass, OperationFigures};
 use clearway_units::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub struct OperationBreakdown {
     /// Label of the section.
     pub section: String,
     /// Kind of the operations.
-    pub kind: OperationKind,
+    pub kind: OperationClass,
     /// Figures of the operations.
     #[serde(flatten)]
     pub figures: BreakdownFigures,
@@ -85,7 +85,7 @@ struct Latencies {
 
 fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
     let firsts = firsts_of_names(&results.sections);
-    let mut parts: BTreeMap<(u32, OperationKind), Latencies> = BTreeMap::new();
+    let mut parts: BTreeMap<(u32, OperationClass), Latencies> = BTreeMap::new();
     for row in &results.rows {
         let section = firsts[row.section as usize];
         let part = parts.entry((section, row.kind)).or_default();
@@ -95,7 +95,7 @@ fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
         *sum += cycles;
         *number += 1;
     }
-    let breakdown = |((section, kind), mut part): ((u32, OperationKind), Latencies)| {
+    let breakdown = |((section, kind), mut part): ((u32, OperationClass), Latencies)| {
         let all = Distribution::of_counts(&mut part.cycles)?;
         let means = part.of_gpus.values();
         let means: f64 = means.map(|&(sum, number)| sum as f64 / number as f64).sum();
@@ -166,7 +166,7 @@ mod tests {
                 .iter_mut()
                 .zip([(0, 100), (0, 200), (0, 300), (1, 1000)])
         {
-            row.kind = OperationKind::Write;
+            row.kind = OperationClass::Write;
             row.gpu = gpu;
             row.completed_cycle = row.sent_cycle + cycles;
         }
@@ -187,7 +187,7 @@ mod tests {
         results.rows.truncate(6);
         for (row, section) in results.rows.iter_mut().zip([2, 1, 0, 2, 0, 2]) {
             row.section = section;
-            row.kind = OperationKind::Read;
+            row.kind = OperationClass::Read;
         }
         let summary = OperationSummary::of(results);
         let parts = summary.by_section.iter();

@@ -2,7 +2,7 @@
 
 use crate::observed::{EventLog, Observed};
 use clearway_results::{
-    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+    FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
 };
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -211,7 +211,7 @@ pub struct OperationRow {
     /// Number of the group, or of the GPU, that it went to: its [kind](OperationKind::goes_to_group) says which.
     pub target: u32,
     /// Kind of the operation.
-    pub kind: OperationKind,
+    pub kind: OperationClass,
     /// Cycle in which it was posted.
     pub posted_cycle: u64,
     /// Cycle in which its head flit left the GPU.

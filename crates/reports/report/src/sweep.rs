@@ -51,7 +51,7 @@ pub use assertion::{
 };
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use dataset::{columns, kinds_of_columns, rows};
-pub use groups::{Group, RankedGroup};
+pub use groups::{PointGroup, RankedGroup};
 pub use points::{BestPoint, CONFIDENCE, Samples, share_text};
 pub use sentences::no_value;
 pub use tuning::{ChosenRow, TuningRecord, TuningRung};

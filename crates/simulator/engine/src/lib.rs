@@ -27,7 +27,9 @@ mod sharing;
 mod threads;
 
 pub use mail::{BufferPool, Inlet, MailboxBuilder, Outlet, ReadyInlets};
-pub use run::{Concluded, Conductor, Domain, Domains, Ending, Engine, Outlook, Rounds, Verdict};
+pub use run::{
+    Concluded, Conductor, Domain, Domains, Engine, Outlook, Rounds, RunDecision, StopReason,
+};
 pub use threads::Threads;
 
 use clearway_units::Time;

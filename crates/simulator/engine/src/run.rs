@@ -42,7 +42,7 @@ pub trait Domain: Send {
 
 /// Decision to go on or to stop after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RunDecision {
     /// Go on.
     Continue,
     /// Stop here.
@@ -51,7 +51,7 @@ pub enum Verdict {
 
 /// Reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum StopReason {
     /// No event was left.
     Idle,
     /// The conductor said so.
@@ -89,7 +89,7 @@ impl Rounds {
 #[derive(Debug)]
 pub struct Concluded<D> {
     /// Reason why the run ended.
-    pub ending: Ending,
+    pub ending: StopReason,
     /// The domains, in order.
     pub domains: Vec<D>,
     /// The rounds that it took.
@@ -110,9 +110,9 @@ pub trait Conductor<D: Domain> {
 
     /// Called before each round; `start` is its first event, after stretches in which nothing happens. The domains may be
     /// looked at, as they are after the round before.
-    fn before_round(&mut self, start: Time, domains: &Domains<'_, D>) -> Verdict {
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, D>) -> RunDecision {
         let _ = (start, domains);
-        Verdict::Continue
+        RunDecision::Continue
     }
 
     /// Called after each round with the sorted reports of that round. Commands `(domain, command)` must take effect at or after
@@ -122,7 +122,7 @@ pub trait Conductor<D: Domain> {
         round: &Round,
         reports: &mut Vec<D::Report>,
         commands: &mut Vec<(usize, D::Command)>,
-    ) -> Verdict;
+    ) -> RunDecision;
 }
 
 /// All domains, while none of them runs.
@@ -291,7 +291,7 @@ struct Leader<'a, 'b, D: Domain> {
 }
 
 impl<D: Domain> Leader<'_, '_, D> {
-    fn lead(&mut self, conductor: &mut dyn Conductor<D>, rounds: &mut Rounds) -> Ending {
+    fn lead(&mut self, conductor: &mut dyn Conductor<D>, rounds: &mut Rounds) -> StopReason {
         let shared = self.shared;
         let mut scratch = Scratch::<D>::default();
         let (mut reports, mut commands) = (Vec::new(), Vec::new());
@@ -303,12 +303,12 @@ impl<D: Domain> Leader<'_, '_, D> {
             shared.give(&mut commands, past);
             let next = shared.earliest_event();
             if next == u64::MAX {
-                return Ending::Idle;
+                return StopReason::Idle;
             }
             assert!(horizon.as_ps() > next, "a round has its first event");
             let domains = Domains(shared.slots);
-            if conductor.before_round(Time::from_ps(next), &domains) == Verdict::Stop {
-                return Ending::Stopped;
+            if conductor.before_round(Time::from_ps(next), &domains) == RunDecision::Stop {
+                return StopReason::Stopped;
             }
             // Rounds lie on a grid of the lookahead. A round that the horizon cut short is continued from `past`.
             let start = next - next % self.lookahead.as_ps();
@@ -320,7 +320,7 @@ impl<D: Domain> Leader<'_, '_, D> {
             past = round.end;
             let is_shared = self.is_shared();
             if !shared.run(round, is_shared, &mut scratch) {
-                return Ending::Stopped; // A worker panicked; the scope passes its panic on.
+                return StopReason::Stopped; // A worker panicked; the scope passes its panic on.
             }
             let load = shared.collect(&mut reports);
             rounds.add(is_shared, load.total());
@@ -330,8 +330,8 @@ impl<D: Domain> Leader<'_, '_, D> {
             let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
             reports.clear();
             shared.give(&mut commands, past);
-            if verdict == Verdict::Stop {
-                return Ending::Stopped;
+            if verdict == RunDecision::Stop {
+                return StopReason::Stopped;
             }
         }
         unreachable!("fewer than 2^64 rounds")

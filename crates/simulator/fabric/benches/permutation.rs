@@ -6,7 +6,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch,
+    Flow, Outcome, RunControl, RunDecision, Setup, Simulation, SwitchParameters, Watch,
 };
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
@@ -59,7 +59,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     })
 }
 

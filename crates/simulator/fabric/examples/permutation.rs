@@ -1,6 +1,6 @@
 //! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
 use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
-use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch};
+use clearway_fabric::{Flow, RunControl, RunDecision, Setup, Simulation, SwitchParameters, Watch};
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn main() {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     eprintln!(
         "finished {} hops {} data {} dropped {} marked {} retransmitted {} digest {} rounds {} {:?}",

@@ -77,7 +77,7 @@ pub struct LinkSchedule {
 }
 
 impl LinkSchedule {
-    /// A schedule of these events, which may come in any order; of one cable, kind of change and instant the last one counts.
+    /// A schedule of these events, which may come in any order; for one cable, kind of change and instant the last one counts.
     pub fn new(mut events: Vec<LinkEvent>, reroute_delay: Span) -> Self {
         events.sort_by_key(|event| (event.at, event.change.kind()));
         let mut timelines: BTreeMap<usize, LinkTimeline> = BTreeMap::new();

@@ -34,7 +34,7 @@ mod switch;
 pub mod topology;
 
 pub use agent::Agent;
-pub use clearway_engine::{Rounds, Threads, Verdict};
+pub use clearway_engine::{Rounds, RunDecision, Threads};
 pub use events::{LinkChange, LinkEvent, LinkSchedule};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use forwarding::Forwarding;
@@ -44,10 +44,10 @@ pub use observer::{DropCause, Interests, Observer, Senders, Watch};
 pub use pause::LinkPauses;
 pub use program::{NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{
-    Advance, Arrivals, Driver, FurtherTransports, Outcome, Progress, RunControl, Sampler, Setup,
-    Simulation, Snapshot, Stopped, TracedRoutes, Traffic,
+    Advance, Driver, FlowSource, FurtherTransports, Outcome, RunControl, RunProgress, Sampler,
+    Setup, Simulation, Snapshot, Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
-    AdaptiveParameters, ClassMarks, LosslessClasses, MarkAt, PathChoice, QueueRules,
+    AdaptiveRoutingParameters, ClassMarks, LosslessClasses, MarkAt, PathChoice, QueueRules,
     SharedBufferParameters, SwitchParameters, TelemetryFormat, TrimVictim,
 };

@@ -31,17 +31,17 @@ pub(crate) struct Arrival<T> {
 pub struct LinkCounters {
     /// Packets that crossed a link, counted once for each link.
     pub hops: u64,
-    /// Of these, packets of the data class.
+    /// Packets of the data class among the hops.
     pub data_hops: u64,
-    /// Packets dropped by queues and buffers, on links that were down, or for want of a way.
+    /// Packets dropped by queues and buffers, on links that were down, or without a route.
     pub dropped: u64,
-    /// Of these, packets of lossless classes, for which not even the headroom had room.
+    /// Dropped packets of lossless classes, for which not even the headroom had room.
     pub headroom_drops: u64,
-    /// Of these, speculative packets that agents of links did not let through.
+    /// Dropped speculative packets that agents of links did not let through.
     pub agent_drops: u64,
-    /// Of these, packets in front of a link that was down, or on it.
+    /// Dropped packets in front of a link that was down, or on it.
     pub link_down_drops: u64,
-    /// Of these, packets to destinations that no way led to.
+    /// Dropped packets to destinations without a route.
     pub no_route_drops: u64,
     /// Packets that vanished on links, through bit errors or as losses of the link.
     pub corrupted: u64,
@@ -353,6 +353,7 @@ impl<T: Telemetry> Link<T> {
         let Some(agent) = &mut self.agent else {
             return true;
         };
+        // Agents have no timers: a changed rate takes effect with the next packet.
         if let Some(faults) = &self.faults
             && let Some(rate) = faults.timeline.rate_at(now)
         {

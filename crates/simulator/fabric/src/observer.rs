@@ -28,8 +28,8 @@ pub enum DropCause {
     BitError,
 }
 
-/// Frequent events of which an [`Observer`] is told. Each kind costs a call for each of its events. Of drops, trims, marks and pauses
-/// all observers are told.
+/// Frequent events of which an [`Observer`] is told. Each kind costs a call for each of its events. All observers are told of drops, trims,
+/// marks and pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interests {
     /// [`Observer::on_arrival`].
@@ -38,7 +38,7 @@ pub struct Interests {
     pub departures: bool,
     /// [`Observer::on_enqueue`], [`Observer::on_dequeue`] and [`Observer::on_queue`].
     pub queues: bool,
-    /// Acknowledgements and detected losses, by [`Observer::on_transport`]. Of messages that are sent or received all observers are told.
+    /// Acknowledgements and detected losses, by [`Observer::on_transport`]. All observers are told of messages sent and received.
     pub transport: bool,
     /// [`Observer::on_endpoint`].
     pub senders: bool,
@@ -217,10 +217,10 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// Who watches a run.
+/// Watch over a run.
 #[derive(Default)]
 pub enum Watch<'a> {
-    /// Nobody: only the outcome is known.
+    /// No watch: only the outcome is known.
     #[default]
     Off,
     /// Links [count](crate::LinkTotals) their traffic.
@@ -263,7 +263,7 @@ pub(crate) trait Observation: Send {
     fn tell(&mut self, tell: impl FnOnce(&mut dyn Observer));
 }
 
-/// Nobody looks, and nothing is counted.
+/// Observation of a run without observers, in which nothing is counted.
 #[derive(Debug)]
 pub(crate) struct Unwatched;
 

@@ -131,6 +131,7 @@ impl Sorter {
             *place += 1;
         }
         std::mem::swap(arrival_keys, &mut self.sorted);
+        // Arrivals that crowd into few slices would make insertion quadratic.
         if !insert(arrival_keys) {
             arrival_keys.sort_unstable();
         }

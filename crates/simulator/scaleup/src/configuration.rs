@@ -39,30 +39,31 @@ clearway_units::parameters! {
     pub struct Configuration {
         /// Time in which a link carries one flit.
         pub cycle: Span = Span::from_ps(640), "cycle", "Dissertation §6.1.4: 25 GB/s and flits of 16 B";
-        /// Cycles from a head flit's departure to its arrival at the crossbar of the next switch. Credits take as long.
+        /// Cycles from the departure of a head flit to its arrival at the crossbar of the next switch. Credits take the same time.
         pub latency: u32 = 150, "latency", "Dissertation §6.1.4: of a switch; decision: its link included, so that an idle round trip is about 1000 cycles";
-        /// Flits of a packet's header, of 16 B each.
+        /// Flits of a packet header, 16 B each.
         pub header_flits: u32 = 1, "header-flits", "Dissertation §6.1.4: 16 B";
-        /// Flits of a packet's data.
+        /// Flits of packet data.
         pub payload_flits: u32 = 8, "payload-flits", "Dissertation §6.1.4: 128 B";
-        /// Buffer of each input of a switch for each virtual channel, in flits, beside the output queues. Whoever sends into it holds as
-        /// many credits, which return when output queues have taken the head of a packet.
+        /// Buffer of each switch input for each virtual channel, in flits, in addition to the output queues. The sender holds a credit for
+        /// each flit; credits return when output queues have taken the head of a packet.
         pub input_buffer: u32 = 512, "input-buffer", "Dissertation §6.1.4: the round trip between switches; decision: 300 flits and some packets";
-        /// Queue of each output of a switch for each virtual channel, in flits.
+        /// Queue of each switch output for each virtual channel, in flits.
         pub output_queue: u32 = 512, "output-queue", "Dissertation §6.1.4: the round trip between switches";
-        /// Cycles from memory's taking a read request to its response's readiness.
+        /// Cycles from the moment when memory takes a read request until the response is ready.
         pub read_latency: u32 = 180, "read-latency", "Dissertation §6.1.4: of the memory";
-        /// Cycles from memory's taking a write request to its acknowledgement's readiness.
+        /// Cycles from the moment when memory takes a write request until the acknowledgement is ready.
         pub write_latency: u32 = 0, "write-latency", "decision: a write is acknowledged before it is in memory; an idle round trip is below 1000 cycles";
-        /// Responses in a GPU's memory and in front of its link for which it takes requests, in flits. Requests beyond them wait in a
-        /// buffer as large as a switch's. `"auto"` is 15 packets for each GPU of the fabric.
+        /// Limit of the responses in a GPU's memory and in front of its link, in flits. A GPU takes a request only if its response fits;
+        /// other requests wait in a buffer of `input-buffer` flits. `"auto"` is 15 packets for each GPU of the fabric.
         pub response_queue: Option<u32> = None, "response-queue", "decision, fitted: about the reads that 3CPO sends before it hears of others (17), far below the backlog without control; §6.1.4 has no limit, and no tree saturation without one";
         /// Switches that copy multicast requests.
         pub replication: Replication = Replication::Nearest, "replication", "Dissertation §6.1.1: \"network switches\" \"forward and replicate\"; decision: as soon as they can";
-        /// Entries of each switch's reduction table; `"auto"` is no limit. With `replication = "nearest"` half of those of a leaf are for
-        /// requests on their way up.
+        /// Entries of each switch's reduction table; `"auto"` is unlimited. With `replication = "nearest"`, half of a leaf's entries are
+        /// for requests on their way up.
         pub reduction_table: Option<u32> = None, "reduction-table", "Dissertation §7.2.2 leaves it open";
-        /// Virtual channels from a GPU to its switch: beside that of responses, one for all requests, or one for reads and one for writes.
+        /// Virtual channels from a GPU to its switch, in addition to the channel of responses: one for all requests, or one for reads and
+        /// one for writes.
         pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "Dissertation §6.2.5";
         /// Order in which a GPU serves its virtual channels to the switch.
         pub arbiter: InjectionArbiter = InjectionArbiter::LeastRecentlyUsed, "arbiter", "Dissertation §6.2.5";

@@ -45,7 +45,7 @@ pub(crate) struct SwitchDomain {
     touched: Bits,
     /// Events of this cycle.
     events: Vec<Event>,
-    /// Of these, the ones at GPUs, for step 4.
+    /// Events of this cycle at GPUs, for step 4.
     at_gpus: Vec<(u16, GpuEvent)>,
 }
 
@@ -213,7 +213,7 @@ impl SwitchDomain {
     }
 }
 
-/// The instant at which a cycle begins; of one beyond all runs the last there is.
+/// The instant at which a cycle begins; for a cycle beyond all runs the last instant.
 pub(crate) fn instant(cycle: Cycle, length: Span) -> Time {
     let latest = u64::MAX - 1;
     Time::from_ps(cycle.saturating_mul(length.as_ps()).min(latest))

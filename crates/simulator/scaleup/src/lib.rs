@@ -84,14 +84,14 @@ pub use operation::{
 };
 pub use program::{Posts, Program};
 pub use rank::{
-    Call, CallKind, IterationCycles, IterationLog, MOST_CALLS, RankJob, RankProgram, RankTask,
+    CallKind, GroupCall, IterationCycles, IterationLog, MOST_CALLS, RankJob, RankTask, RankTasks,
     TaskWait, Work,
 };
 pub use record::{LinkTotals, OperationRecord};
 pub use script::{OperationSet, Script, Step};
 pub use simulation::{
-    Finished, GpuGauges, RunLimits, Setup, Simulation, SwitchGauges, Watched, Watcher, cycles_of,
-    time_of,
+    Finished, GpuGauges, RoundState, RunLimits, Setup, Simulation, SwitchGauges, Watcher,
+    cycles_of, time_of,
 };
 pub use tree::Tree;
 

@@ -51,6 +51,6 @@ pub trait Program: Debug + Send {
         let _ = (now, posts);
     }
 
-    /// True if it will post no more.
+    /// True if the program will not post any more operations.
     fn is_over(&self) -> bool;
 }

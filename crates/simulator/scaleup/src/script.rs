@@ -7,7 +7,7 @@ use crate::{Cycle, Operation, Posts, Program};
 pub struct Step {
     /// The operation that is posted first. Its tag is the script's own.
     pub first: Operation,
-    /// The operation that its completion causes: of a transaction, the write that follows the read (§6.3.2).
+    /// The operation that its completion causes: in a transaction, the write that follows the read (§6.3.2).
     pub then: Option<Operation>,
 }
 

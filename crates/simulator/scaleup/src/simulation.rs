@@ -12,7 +12,8 @@ use crate::tree::Groups;
 use crate::wiring::Message;
 use crate::{Configuration, Cycle, GroupId, Target, Tree};
 use clearway_engine::{
-    Conductor, Domains, Ending, Engine, Inlet, MailboxBuilder, Outlet, Round, Threads, Verdict,
+    Conductor, Domains, Engine, Inlet, MailboxBuilder, Outlet, Round, RunDecision, StopReason,
+    Threads,
 };
 use clearway_units::{Digest, HostId, Span, Time};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub struct RunLimits {
 
 /// State of a run between two rounds, for those who watch.
 #[derive(Debug)]
-pub struct Watched<'a, 'b> {
+pub struct RoundState<'a, 'b> {
     domains: &'a Domains<'b, SwitchDomain>,
     /// The cycle that comes next.
     pub now: Cycle,
@@ -53,13 +54,13 @@ pub struct Watched<'a, 'b> {
 /// Sees a run between rounds.
 pub trait Watcher {
     /// Called between rounds, at cycles that do not depend on threads. False stops the run.
-    fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool;
+    fn on_round(&mut self, watched: &RoundState<'_, '_>) -> bool;
 }
 
 /// State of a GPU between two rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GpuGauges {
-    /// Its injection control.
+    /// Injection control of the GPU.
     pub injection: InjectionGauges,
     /// Requests that wait for injection.
     pub requests: usize,
@@ -80,7 +81,7 @@ pub struct SwitchGauges {
     pub flits_sent: Vec<u64>,
 }
 
-impl Watched<'_, '_> {
+impl RoundState<'_, '_> {
     /// Shows each GPU, in order.
     pub fn gpus(&self, mut look: impl FnMut(HostId, GpuGauges)) {
         let mut id = 0;
@@ -262,7 +263,7 @@ impl Simulation {
             watcher,
         };
         let concluded = engine.run(&mut leader);
-        let stopped_at = (concluded.ending == Ending::Stopped).then_some(leader.now.min(end));
+        let stopped_at = (concluded.ending == StopReason::Stopped).then_some(leader.now.min(end));
         Finished {
             threads: concluded.threads,
             ..account(&self.plan, concluded.domains, stopped_at)
@@ -308,7 +309,7 @@ fn wire(plan: &Arc<Plan>, gpus: Vec<Gpu>) -> (Vec<SwitchDomain>, MailboxBuilder)
     let mut mailroom = MailboxBuilder::new(&inlets);
     let (leaves, links) = (tree.leaves() as usize, tree.links_per_spine as usize);
     let mut ends: Vec<Ends> = places.iter().map(|_| Ends::default()).collect();
-    // Inlets are numbered as they are made, which is the order of ports: of a leaf by uplink, of a spine by leaf and link.
+    // Inlets are numbered in the order of creation, which is the order of ports: at a leaf by uplink, at a spine by leaf and link.
     for leaf in 0..leaves {
         for uplink in 0..tree.uplinks() as usize {
             let spine = leaves + uplink / links;
@@ -338,21 +339,26 @@ struct Leader<'a> {
 }
 
 impl Conductor<SwitchDomain> for Leader<'_> {
-    fn before_round(&mut self, start: Time, domains: &Domains<'_, SwitchDomain>) -> Verdict {
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, SwitchDomain>) -> RunDecision {
         let now = start.as_ps() / self.cycle.as_ps();
         self.now = now;
         if now >= self.end {
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
         let watcher = self.watcher.as_mut();
-        match watcher.is_none_or(|watcher| watcher.on_round(&Watched { domains, now })) {
-            true => Verdict::Continue,
-            false => Verdict::Stop,
+        match watcher.is_none_or(|watcher| watcher.on_round(&RoundState { domains, now })) {
+            true => RunDecision::Continue,
+            false => RunDecision::Stop,
         }
     }
 
-    fn between_rounds(&mut self, _: &Round, _: &mut Vec<()>, _: &mut Vec<(usize, ())>) -> Verdict {
-        Verdict::Continue
+    fn between_rounds(
+        &mut self,
+        _: &Round,
+        _: &mut Vec<()>,
+        _: &mut Vec<(usize, ())>,
+    ) -> RunDecision {
+        RunDecision::Continue
     }
 }
 

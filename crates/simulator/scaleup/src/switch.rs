@@ -413,6 +413,7 @@ impl Switch {
             self.counters.packet_hops += 1;
             self.counters.flit_hops += u64::from(packet.flits);
             let channel = Channel::of_class(packet.class);
+            // Room that a departure makes can be used in the next cycle (crate documentation, "Order within a cycle").
             if output.lanes[lane].packets.len() > output.lanes[lane].taken {
                 wiring
                     .calendar
@@ -490,7 +491,7 @@ impl Switch {
 }
 
 impl Output {
-    /// The lane that may send: of two, the one that did not send last.
+    /// The lane that may send: if both may, the one that did not send last.
     fn next_lane(&self, is_gpu: bool) -> Option<usize> {
         let can_send = |&lane: &usize| {
             let is_free = needs_no_credits(lane, is_gpu);

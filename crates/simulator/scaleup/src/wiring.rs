@@ -48,7 +48,7 @@ pub(crate) enum Event {
     Wake(u16),
 }
 
-/// Everything that leaves a switch, and the domain's calendar.
+/// Outlets of a switch, and the domain's calendar.
 #[derive(Debug)]
 pub(crate) struct Wiring {
     pub(crate) calendar: Calendar<Event>,

@@ -40,7 +40,7 @@ fn answers(packets: &[IntPacket]) -> Vec<IntPacket> {
         .collect()
 }
 
-/// Each acknowledgement is taken in, and what the window then allows is sent.
+/// Takes in each acknowledgement, and sends as far as the window then allows.
 fn take_in(mut sender: Endpoint, acknowledgements: &[IntPacket]) -> usize {
     let now = Time::ZERO + ROUND_TRIP;
     let mut sent = 0;

@@ -11,12 +11,12 @@ choices! {
         Weight = "weight",
         /// A flow sends at the rate that links have allocated.
         Rate = "rate",
-        /// A flow sends what its controller allows.
+        /// A flow sends within the limits of its controller.
         Marks = "marks",
     }
 }
 
-/// Rule that the NIC of a flow breaks; none of an ordinary one. No key of a scenario sets it.
+/// Rule that the NIC of a flow breaks; `None` for an ordinary NIC. No key of a scenario sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Disobedience(pub Option<Breach>);
 

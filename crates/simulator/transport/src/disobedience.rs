@@ -12,8 +12,8 @@
 //!
 //! # Decisions
 //! * With `Rate` control packets go on, so that the links count a flow as one that obeys: without them they would know nothing of it.
-//! * The agent of the NIC's own link is told that a flow leaves. What is forged are the packets.
-//! * Retransmissions are as before: a NIC that sends again only what was lost has more of the link for new data.
+//! * The agent of the NIC's own link is told that a flow leaves. Only packets are forged.
+//! * Retransmissions are as before: a NIC that sends again only lost packets has more of the link for new data.
 //! * Selective repeat has the greatest window of the controller that is replaced, because the bitmap of the receiver has room for no
 //!   more. Go-back-N has no such limit.
 //! * Credits of receivers and enforcement scopes stay: a NIC that shares a window among its queue pairs shares this one.
@@ -33,7 +33,7 @@ pub enum BreachFault {
     Allocation,
     /// Flows have no weights.
     NoWeights,
-    /// The controller is none.
+    /// The controller is constant and has no rule to break.
     NoControl,
 }
 
@@ -41,7 +41,7 @@ pub enum BreachFault {
 const UNLIMITED: Bytes = Bytes::new(1 << 40);
 
 impl Profile {
-    /// Breach of a rule that each controller but a constant one has: of the rate that links allocate, or of what the controller allows.
+    /// Breach of a rule that each controller but a constant one has: of the rate that links allocate, or of the controller's allowance.
     pub const fn usual_breach(controller: &ControllerSettings) -> Breach {
         match controller {
             ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Breach::Rate,
@@ -83,7 +83,7 @@ impl Profile {
         }
     }
 
-    /// Settings of a flow that sends at line rate, in place of those of a controller.
+    /// Settings of a flow that sends at line rate, in place of a controller's settings.
     fn uncontrolled(&self, replaced: &ControllerSettings) -> ControllerSettings {
         let largest = replaced.build(&self.network).largest_window();
         let window = match self.reliability {

@@ -237,7 +237,7 @@ impl AddressHash {
     }
 }
 
-/// The transport header. Variants stay within 24 bytes; what is larger belongs in a box.
+/// The transport header. Variants stay within 24 bytes; larger ones belong in a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
     /// Payload.
@@ -253,7 +253,7 @@ pub enum Header {
         /// Number of parts in which the message was striped over queue pairs, 1 if it was not. The packet belongs to the part of its
         /// queue pair, and `end_of_message` ends that part.
         parts: u8,
-        /// What else is to be known of the packet.
+        /// Further facts about the packet.
         flags: DataFlags,
         /// With receiver credits, up to where the sender could use credit: quanta since the beginning of the flow, modulo 2^16.
         pull_target: u16,
@@ -297,8 +297,8 @@ pub enum Header {
     },
     /// Congestion notification from a receiver: the CNP of RoCEv2.
     Notification,
-    /// Control packet of s-PERC or 1RC. What links write into it travels beside it, as its
-    /// [record](crate::perc::ControlRecord); the fields are what can be seen of it on a wire.
+    /// Control packet of s-PERC or 1RC. The fields that links write travel beside it, as its [record](crate::perc::ControlRecord); the
+    /// fields here are visible on a wire.
     RateControl {
         /// On its way back to the source; links leave it alone.
         reflected: bool,
@@ -310,7 +310,7 @@ pub enum Header {
         sequence: u16,
         /// Open connections of the source host, `k`: the flow has the weight 1/k.
         connections: u16,
-        /// The least number of speculative packets that a link lets through; `u32::MAX` is no limit.
+        /// The least number of speculative packets that a link lets through; `u32::MAX` means no limit.
         let_through: u32,
         /// Rate that the host and the links passed so far allocate, in bit/s.
         rate: u64,

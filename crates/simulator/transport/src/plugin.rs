@@ -67,7 +67,7 @@ macro_rules! settings_enum {
             /// Sets the parameter `key`.
             ///
             /// # Errors
-            /// If there is no such key or the value does not fit it.
+            /// If the key does not exist or the value does not fit it.
             pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
                 match self {
                     $(Self::$variant(parameters) => parameters.set(key, value),)+

@@ -39,7 +39,7 @@ impl Reliability {
         ),
         (
             "go-back-n",
-            "RoCEv2: in order or not at all, NACKs, timeout; several queue pairs per flow",
+            "RoCEv2: in-order delivery, NACKs, timeout; several queue pairs per flow",
         ),
     ];
 
@@ -68,7 +68,7 @@ impl Reliability {
     /// Sets the parameter `key`.
     ///
     /// # Errors
-    /// If there is no such key or the value does not fit it.
+    /// If the key does not exist or the value does not fit it.
     pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
         match self {
             Self::SelectiveRepeat(parameters) => parameters.set(key, value),
@@ -148,9 +148,9 @@ pub struct Profile {
     pub feedback: FeedbackSettings,
     /// Receiver credits.
     pub credit: CreditParameters,
-    /// What one controller governs.
+    /// Queue pairs that one controller governs.
     pub scope: ScopeParameters,
-    /// True if data of a higher class goes before that of a lower one at a NIC; else classes take turns.
+    /// True if data of a higher class goes before data of a lower one at a NIC; else classes take turns.
     pub strict_priority: bool,
 }
 
@@ -173,7 +173,7 @@ impl Profile {
     /// The controller settings of a flow.
     ///
     /// # Panics
-    /// If there is no such variant.
+    /// If the profile has no such variant.
     pub fn controller_of(&self, variant: u16) -> &ControllerSettings {
         match variant {
             0 => &self.controller,
@@ -241,7 +241,7 @@ impl Profile {
         controllers.any(|settings| settings.build(&self.network).uses_telemetry())
     }
 
-    /// All controller settings: those of most flows, then the variants.
+    /// All controller settings: first the settings of most flows, then the variants.
     pub fn controllers(&self) -> impl Iterator<Item = &ControllerSettings> {
         std::iter::once(&self.controller).chain(&self.variants)
     }
@@ -254,7 +254,7 @@ pub struct Opening {
     pub class: Class,
     /// Path to the receiver and back.
     pub path: PathFacts,
-    /// Index of the controller's settings: 0 for those of the profile, n for its n-th [variant](Profile::variants).
+    /// Index of the controller's settings: 0 for the profile's own, n for its n-th [variant](Profile::variants).
     pub variant: u16,
     /// Payload of a communication phase: the flow sends so many bytes, completes them, and begins the next phase. Zero if unknown.
     pub phase: Bytes,

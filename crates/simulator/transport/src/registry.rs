@@ -1,4 +1,4 @@
-//! Controllers, selectors and feedback rules by name, those of other crates included.
+//! Controllers, selectors and feedback rules by name, also from other crates.
 
 use crate::cc::{ControllerDefinition, ControllerSettings};
 use crate::feedback::{FeedbackDefinition, FeedbackSettings};

@@ -62,7 +62,7 @@ pub enum Event {
 pub struct FlowStatistics {
     /// Data packets sent, retransmissions included.
     pub packets: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among these packets.
     pub retransmitted: u64,
     /// Acknowledgements that echoed a mark.
     pub marked: u32,
@@ -70,7 +70,7 @@ pub struct FlowStatistics {
     pub probes: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Negative acknowledgements: those that asked to go back, and those of trimmed packets.
+    /// Negative acknowledgements: requests to go back, and answers to trimmed packets.
     pub nacks: u32,
     /// Congestion notifications that came.
     pub notifications: u32,
@@ -136,7 +136,7 @@ impl FlowProgress {
 /// Limit that keeps a queue pair from sending its next packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SendLimit {
-    /// Nothing but the wire: it sends as soon as its turn comes.
+    /// Only the wire: it sends as soon as its turn comes.
     Wire,
     /// Pacing.
     Pacing,
@@ -153,11 +153,11 @@ pub enum SendLimit {
 pub struct EndpointCounters {
     /// Data packets sent, retransmissions included.
     pub data_sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among the data packets sent.
     pub retransmitted: u64,
     /// Data packets that arrived, duplicates included.
     pub data_received: u64,
-    /// Of these, packets that had arrived before.
+    /// Data packets that had arrived before.
     pub duplicates: u64,
     /// Data packets dropped because they lay beyond the receiver's bitmap, or had no receiver and did not begin a flow.
     pub overflow: u64,
@@ -169,7 +169,7 @@ pub struct EndpointCounters {
     pub sacks_sent: u64,
     /// Acknowledgements that arrived.
     pub sacks_received: u64,
-    /// Negative acknowledgements queued: those that ask to go back, and those of trimmed packets.
+    /// Negative acknowledgements queued: requests to go back, and answers to trimmed packets.
     pub nacks_sent: u64,
     /// Negative acknowledgements of open flows.
     pub nacks_received: u64,
@@ -191,7 +191,7 @@ pub struct EndpointCounters {
     pub rate_controls_lost: u64,
     /// Speculative data packets sent (1RC).
     pub speculative_sent: u64,
-    /// Of these, packets that links did not let through.
+    /// Speculative data packets that links did not let through.
     pub speculative_dropped: u64,
     /// Pulls sent: credit for senders.
     pub pulls_sent: u64,

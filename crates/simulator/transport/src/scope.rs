@@ -1,9 +1,9 @@
-//! Enforcement scope of congestion control: what one controller governs.
+//! Enforcement scope of congestion control: the queue pairs that one controller governs.
 //!
 //! The InfiniBand specification controls each queue pair, so a user gets as many shares of a link as he opens queue pairs (Snyder §3.4).
 //! A wider scope makes more queue pairs answer to one controller:
 //!
-//! | scope | controllers | what queue pairs share |
+//! | scope | controllers | shared by queue pairs |
 //! |---|---|---|
 //! | `queue-pair` | one for each queue pair | nothing |
 //! | `destination` | one for each destination of a NIC | its state; each queue pair has the whole rate and the whole window |
@@ -13,19 +13,19 @@
 //!
 //! `destination` is what Snyder §3.6.1 found ConnectX-5 to do: two queue pairs of a group that is at 30 Gb/s send 60 Gb/s. `pair` is the
 //! enforcement that §3.4.1 and §3.7 propose. `host` is the weight of chapter 5: with s-PERC and 1RC links take it into account, with any
-//! other controller it scales what that allows.
+//! other controller it scales the controller's allowance.
 //!
 //! # Decisions
-//! * A NIC is what the simulator calls a host, so the source of a pair is a NIC, and the queue pairs of a host with two NICs are apart.
+//! * A host of the simulator is a NIC, so the source of a pair is a NIC, and the queue pairs of a host with two NICs are separate.
 //! * A controller of a scope lives on when all of its queue pairs are closed, and a queue pair that opens later finds it as it is; timers
 //!   catch up when somebody sends again (DCQCN recovers, HPCC is frozen, §3.7). After [`idle`](ScopeParameters::idle) it is forgotten.
 //! * A controller that governs several senders is told the sums over them: bytes in flight, delivered and sent.
 //!   [`CongestionControl::select_sender`](crate::cc::CongestionControl::select_sender) tells whose acknowledgement comes next.
-//! * Flows with other settings of their controller ([`Opening::variant`](crate::Opening::variant)) have a controller of their own in each
+//! * Flows with other settings of their controller ([`Opening::variant`](crate::Opening::variant)) have a separate controller in each
 //!   scope.
-//! * Open connections are those that have something to send or to be acknowledged. A connection of a training job that waits for its next
-//!   iteration takes no share from others. With more than 64 of them, one that is not called hears of their number when it has changed by
-//!   a 64th: telling thousands of each beginning and end would take longer than all packets.
+//! * Open connections have something to send or to be acknowledged. A connection of a training job that waits for its next iteration takes
+//!   no share from others. With more than 64 of them, one that is not called hears of their number when it has changed by a 64th: telling
+//!   thousands of each beginning and end would take longer than all packets.
 //! * A service level has flows to many destinations, so its controller is given the longest path of the network.
 
 use crate::cc::Allowance;
@@ -35,7 +35,7 @@ use clearway_units::{Bytes, HostId, Rate, Span};
 use std::fmt;
 
 clearway_units::choices! {
-    /// What one congestion controller governs.
+    /// Queue pairs that one congestion controller governs.
     pub enum Scope {
         /// One queue pair, as the InfiniBand specification has it.
         QueuePair = "queue-pair",
@@ -82,7 +82,7 @@ impl Scope {
 clearway_units::parameters! {
     /// Settings of the enforcement scope.
     pub struct ScopeParameters {
-        /// What one congestion controller governs: queue-pair, destination, pair, service-level or host.
+        /// Queue pairs that one congestion controller governs: queue-pair, destination, pair, service-level or host.
         pub scope: Scope = Scope::QueuePair, "scope", "InfiniBand; Snyder §3.4.1 has the others";
         /// Time without packets after which the state of a scope is forgotten; `"auto"` is never.
         pub idle: Option<Span> = None, "scope-idle", "Snyder §3.7: HPCC's state stays frozen";
@@ -92,11 +92,11 @@ clearway_units::parameters! {
 /// Queue pairs of an endpoint that are in one scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum GroupKey {
-    /// Those to one peer, with one variant of settings.
+    /// Queue pairs to one peer, with one variant of settings.
     Peer(HostId, u16),
-    /// Those of one class, with one variant of settings.
+    /// Queue pairs of one class, with one variant of settings.
     Class(Class, u16),
-    /// All.
+    /// All queue pairs.
     Host,
 }
 
@@ -127,14 +127,14 @@ impl Account {
     }
 }
 
-/// What a sender knows of the other senders of its scope.
+/// A sender's knowledge of the other senders of its scope.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Others {
-    /// Their account, which the controller is told together with the sender's own.
+    /// Account of the others, which the controller is told together with the sender's own.
     pub(crate) account: Account,
     /// Bytes that they have in flight in a window that the sender shares.
     pub(crate) in_window: i64,
-    /// The sender's part of what its controller allows.
+    /// The sender's part of its controller's allowance.
     pub(crate) share: f64,
 }
 
@@ -157,7 +157,7 @@ impl Others {
         Bytes::new(own + self.account.delivered)
     }
 
-    /// The sender's part of what its controller allows.
+    /// The sender's part of its controller's allowance.
     #[inline]
     pub(crate) fn part_of(&self, allowance: Allowance) -> Allowance {
         if self.share == 1.0 {

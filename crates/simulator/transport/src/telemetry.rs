@@ -12,7 +12,7 @@ use crate::perc::Attachment;
 use clearway_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
 
-/// The most hops that a packet can hold: HPCC's header has room for five, and what comes after them is not recorded.
+/// The most hops that a packet can hold: HPCC's header has room for five, and later hops are not recorded.
 pub const MOST_HOPS: usize = 5;
 
 /// Telemetry record of one hop: state of a switch port at the instant when it dequeues a packet and starts to transmit it.
@@ -59,7 +59,7 @@ impl Hop {
     }
 }
 
-/// What travels beside a packet and is written by switches: telemetry, or the records of s-PERC and 1RC.
+/// Data that travels beside a packet and that switches write: telemetry, or the records of s-PERC and 1RC.
 pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 'static {
     /// False if there is nothing to write: then switches record no hops.
     const PRESENT: bool;
@@ -69,16 +69,16 @@ pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 's
     fn record(&mut self, hop: Hop);
     /// Records that switches have written, in the order of the path.
     fn hops(&self) -> &[Hop];
-    /// Keeps switches from recording anything more: the packet is of a transport that does not use telemetry, on a fabric where another
-    /// one does. What was recorded is forgotten.
+    /// Keeps switches from recording anything more: the packet is of a transport that does not use telemetry, on a fabric where another one
+    /// does. Earlier records are forgotten.
     #[inline]
     fn seal(&mut self) {}
-    /// What agents of links look at.
+    /// Attachment that agents of links read.
     #[inline]
     fn attachment(&self) -> &Attachment {
         &Attachment::None
     }
-    /// Replaces what agents of links look at, where there are any.
+    /// Replaces the attachment that agents of links read, where there are any.
     #[inline]
     fn attach(&mut self, attachment: Attachment) {
         let _ = attachment;
@@ -169,7 +169,7 @@ impl Telemetry for HopRecords {
 pub struct IntPacket<T = ()> {
     /// The packet.
     pub packet: Packet,
-    /// Of a data packet, the hops that it has passed; of an acknowledgement, those of the packet that it answers.
+    /// Hops that a data packet has passed; for an acknowledgement, hops of the packet that it answers.
     pub telemetry: T,
 }
 

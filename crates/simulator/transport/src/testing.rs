@@ -242,7 +242,7 @@ enum Occurrence {
 pub struct Pair {
     /// The endpoints.
     pub ends: [Endpoint; 2],
-    /// `pipes[i]` carries what `ends[i]` sends.
+    /// Pipes; `pipes[i]` carries the packets of `ends[i]`.
     pub pipes: [Pipe; 2],
     now: Time,
     agenda: BTreeMap<(Time, u64), Occurrence>,
@@ -277,7 +277,7 @@ impl Pair {
         self.now
     }
 
-    /// All events so far: when, at which end, what.
+    /// All events so far: time, end and event.
     pub fn events(&self) -> &[(Time, usize, Event)] {
         &self.events
     }
@@ -289,7 +289,7 @@ impl Pair {
         counters
     }
 
-    /// Calls end `end` at the present, and lets it send what it then may.
+    /// Calls end `end` at the present, and lets it send as far as it may.
     pub fn call(&mut self, end: usize, call: impl FnOnce(&mut Endpoint, Time)) {
         call(&mut self.ends[end], self.now);
         self.pump(end);
@@ -372,7 +372,7 @@ impl Pair {
         self.now = self.now.max(end);
     }
 
-    /// Instant of the next event or deadline; [`Time::NEVER`] if there is none.
+    /// Instant of the next event or deadline; [`Time::NEVER`] without either.
     pub fn next_time(&self) -> Time {
         let agenda = self
             .agenda
@@ -384,7 +384,7 @@ impl Pair {
             .fold(agenda, |time, end| time.min(end.deadline()))
     }
 
-    /// Carries out the next event or deadline; false if there is none.
+    /// Carries out the next event or deadline; false if nothing is left.
     pub fn step(&mut self) -> bool {
         let time = self.next_time();
         if time.is_never() {
@@ -412,7 +412,7 @@ impl Pair {
         true
     }
 
-    /// Collects what an end reports and lets it send while its wire is free.
+    /// Collects the reports of an end and lets it send while its wire is free.
     fn pump(&mut self, end: usize) {
         while self.pipes[end].free_at <= self.now {
             let Some(mut packet) = self.ends[end].poll_transmit(self.now) else {

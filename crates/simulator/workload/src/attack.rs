@@ -15,7 +15,7 @@
 //!   arrive.
 //! * [Incast](AttackKind::Incast): messages are sent whole, but all to one receiver and at the same times. The `n`-th messages of all
 //!   attackers start when the last of them was to start.
-//! * [Disobey](AttackKind::Disobey): messages are sent whole, by NICs with other settings than those of the run.
+//! * [Disobey](AttackKind::Disobey): messages are sent whole, by NICs whose settings differ from the run's.
 //! * [Pause storm](AttackKind::PauseStorm): messages are sent whole. For a time the attackers' NICs take no data and send pause frames for
 //!   all lossless classes, which is an event of their links.
 //!
@@ -83,7 +83,7 @@ pub struct Attack {
     pub hosts: Vec<HostId>,
     /// Share of the flows of these hosts that are part of it, 0 to 1.
     pub share: f64,
-    /// Flows of at most so many bytes stay as they are.
+    /// Flows of at most so many bytes do not change.
     pub above: Bytes,
     /// Bytes of a piece, above zero. The last piece of a message has the remaining bytes.
     pub bytes: Bytes,
@@ -121,8 +121,8 @@ impl Attack {
     /// Pieces of a workload at most.
     pub const MOST_PIECES: usize = 1 << 24;
 
-    /// The workload with this attack: of flows that are part of it, pieces. Flows are then in the order of their starts, and `random` has
-    /// chosen those that are part of it, if not all are.
+    /// The workload with this attack: flows that take part are divided into pieces. Flows are then in the order of their starts. `random`
+    /// chooses the flows that take part, unless all do.
     ///
     /// # Errors
     /// If a flow depends on others, if an overlay has too few hosts, if no flow is part of the attack, or if there are too many pieces.
@@ -256,7 +256,7 @@ fn start_of(flow: &FlowSpec) -> Option<Time> {
     }
 }
 
-/// Start of a flow that depends on no others, nor they on it.
+/// Start of a flow that does not depend on other flows, and on which no other flow depends.
 fn independent_start(flow: &FlowSpec) -> Result<Time, AttackFault> {
     let alone = flow.on_sent.is_none() && flow.on_received.is_none();
     start_of(flow)

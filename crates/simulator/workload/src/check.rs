@@ -390,7 +390,7 @@ mod tests {
         flows that start one another in a circle never start: flow 0 (0->1), flow 6 (6->7), flow 5 (5->6), flow 4 (4->5), 3 more, each waiting for the next and the last for the first
           fix: start one of them by the clock
         ");
-        assert_eq!(error.subject(), Some(crate::Subject::Flow(FlowId(0))));
+        assert_eq!(error.subject(), Some(crate::ErrorSubject::Flow(FlowId(0))));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl fmt::Display for FlowName {
 
 /// Flow or trigger that a [`WorkloadError`] is about, for a reader that knows its line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum ErrorSubject {
     /// A flow, by its index.
     Flow(FlowId),
     /// A trigger, by its index.
@@ -148,7 +148,7 @@ pub enum WorkloadError {
 
 impl WorkloadError {
     /// Flow or trigger at fault, if the error is about one.
-    pub fn subject(&self) -> Option<Subject> {
+    pub fn subject(&self) -> Option<ErrorSubject> {
         match self {
             Self::UnknownHost { flow, .. }
             | Self::SameHost { flow }
@@ -156,11 +156,11 @@ impl WorkloadError {
             | Self::StartsNever { flow }
             | Self::UnknownTrigger { flow, .. }
             | Self::TooManyBytes { flow }
-            | Self::NeverActivated { flow, .. } => Some(Subject::Flow(flow.id)),
+            | Self::NeverActivated { flow, .. } => Some(ErrorSubject::Flow(flow.id)),
             Self::OneshotActivations { index, .. }
             | Self::BarrierCount { index, .. }
-            | Self::MultishotActivations { index, .. } => Some(Subject::Trigger(*index)),
-            Self::Cycle { flows } => flows.first().map(|flow| Subject::Flow(flow.id)),
+            | Self::MultishotActivations { index, .. } => Some(ErrorSubject::Trigger(*index)),
+            Self::Cycle { flows } => flows.first().map(|flow| ErrorSubject::Flow(flow.id)),
             Self::TooMany { .. }
             | Self::Setting { .. }
             | Self::Unreadable { .. }

@@ -98,8 +98,8 @@ impl Workload {
             .map(|(index, flow)| (FlowId(index as u32), flow))
     }
 
-    /// One workload of several. Flows follow each other by start, at equal starts by section; flows of one section keep their order,
-    /// and one that waits for a trigger follows the flow before it. Triggers are numbered on, and labels stay as they are.
+    /// One workload of several. Flows follow each other by start, at equal starts by section; flows of one section keep their order, and
+    /// one that waits for a trigger follows the flow before it. Triggers are numbered on, and labels do not change.
     ///
     /// # Errors
     /// If there are more than 2^32 flows or triggers.

@@ -1,7 +1,7 @@
 //! Jobs: ranks on hosts that run a graph, once or again and again.
 
 use crate::graph::{Graph, Rank, Task, TaskId};
-use crate::rank::{Pace, Plan, Slots};
+use crate::rank::{Pace, PreparedGraph, Slots};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct JobSpec {
     /// Name of the job in results.
     pub label: String,
     /// Tasks of the ranks in an iteration.
-    pub plan: Arc<Plan>,
+    pub plan: Arc<PreparedGraph>,
     /// The host of each rank; no two ranks share one.
     pub hosts: Vec<HostId>,
     /// Start of the job.
@@ -39,7 +39,7 @@ pub struct JobSpec {
     pub iterations: u32,
     /// Maximum share of its time by which a computation takes longer.
     pub jitter: f64,
-    /// Ranks whose computations take so many times as long as those of others.
+    /// Slow ranks, with the factor by which their computations take longer.
     pub stragglers: BTreeMap<Rank, f64>,
     /// Schedule of the communication; without one, ranks communicate whenever they are ready.
     pub schedule: Option<Schedule>,
@@ -55,7 +55,7 @@ pub struct JobSpec {
 
 /// All messages of a job from one rank to another, or the messages on one of several lanes between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connection {
+pub struct RankConnection {
     /// Sending rank.
     pub src: Rank,
     /// Receiving rank.
@@ -74,7 +74,7 @@ impl JobSpec {
         Self {
             label: label.into(),
             hosts: (0..graph.ranks()).map(HostId).collect(),
-            plan: Arc::new(Plan::new(graph)),
+            plan: Arc::new(PreparedGraph::new(graph)),
             start: Time::ZERO,
             iterations: 1,
             jitter: 0.0,
@@ -92,14 +92,14 @@ impl JobSpec {
     ///
     /// # Panics
     /// If one carries more than 2^64 bytes or 2^32 messages in all iterations; [`check`](Self::check) refuses that.
-    pub fn connections(&self, lane: impl Fn((Rank, Rank), TaskId) -> u32) -> Vec<Connection> {
+    pub fn connections(&self, lane: impl Fn((Rank, Rank), TaskId) -> u32) -> Vec<RankConnection> {
         let sums = self.sums(lane).into_iter();
         let connection =
             |((src, dst, lane), (messages, bytes)): ((Rank, Rank, u32), (u64, u64))| {
                 let iterations = u64::from(self.iterations);
                 let messages = messages.checked_mul(iterations).map(u32::try_from);
                 let bytes = bytes.checked_mul(iterations);
-                Connection {
+                RankConnection {
                     src,
                     dst,
                     lane,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn messages_from_rank_to_rank_share_a_connection() {
-        let connection = |src, dst, messages| Connection {
+        let connection = |src, dst, messages| RankConnection {
             src: Rank(src),
             dst: Rank(dst),
             lane: 0,
@@ -230,7 +230,7 @@ mod tests {
         );
         // The second message of the pair on another lane.
         let places = job().plan.places_in_pairs();
-        let on_lane = |lane| Connection {
+        let on_lane = |lane| RankConnection {
             lane,
             ..connection(0, 1, 4)
         };
@@ -269,7 +269,7 @@ mod tests {
         let large = |job: &mut JobSpec| {
             let mut graph = Graph::new(3);
             graph.message((Rank(0), Rank(1)), Bytes::new(1 << 63), []);
-            job.plan = Arc::new(Plan::new(graph));
+            job.plan = Arc::new(PreparedGraph::new(graph));
         };
         assert_eq!(
             error(large),

@@ -9,7 +9,7 @@
 //! * [`experts`] has the traffic of mixture-of-experts layers as such graphs.
 //! * A [`JobSpec`] places such a graph on hosts and runs it for one or more iterations.
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
-//! * A [`Program`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
+//! * A [`JobProgram`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`.
 //! * An [`Attack`] turns the flows of some hosts into flows that take more than their share.
 //! * [`SizeDistribution`] is a distribution of flow sizes in data-centre traffic; some are built in ([`PublishedSizes`]).
@@ -36,15 +36,15 @@ mod trigger_spec;
 pub use arrivals::{Arrivals, MergedArrivals, PoissonSource};
 pub use attack::{Attack, AttackFault, AttackKind};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
-pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError, counted};
+pub use error::{ErrorSubject, FileError, FileWarning, FlowName, WorkloadError, counted};
 pub use flow::{FlowSpec, Start, Workload};
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
-pub use job::{Connection, JobSpec, Schedule, Volume};
+pub use job::{JobSpec, RankConnection, Schedule, Volume};
 pub use program::{
-    CollectiveCall, CollectiveKind, Expand, ExpansionFault, Operation, OperationId, Program,
+    CollectiveCall, CollectiveKind, Expand, ExpansionFault, JobProgram, Operation, OperationId,
     ProgramError, RankProgram, Wait,
 };
-pub use rank::{ClockWait, MessageNumber, Output, Pace, Plan, RankRun, Slots};
+pub use rank::{ClockWait, MessageNumber, Output, Pace, PreparedGraph, RankRun, Slots};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint};
 pub use trigger::{Trigger, Triggers};
 pub use trigger_spec::{TriggerIndex, TriggerKind, TriggerSpec};

@@ -66,8 +66,8 @@ impl Triggers {
         Self(triggers)
     }
 
-    /// Counts one activation of `trigger` and yields the flows to start now: of a oneshot all, of a multishot the next one, of a
-    /// barrier all at the `count`-th activation.
+    /// Counts one activation of `trigger` and yields the flows to start now: all of a oneshot, the next one of a multishot, all of a
+    /// barrier at the `count`-th activation.
     ///
     /// # Panics
     /// If the trigger does not exist.

@@ -2,12 +2,12 @@
 //! link.
 //!
 //! Both compute for `c` and move `V`, in units of time at the whole link. While both communicate, the first has the share `f`; its
-//! communication begins `d` earlier. It is done after `d + (V - d) / f`; by then the second has moved
-//! `(V - d) (1 - f) / f`, and needs the rest of `V` alone. So the lead grows to `d' = V (2 - 1/f) + d (1/f - 1)`: towards `V`, at which
-//! the phases no longer meet, and what is missing of it shrinks by `1/f - 1` in each iteration.
+//! communication begins `d` earlier. It is done after `d + (V - d) / f`; by then the second has moved `(V - d) (1 - f) / f`, and needs the
+//! rest of `V` alone. So the lead grows to `d' = V (2 - 1/f) + d (1/f - 1)`: towards `V`, at which the phases no longer meet, and the
+//! distance to `V` shrinks by `1/f - 1` in each iteration.
 
 use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
-use clearway_workload::{Graph, MessageNumber, Output, Pace, Plan, Rank, RankRun};
+use clearway_workload::{Graph, MessageNumber, Output, Pace, PreparedGraph, Rank, RankRun};
 use std::sync::Arc;
 
 /// A job of two ranks, of which the first computes and then sends to the second.
@@ -24,7 +24,7 @@ impl Job {
         let mut graph = Graph::new(2);
         let gate = graph.compute(Rank(0), compute, []);
         graph.message((Rank(0), Rank(1)), Bytes::new(1), [gate]);
-        let plan = Arc::new(Plan::new(graph));
+        let plan = Arc::new(PreparedGraph::new(graph));
         let rank = |rank| {
             let pace = Pace {
                 factor: 1.0,

@@ -3,7 +3,7 @@
 use crate::error::GroupError;
 use crate::execution::Buffers;
 use crate::join::{Joining, Listening, Members};
-use crate::plan::{Algorithm, Operation, Plan};
+use crate::plan::{Algorithm, BufferOperation, CollectivePlan};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -92,12 +92,12 @@ impl Drop for Runtime {
 }
 
 /// A rank that listens, and has not joined a group yet.
-pub struct Listener {
+pub struct RankListener {
     listening: Listening,
     runtime: Runtime,
 }
 
-impl Listener {
+impl RankListener {
     /// As [`Listening::bind`].
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Group {
                 "there is no rank {rank} among {ranks}"
             )));
         };
-        let listener = Listener::bind(address, rank, ranks, joining)?;
+        let listener = RankListener::bind(address, rank, ranks, joining)?;
         listener.join(members, &mut || true)
     }
 
@@ -188,11 +188,11 @@ impl Group {
     /// As [`Group::plan`](crate::Group::plan).
     pub fn plan(
         &mut self,
-        operation: Operation,
+        operation: BufferOperation,
         algorithm: Option<Algorithm>,
         count: usize,
         chunk: Option<usize>,
-    ) -> Result<Arc<Plan>, GroupError> {
+    ) -> Result<Arc<CollectivePlan>, GroupError> {
         let group = self
             .group
             .as_mut()
@@ -206,7 +206,7 @@ impl Group {
     /// As [`Group::run`](crate::Group::run).
     pub fn run(
         &mut self,
-        plan: &Arc<Plan>,
+        plan: &Arc<CollectivePlan>,
         buffers: &mut Buffers<'_>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), GroupError> {

@@ -1,6 +1,6 @@
 //! Errors of groups, and what to do about them.
 
-use crate::wire::Ending;
+use crate::wire::CloseReason;
 use clearway_udp::Closed;
 use clearway_units::Span;
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ pub enum GroupError {
         /// The rank that has told.
         by: u32,
         /// Reason of the rank.
-        ending: Ending,
+        ending: CloseReason,
     },
     /// A rank has left, and this one needs it.
     #[error("rank {rank} at {address} has left the group, and this rank still needs it")]
@@ -184,13 +184,13 @@ impl GroupError {
     /// Error for a connection that has ended. A failure that another rank has only heard of is that of the rank which has failed.
     pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: Closed) -> Self {
         let ending = match closed {
-            Closed::There(code) => Ending::of(code),
+            Closed::There(code) => CloseReason::of(code),
             _ => None,
         };
         match ending {
-            Some(Ending::FailedElsewhere(by)) => Self::Ended {
+            Some(CloseReason::FailedElsewhere(by)) => Self::Ended {
                 by,
-                ending: Ending::Failed,
+                ending: CloseReason::Failed,
             },
             Some(ending) => Self::Ended { by: rank, ending },
             None => Self::Lost {
@@ -206,28 +206,28 @@ impl GroupError {
         matches!(
             self,
             Self::Ended {
-                ending: Ending::Done,
+                ending: CloseReason::Done,
                 ..
             }
         )
     }
 
     /// Reason to tell the other ranks.
-    pub(crate) fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> CloseReason {
         match self {
-            Self::Lost { rank, .. } => Ending::Lost(*rank),
-            Self::Absent { rank, .. } => Ending::Absent(*rank),
-            Self::Refused { rank, .. } => Ending::Refused(*rank),
-            Self::Left { rank, .. } => Ending::Left(*rank),
+            Self::Lost { rank, .. } => CloseReason::Lost(*rank),
+            Self::Absent { rank, .. } => CloseReason::Absent(*rank),
+            Self::Refused { rank, .. } => CloseReason::Refused(*rank),
+            Self::Left { rank, .. } => CloseReason::Left(*rank),
             Self::Ended {
                 by,
-                ending: Ending::Failed,
-            } => Ending::FailedElsewhere(*by),
+                ending: CloseReason::Failed,
+            } => CloseReason::FailedElsewhere(*by),
             Self::Ended { ending, .. } => *ending,
-            Self::Disagreement { rank, .. } => Ending::Disagreement(*rank),
-            Self::Twice { rank, .. } => Ending::Twice(*rank),
-            Self::Violation { rank, .. } => Ending::Violation(*rank),
-            _ => Ending::Failed,
+            Self::Disagreement { rank, .. } => CloseReason::Disagreement(*rank),
+            Self::Twice { rank, .. } => CloseReason::Twice(*rank),
+            Self::Violation { rank, .. } => CloseReason::Violation(*rank),
+            _ => CloseReason::Failed,
         }
     }
 }

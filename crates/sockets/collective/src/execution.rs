@@ -1,7 +1,7 @@
 //! The part of one rank in a collective: a state machine without IO.
 
 use crate::error::BufferError;
-use crate::plan::{ELEMENT, Operation, Plan};
+use crate::plan::{BufferOperation, CollectivePlan, ELEMENT};
 use crate::turns::Turns;
 use bytes::Bytes;
 use clearway_units::{Purpose, RandomStream, Time};
@@ -41,10 +41,10 @@ impl Buffers<'_> {
     }
 
     /// Checks that the buffers are those of a plan.
-    fn check(&self, plan: &Plan, rank: u32) -> Result<(), BufferError> {
+    fn check(&self, plan: &CollectivePlan, rank: u32) -> Result<(), BufferError> {
         let (own, count) = (plan.block(rank).len(), plan.count());
         let wanted = match plan.algorithm().operation() {
-            Operation::AllToAll => (count, own * plan.ranks() as usize),
+            BufferOperation::AllToAll => (count, own * plan.ranks() as usize),
             _ => (count, count),
         };
         let given = match self {
@@ -52,7 +52,7 @@ impl Buffers<'_> {
             Self::Apart { send, receive } => (send.len(), receive.len()),
         };
         let is_apart = matches!(self, Self::Apart { .. });
-        if is_apart != (plan.algorithm().operation() == Operation::AllToAll) {
+        if is_apart != (plan.algorithm().operation() == BufferOperation::AllToAll) {
             return Err(BufferError::Kind(plan.algorithm().operation().name()));
         }
         match given == wanted {
@@ -98,7 +98,7 @@ pub enum Unexpected {
 /// [`on_sent`](Self::on_sent) when the transport has them. What comes is applied at once, save that additions keep their order.
 #[derive(Debug)]
 pub struct Execution {
-    plan: Arc<Plan>,
+    plan: Arc<CollectivePlan>,
     rank: u32,
     /// None where nothing has to be sent.
     run: Option<RankRun>,
@@ -118,7 +118,7 @@ impl Execution {
     /// # Panics
     /// If the plan has no such rank.
     pub fn new(
-        plan: &Arc<Plan>,
+        plan: &Arc<CollectivePlan>,
         rank: u32,
         buffers: &mut Buffers<'_>,
     ) -> Result<Self, BufferError> {

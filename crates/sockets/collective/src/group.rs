@@ -3,8 +3,8 @@
 use crate::error::GroupError;
 use crate::execution::{Buffers, Execution};
 use crate::peers::{Event, Memory, Peer, Tell, events};
-use crate::plan::{Algorithm, Operation, Plan, block};
-use crate::wire::{Begin, Ending, Sequence, Tag};
+use crate::plan::{Algorithm, BufferOperation, CollectivePlan, block};
+use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::Closed;
 use clearway_udp::net::{Channel, Message};
@@ -46,7 +46,7 @@ pub struct Group {
     begin: Option<Begin>,
     broken: Option<GroupError>,
     /// The plan that was made last.
-    plan: Option<(Option<usize>, Arc<Plan>)>,
+    plan: Option<(Option<usize>, Arc<CollectivePlan>)>,
 }
 
 impl Group {
@@ -127,7 +127,7 @@ impl Group {
         algorithm: Option<Algorithm>,
         buffer: &mut [f32],
     ) -> Result<(), GroupError> {
-        let plan = self.plan(Operation::AllReduce, algorithm, buffer.len(), None)?;
+        let plan = self.plan(BufferOperation::AllReduce, algorithm, buffer.len(), None)?;
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
@@ -136,7 +136,7 @@ impl Group {
     /// # Errors
     /// As [`all_reduce`](Self::all_reduce).
     pub async fn all_gather(&mut self, buffer: &mut [f32]) -> Result<(), GroupError> {
-        let plan = self.plan(Operation::AllGather, None, buffer.len(), None)?;
+        let plan = self.plan(BufferOperation::AllGather, None, buffer.len(), None)?;
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
@@ -145,7 +145,7 @@ impl Group {
     /// # Errors
     /// As [`all_reduce`](Self::all_reduce).
     pub async fn reduce_scatter(&mut self, buffer: &mut [f32]) -> Result<(), GroupError> {
-        let plan = self.plan(Operation::ReduceScatter, None, buffer.len(), None)?;
+        let plan = self.plan(BufferOperation::ReduceScatter, None, buffer.len(), None)?;
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
@@ -158,7 +158,7 @@ impl Group {
         send: &[f32],
         receive: &mut [f32],
     ) -> Result<(), GroupError> {
-        let plan = self.plan(Operation::AllToAll, None, send.len(), None)?;
+        let plan = self.plan(BufferOperation::AllToAll, None, send.len(), None)?;
         self.run(&plan, &mut Buffers::Apart { send, receive }).await
     }
 
@@ -173,11 +173,11 @@ impl Group {
     /// If the messages would be too many, or the algorithm is one of another operation.
     pub fn plan(
         &mut self,
-        operation: Operation,
+        operation: BufferOperation,
         algorithm: Option<Algorithm>,
         count: usize,
         chunk: Option<usize>,
-    ) -> Result<Arc<Plan>, GroupError> {
+    ) -> Result<Arc<CollectivePlan>, GroupError> {
         let algorithm = algorithm.unwrap_or_else(|| Algorithm::default_of(operation));
         if algorithm.operation() != operation {
             return Err(GroupError::Plan {
@@ -190,7 +190,7 @@ impl Group {
         {
             return Ok(Arc::clone(plan));
         }
-        let plan = Plan::new(algorithm, self.ranks, count, chunk);
+        let plan = CollectivePlan::new(algorithm, self.ranks, count, chunk);
         let plan = Arc::new(plan.map_err(|error| GroupError::Plan {
             message: error.to_string(),
             fix: error.fix,
@@ -205,7 +205,7 @@ impl Group {
     /// If the buffers do not fit the plan, whereupon the group goes on; if another rank has begun another collective; if a rank is lost.
     pub async fn run(
         &mut self,
-        plan: &Arc<Plan>,
+        plan: &Arc<CollectivePlan>,
         buffers: &mut Buffers<'_>,
     ) -> Result<(), GroupError> {
         if let Some(error) = &self.broken {
@@ -516,7 +516,7 @@ impl Group {
         }
         let mut ends = JoinSet::new();
         for (&rank, peer) in &mut self.peers {
-            let (end, address) = (peer.shut_down(Ending::Done), peer.address);
+            let (end, address) = (peer.shut_down(CloseReason::Done), peer.address);
             ends.spawn(async move { (rank, address, end.await) });
         }
         let mut told = std::mem::replace(&mut self.told, events().1);
@@ -547,7 +547,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         // A rank that is gone without having left is a failure for the others. One that has left, or has ended, says so first.
         let ending = self.broken.as_ref().map(GroupError::ending);
-        let code = ending.unwrap_or(Ending::Failed).code();
+        let code = ending.unwrap_or(CloseReason::Failed).code();
         for peer in self.peers.values() {
             peer.channel.close(code);
         }

@@ -3,7 +3,7 @@
 use crate::error::GroupError;
 use crate::group::Group;
 use crate::peers::{Event, Farewell, Guest, Memory, Tell};
-use crate::plan::Plan;
+use crate::plan::CollectivePlan;
 use crate::wire::{Greeting, MOST_TEXT, Tag};
 use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
 use clearway_udp::{Acceptor, Closed, Limits, Security, Settings};
@@ -58,7 +58,7 @@ pub enum Pairs {
     /// All.
     All,
     /// Pairs that speak with each other in these plans: the group can carry out no others.
-    Of(Vec<Arc<Plan>>),
+    Of(Vec<Arc<CollectivePlan>>),
 }
 
 /// Settings of a group.

@@ -6,7 +6,7 @@
 use crate::blocking::Group;
 use crate::error::GroupError;
 use crate::execution::Buffers;
-use crate::plan::{Algorithm, ELEMENT, Operation, Plan};
+use crate::plan::{Algorithm, BufferOperation, CollectivePlan, ELEMENT};
 use clearway_units::Span;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -35,7 +35,7 @@ pub struct Measurement {
 
 /// Results of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub struct CollectiveMeasurement {
     /// Bytes of S.
     pub size: u64,
     /// Elements of S in an all-reduce, of a block otherwise, as nccl-tests counts.
@@ -56,7 +56,7 @@ impl Measurement {
     pub fn elements(&self, ranks: u32) -> usize {
         let elements = self.size as usize / ELEMENT;
         match self.algorithm.operation() {
-            Operation::AllReduce => elements,
+            BufferOperation::AllReduce => elements,
             _ => elements / ranks as usize * ranks as usize,
         }
     }
@@ -64,15 +64,19 @@ impl Measurement {
     /// Plans of all collectives of a measurement: that which is measured, and that by which ranks exchange their results.
     ///
     /// # Errors
-    /// As [`Plan::new`].
-    pub fn plans(&self, ranks: u32) -> Result<[Arc<Plan>; 2], clearway_workload::CollectiveError> {
-        let measured = Plan::new(self.algorithm, ranks, self.elements(ranks), self.chunk)?;
+    /// As [`CollectivePlan::new`].
+    pub fn plans(
+        &self,
+        ranks: u32,
+    ) -> Result<[Arc<CollectivePlan>; 2], clearway_workload::CollectiveError> {
+        let measured =
+            CollectivePlan::new(self.algorithm, ranks, self.elements(ranks), self.chunk)?;
         // Over connections that there are: a ring's, a tree's, or those of all.
         let exchange = match (self.algorithm.operation(), self.algorithm.name()) {
-            (Operation::AllReduce, _) => self.algorithm,
-            _ => Algorithm::default_of(Operation::AllReduce),
+            (BufferOperation::AllReduce, _) => self.algorithm,
+            _ => Algorithm::default_of(BufferOperation::AllReduce),
         };
-        let exchange = Plan::new(exchange, ranks, 2 * ranks as usize, None)?;
+        let exchange = CollectivePlan::new(exchange, ranks, 2 * ranks as usize, None)?;
         Ok([Arc::new(measured), Arc::new(exchange)])
     }
 
@@ -80,7 +84,7 @@ impl Measurement {
     ///
     /// # Errors
     /// As [`Group::run`].
-    pub fn run(&self, group: &mut Group) -> Result<Measured, GroupError> {
+    pub fn run(&self, group: &mut Group) -> Result<CollectiveMeasurement, GroupError> {
         let plans = self
             .plans(group.ranks())
             .map_err(|error| GroupError::Plan {
@@ -116,10 +120,10 @@ impl Measurement {
             false => 0.0,
         };
         let blocks = match self.algorithm.operation() {
-            Operation::AllReduce => 1,
+            BufferOperation::AllReduce => 1,
             _ => u64::from(group.ranks()),
         };
-        Ok(Measured {
+        Ok(CollectiveMeasurement {
             size,
             count: plan.count() as u64 / blocks,
             time: Span::from_ps((microseconds * 1e6) as u64),
@@ -133,7 +137,7 @@ impl Measurement {
 /// Sums of two numbers of each rank. It is a barrier, too: a rank has the result when all have begun.
 fn exchange_sums(
     group: &mut Group,
-    plan: &Arc<Plan>,
+    plan: &Arc<CollectivePlan>,
     own: [f64; 2],
 ) -> Result<[f64; 2], GroupError> {
     let mut buffer = vec![0.0; plan.count()];
@@ -156,7 +160,7 @@ fn exchange_sums(
 
 /// Buffers of a rank, with their values.
 struct Data {
-    plan: Arc<Plan>,
+    plan: Arc<CollectivePlan>,
     rank: u32,
     /// Empty but in an all-to-all.
     send: Vec<f32>,
@@ -169,8 +173,8 @@ fn value(rank: u32, round: usize, at: usize) -> f32 {
 }
 
 impl Data {
-    fn new(plan: &Arc<Plan>, rank: u32) -> Self {
-        let exchanges = plan.algorithm().operation() == Operation::AllToAll;
+    fn new(plan: &Arc<CollectivePlan>, rank: u32) -> Self {
+        let exchanges = plan.algorithm().operation() == BufferOperation::AllToAll;
         let own = match exchanges {
             true => plan.block(rank).len() * plan.ranks() as usize,
             false => plan.count(),
@@ -190,7 +194,7 @@ impl Data {
 
     fn run(&mut self, group: &mut Group) -> Result<(), GroupError> {
         let mut buffers = match self.plan.algorithm().operation() {
-            Operation::AllToAll => Buffers::Apart {
+            BufferOperation::AllToAll => Buffers::Apart {
                 send: &self.send,
                 receive: &mut self.own,
             },
@@ -202,7 +206,7 @@ impl Data {
     /// Carries out one collective with known values. Returns the number of elements that are wrong here.
     fn checked(&mut self, group: &mut Group, round: usize) -> Result<u64, GroupError> {
         let source = match self.plan.algorithm().operation() {
-            Operation::AllToAll => &mut self.send,
+            BufferOperation::AllToAll => &mut self.send,
             _ => &mut self.own,
         };
         for (at, element) in source.iter_mut().enumerate() {
@@ -226,16 +230,16 @@ impl Data {
             .collect();
         let sum = |at: usize| sums[at % PERIOD];
         match plan.algorithm().operation() {
-            Operation::AllReduce => differ(&self.own, 0, &sum),
-            Operation::ReduceScatter => differ(&self.own[own.clone()], own.start, &sum),
-            Operation::AllGather => ranks
+            BufferOperation::AllReduce => differ(&self.own, 0, &sum),
+            BufferOperation::ReduceScatter => differ(&self.own[own.clone()], own.start, &sum),
+            BufferOperation::AllGather => ranks
                 .map(|rank| {
                     let block = plan.block(rank);
                     let wanted = |at| value(rank, round, at);
                     differ(&self.own[block.clone()], block.start, &wanted)
                 })
                 .sum(),
-            Operation::AllToAll => ranks
+            BufferOperation::AllToAll => ranks
                 .map(|rank| {
                     let from = &self.own[rank as usize * own.len()..][..own.len()];
                     let wanted = |at| value(rank, round, at);
@@ -250,14 +254,14 @@ impl Data {
 mod tests {
     use super::*;
 
-    fn data(operation: Operation, rank: u32) -> Data {
-        let plan = Plan::new(Algorithm::default_of(operation), 3, 3000, None).unwrap();
+    fn data(operation: BufferOperation, rank: u32) -> Data {
+        let plan = CollectivePlan::new(Algorithm::default_of(operation), 3, 3000, None).unwrap();
         Data::new(&Arc::new(plan), rank)
     }
 
     #[test]
     fn what_is_wrong_is_counted() {
-        let mut reduced = data(Operation::AllReduce, 1);
+        let mut reduced = data(BufferOperation::AllReduce, 1);
         for at in 0..3000 {
             reduced.own[at] = (0..3).map(|rank| value(rank, 1, at)).sum();
         }
@@ -266,7 +270,7 @@ mod tests {
         reduced.own[17] += 1.0;
         reduced.own[2999] = f32::NAN;
         assert_eq!(reduced.count_wrong(1), 2);
-        let mut exchanged = data(Operation::AllToAll, 2);
+        let mut exchanged = data(BufferOperation::AllToAll, 2);
         for at in 0..3000 {
             exchanged.own[at] = value(at as u32 / 1000, 0, 2000 + at % 1000);
         }
@@ -290,8 +294,14 @@ mod tests {
             iterations: 1,
             check: true,
         };
-        assert_eq!(measurement(Operation::AllReduce, 1027).elements(5), 256);
-        assert_eq!(measurement(Operation::AllGather, 1027).elements(5), 255);
-        assert_eq!(measurement(Operation::AllToAll, 3).elements(5), 0);
+        assert_eq!(
+            measurement(BufferOperation::AllReduce, 1027).elements(5),
+            256
+        );
+        assert_eq!(
+            measurement(BufferOperation::AllGather, 1027).elements(5),
+            255
+        );
+        assert_eq!(measurement(BufferOperation::AllToAll, 3).elements(5), 0);
     }
 }

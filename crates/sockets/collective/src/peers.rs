@@ -1,7 +1,7 @@
 //! Connections to other ranks: a task that reads and one that writes for each.
 
 use crate::error::GroupError;
-use crate::wire::{Begin, Ending, Sequence, Tag};
+use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::net::{Channel, Message};
 use clearway_udp::{Acceptor, Closed, SendError};
@@ -53,7 +53,7 @@ pub(crate) enum Event {
 pub(crate) struct Farewell(Arc<OnceLock<u64>>);
 
 impl Farewell {
-    pub(crate) fn set(&self, ending: Ending) {
+    pub(crate) fn set(&self, ending: CloseReason) {
         // The first reason counts.
         let _ = self.0.set(ending.code());
     }
@@ -168,7 +168,10 @@ impl Peer {
     }
 
     /// Ends the connection when the other end has all that this rank has sent. Events have to be taken meanwhile.
-    pub(crate) fn shut_down(&mut self, ending: Ending) -> impl Future<Output = Closed> + use<> {
+    pub(crate) fn shut_down(
+        &mut self,
+        ending: CloseReason,
+    ) -> impl Future<Output = Closed> + use<> {
         // Without an outbox the writer ends when the connection has all that was in it.
         self.outbox = None;
         let (writer, channel) = (self.writer.take(), Arc::clone(&self.channel));

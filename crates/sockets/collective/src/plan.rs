@@ -3,7 +3,7 @@
 use clearway_units::{Bytes, Value};
 use clearway_workload::collective::{Blocks, Effect, Move};
 use clearway_workload::{
-    CollectiveError, CollectiveSettings, Graph, Plan as GraphPlan, Rank, Task, TaskId,
+    CollectiveError, CollectiveSettings, Graph, PreparedGraph, Rank, Task, TaskId,
 };
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const PIPELINE: usize = 4;
 
 /// Operation on the buffers of the ranks. S is the number of elements of a plan; block r is the r-th of as many parts as there are ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum BufferOperation {
     /// Every rank has S to add up; in the end every rank has the sum of all.
     AllReduce,
     /// Rank r has block r; in the end every rank has all blocks.
@@ -35,7 +35,7 @@ pub enum Operation {
     AllToAll,
 }
 
-impl Operation {
+impl BufferOperation {
     /// All operations.
     pub const ALL: [Self; 4] = [
         Self::AllReduce,
@@ -70,7 +70,7 @@ impl Operation {
 /// An operation and the algorithm that carries it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Algorithm {
-    operation: Operation,
+    operation: BufferOperation,
     name: &'static str,
 }
 
@@ -79,7 +79,7 @@ pub struct Algorithm {
 #[error("{} has no algorithm `{name}`: it has {}", .operation.name(), Algorithm::names(*.operation).collect::<Vec<_>>().join(", "))]
 pub struct UnknownAlgorithm {
     /// The operation.
-    pub operation: Operation,
+    pub operation: BufferOperation,
     /// The name that was asked for.
     pub name: String,
 }
@@ -89,7 +89,7 @@ impl Algorithm {
     ///
     /// # Errors
     /// If the operation has none of this name.
-    pub fn named(operation: Operation, name: &str) -> Result<Self, UnknownAlgorithm> {
+    pub fn named(operation: BufferOperation, name: &str) -> Result<Self, UnknownAlgorithm> {
         let full = match name {
             "tree" => "double-binary-tree",
             name => name,
@@ -103,13 +103,13 @@ impl Algorithm {
     }
 
     /// The first algorithm of an operation: the ring, or direct for an all-to-all.
-    pub fn default_of(operation: Operation) -> Self {
+    pub fn default_of(operation: BufferOperation) -> Self {
         let name = Self::names(operation).next().unwrap_or_default();
         Self { operation, name }
     }
 
     /// Names of the algorithms of an operation.
-    pub fn names(operation: Operation) -> impl Iterator<Item = &'static str> {
+    pub fn names(operation: BufferOperation) -> impl Iterator<Item = &'static str> {
         let kinds = CollectiveSettings::KINDS.iter();
         // Its server takes part without data of its own, so it is another operation.
         let kinds = kinds.filter(|kind| kind.algorithm != "parameter-server");
@@ -118,7 +118,7 @@ impl Algorithm {
     }
 
     /// The operation.
-    pub const fn operation(self) -> Operation {
+    pub const fn operation(self) -> BufferOperation {
         self.operation
     }
 
@@ -154,7 +154,7 @@ impl Algorithm {
         let size = |elements: usize| Value::Text(format!("{elements}B"));
         set("size", size(count));
         set("chunk", size(chunk));
-        if self.operation == Operation::AllToAll {
+        if self.operation == BufferOperation::AllToAll {
             // Nobody grants: memory is bounded by the credit of connections.
             set("receiver-limit", Value::Boolean(false));
         }
@@ -182,21 +182,21 @@ pub fn block(ranks: u32, rank: u32, count: usize) -> Range<usize> {
 /// Its graph is that of the simulator, counted in elements: one byte of the graph stands for one `f32`, because an element cannot be cut.
 /// [`graph_of_bytes`](Self::graph_of_bytes) is the same with the bytes of its messages, for the simulator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct CollectivePlan {
     algorithm: Algorithm,
     ranks: u32,
     count: usize,
     chunk: usize,
     /// None where nothing has to be sent: without elements, or with one rank.
-    graph: Option<Arc<GraphPlan>>,
+    graph: Option<Arc<PreparedGraph>>,
     moves: Vec<Move>,
     bus_factor: f64,
 }
 
-impl Plan {
+impl CollectivePlan {
     /// The plan of an algorithm among `ranks` ranks with `count` elements, sent in messages of at most `chunk`.
     ///
-    /// `count` is the size S of [`Operation`]. A chunk has at most 1 Mi elements (4 MiB).
+    /// `count` is the size S of [`BufferOperation`]. A chunk has at most 1 Mi elements (4 MiB).
     ///
     /// # Errors
     /// If there are no ranks, or the messages would be too many.
@@ -241,7 +241,7 @@ impl Plan {
         if ranks > 1 && count > 0 {
             let collective = algorithm.settings(count, chunk).build(ranks)?;
             plan.bus_factor = collective.bus_factor();
-            plan.graph = Some(Arc::new(GraphPlan::new(collective.graph)));
+            plan.graph = Some(Arc::new(PreparedGraph::new(collective.graph)));
             plan.moves = collective.moves;
         }
         Ok(plan)
@@ -257,7 +257,7 @@ impl Plan {
         self.ranks
     }
 
-    /// Number of elements, S of [`Operation`].
+    /// Number of elements, S of [`BufferOperation`].
     pub fn count(&self) -> usize {
         self.count
     }
@@ -311,7 +311,7 @@ impl Plan {
             .collect()
     }
 
-    pub(crate) fn graph(&self) -> Option<&Arc<GraphPlan>> {
+    pub(crate) fn graph(&self) -> Option<&Arc<PreparedGraph>> {
         self.graph.as_ref()
     }
 
@@ -354,7 +354,7 @@ impl Plan {
     pub(crate) fn source(&self, message: u32) -> Range<usize> {
         let (range, _) = self.moved(message);
         match self.algorithm.operation {
-            Operation::AllToAll => {
+            BufferOperation::AllToAll => {
                 let buffer = range.start / self.count * self.count;
                 range.start - buffer..range.end - buffer
             }
@@ -366,7 +366,7 @@ impl Plan {
     pub(crate) fn target(&self, message: u32) -> (Range<usize>, Effect) {
         let (range, effect) = self.moved(message);
         let target = match (self.algorithm.operation, self.ends(message)) {
-            (Operation::AllToAll, Some((src, dst))) => {
+            (BufferOperation::AllToAll, Some((src, dst))) => {
                 let block = self.block(dst.0);
                 let from = range.start - src.index() * self.count - block.start;
                 let start = src.index() * block.len() + from;
@@ -385,8 +385,8 @@ mod tests {
     #[test]
     fn chunks_follow_from_ranks_and_size() {
         let chunk = |name, ranks, kib: usize| {
-            let algorithm = Algorithm::named(Operation::AllReduce, name).unwrap();
-            let plan = Plan::new(algorithm, ranks, (kib << 10) / ELEMENT, None).unwrap();
+            let algorithm = Algorithm::named(BufferOperation::AllReduce, name).unwrap();
+            let plan = CollectivePlan::new(algorithm, ranks, (kib << 10) / ELEMENT, None).unwrap();
             (plan.chunk() * ELEMENT) >> 10
         };
         // A block of 256 KiB in four messages; none of less than 16 KiB, nor of more than 256 KiB.

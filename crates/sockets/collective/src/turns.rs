@@ -3,7 +3,7 @@
 //! The graph says nothing about the order of two messages that add to the same elements of a rank, because a sum does not depend on it.
 //! That of floats does: here messages have turns, by their numbers.
 
-use crate::plan::Plan;
+use crate::plan::CollectivePlan;
 use clearway_workload::collective::Effect;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Turns {
 
 impl Turns {
     /// The turns at a rank.
-    pub(crate) fn new(plan: &Plan, rank: u32) -> Self {
+    pub(crate) fn new(plan: &CollectivePlan, rank: u32) -> Self {
         let mut turns = Self::default();
         // The last message to each part of the buffer: start, and end and message.
         let mut last: BTreeMap<usize, (usize, u32)> = BTreeMap::new();
@@ -77,24 +77,24 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Algorithm, Operation};
+    use crate::plan::{Algorithm, BufferOperation};
 
-    fn turns(operation: Operation, name: &str, ranks: u32, rank: u32) -> Turns {
+    fn turns(operation: BufferOperation, name: &str, ranks: u32, rank: u32) -> Turns {
         let algorithm = Algorithm::named(operation, name).unwrap();
-        let plan = Plan::new(algorithm, ranks, 64, Some(16)).unwrap();
+        let plan = CollectivePlan::new(algorithm, ranks, 64, Some(16)).unwrap();
         Turns::new(&plan, rank)
     }
 
     #[test]
     fn a_ring_needs_no_turns() {
-        let ring = turns(Operation::AllReduce, "ring", 5, 2);
+        let ring = turns(BufferOperation::AllReduce, "ring", 5, 2);
         assert!(ring.waits.is_empty() && ring.behind.is_empty());
     }
 
     #[test]
     fn ranks_that_send_directly_come_one_after_the_other() {
         // Rank 3 gets one message from each of four others, for the same elements.
-        let mut direct = turns(Operation::ReduceScatter, "direct", 5, 3);
+        let mut direct = turns(BufferOperation::ReduceScatter, "direct", 5, 3);
         assert_eq!(direct.waits.len(), 3);
         let first = *direct.behind.keys().next().unwrap();
         assert!(!direct.waits(first));
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn overlapping_ranges_wait_for_all_before_them() {
         // Halves, then quarters of these, from other ranks.
-        let halving = turns(Operation::AllReduce, "halving-doubling", 4, 0);
+        let halving = turns(BufferOperation::AllReduce, "halving-doubling", 4, 0);
         assert!(!halving.waits.is_empty());
         assert!(halving.behind.iter().all(|(before, behind)| {
             behind

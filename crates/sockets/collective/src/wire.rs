@@ -3,7 +3,7 @@
 //! A tag has the kind of a message in its first 8 bits, the number of the collective in the group in the next 24, and the number of the
 //! message in the graph in the last 32. Numbers of collectives begin again after 2^24.
 
-use crate::plan::{Algorithm, ELEMENT, Operation, Plan};
+use crate::plan::{Algorithm, BufferOperation, CollectivePlan, ELEMENT};
 use std::fmt;
 
 /// Version of what ranks say to each other.
@@ -92,7 +92,7 @@ impl Greeting {
 pub(crate) struct Begin(Vec<u8>);
 
 impl Begin {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &CollectivePlan) -> Self {
         let algorithm = plan.algorithm();
         let numbers = [plan.count(), plan.chunk()].map(|number| number as u64);
         let mut bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_be_bytes()).collect();
@@ -105,7 +105,7 @@ impl Begin {
     pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
         let (_, names) = bytes.split_at_checked(16)?;
         let (operation, algorithm) = std::str::from_utf8(names).ok()?.split_once(' ')?;
-        Algorithm::named(Operation::named(operation)?, algorithm).ok()?;
+        Algorithm::named(BufferOperation::named(operation)?, algorithm).ok()?;
         Some(Self(bytes))
     }
 
@@ -130,7 +130,7 @@ impl fmt::Display for Begin {
 
 /// Reason with which a rank ends its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum CloseReason {
     /// The rank is through with all.
     Done,
     /// The rank has failed for a reason of its own.
@@ -153,7 +153,7 @@ pub enum Ending {
     FailedElsewhere(u32),
 }
 
-impl Ending {
+impl CloseReason {
     /// First code of connections: others are no words of a rank.
     const BASE: u64 = 0x636c_0000_0000_0000;
 
@@ -192,7 +192,7 @@ impl Ending {
     }
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done => write!(f, "it is through"),
@@ -225,8 +225,8 @@ mod tests {
         let mut other = greeting.write();
         other[3] = 2;
         assert_eq!(Greeting::read(&other), None);
-        let ring = Algorithm::default_of(Operation::AllReduce);
-        let begin = Begin::of(&Plan::new(ring, 2, 100, Some(10)).unwrap());
+        let ring = Algorithm::default_of(BufferOperation::AllReduce);
+        let begin = Begin::of(&CollectivePlan::new(ring, 2, 100, Some(10)).unwrap());
         assert_eq!(Begin::read(begin.bytes().to_vec()), Some(begin.clone()));
         assert_eq!(
             begin.to_string(),
@@ -251,7 +251,7 @@ mod tests {
             if let Some(tag) = Tag::of(code) {
                 prop_assert_eq!(tag.code(), code);
             }
-            if let Some(ending) = Ending::of(code) {
+            if let Some(ending) = CloseReason::of(code) {
                 prop_assert_eq!(ending.code(), code);
             }
         }
@@ -261,8 +261,8 @@ mod tests {
             let tag = Tag::Message(Sequence(sequence), message);
             prop_assert_eq!(Tag::of(tag.code()), Some(tag));
             let rank = if kind < 3 { 0 } else { message };
-            let code = Ending::BASE | kind << 32 | u64::from(rank);
-            prop_assert_eq!(Ending::of(code).map(Ending::code), Some(code));
+            let code = CloseReason::BASE | kind << 32 | u64::from(rank);
+            prop_assert_eq!(CloseReason::of(code).map(CloseReason::code), Some(code));
         }
     }
 }

@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod linux {
     use clearway_fabric::SwitchParameters;
     use clearway_fabric::topology::{Routes, single_switch};
-    use clearway_softswitch::tun::{CreatedNamespaces, Forwarder, Port, Request, inbox};
-    use clearway_softswitch::{FabricPlan, LinkNames, SoftSwitch};
+    use clearway_softswitch::tun::{CreatedNamespaces, Forwarder, ForwarderRequest, Port, inbox};
+    use clearway_softswitch::{ActiveLinks, FabricPlan, SoftSwitch};
     use clearway_units::{Bytes, HostId, ParameterSet, Rate, Span, Value};
     use std::error::Error;
     use std::thread;
@@ -53,12 +53,12 @@ mod linux {
         }
         let (inbox, outbox) = inbox()?;
         let mut forwarder = Forwarder::new(SoftSwitch::new(&plan)?, ports, inbox)?;
-        let names = LinkNames::of(&topology);
+        let names = ActiveLinks::of(&topology);
         thread::spawn(move || {
             let lines = std::io::stdin().lines().map_while(Result::ok);
             for line in lines.take_while(|line| !line.is_empty()) {
                 match names.read(&line) {
-                    Ok(Some(command)) => outbox.put(Request::Change(command)),
+                    Ok(Some(command)) => outbox.put(ForwarderRequest::Change(command)),
                     Ok(None) => {}
                     Err(error) => eprintln!("{error}"),
                 }

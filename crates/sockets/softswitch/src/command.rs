@@ -121,9 +121,9 @@ impl std::error::Error for CommandError {}
 
 /// Names of the links that are up.
 #[derive(Debug, Clone)]
-pub struct LinkNames(Vec<(LinkId, String)>);
+pub struct ActiveLinks(Vec<(LinkId, String)>);
 
-impl LinkNames {
+impl ActiveLinks {
     /// The names of a fabric's links.
     pub fn of(topology: &Topology) -> Self {
         let named = |link| (link, topology.link_name(link));
@@ -301,9 +301,9 @@ mod tests {
     use super::*;
     use clearway_fabric::topology::leaf_spine;
 
-    fn names() -> LinkNames {
+    fn names() -> ActiveLinks {
         let wire = (Rate::from_gbps(1), Span::from_us(1));
-        LinkNames::of(&leaf_spine(4, 2, 2, 1, wire, wire).unwrap())
+        ActiveLinks::of(&leaf_spine(4, 2, 2, 1, wire, wire).unwrap())
     }
 
     fn read(line: &str) -> Command {

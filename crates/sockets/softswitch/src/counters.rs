@@ -2,7 +2,7 @@
 
 /// Counters of a directed link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LinkCounters {
+pub struct ForwardedLinkCounters {
     /// Packets that have left the queue, whatever has become of them then.
     pub packets: u64,
     /// Bytes of these packets, with IP headers.
@@ -25,7 +25,7 @@ pub struct LinkCounters {
     pub largest_queue: u64,
 }
 
-impl LinkCounters {
+impl ForwardedLinkCounters {
     /// Packets that have not reached the far end.
     pub fn dropped(&self) -> u64 {
         self.queue_full + self.down + self.lost

@@ -32,6 +32,6 @@ mod testing;
 pub mod tun;
 
 pub use address::{PREFIX_LENGTH, PREFIX_LENGTH_V6, address_of, address_v6_of};
-pub use command::{Change, Command, CommandError, LinkNames, Probability};
-pub use counters::{LinkCounters, Totals};
+pub use command::{ActiveLinks, Change, Command, CommandError, Probability};
+pub use counters::{ForwardedLinkCounters, Totals};
 pub use switch::{Delivery, FabricPlan, SoftSwitch, UnfitFabric};

@@ -1,7 +1,7 @@
 //! A directed link: its queue, its wire, and what goes wrong on it.
 
 use crate::command::{Change, Probability};
-use crate::counters::LinkCounters;
+use crate::counters::ForwardedLinkCounters;
 use crate::packet::{is_markable, mark};
 use crate::pool::{Pool, Slot};
 use clearway_fabric::topology::{LinkId, Topology};
@@ -59,7 +59,7 @@ pub(crate) struct Link {
     chance: RandomStream,
     /// Arrival of the last packet that was not held back: none passes it.
     last_arrival: Time,
-    pub(crate) counters: LinkCounters,
+    pub(crate) counters: ForwardedLinkCounters,
 }
 
 impl Link {
@@ -91,7 +91,7 @@ impl Link {
             marking: RandomStream::new(seed, Purpose::Marking, id.0.into()),
             chance: RandomStream::new(seed, Purpose::Impairment, id.0.into()),
             last_arrival: Time::ZERO,
-            counters: LinkCounters::default(),
+            counters: ForwardedLinkCounters::default(),
         }
     }
 

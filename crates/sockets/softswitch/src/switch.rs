@@ -2,7 +2,7 @@
 
 use crate::address;
 use crate::command::Command;
-use crate::counters::{LinkCounters, Totals};
+use crate::counters::{ForwardedLinkCounters, Totals};
 use crate::link::{Fate, Link, Node};
 use crate::packet::{Headers, PacketFault};
 use crate::pool::{Pool, Slot};
@@ -258,7 +258,7 @@ impl SoftSwitch {
     }
 
     /// Counters of each link that is not down from the beginning.
-    pub fn links(&self) -> impl Iterator<Item = (LinkId, LinkCounters)> + '_ {
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, ForwardedLinkCounters)> + '_ {
         let links = self.links.iter().enumerate();
         links.filter_map(|(id, link)| Some((LinkId(id as u32), link.as_ref()?.counters)))
     }

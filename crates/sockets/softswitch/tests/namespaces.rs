@@ -5,10 +5,10 @@
 use clearway_fabric::SwitchParameters;
 use clearway_fabric::topology::{Routes, leaf_spine};
 use clearway_softswitch::tun::{
-    CreatedNamespaces, DEVICE, Forwarder, Outbox, Port, PortError, Request, inbox, within,
+    CreatedNamespaces, DEVICE, Forwarder, ForwarderRequest, Outbox, Port, PortError, inbox, within,
 };
 use clearway_softswitch::{
-    FabricPlan, LinkCounters, LinkNames, SoftSwitch, address_of, address_v6_of,
+    ActiveLinks, FabricPlan, ForwardedLinkCounters, SoftSwitch, address_of, address_v6_of,
 };
 use clearway_testing::skip;
 use clearway_units::{Bytes, HostId, ParameterSet, Rate, Span, Value};
@@ -22,12 +22,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Counters of the links by their names.
-type Counted = BTreeMap<String, LinkCounters>;
+type Counted = BTreeMap<String, ForwardedLinkCounters>;
 
 /// Four hosts on two leaves with two spines, which runs in a thread of its own.
 struct Bed {
     prefix: String,
-    names: LinkNames,
+    names: ActiveLinks,
     outbox: Outbox,
     running: JoinHandle<Counted>,
 }
@@ -73,7 +73,7 @@ impl Bed {
         };
         let (inbox, outbox) = inbox().unwrap();
         let mut forwarder = Forwarder::new(SoftSwitch::new(&plan).unwrap(), ports, inbox).unwrap();
-        let names = LinkNames::of(&topology);
+        let names = ActiveLinks::of(&topology);
         let running = thread::spawn(move || {
             forwarder.run(&mut |_, _| {}).unwrap();
             // Namespaces stay until the devices are gone.
@@ -94,7 +94,7 @@ impl Bed {
 
     fn command(&self, line: &str) {
         let command = self.names.read(line).unwrap().unwrap();
-        self.outbox.put(Request::Change(command));
+        self.outbox.put(ForwarderRequest::Change(command));
     }
 
     /// A socket of a host.
@@ -153,7 +153,13 @@ fn packets_cross_the_fabric_and_come_back() {
     assert_eq!(links["leaf1-host3"].bytes, 4 * 28 + 1 + 500 + 1472);
     let up = links["leaf0-spine0"].packets + links["leaf0-spine1"].packets;
     assert!(up >= 5, "{links:?}");
-    assert_eq!(links.values().map(LinkCounters::dropped).sum::<u64>(), 0);
+    assert_eq!(
+        links
+            .values()
+            .map(ForwardedLinkCounters::dropped)
+            .sum::<u64>(),
+        0
+    );
 }
 
 #[test]

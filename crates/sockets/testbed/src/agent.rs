@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::shared::{bind, say};
 use crate::soaking;
 use crate::task::{
-    FlowTask, HostReport, Order, PathCount, ReceivedFlow, Reply, Sample, SentFlow, Task,
+    FlowSample, FlowTask, HostReport, HostTask, Order, PathCount, ReceivedFlow, Reply, SentFlow,
 };
 use bytes::Bytes;
 use clearway_runs::Stopwatch;
-use clearway_udp::net::{Channel, Server, Snapshot, connect};
+use clearway_udp::net::{Channel, ConnectionSnapshot, Server, connect};
 use clearway_udp::{PreSharedKey, Security, SendError, Settings, Transport};
 use clearway_units::{Rate, Span};
 use std::future::{Future, poll_fn};
@@ -128,7 +128,7 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     Ok(())
 }
 
-fn settings(task: &Task) -> Result<Settings, String> {
+fn settings(task: &HostTask) -> Result<Settings, String> {
     let key = PreSharedKey::from_hex(&task.key).ok_or("its key is none")?;
     Ok(Settings {
         transport: match task.go_back_n {
@@ -145,7 +145,7 @@ fn settings(task: &Task) -> Result<Settings, String> {
     })
 }
 
-fn round_trip_us(snapshot: &Snapshot) -> f64 {
+fn round_trip_us(snapshot: &ConnectionSnapshot) -> f64 {
     snapshot.round_trip.map_or(0.0, Span::as_us)
 }
 
@@ -195,7 +195,7 @@ async fn settle(channel: &Channel) -> Result<(), SendError> {
 }
 
 struct Host {
-    task: Box<Task>,
+    task: Box<HostTask>,
     stopwatch: Stopwatch,
     zero: Instant,
 }
@@ -367,9 +367,9 @@ impl Sending {
     }
 }
 
-fn sample(at_us: f64, snapshot: &Snapshot) -> Sample {
+fn sample(at_us: f64, snapshot: &ConnectionSnapshot) -> FlowSample {
     let progress = snapshot.progress.as_ref();
-    Sample {
+    FlowSample {
         at_us,
         window_bytes: progress.map_or(0, |progress| progress.window.as_u64()),
         acknowledged_bytes: progress.map_or(0, |progress| progress.acknowledged.as_u64()),
@@ -378,7 +378,7 @@ fn sample(at_us: f64, snapshot: &Snapshot) -> Sample {
 }
 
 /// Drops every other sample, and takes them half as often, once there are many.
-fn thin(samples: &mut Vec<Sample>, every: &mut Duration) {
+fn thin(samples: &mut Vec<FlowSample>, every: &mut Duration) {
     if samples.len() >= MOST_SAMPLES {
         let mut index = 0;
         samples.retain(|_| {
@@ -410,9 +410,9 @@ mod tests {
         let mut every = Duration::from_millis(1);
         let mut samples = Vec::new();
         for at in 0..10_000 {
-            samples.push(Sample {
+            samples.push(FlowSample {
                 at_us: f64::from(at),
-                ..Sample::default()
+                ..FlowSample::default()
             });
             thin(&mut samples, &mut every);
         }

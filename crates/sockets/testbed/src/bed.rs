@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::name::BedName;
-use crate::plan::{Plan, Switches};
+use crate::plan::{BedPlan, Switches};
 use crate::process;
 use crate::state::{self, State};
 use crate::system::{carry_out, look};
@@ -22,7 +22,7 @@ pub struct Removed {
 /// # Errors
 /// If there is a bed of this name, or the system refuses a step.
 pub fn up(
-    plan: &Plan,
+    plan: &BedPlan,
     scenario: &str,
     switches: Switches,
     interrupted: &dyn Fn() -> bool,
@@ -69,7 +69,7 @@ pub fn up(
 }
 
 /// Number that tells plans apart.
-fn digest(plan: &Plan) -> u64 {
+fn digest(plan: &BedPlan) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     plan.to_text().hash(&mut hasher);
     hasher.finish()
@@ -79,13 +79,13 @@ fn digest(plan: &Plan) -> u64 {
 ///
 /// # Errors
 /// If another one of this name is, or one that was never finished.
-pub fn find(plan: &Plan, switches: Switches) -> Result<Option<State>, Fault> {
+pub fn find(plan: &BedPlan, switches: Switches) -> Result<Option<State>, Fault> {
     let state = state::read(&plan.name)?;
     state.map(|state| check(plan, switches, state)).transpose()
 }
 
 /// The bed of a record, if all of it is there and it is the one of the plan.
-fn check(plan: &Plan, switches: Switches, state: State) -> Result<State, Fault> {
+fn check(plan: &BedPlan, switches: Switches, state: State) -> Result<State, Fault> {
     let is_same = (state.plan, state.switches) == (digest(plan), switches);
     match is_same && state.complete {
         true => Ok(state),
@@ -120,8 +120,8 @@ pub fn down(name: &BedName) -> Result<Removed, Fault> {
     process::end(&state.as_ref().map(State::processes).unwrap_or_default());
     let existing = existing(name)?;
     let batch = existing.iter().map(|name| format!("netns del {name}\n"));
-    let step = crate::plan::Step {
-        program: crate::plan::Program::Ip,
+    let step = crate::plan::CommandBatch {
+        program: crate::plan::StepProgram::Ip,
         namespace: None,
         batch: batch.collect(),
     };
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_bed_counts_once_all_of_it_has_been_made() {
-        let plan = Plan {
+        let plan = BedPlan {
             name: BedName::new("x").unwrap(),
             hosts: Vec::new(),
             switches: Vec::new(),

@@ -3,7 +3,7 @@
 //! A thread enters the namespace of each switch once and opens its `/proc/net/dev`, which stays that of the namespace. Reading it then
 //! costs no process, so that samples can be milliseconds apart on a machine that is busy with the hosts.
 
-use crate::plan::{Plan, device};
+use crate::plan::{BedPlan, device};
 use crate::simulate::watched_links;
 use clearway_fabric::topology::{LinkId, Topology};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -27,7 +27,7 @@ pub(crate) struct LinkCounters {
 
 impl LinkCounters {
     /// Opens the counters of a bed whose switches are the kernel's.
-    pub(crate) fn open(plan: &Plan, topology: &Topology) -> io::Result<Self> {
+    pub(crate) fn open(plan: &BedPlan, topology: &Topology) -> io::Result<Self> {
         let ports = topology.ports();
         let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
         let mut namespaces = Vec::new();

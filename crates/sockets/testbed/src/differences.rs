@@ -1,7 +1,7 @@
 //! Differences between simulation and reality, and their reasons: sentences that follow from what was counted.
 
 use crate::plan::Switches;
-use crate::setup::Setup;
+use crate::setup::BedSetup;
 use clearway_lab::Assembly;
 use clearway_report::testbed::{Difference, SideCounts, TestbedRecord};
 use clearway_transport::Reliability;
@@ -13,7 +13,7 @@ const BUSY: f64 = 0.8;
 
 /// The differences of a record that is otherwise complete.
 pub(crate) fn differences(
-    setup: &Setup,
+    setup: &BedSetup,
     assembly: &Assembly,
     record: &TestbedRecord,
 ) -> Vec<Difference> {
@@ -80,7 +80,7 @@ fn round_trip(record: &TestbedRecord) -> Difference {
 }
 
 /// Work that an idle `tbf` does not do.
-fn store_and_forward(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
+fn store_and_forward(setup: &BedSetup, assembly: &Assembly) -> Option<Difference> {
     if setup.switches != Switches::Kernel {
         return None;
     }
@@ -113,9 +113,7 @@ fn processors(record: &TestbedRecord) -> Difference {
         false => 0.0,
     };
     let verdict = match share(record.machine_cpu_seconds) > BUSY {
-        true => {
-            "the machine was busy, and late processes look like network delay"
-        }
+        true => "the machine was busy, and late processes look like network delay",
         false => "processors were no limit",
     };
     difference(
@@ -130,7 +128,7 @@ fn processors(record: &TestbedRecord) -> Difference {
     )
 }
 
-fn timers(setup: &Setup, record: &TestbedRecord) -> Difference {
+fn timers(setup: &BedSetup, record: &TestbedRecord) -> Difference {
     let base = Span::from_ps((record.round_trip.measured_least_us * 1e6) as u64);
     let timers = match setup.settings.profile(base).reliability {
         Reliability::SelectiveRepeat(repeat) => {
@@ -166,7 +164,7 @@ fn total(record: &TestbedRecord, number: fn(&SideCounts) -> u64) -> (u64, u64) {
     })
 }
 
-fn marks(setup: &Setup, record: &TestbedRecord) -> Difference {
+fn marks(setup: &BedSetup, record: &TestbedRecord) -> Difference {
     let (simulated, measured) = total(record, |side| side.marked);
     let why = match setup.settings.ecn {
         true => "both sides mark by the same rule",
@@ -204,7 +202,7 @@ fn losses(record: &TestbedRecord) -> Difference {
 }
 
 /// Bit errors by `netem`, which knows packets alone.
-fn bit_errors(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
+fn bit_errors(setup: &BedSetup, assembly: &Assembly) -> Option<Difference> {
     let mut cables = assembly.topology.cables.iter();
     let has_errors = cables.any(|cable| cable.bit_error_rate > 0.0);
     (has_errors && setup.switches == Switches::Kernel).then(|| {

@@ -1,7 +1,7 @@
 //! The processes of hosts, and what is said to them.
 
 use crate::fault::Fault;
-use crate::plan::Plan;
+use crate::plan::BedPlan;
 use crate::state;
 use crate::task::{Order, Reply};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -23,7 +23,7 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Starts a process in the namespace of each host, and records it: `program` with `arguments`.
-    pub(crate) fn start(program: &Path, arguments: &[&str], plan: &Plan) -> Result<Self, Fault> {
+    pub(crate) fn start(program: &Path, arguments: &[&str], plan: &BedPlan) -> Result<Self, Fault> {
         let (tell, replies) = channel();
         let mut hosts = Self {
             children: Vec::new(),

@@ -9,12 +9,12 @@
 //!           simulation ──────────┴──► TestbedRecord: one table, one page
 //! ```
 //!
-//! A [`Plan`] is a pure function of a scenario's fabric: commands for `ip` and `tc`. [`up`] carries it out and [`down`] takes away what
+//! A [`BedPlan`] is a pure function of a scenario's fabric: commands for `ip` and `tc`. [`up`] carries it out and [`down`] takes away what
 //! is there, also after a crash: a bed is known by its record and by the names of its namespaces. [`run()`] carries a scenario's flows over
 //! a bed by the transport cores of the simulator, then simulates the same scenario.
 //!
 //! **Architecture invariant:** Linux alone, no terminal and no process exit. What is simulated and what is sent come from one
-//! [`Setup`]; only namespaces of the bed are changed.
+//! [`BedSetup`]; only namespaces of the bed are changed.
 
 #![cfg(target_os = "linux")]
 
@@ -45,10 +45,12 @@ pub use agent::agent;
 pub use bed::{Removed, down, find, up};
 pub use fault::Fault;
 pub use name::{BedName, address_of};
-pub use plan::{LinkImpairment, MOST_NAMESPACES, Plan, PortFacts, Program, Step, Switches};
+pub use plan::{
+    BedPlan, CommandBatch, LinkImpairment, MOST_NAMESPACES, PortFacts, StepProgram, Switches,
+};
 pub use process::Process;
-pub use run::{Ended, Request, run};
-pub use setup::Setup;
+pub use run::{BedRequest, Ended, run};
+pub use setup::BedSetup;
 pub use soak::{SoakRecord, SoakRequest, soak};
 pub use softswitch::start_switches;
 pub use state::State;

@@ -23,7 +23,7 @@ const HOST_QUEUE: u64 = 1 << 20;
 
 /// Program of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
+pub enum StepProgram {
     /// `ip`, of iproute2.
     Ip,
     /// `tc`, of iproute2.
@@ -34,9 +34,9 @@ pub enum Program {
 
 /// A batch of commands for one program in one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct CommandBatch {
     /// The program.
-    pub program: Program,
+    pub program: StepProgram,
     /// Namespace; `None` for the one that the process is in.
     pub namespace: Option<String>,
     /// Commands, one a line.
@@ -65,7 +65,7 @@ impl Switches {
 
 /// A bed that can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct BedPlan {
     /// Name of the switch or host.
     pub name: BedName,
     /// Namespaces of hosts, by number.
@@ -75,7 +75,7 @@ pub struct Plan {
     /// The plan needs `netem`, for delays or losses of links.
     pub needs_netem: bool,
     /// Steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CommandBatch>,
 }
 
 /// Delay and loss of a directed link that the kernel has to make.
@@ -98,7 +98,7 @@ pub struct PortFacts {
     pub impairments: Vec<LinkImpairment>,
 }
 
-impl Plan {
+impl BedPlan {
     /// Plans the bed.
     ///
     /// # Errors
@@ -138,25 +138,30 @@ impl Plan {
     }
 
     /// The steps that give ports their rates, queues, delays and losses. They may be carried out again, and make whole again what has died.
-    pub(crate) fn shapes(&self) -> impl Iterator<Item = &Step> {
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = &CommandBatch> {
         let steps = self.steps.iter();
-        steps.filter(|step| step.program == Program::Tc)
+        steps.filter(|step| step.program == StepProgram::Tc)
     }
 
     /// The steps after which switches of the kernel lose what they should send over a cable, in both directions: the queues of its ports
     /// drop everything, and no route changes.
-    pub(crate) fn death(&self, assembly: &Assembly, facts: &PortFacts, cable: usize) -> Vec<Step> {
+    pub(crate) fn death(
+        &self,
+        assembly: &Assembly,
+        facts: &PortFacts,
+        cable: usize,
+    ) -> Vec<CommandBatch> {
         let fabric = KernelFabric::new(assembly, facts);
-        let step = |link: LinkId| Step {
-            program: Program::Tc,
+        let step = |link: LinkId| CommandBatch {
+            program: StepProgram::Tc,
             namespace: Some(fabric.namespace(self, fabric.topology.link_ends(link).0)),
             batch: fabric.bucket(link, 8, 1, 1),
         };
         [0, 1].map(|end| step(LinkId::from_end(cable, end))).into()
     }
 
-    fn push(&mut self, program: Program, namespace: Option<&str>, batch: String) {
-        self.steps.push(Step {
+    fn push(&mut self, program: StepProgram, namespace: Option<&str>, batch: String) {
+        self.steps.push(CommandBatch {
             program,
             namespace: namespace.map(String::from),
             batch,
@@ -166,10 +171,10 @@ impl Plan {
     fn add_namespaces(&mut self) {
         let batch = self.namespaces().map(|name| format!("netns add {name}\n"));
         let batch = batch.collect();
-        self.push(Program::Ip, None, batch);
+        self.push(StepProgram::Ip, None, batch);
         let names: Vec<String> = self.namespaces().cloned().collect();
         for name in names {
-            self.push(Program::Ip, Some(&name), "link set lo up\n".into());
+            self.push(StepProgram::Ip, Some(&name), "link set lo up\n".into());
         }
     }
 
@@ -178,9 +183,9 @@ impl Plan {
         let mut text = String::new();
         for step in &self.steps {
             let program = match step.program {
-                Program::Ip => "ip",
-                Program::Tc => "tc",
-                Program::Shell => "sh",
+                StepProgram::Ip => "ip",
+                StepProgram::Tc => "tc",
+                StepProgram::Shell => "sh",
             };
             for line in step.batch.lines() {
                 let _ = match &step.namespace {
@@ -260,30 +265,30 @@ impl<'a> KernelFabric<'a> {
         links.any(|link| self.netem(link).is_some())
     }
 
-    fn plan(&self, plan: &mut Plan) {
+    fn plan(&self, plan: &mut BedPlan) {
         let mut batch = String::new();
         for (index, cable) in self.topology.cables.iter().enumerate() {
             if cable.up {
                 batch += &self.cable(plan, index);
             }
         }
-        plan.push(Program::Ip, None, batch);
+        plan.push(StepProgram::Ip, None, batch);
         for node in 0..self.ports.len() {
             let node = NodeId(node as u32);
             let namespace = self.namespace(plan, node);
-            plan.push(Program::Shell, Some(&namespace), self.settings(node));
-            plan.push(Program::Ip, Some(&namespace), self.addresses(node));
-            plan.push(Program::Tc, Some(&namespace), self.shapes(node));
+            plan.push(StepProgram::Shell, Some(&namespace), self.settings(node));
+            plan.push(StepProgram::Ip, Some(&namespace), self.addresses(node));
+            plan.push(StepProgram::Tc, Some(&namespace), self.shapes(node));
         }
         // Once all devices are up: a route over a device that is down is refused.
         for node in 0..self.ports.len() {
             let node = NodeId(node as u32);
             let namespace = self.namespace(plan, node);
-            plan.push(Program::Ip, Some(&namespace), self.node_routes(node));
+            plan.push(StepProgram::Ip, Some(&namespace), self.node_routes(node));
         }
     }
 
-    fn namespace(&self, plan: &Plan, node: NodeId) -> String {
+    fn namespace(&self, plan: &BedPlan, node: NodeId) -> String {
         match self.topology.switch_index(node) {
             None => plan.hosts[node.0 as usize].clone(),
             Some(switch) => plan.switches[switch].clone(),
@@ -295,7 +300,7 @@ impl<'a> KernelFabric<'a> {
         device(self.topology, &self.ports, link)
     }
 
-    fn cable(&self, plan: &Plan, cable: usize) -> String {
+    fn cable(&self, plan: &BedPlan, cable: usize) -> String {
         let [a, b] = [0, 1].map(|end| LinkId::from_end(cable, end));
         let [at_a, at_b] = [a, b].map(|link| self.namespace(plan, self.topology.link_ends(link).0));
         let mtu = self.facts.mtu;

@@ -3,7 +3,7 @@
 use crate::delays::{LINK_DELAY, simulated_handshake};
 use crate::differences::differences;
 use crate::plan::Switches;
-use crate::setup::{Setup, start_of};
+use crate::setup::{BedSetup, start_of};
 use crate::simulate::{Simulated, watched_links};
 use crate::softswitch::LinkTotals;
 use crate::task::{HostReport, ReceivedFlow, SentFlow};
@@ -60,7 +60,7 @@ impl Measured {
 
 /// Puts the two sides together.
 pub(crate) fn build(
-    setup: &Setup,
+    setup: &BedSetup,
     assembly: &Assembly,
     software: Vec<String>,
     measured: &Measured,
@@ -181,7 +181,7 @@ fn hosts(measured: &Measured) -> Vec<TestbedHost> {
 }
 
 fn links(
-    setup: &Setup,
+    setup: &BedSetup,
     assembly: &Assembly,
     measured: &Measured,
     simulated: &Simulated,
@@ -261,7 +261,7 @@ fn rates(counted: &[(f64, u64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
 }
 
 /// Rates on the paths of one flow: that of which most paths died, or the first.
-fn path_rates(setup: &Setup, measured: &Measured) -> Vec<TestbedCurve> {
+fn path_rates(setup: &BedSetup, measured: &Measured) -> Vec<TestbedCurve> {
     let downs = |flow: &SentFlow| flow.paths.iter().map(|path| path.downs).sum::<u64>();
     let chosen = measured
         .sent

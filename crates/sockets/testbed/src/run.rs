@@ -6,15 +6,15 @@ use crate::delays::{hops, most_hops};
 use crate::fault::Fault;
 use crate::hosts::Hosts;
 use crate::name::{BedName, address_of};
-use crate::plan::{Plan, Step, Switches, deaths};
+use crate::plan::{BedPlan, CommandBatch, Switches, deaths};
 use crate::process::have_ended;
 use crate::record::{Measured, build};
-use crate::setup::{Setup, start_of};
+use crate::setup::{BedSetup, start_of};
 use crate::simulate::{simulate, watched_links};
 use crate::softswitch::{SoftSwitch, scenario_text};
 use crate::state::{self, State};
 use crate::system::{carry_out, look};
-use crate::task::{FlowTask, Order, Reply, SentFlow, Task};
+use crate::task::{FlowTask, HostTask, Order, Reply, SentFlow};
 use clearway_fabric::topology::LinkId;
 use clearway_lab::Laboratory;
 use clearway_report::testbed::TestbedRecord;
@@ -40,7 +40,7 @@ const SAMPLE: Span = Span::from_ms(2);
 const ASK: Span = Span::from_ms(20);
 
 /// Request for a run.
-pub struct Request<'a> {
+pub struct BedRequest<'a> {
     /// Parts that scenarios may name.
     pub laboratory: &'a Laboratory,
     /// The scenario, as the user calls it.
@@ -75,7 +75,7 @@ pub enum Ended {
 ///
 /// # Errors
 /// If the scenario is none for a bed, or the system refuses something.
-pub fn run(request: &Request<'_>) -> Result<Ended, Fault> {
+pub fn run(request: &BedRequest<'_>) -> Result<Ended, Fault> {
     let result = both(request);
     match result {
         Err(_) if (request.interrupted)() => Ok(Ended::Interrupted),
@@ -83,16 +83,16 @@ pub fn run(request: &Request<'_>) -> Result<Ended, Fault> {
     }
 }
 
-fn both(request: &Request<'_>) -> Result<TestbedRecord, Fault> {
-    let Request {
+fn both(request: &BedRequest<'_>) -> Result<TestbedRecord, Fault> {
+    let BedRequest {
         laboratory,
         source,
         overrides,
         switches,
         ..
     } = *request;
-    let setup = Setup::new(laboratory, source, overrides, switches)?;
-    let plan = Plan::new(request.name, &setup.assembly, &setup.ports(), switches)?;
+    let setup = BedSetup::new(laboratory, source, overrides, switches)?;
+    let plan = BedPlan::new(request.name, &setup.assembly, &setup.ports(), switches)?;
     let measured = on_bed(request, &setup, &plan)?;
     (request.tell)("simulating the same");
     let (assembly, keys) = setup.simulated(laboratory, measured.base_round_trip())?;
@@ -122,7 +122,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured, Fault> {
+fn on_bed(request: &BedRequest<'_>, setup: &BedSetup, plan: &BedPlan) -> Result<Measured, Fault> {
     let was_up = find(plan, request.switches)?;
     match &was_up {
         Some(state) => begin_again(plan, state)?,
@@ -143,7 +143,7 @@ fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured,
 }
 
 /// Makes a bed that is up as it was at first, for another run.
-fn begin_again(plan: &Plan, state: &State) -> Result<(), Fault> {
+fn begin_again(plan: &BedPlan, state: &State) -> Result<(), Fault> {
     if state.has_switch() {
         return Err(Fault::new(
             format!(
@@ -178,14 +178,14 @@ struct Fabric {
     first: Vec<u64>,
     /// Packets that queues of the kernel had dropped before.
     dropped: BTreeMap<String, u64>,
-    failures: VecDeque<(Time, Vec<Step>, String)>,
+    failures: VecDeque<(Time, Vec<CommandBatch>, String)>,
     /// Names of the links that are watched, and when switches in user space were asked for counters last.
     names: Vec<String>,
     asked: Time,
 }
 
 impl Fabric {
-    fn start(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Self, Fault> {
+    fn start(request: &BedRequest<'_>, setup: &BedSetup, plan: &BedPlan) -> Result<Self, Fault> {
         let topology = &setup.assembly.topology;
         let facts = setup.ports();
         let failures = deaths(topology).into_iter().map(|(at, cable)| {
@@ -256,7 +256,7 @@ impl Fabric {
     }
 
     /// Ends it and takes what it has counted.
-    fn end(self, setup: &Setup, plan: &Plan, measured: &mut Measured) -> Result<(), Fault> {
+    fn end(self, setup: &BedSetup, plan: &BedPlan, measured: &mut Measured) -> Result<(), Fault> {
         if let Some(switch) = self.switch {
             measured.link_totals = switch.end();
             return Ok(());
@@ -278,7 +278,7 @@ fn no_counters(error: &std::io::Error) -> Fault {
 }
 
 /// Packets that queues of switches dropped, by link.
-fn kernel_drops(setup: &Setup, plan: &Plan) -> Result<BTreeMap<String, u64>, Fault> {
+fn kernel_drops(setup: &BedSetup, plan: &BedPlan) -> Result<BTreeMap<String, u64>, Fault> {
     let topology = &setup.assembly.topology;
     let ports = topology.ports();
     let mut drops = BTreeMap::new();
@@ -305,9 +305,9 @@ fn kernel_drops(setup: &Setup, plan: &Plan) -> Result<BTreeMap<String, u64>, Fau
 
 /// Lets the hosts do their work.
 fn drive(
-    request: &Request<'_>,
-    setup: &Setup,
-    plan: &Plan,
+    request: &BedRequest<'_>,
+    setup: &BedSetup,
+    plan: &BedPlan,
     fabric: &mut Fabric,
 ) -> Result<Measured, Fault> {
     let mut stop = || match (request.interrupted)() {
@@ -367,7 +367,7 @@ fn drive(
 }
 
 /// Round trips of the connections over the most links, which are the ones that a simulation is given, of those of each host.
-fn farthest(setup: &Setup, round_trips: &[Vec<f64>]) -> Vec<f64> {
+fn farthest(setup: &BedSetup, round_trips: &[Vec<f64>]) -> Vec<f64> {
     let assembly = &setup.assembly;
     let most = most_hops(assembly);
     let mut far = Vec::new();
@@ -394,7 +394,7 @@ fn machine_cpu_seconds() -> f64 {
     busy.iter().sum::<f64>() / 100.0
 }
 
-fn at_most(setup: &Setup) -> Span {
+fn at_most(setup: &BedSetup) -> Span {
     setup.scenario.general.at_most
 }
 
@@ -409,7 +409,7 @@ pub(crate) fn unix() -> Duration {
 }
 
 /// Tasks of all hosts, and the last start of a flow.
-pub(crate) fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
+pub(crate) fn tasks(setup: &BedSetup) -> Result<(Vec<HostTask>, Span), Fault> {
     let key = new_key().map_err(|error| {
         Fault::new(
             format!("no key for the connections: {error}"),
@@ -423,7 +423,7 @@ pub(crate) fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
         (first.min(start), last.max(start))
     });
     let deadline = first.since(Time::ZERO) + at_most(setup);
-    let task = |host: u32| Task {
+    let task = |host: u32| HostTask {
         host,
         listen: address(host),
         key: key.to_hex(),
@@ -442,7 +442,7 @@ pub(crate) fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
     Ok((hosts.map(task).collect(), last.since(Time::ZERO)))
 }
 
-fn flows_of(setup: &Setup, host: u32, address: impl Fn(u32) -> SocketAddr) -> Vec<FlowTask> {
+fn flows_of(setup: &BedSetup, host: u32, address: impl Fn(u32) -> SocketAddr) -> Vec<FlowTask> {
     let flows = setup.assembly.workload.numbered();
     let own = flows.filter(|(_, flow)| flow.src.0 == host);
     let task = own.filter_map(|(id, flow)| {

@@ -33,7 +33,7 @@ const LONGEST_DATAGRAM: u64 = 8952;
 
 /// A scenario that a bed can carry.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct BedSetup {
     source: String,
     overrides: Vec<String>,
     given: BTreeSet<String>,
@@ -50,7 +50,7 @@ pub struct Setup {
     pub software: Vec<String>,
 }
 
-impl Setup {
+impl BedSetup {
     /// Reads a scenario and checks that a bed can carry it.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Parts that all tasks of a host's process share: its server, and lines to whoever started it.
 
-use crate::task::{Reply, Task};
+use crate::task::{HostTask, Reply};
 use clearway_udp::net::Server;
 use clearway_udp::{Limits, Settings};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ pub(crate) fn say(reply: &Reply) {
 }
 
 /// Server of a host.
-pub(crate) fn bind(task: &Task, settings: &Settings) -> Result<Server, String> {
+pub(crate) fn bind(task: &HostTask, settings: &Settings) -> Result<Server, String> {
     let server = Server::bind(task.listen, settings.clone(), limits());
     server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))
 }

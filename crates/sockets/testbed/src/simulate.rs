@@ -2,7 +2,7 @@
 
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_fabric::{Sampler, Snapshot, Watch};
-use clearway_lab::{Assembly, Finished, RunOptions, Verdict};
+use clearway_lab::{Assembly, Finished, RunDecision, RunOptions};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ pub(crate) fn simulate(
     let options = RunOptions {
         threads: 1.into(),
         on_progress: &mut |_| match interrupted() {
-            true => Verdict::Stop,
-            false => Verdict::Continue,
+            true => RunDecision::Stop,
+            false => RunDecision::Continue,
         },
         on_flow: &mut |_, _, _| (),
     };

@@ -5,11 +5,11 @@ use crate::bed::{find, up};
 use crate::fault::Fault;
 use crate::hosts::Hosts;
 use crate::name::BedName;
-use crate::plan::{Plan, Switches};
+use crate::plan::{BedPlan, Switches};
 use crate::run::{Guard, LEAD, SHORT, interrupted, tasks, unix};
-use crate::setup::Setup;
+use crate::setup::BedSetup;
 use crate::softswitch::{SoftSwitch, scenario_text};
-use crate::task::{Order, Reply, Soak, SoakReport, Task};
+use crate::task::{HostTask, Order, Reply, Soak, SoakReport};
 use clearway_lab::Laboratory;
 use serde::Serialize;
 use std::path::Path;
@@ -88,8 +88,8 @@ impl SoakRecord {
 /// If the system refuses something, or nothing arrives for a minute.
 pub fn soak(request: &SoakRequest<'_>) -> Result<SoakRecord, Fault> {
     let keys = KEYS.map(String::from);
-    let setup = Setup::new(request.laboratory, SCENARIO, &keys, Switches::Soft)?;
-    let plan = Plan::new(
+    let setup = BedSetup::new(request.laboratory, SCENARIO, &keys, Switches::Soft)?;
+    let plan = BedPlan::new(
         request.name,
         &setup.assembly,
         &setup.ports(),
@@ -120,7 +120,7 @@ pub fn soak(request: &SoakRequest<'_>) -> Result<SoakRecord, Fault> {
     Ok(record)
 }
 
-fn soak_tasks(request: &SoakRequest<'_>, setup: &Setup) -> Result<Vec<Task>, Fault> {
+fn soak_tasks(request: &SoakRequest<'_>, setup: &BedSetup) -> Result<Vec<HostTask>, Fault> {
     let (mut tasks, _) = tasks(setup)?;
     let to = tasks[RECEIVER].listen;
     for (host, task) in tasks.iter_mut().enumerate() {
@@ -136,8 +136,8 @@ fn soak_tasks(request: &SoakRequest<'_>, setup: &Setup) -> Result<Vec<Task>, Fau
 
 fn soak_on(
     request: &SoakRequest<'_>,
-    setup: &Setup,
-    plan: &Plan,
+    setup: &BedSetup,
+    plan: &BedPlan,
     switch: &mut SoftSwitch,
 ) -> Result<SoakRecord, Fault> {
     let mut stop = || match (request.interrupted)() {

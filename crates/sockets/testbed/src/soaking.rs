@@ -2,7 +2,7 @@
 
 use crate::content::{is_message, message};
 use crate::shared::{bind, say};
-use crate::task::{Order, Reply, Soak, SoakReport, Task};
+use crate::task::{HostTask, Order, Reply, Soak, SoakReport};
 use clearway_runs::peak_rss_bytes;
 use clearway_udp::net::{Channel, Server, connect};
 use clearway_udp::{SendError, Settings};
@@ -35,7 +35,7 @@ pub(crate) fn length(seed: u64, number: u64) -> usize {
 
 /// Is one of the two hosts until the input ends, or neither.
 pub(crate) async fn host(
-    task: &Task,
+    task: &HostTask,
     soak: Soak,
     settings: Settings,
     mut orders: UnboundedReceiver<Order>,
@@ -76,7 +76,7 @@ pub(crate) async fn host(
 struct Receiving(JoinSet<()>);
 
 fn listen(
-    task: &Task,
+    task: &HostTask,
     settings: &Settings,
     counts: &Arc<Mutex<Counts>>,
 ) -> Result<Receiving, String> {
@@ -89,7 +89,7 @@ fn listen(
 
 /// Listens where a socket was that goes in a moment.
 async fn listen_again(
-    task: &Task,
+    task: &HostTask,
     settings: &Settings,
     counts: &Arc<Mutex<Counts>>,
 ) -> Result<Receiving, String> {

@@ -3,9 +3,9 @@
 use crate::bed::down;
 use crate::fault::Fault;
 use crate::name::BedName;
-use crate::plan::Plan;
+use crate::plan::BedPlan;
 use crate::process::Process;
-use crate::setup::Setup;
+use crate::setup::BedSetup;
 use crate::state;
 use crate::system::wait;
 use rustix::process::{Pid, Signal, kill_process};
@@ -189,7 +189,7 @@ fn await_ready(child: &mut Child, log: &Path) -> Result<(), Fault> {
 ///
 /// # Errors
 /// If they do not.
-pub fn start_switches(program: &Path, plan: &Plan, setup: &Setup) -> Result<(), Fault> {
+pub fn start_switches(program: &Path, plan: &BedPlan, setup: &BedSetup) -> Result<(), Fault> {
     let started = start_detached(program, &plan.name, &scenario_text(setup));
     if started.is_err() {
         let _ = down(&plan.name);
@@ -198,7 +198,7 @@ pub fn start_switches(program: &Path, plan: &Plan, setup: &Setup) -> Result<(), 
 }
 
 /// The scenario for the switches. Links die when the bed says so, which is after hosts have connected, so it says nothing of that.
-pub(crate) fn scenario_text(setup: &Setup) -> String {
+pub(crate) fn scenario_text(setup: &BedSetup) -> String {
     let mut scenario = setup.scenario.clone();
     let exceptions = &mut scenario.topology.links.exceptions;
     *exceptions = exceptions
@@ -251,7 +251,7 @@ mod tests {
         ];
         let keys = [format!("topology.links={links:?}")];
         let laboratory = Laboratory::new();
-        let setup = Setup::new(&laboratory, "testbed-dead-path", &keys, Switches::Soft).unwrap();
+        let setup = BedSetup::new(&laboratory, "testbed-dead-path", &keys, Switches::Soft).unwrap();
         let scenario = laboratory.read("text", &scenario_text(&setup), None, &[]);
         let topology = scenario.unwrap().fabric().unwrap().topology;
         assert_eq!(crate::plan::deaths(&topology), []);

@@ -1,7 +1,7 @@
 //! Carrying out the steps of a plan by `ip` and `tc`.
 
 use crate::fault::Fault;
-use crate::plan::{Program, Step};
+use crate::plan::{CommandBatch, StepProgram};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// If the program is missing, not permitted, or says no.
-pub(crate) fn carry_out(step: &Step) -> Result<(), Fault> {
+pub(crate) fn carry_out(step: &CommandBatch) -> Result<(), Fault> {
     if step.batch.is_empty() {
         return Ok(());
     }
@@ -57,17 +57,17 @@ fn first_line(said: &str) -> &str {
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-const fn name(program: Program) -> &'static str {
+const fn name(program: StepProgram) -> &'static str {
     match program {
-        Program::Ip | Program::Shell => "ip",
-        Program::Tc => "tc",
+        StepProgram::Ip | StepProgram::Shell => "ip",
+        StepProgram::Tc => "tc",
     }
 }
 
-fn command(step: &Step) -> Command {
+fn command(step: &CommandBatch) -> Command {
     let mut command = Command::new(name(step.program));
     match (step.program, &step.namespace) {
-        (Program::Shell, namespace) => {
+        (StepProgram::Shell, namespace) => {
             let namespace = namespace.as_deref().unwrap_or_default();
             command.args(["netns", "exec", namespace, "sh", "-e"]);
         }
@@ -139,7 +139,7 @@ fn not_started(program: &str, error: &io::Error) -> Fault {
     }
 }
 
-fn refused(step: &Step, said: &str) -> Fault {
+fn refused(step: &CommandBatch, said: &str) -> Fault {
     let place = match &step.namespace {
         Some(namespace) => format!("namespace {namespace}"),
         None => "the namespace of this process".into(),
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn faults_name_the_line_and_the_fix() {
-        let step = |batch: &str| Step {
-            program: Program::Tc,
+        let step = |batch: &str| CommandBatch {
+            program: StepProgram::Tc,
             namespace: Some("cw-x-h0".into()),
             batch: batch.into(),
         };

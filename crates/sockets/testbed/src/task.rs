@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// Task of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Task {
+pub struct HostTask {
     /// Number of the host.
     pub host: u32,
     /// Address at which it listens.
@@ -63,7 +63,7 @@ pub struct FlowTask {
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The task; the host listens.
-    Task(Box<Task>),
+    Task(Box<HostTask>),
     /// All hosts listen: connect.
     Connect,
     /// All hosts are connected: time zero is so many nanoseconds after 1970.
@@ -133,7 +133,7 @@ pub struct SentFlow {
     /// Packets, marks and deaths of each path.
     pub paths: Vec<PathCount>,
     /// Samples.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<FlowSample>,
     /// Reason why it did not finish.
     pub error: Option<String>,
 }
@@ -151,7 +151,7 @@ pub struct PathCount {
 
 /// A flow at an instant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct FlowSample {
     /// Time after the start.
     pub at_us: f64,
     /// The congestion window.

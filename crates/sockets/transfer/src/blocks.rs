@@ -120,9 +120,9 @@ pub(crate) const DIGEST: usize = 32;
 
 /// SHA-256 of a block, or of all that a file is.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Digest(pub [u8; DIGEST]);
+pub struct ContentHash(pub [u8; DIGEST]);
 
-impl Digest {
+impl ContentHash {
     /// Digest of a block's bytes.
     pub fn of_block(bytes: &[u8]) -> Self {
         Self::from(digest(&SHA256, bytes))
@@ -140,7 +140,7 @@ impl Digest {
     }
 }
 
-impl From<ring::digest::Digest> for Digest {
+impl From<ring::digest::Digest> for ContentHash {
     fn from(digest: ring::digest::Digest) -> Self {
         let mut bytes = [0; DIGEST];
         bytes.copy_from_slice(digest.as_ref());
@@ -148,7 +148,7 @@ impl From<ring::digest::Digest> for Digest {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn digests_of_files_depend_on_all_that_they_are_made_of() {
-        let [a, b] = [b"a", b"b"].map(|text| Digest::of_block(text));
+        let [a, b] = [b"a", b"b"].map(|text| ContentHash::of_block(text));
         assert!(
             format!("{a:?}")
                 .starts_with("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
@@ -217,10 +217,10 @@ mod tests {
         let two = Geometry::new((1 << 16) + 1, 1 << 16).unwrap();
         let other = Geometry::new((1 << 16) + 1, 1 << 17).unwrap();
         let digests = [
-            Digest::of_file(two, &[a, b]),
-            Digest::of_file(two, &[b, a]),
-            Digest::of_file(other, &[a, b]),
-            Digest::of_file(Geometry::new((1 << 16) + 2, 1 << 16).unwrap(), &[a, b]),
+            ContentHash::of_file(two, &[a, b]),
+            ContentHash::of_file(two, &[b, a]),
+            ContentHash::of_file(other, &[a, b]),
+            ContentHash::of_file(Geometry::new((1 << 16) + 2, 1 << 16).unwrap(), &[a, b]),
         ];
         for (index, digest) in digests.iter().enumerate() {
             assert!(!digests[..index].contains(digest));

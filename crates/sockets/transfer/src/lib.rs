@@ -9,7 +9,7 @@
 //!                   ◄─────── Done ────────    puts it in its place
 //! ```
 //!
-//! Both sides are state machines without IO; what is to be done on disks are jobs, which [`Sources`] and [`Store`] carry out on threads of
+//! Both sides are state machines without IO; what is to be done on disks are jobs, which [`Sources`] and [`ReceiveStore`] carry out on threads of
 //! their own. Blocks are messages of a connection, which come in any order, and are written at once at their offsets.
 //!
 //! **Architecture invariants:** a receiver believes nothing. A block counts if its digest is the sender's, also one that lay on the disk;
@@ -30,15 +30,18 @@ mod sources;
 mod store;
 pub mod wire;
 
-pub use blocks::{Digest, Geometry, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
+pub use blocks::{ContentHash, Geometry, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
 pub use name::{Name, NameError, PARTIAL_FOLDER};
-pub use net::{DONE, INTERRUPTED, Received, Sent, TransferError, VIOLATION, Watch, receive, send};
-pub use party::{Event, Progress, Violation, What};
+pub use net::{
+    DONE, INTERRUPTED, ReceiveOutcome, SendOutcome, TransferError, TransferObserver, VIOLATION,
+    receive, send,
+};
+pub use party::{TransferEvent, TransferProgress, Violation, What};
 pub use reason::{Reason, ReasonKind};
 pub use receiving::{Bounds, Receiving, Unfinished};
 pub use sending::Sending;
 pub use sources::{SourceError, Sources, shown};
-pub use store::Store;
+pub use store::ReceiveStore;
 
 // They make links.
 #[cfg(all(test, unix))]

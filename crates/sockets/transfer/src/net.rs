@@ -1,9 +1,9 @@
 //! Transfers over connections: messages of one side go to the connection, its jobs to threads that may wait for a disk.
 
-use crate::party::{Disk, Event, Party, Progress, Violation};
+use crate::party::{Disk, Party, TransferEvent, TransferProgress, Violation};
 use crate::receiving::{Bounds, Receiving, Unfinished};
 use crate::sources::Sources;
-use crate::store::Store;
+use crate::store::ReceiveStore;
 use clearway_udp::net::{Channel, Message};
 use clearway_udp::{Closed, SendError};
 use std::future::{Future, poll_fn};
@@ -78,18 +78,18 @@ impl TransferError {
 }
 
 /// Observer of a transfer.
-pub trait Watch {
+pub trait TransferObserver {
     /// Called with the fate of each file.
-    fn on_event(&mut self, event: &Event);
+    fn on_event(&mut self, event: &TransferEvent);
     /// Called several times a second, and at the end; the transfer ends if it says so.
-    fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()>;
+    fn on_tick(&mut self, progress: &TransferProgress) -> ControlFlow<()>;
 }
 
 /// Outcome of a [`send`].
 #[derive(Debug)]
-pub struct Sent {
+pub struct SendOutcome {
     /// Count of what has been sent.
-    pub progress: Progress,
+    pub progress: TransferProgress,
     /// Reason why the transfer ended before each file had its fate. What has arrived is kept at the other end.
     pub error: Option<TransferError>,
 }
@@ -98,8 +98,8 @@ pub struct Sent {
 pub async fn send(
     channel: &Channel,
     sources: Arc<Sources>,
-    watch: &mut (dyn Watch + Send),
-) -> Sent {
+    watch: &mut (dyn TransferObserver + Send),
+) -> SendOutcome {
     let mut sending = sources.sending();
     let ended = run(channel, &mut sending, &sources, watch).await;
     let progress = *sending.progress();
@@ -112,14 +112,14 @@ pub async fn send(
         }
         Err(error) => Some(end(channel, error).await),
     };
-    Sent { progress, error }
+    SendOutcome { progress, error }
 }
 
 /// Outcome of a [`receive`].
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceiveOutcome {
     /// Count of what has come.
-    pub progress: Progress,
+    pub progress: TransferProgress,
     /// Files of which a part has come.
     pub unfinished: Vec<Unfinished>,
     /// Reason why the transfer ended before its end.
@@ -129,10 +129,10 @@ pub struct Received {
 /// Receives files over a connection, until the other end ends it.
 pub async fn receive(
     channel: &Channel,
-    store: Store,
+    store: ReceiveStore,
     bounds: Bounds,
-    watch: &mut (dyn Watch + Send),
-) -> Received {
+    watch: &mut (dyn TransferObserver + Send),
+) -> ReceiveOutcome {
     let mut receiving = Receiving::new(bounds);
     let store = Arc::new(store);
     let ended = run(channel, &mut receiving, &store, watch).await;
@@ -148,7 +148,7 @@ pub async fn receive(
         Ok(()) => None,
     };
     store.tidy();
-    Received {
+    ReceiveOutcome {
         progress,
         unfinished: receiving.unfinished().collect(),
         error,
@@ -188,7 +188,7 @@ async fn run<P: Party, D: Disk<P>>(
     channel: &Channel,
     party: &mut P,
     disk: &Arc<D>,
-    watch: &mut (dyn Watch + Send),
+    watch: &mut (dyn TransferObserver + Send),
 ) -> Result<(), TransferError> {
     let mut jobs = JoinSet::new();
     let mut sending: Sending<'_> = None;

@@ -11,7 +11,7 @@ pub struct Violation(pub &'static str);
 
 /// Fate of a file, with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct TransferEvent {
     /// Name of the file.
     pub name: String,
     /// Fate of the file.
@@ -41,7 +41,7 @@ pub enum What {
 
 /// Count of what is to be done, and of what is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct TransferProgress {
     /// Files in all, as the sender says.
     pub files: u64,
     /// Bytes in all, as the sender says.
@@ -62,7 +62,7 @@ pub struct Progress {
     pub repaired: u64,
 }
 
-impl Progress {
+impl TransferProgress {
     /// A file was refused or given up.
     pub(crate) fn add_failed(&mut self, bytes: u64) {
         self.failed += 1;
@@ -96,9 +96,9 @@ pub(crate) trait Party {
     /// The next job.
     fn poll_job(&mut self) -> Option<Self::Job>;
     /// The next event.
-    fn poll_event(&mut self) -> Option<Event>;
+    fn poll_event(&mut self) -> Option<TransferEvent>;
     /// Count of what is to be done and is.
-    fn progress(&self) -> &Progress;
+    fn progress(&self) -> &TransferProgress;
     /// True if nothing is left to be done at this side.
     fn is_over(&self) -> bool;
     /// True if the other end has said what it is.
@@ -112,8 +112,8 @@ pub(crate) trait Disk<P: Party>: Send + Sync + 'static {
 }
 
 /// An event about a file.
-pub(crate) fn event(name: &Name, what: What) -> Event {
-    Event {
+pub(crate) fn event(name: &Name, what: What) -> TransferEvent {
+    TransferEvent {
         name: name.to_string(),
         what,
     }

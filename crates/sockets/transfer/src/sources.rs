@@ -1,7 +1,7 @@
 //! The sender's disk: files that were named, and what lies in folders that were.
 
 use crate::at::read_exact_at;
-use crate::blocks::{DIGEST, Digest};
+use crate::blocks::{ContentHash, DIGEST};
 use crate::name::{Name, PARTIAL_FOLDER};
 use crate::party::Disk;
 use crate::reason::{Reason, ReasonKind};
@@ -224,7 +224,10 @@ impl Sources {
         let read = |error: io::Error| Reason::new(ReasonKind::Read, &error.to_string());
         // What has become a pipe since would wait for its other end.
         if !fs::metadata(&source.path).map_err(read)?.is_file() {
-            return Err(Reason::new(ReasonKind::Changed, "it is not a file any more"));
+            return Err(Reason::new(
+                ReasonKind::Changed,
+                "it is not a file any more",
+            ));
         }
         let file = File::open(&source.path).map_err(read)?;
         let facts = facts(&file.metadata().map_err(read)?);
@@ -252,7 +255,7 @@ impl Sources {
             }
             _ => Reason::new(ReasonKind::Read, &error.to_string()),
         })?;
-        let digest = Digest::of_block(&content[DIGEST..]);
+        let digest = ContentHash::of_block(&content[DIGEST..]);
         content[..DIGEST].copy_from_slice(&digest.0);
         Ok(Bytes::from(content))
     }

@@ -4,7 +4,7 @@
 //! when all of it is there and has been written to the disk. What has its name already is compared, and never written to.
 
 use crate::at::{read_exact_at, write_all_at};
-use crate::blocks::{DIGEST, Digest, Geometry};
+use crate::blocks::{ContentHash, DIGEST, Geometry};
 use crate::folder::{Folder, Kind};
 use crate::name::{Name, PARTIAL_FOLDER};
 use crate::party::Disk;
@@ -27,7 +27,7 @@ const KEY: usize = 32;
 
 /// Folder of a receiver, for one transfer.
 #[derive(Debug)]
-pub struct Store {
+pub struct ReceiveStore {
     root: Arc<Folder>,
     overwrite: bool,
     open: Mutex<BTreeMap<u32, Arc<Open>>>,
@@ -56,7 +56,7 @@ fn write_failed(error: &io::Error) -> Reason {
     Reason::new(ReasonKind::Write, &error.to_string())
 }
 
-impl Store {
+impl ReceiveStore {
     /// Opens a folder and [tidies](Self::tidy) it. Files in it are replaced only if `overwrite` says so.
     ///
     /// # Errors
@@ -244,10 +244,15 @@ impl Store {
         Ok(below)
     }
 
-    fn publish(&self, file: u32, digests: &[Digest], digest: Digest) -> Result<(), Reason> {
+    fn publish(
+        &self,
+        file: u32,
+        digests: &[ContentHash],
+        digest: ContentHash,
+    ) -> Result<(), Reason> {
         let closed = || Reason::new(ReasonKind::Other, "");
         let open = self.find(file).ok_or_else(closed)?;
-        let is_same = Digest::of_file(open.geometry, digests) == digest;
+        let is_same = ContentHash::of_file(open.geometry, digests) == digest;
         let Some(partial) = &open.partial else {
             let differs = || Reason::new(ReasonKind::Exists, "its content is another");
             is_same.then_some(()).ok_or_else(differs)?;
@@ -283,23 +288,23 @@ impl Store {
 
 impl Open {
     /// The digest of a block as it is on the disk; zeros if it cannot be read.
-    fn check(&self, block: u32) -> Digest {
+    fn check(&self, block: u32) -> ContentHash {
         let Some((offset, length)) = self.geometry.place(block) else {
-            return Digest::default();
+            return ContentHash::default();
         };
         let mut content = vec![0; length];
         match read_exact_at(&self.data, &mut content, offset) {
-            Ok(()) => Digest::of_block(&content),
-            Err(_) => Digest::default(),
+            Ok(()) => ContentHash::of_block(&content),
+            Err(_) => ContentHash::default(),
         }
     }
 
-    fn write(&self, block: u32, content: &[u8]) -> Result<Option<Digest>, Reason> {
+    fn write(&self, block: u32, content: &[u8]) -> Result<Option<ContentHash>, Reason> {
         let Some(partial) = &self.partial else {
             return Err(Reason::new(ReasonKind::Exists, "its content is another"));
         };
         let (told, content) = content.split_at_checked(DIGEST).unwrap_or_default();
-        let digest = Digest::of_block(content);
+        let digest = ContentHash::of_block(content);
         if digest.0 != *told {
             return Ok(None);
         }
@@ -337,7 +342,7 @@ impl Partial {
 
 /// Name of a partial file, without its kind.
 fn key(name: &Name) -> String {
-    let mut key = format!("{:?}", Digest::of_block(name.as_str().as_bytes()));
+    let mut key = format!("{:?}", ContentHash::of_block(name.as_str().as_bytes()));
     key.truncate(KEY);
     key
 }
@@ -434,7 +439,7 @@ fn write_record(folder: &Folder, key: &str, record: &Record) -> io::Result<File>
     Ok(file)
 }
 
-impl Disk<Receiving> for Store {
+impl Disk<Receiving> for ReceiveStore {
     fn run(&self, job: Job) -> Outcome {
         match job {
             Job::Begin { name, offer } => Outcome::Begun {
@@ -445,7 +450,7 @@ impl Disk<Receiving> for Store {
                 let open = self.find(file);
                 let digest = |block| {
                     open.as_ref()
-                        .map_or(Digest::default(), |open| open.check(block))
+                        .map_or(ContentHash::default(), |open| open.check(block))
                 };
                 Outcome::Checked {
                     file,

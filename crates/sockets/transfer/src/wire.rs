@@ -3,7 +3,7 @@
 //! The format is described in the page "Transfers" of the book. A block's message has the number of its file and its own in its tag, so
 //! that its content can be written at its place whenever it comes.
 
-use crate::blocks::{DIGEST, Digest, Geometry};
+use crate::blocks::{ContentHash, DIGEST, Geometry};
 use crate::name::LONGEST_NAME;
 use crate::reason::{LONGEST_DETAIL, Reason, ReasonKind};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -45,7 +45,7 @@ pub struct Offer {
 
 /// A message that is no block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
+pub enum ControlMessage {
     /// First message of both ends. The numbers of files and bytes are the sender's.
     Greeting {
         /// Version of the format.
@@ -71,7 +71,7 @@ pub enum Message {
         /// Number of the file.
         file: u32,
         /// Blocks and their digests.
-        blocks: Vec<(u32, Digest)>,
+        blocks: Vec<(u32, ContentHash)>,
     },
     /// The receiver does not take a file, or no longer.
     Refuse {
@@ -94,7 +94,7 @@ pub enum Message {
         /// Number of these blocks.
         sent: u32,
         /// Digest of the file.
-        digest: Digest,
+        digest: ContentHash,
     },
     /// The sender gives a file up.
     Withdraw {
@@ -140,7 +140,7 @@ impl Tag {
     }
 }
 
-impl Message {
+impl ControlMessage {
     fn kind(&self) -> u8 {
         match self {
             Self::Greeting { .. } => 1,
@@ -311,11 +311,11 @@ impl Reader<'_> {
         (flag <= 1).then_some(flag == 1)
     }
 
-    fn digest(&mut self) -> Option<Digest> {
-        self.array::<DIGEST>().map(Digest)
+    fn digest(&mut self) -> Option<ContentHash> {
+        self.array::<DIGEST>().map(ContentHash)
     }
 
-    fn digests(&mut self) -> Option<Vec<(u32, Digest)>> {
+    fn digests(&mut self) -> Option<Vec<(u32, ContentHash)>> {
         let count = self.0.len() / (4 + DIGEST);
         let fits = self.0.len().is_multiple_of(4 + DIGEST) && (1..=MOST_DIGESTS).contains(&count);
         fits.then(|| {

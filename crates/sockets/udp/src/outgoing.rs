@@ -13,9 +13,7 @@ pub struct SendId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// So many bytes wait that no more are taken for now.
-    #[error(
-        "the send queue has reached `send_memory`: wait until messages are acknowledged"
-    )]
+    #[error("the send queue has reached `send_memory`: wait until messages are acknowledged")]
     Full,
     /// The other end has less memory for messages than this one needs.
     #[error(

@@ -1,12 +1,12 @@
 use super::*;
 use clearway_report::{
-    FabricUse, OperationKind, OperationResults, OperationRow, OperationTotals, PacketCounts,
+    FabricUse, OperationClass, OperationResults, OperationRow, OperationTotals, PacketCounts,
     ReductionTableUse, RunRecord, ScenarioIdentity, Status, write_operations,
 };
 use clearway_testing::Folder;
 use clearway_units::Span;
 
-fn row(gpu: u32, number: u32, kind: OperationKind, sent: u64) -> OperationRow {
+fn row(gpu: u32, number: u32, kind: OperationClass, sent: u64) -> OperationRow {
     OperationRow {
         gpu,
         number,
@@ -43,9 +43,9 @@ fn record() -> RunRecord {
         },
         sections: vec!["section".into()],
         rows: vec![
-            row(0, 0, OperationKind::Reduction, 1),
-            row(0, 1, OperationKind::Reduction, 7),
-            row(1, 0, OperationKind::Write, 4),
+            row(0, 0, OperationClass::Reduction, 1),
+            row(0, 1, OperationClass::Reduction, 7),
+            row(1, 0, OperationClass::Write, 4),
         ],
     };
     RunRecord {

@@ -5,7 +5,7 @@ use crate::hosts::ConnectionArguments;
 use crate::print_arguments::PrintArguments;
 use clap::{Args, ValueEnum, ValueHint};
 use clearway_collective::measure::Measurement;
-use clearway_collective::{Algorithm, Operation};
+use clearway_collective::{Algorithm, BufferOperation};
 use clearway_units::{Bytes, Span};
 use std::path::PathBuf;
 
@@ -20,13 +20,13 @@ const MOST_LOOPBACK: i64 = 64;
 Examples:
   clearway collective --loopback 4
   clearway collective --ranks hosts.txt --rank 0 --key all.key --op all-reduce --algorithm tree -b 8K -e 64M -f 4
-      # the same with --rank 1, 2, ... on the other hosts; rank 0 makes the key, which is to be copied, and prints the results
+      # the same with --rank 1, 2, ... on the other hosts; rank 0 makes the key, to be copied, and prints the results
 
 The file of ranks has a host on each line, with a port if it is not 4794; rank 0 is the first. # begins a comment.",
     group(clap::ArgGroup::new("where").required(true).args(["loopback", "ranks"]))
 )]
 pub(crate) struct CollectiveArguments {
-    /// Run N ranks on this host, with a key of their own
+    /// Run N ranks on this host, with a new key
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LOOPBACK))]
     pub(crate) loopback: Option<u32>,
     /// File with the host of each rank
@@ -38,7 +38,7 @@ pub(crate) struct CollectiveArguments {
     /// Operation
     #[arg(long, value_enum, default_value = "all-reduce")]
     pub(crate) op: OperationArgument,
-    /// Algorithm: ring, tree (double-binary-tree), halving-doubling or direct; the first that the operation has if left out
+    /// Algorithm: ring, tree (double-binary-tree), halving-doubling or direct; the first one of the operation if left out
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
     /// First size of the buffer
@@ -50,13 +50,13 @@ pub(crate) struct CollectiveArguments {
     /// Factor from one size to the next
     #[arg(long, short = 'f', value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(2..))]
     pub(crate) factor: u64,
-    /// Collectives of each size that are timed
+    /// Timed collectives of each size
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) iterations: u32,
-    /// Collectives of each size before that
+    /// Warm-up collectives of each size, not timed
     #[arg(long, short = 'w', value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) warmups: u32,
-    /// Longest message; a multiple of 4 bytes, up to 4MiB
+    /// Largest message; a multiple of 4 bytes, up to 4MiB
     #[arg(long, value_name = "SIZE", value_parser = read_chunk)]
     pub(crate) chunk: Option<usize>,
     /// Do not compare results with a local computation
@@ -65,7 +65,7 @@ pub(crate) struct CollectiveArguments {
     /// Time without a sign of life after which a rank is lost
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = read_time)]
     pub(crate) idle: Span,
-    /// Time for which a rank waits for the others to come up
+    /// Time for which a rank waits for the others to start
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = read_time)]
     pub(crate) wait: Span,
     #[command(flatten)]
@@ -79,15 +79,15 @@ pub(crate) struct CollectiveArguments {
 pub(crate) enum OperationArgument {
     /// Every rank gets the sum of all buffers
     AllReduce,
-    /// Every rank gets the blocks of all
+    /// Every rank gets the blocks of all ranks
     AllGather,
     /// Every rank gets its block of the sum of all buffers
     ReduceScatter,
-    /// Every rank has a block for each other
+    /// Every rank has a block for each other rank
     AllToAll,
 }
 
-impl From<OperationArgument> for Operation {
+impl From<OperationArgument> for BufferOperation {
     fn from(argument: OperationArgument) -> Self {
         match argument {
             OperationArgument::AllReduce => Self::AllReduce,
@@ -136,7 +136,7 @@ impl CollectiveArguments {
 
     /// Part of the arguments that all ranks must have in common.
     pub(super) fn task(&self) -> String {
-        let operation = Operation::from(self.op).name();
+        let operation = BufferOperation::from(self.op).name();
         let chunk = self
             .chunk
             .map_or("auto".to_owned(), |c| (c * 4).to_string());

@@ -2,7 +2,7 @@
 
 use super::CollectiveArguments;
 use clearway_collective::Algorithm;
-use clearway_collective::measure::Measured;
+use clearway_collective::measure::CollectiveMeasurement;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ impl Report<'_> {
         text
     }
 
-    pub(super) fn row(&self, measured: &Measured) -> String {
+    pub(super) fn row(&self, measured: &CollectiveMeasurement) -> String {
         let wrong = measured
             .wrong
             .map_or("N/A".to_owned(), |wrong| wrong.to_string());
@@ -73,7 +73,7 @@ impl Report<'_> {
         columns(cells) + "\n"
     }
 
-    pub(super) fn foot(&self, measured: &[Measured]) -> String {
+    pub(super) fn foot(&self, measured: &[CollectiveMeasurement]) -> String {
         let wrong = match self.arguments.no_check {
             true => "not checked".to_owned(),
             false => match wrong(measured) {
@@ -87,7 +87,7 @@ impl Report<'_> {
         )
     }
 
-    pub(super) fn to_json(&self, measured: &[Measured]) -> Value {
+    pub(super) fn to_json(&self, measured: &[CollectiveMeasurement]) -> Value {
         let rows = measured.iter().map(|row| {
             json!({
                 "size_bytes": row.size,
@@ -117,11 +117,11 @@ impl Report<'_> {
     }
 }
 
-fn wrong(measured: &[Measured]) -> u64 {
+fn wrong(measured: &[CollectiveMeasurement]) -> u64 {
     measured.iter().filter_map(|row| row.wrong).sum()
 }
 
-fn mean_bus_bandwidth(measured: &[Measured]) -> f64 {
+fn mean_bus_bandwidth(measured: &[CollectiveMeasurement]) -> f64 {
     let sum: f64 = measured.iter().map(|row| row.bus_bandwidth).sum();
     sum / measured.len().max(1) as f64
 }

@@ -13,24 +13,24 @@ pub(crate) struct ConnectionArguments {
     /// File with the key of both ends: 64 hexadecimal digits
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<PathBuf>,
-    /// Name of the server that is meant, among those with the same key: the end that connects and the one that listens get the same name,
-    /// or none; 1 to 255 bytes
+    /// Name of the server, to tell servers with the same key apart. Both ends, the connecting and the listening one, get the same name or
+    /// no name; 1 to 255 bytes
     #[arg(long, value_name = "NAME", conflicts_with = "insecure", value_parser = read_server_name)]
     pub(crate) server_name: Option<ServerName>,
-    /// Neither encrypt nor authenticate: for measurements in networks of your own
+    /// Neither encrypt nor authenticate: for measurements in your own networks
     #[arg(long, conflicts_with = "key")]
     pub(crate) insecure: bool,
-    /// Paths, each with a source port of its own
+    /// Number of paths, each with a separate source port
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=i64::from(MOST_PATHS)))]
     pub(crate) paths: u8,
-    /// Rate of the slowest link of this host: the largest window is that of 1.25 round trips at it, which is no limit of the throughput
-    /// where the round trip grows. If left out, the rate of the interface that leads to the other end, or 10 Gb/s where it is not known
+    /// Rate of the slowest link of this host. The largest window is 1.25 round trips at this rate, which does not limit the throughput
+    /// where the round trip grows. If left out, the rate of the interface that leads to the other end, or 10 Gb/s if it is unknown
     #[arg(long, value_name = "RATE", value_parser = read_rate)]
     pub(crate) line_rate: Option<Rate>,
-    /// Longest datagram, as payload of UDP; 8952 suits jumbo frames
+    /// Largest datagram, as payload of UDP; 8952 suits jumbo frames
     #[arg(long, value_name = "BYTES", default_value_t = 1452, value_parser = clap::value_parser!(u16).range(512..=65_000))]
     pub(crate) datagram: u16,
-    /// The network does not mark congestion: a queueing delay counts as a mark
+    /// Without ECN, for networks that do not mark congestion: a queueing delay counts as a mark
     #[arg(long)]
     pub(crate) no_ecn: bool,
     /// Transport
@@ -61,7 +61,7 @@ impl ConnectionArguments {
 /// A transport between hosts.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum TransportArgument {
-    /// Selective repeat, adaptive spraying over all paths, the controller of STrack
+    /// Selective repeat, adaptive spraying over all paths, STrack's controller
     Strack,
     /// Go-back-N on one path with DCQCN
     Rocev2,

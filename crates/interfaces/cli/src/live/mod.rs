@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::messages::say;
 use crate::progress::Interrupt;
 use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, LinkId, NodeId, Progress, Scenario, Verdict};
+use clearway_lab::{Assembly, LinkId, NodeId, RunDecision, RunProgress, Scenario};
 use clearway_report::{RunRecord, SeriesRow, Status, Subject};
 use clearway_report_html as page;
 use clearway_runs::identity;
@@ -93,7 +93,7 @@ impl<'a> Live<'a> {
     }
 
     /// Called after each round; waits while the run is paused.
-    pub(crate) fn on_round(&self, progress: Progress, interrupt: &Interrupt) -> Verdict {
+    pub(crate) fn on_round(&self, progress: RunProgress, interrupt: &Interrupt) -> RunDecision {
         self.shared.on_round(
             progress,
             |history| self.add_samples(history),

@@ -3,7 +3,7 @@
 //! The simulation looks at the state once in a round, between rounds, and waits there while it is paused.
 
 use super::history::{History, News, Sample};
-use clearway_lab::{Progress, Verdict};
+use clearway_lab::{RunDecision, RunProgress};
 use clearway_report_html::Tile;
 use clearway_units::{ParseUnitError, Time};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ struct State {
     held: bool,
     pause_at: Option<Time>,
     stop: bool,
-    progress: Progress,
+    progress: RunProgress,
     /// Packet-hops that the run is expected to take.
     expected_hops: u64,
     history: History,
@@ -109,7 +109,7 @@ pub(super) struct Shared {
 impl Shared {
     /// A run of so many flows and expected packet-hops before its first round, after which it waits if `hold`.
     pub(super) fn new((flows, expected_hops): (usize, u64), hold: bool) -> Self {
-        let progress = Progress {
+        let progress = RunProgress {
             now: Time::ZERO,
             flows_sent: 0,
             flows,
@@ -140,10 +140,10 @@ impl Shared {
     /// Called after each round; waits while the run is paused.
     pub(super) fn on_round(
         &self,
-        progress: Progress,
+        progress: RunProgress,
         add_samples: impl FnOnce(&mut History),
         is_interrupted: impl Fn() -> bool,
-    ) -> Verdict {
+    ) -> RunDecision {
         let mut state = self.lock();
         if state.pause_at.is_some_and(|at| progress.now >= at) {
             (state.pause_at, state.hold) = (None, true);
@@ -152,7 +152,7 @@ impl Shared {
         add_samples(&mut state.history);
         while state.hold && !state.stop {
             if is_interrupted() {
-                return Verdict::Stop;
+                return RunDecision::Stop;
             }
             state.held = true;
             let waited = self.changed.wait_timeout(state, GLANCE);
@@ -160,9 +160,9 @@ impl Shared {
         }
         state.held = false;
         if state.stop {
-            Verdict::Stop
+            RunDecision::Stop
         } else {
-            Verdict::Continue
+            RunDecision::Continue
         }
     }
 
@@ -252,7 +252,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct View {
     status: &'static str,
-    progress: Progress,
+    progress: RunProgress,
     expected_hops: u64,
     until: Option<Time>,
     news: News,

@@ -10,24 +10,24 @@ use clearway_units::{Bytes, Span};
     after_help = "\
 Examples:
   clearway perf --loopback
-  clearway perf --listen --key both.key            # on one host; makes the key, which is to be copied
+  clearway perf --listen --key both.key            # on one host; makes the key, to be copied
   clearway perf 192.0.2.1 --key both.key           # on the other",
     group(clap::ArgGroup::new("end").required(true).args(["host", "loopback", "listen"]))
 )]
 pub(crate) struct PerfArguments {
-    /// The host where `clearway perf --listen` runs, with a port if it is not 4794
+    /// Host where `clearway perf --listen` runs, with a port if it is not 4794
     #[arg(value_hint = ValueHint::Hostname)]
     pub(crate) host: Option<String>,
-    /// Run both ends on this host, with a key of their own
+    /// Run both ends on this host, with a new key
     #[arg(long)]
     pub(crate) loopback: bool,
-    /// Answer measurements of others, at this address or at all
+    /// Answer measurements of other hosts, at this address or at all addresses
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     pub(crate) listen: Option<Option<String>>,
     /// Time for which messages are sent
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = read_time)]
     pub(crate) time: Span,
-    /// Length of a message, at most 32 MB
+    /// Size of a message, at most 32 MB
     #[arg(long, value_name = "SIZE", default_value = "1MB", value_parser = read_message)]
     pub(crate) message: usize,
     #[command(flatten)]

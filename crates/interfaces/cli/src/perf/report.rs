@@ -2,8 +2,8 @@
 
 use crate::hosts::{LineRate, paths_json, paths_text, paths_up};
 use clearway_report_text::{Align, Table};
-use clearway_udp::net::Snapshot;
-use clearway_udp::net::perf::{Interval, Measured};
+use clearway_udp::net::ConnectionSnapshot;
+use clearway_udp::net::perf::{PerfInterval, PerfMeasurement};
 use clearway_udp::{Security, Settings, Transport};
 use clearway_units::{Span, statistics::nearest_rank};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) struct Report {
     pub(super) peer: SocketAddr,
     pub(super) settings: Settings,
     pub(super) line_rate: LineRate,
-    pub(super) measured: Measured,
+    pub(super) measured: PerfMeasurement,
     /// Processor time of this process while messages were sent as fast as possible.
     pub(super) cpu_seconds: f64,
 }
@@ -30,7 +30,7 @@ fn gbps(bytes: u64, time: Span) -> f64 {
 }
 
 /// One line of progress.
-pub(super) fn line(interval: &Interval, snapshot: &Snapshot) -> String {
+pub(super) fn line(interval: &PerfInterval, snapshot: &ConnectionSnapshot) -> String {
     let time = Span::from_ps(interval.to.as_ps() - interval.from.as_ps());
     format!(
         "{:5.1} to {:5.1} s  {:7.1} MB  {:6.2} Gb/s  {:6} packets again  {}",

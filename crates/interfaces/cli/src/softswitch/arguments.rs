@@ -11,23 +11,23 @@ Examples:
   clearway softswitch my-bed.toml --hosts cw-try-h --json
 
 It prints `ready` when it forwards packets, takes commands on standard input, and ends on SIGTERM or Ctrl-C:
-  link leaf0-spine1 down          both directions; `leaf0>spine1` is one of them, and `*` any text
+  link leaf0-spine1 down          both directions; `leaf0>spine1` is one direction, and `*` any text
   link *spine1 up
   link host0-leaf0 loss 1% duplicate 1% reorder 5% 200us corrupt 0.1% mark 100% delay 1ms rate 100Mbps
   link * reset                    as in the scenario
   counters                        prints counters as one line of JSON
 
-A FILE with `scenario = \"NAME\"` in it names the scenario, and says what happens to links and when:
+A FILE with `scenario = \"NAME\"` in it names the scenario, and lists events of links:
   scenario = \"quickstart\"
   set = [\"topology.hosts=4\"]
   [[event]]
   at = \"2s\"
   do = \"link leaf0-spine1 down\"")]
 pub(crate) struct SoftswitchArguments {
-    /// A built-in scenario (`clearway list scenarios`) or a TOML file; or a file that names one and lists events
+    /// A built-in scenario (`clearway list scenarios`) or a TOML file; or a file that names a scenario and lists events
     #[arg(value_name = "SCENARIO|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) what: String,
-    /// Host N is the network namespace with this name and the number N behind it
+    /// Prefix of the namespaces of hosts: host N is the network namespace PREFIX followed by N
     #[arg(long, value_name = "PREFIX", value_parser = read_prefix)]
     pub(crate) hosts: String,
     /// Create the namespaces first, and delete them at the end
@@ -42,7 +42,7 @@ pub(crate) struct SoftswitchArguments {
     /// Longest IP packet; 1500 if left out, or more if the scenario's packets are longer
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: Option<u16>,
-    /// Queue in front of the link of each host, which drops what does not fit and marks nothing; 4MB if left out
+    /// Queue in front of the link of each host; it drops packets that do not fit and marks none; 4MB if left out
     #[arg(long, value_name = "SIZE", value_parser = read_queue)]
     pub(crate) host_queue: Option<Bytes>,
     /// Print counters as JSON at the end instead of tables
@@ -51,7 +51,7 @@ pub(crate) struct SoftswitchArguments {
     /// Print nothing but `ready`, answers and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// End as on SIGTERM when standard input ends: for programs that start it and may be killed
+    /// End as on SIGTERM when standard input ends: for parent programs that may be killed
     #[arg(long, hide = true)]
     pub(crate) end_with_input: bool,
 }

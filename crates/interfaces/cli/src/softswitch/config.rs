@@ -4,13 +4,13 @@ use super::arguments::SoftswitchArguments;
 use crate::failure::Failure;
 use crate::scenario_arguments::ScenarioArguments;
 use clearway_input::{InputKind, STANDARD_INPUT};
-use clearway_lab::scenario::source::{Entry, Layout};
+use clearway_lab::scenario::source::{Entry, FileSections};
 use clearway_lab::{Place, ScenarioError};
 use clearway_units::{Bytes, Span, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: FileSections = FileSections {
     sections: &["event"],
     several: &["event"],
     top: &[],

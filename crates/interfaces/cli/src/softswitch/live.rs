@@ -8,8 +8,10 @@ use crate::messages::{say, warn};
 use crate::output::print;
 use clearway_lab::LinkId;
 use clearway_runs::Stopwatch;
-use clearway_softswitch::LinkNames;
-use clearway_softswitch::tun::{CreatedNamespaces, Forwarder, Outbox, Port, Request, inbox};
+use clearway_softswitch::ActiveLinks;
+use clearway_softswitch::tun::{
+    CreatedNamespaces, Forwarder, ForwarderRequest, Outbox, Port, inbox,
+};
 use clearway_units::{HostId, Time};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
@@ -103,14 +105,14 @@ fn end_on_signals(outbox: &Outbox) -> io::Result<()> {
 }
 
 /// Carries out commands line by line until standard input ends.
-fn obey(names: &LinkNames, outbox: &Outbox) {
+fn obey(names: &ActiveLinks, outbox: &Outbox) {
     for line in io::stdin().lines().map_while(Result::ok) {
         if line.trim() == "counters" {
-            outbox.put(Request::Counters);
+            outbox.put(ForwarderRequest::Counters);
             continue;
         }
         match names.read(&line) {
-            Ok(Some(command)) => outbox.put(Request::Change(command)),
+            Ok(Some(command)) => outbox.put(ForwarderRequest::Change(command)),
             Ok(None) => {}
             Err(error) => say(&format!("error: {error}")),
         }

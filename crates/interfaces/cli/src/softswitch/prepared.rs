@@ -3,7 +3,7 @@
 use super::config::Config;
 use crate::failure::Failure;
 use clearway_lab::{Assembly, Scenario, ScenarioError};
-use clearway_softswitch::{FabricPlan, LinkNames, SoftSwitch};
+use clearway_softswitch::{ActiveLinks, FabricPlan, SoftSwitch};
 use clearway_units::{Bytes, Time};
 
 /// Bytes of IP, UDP and the header of `clearway-udp` that packets have beside the payload of the scenario, and some to spare.
@@ -18,7 +18,7 @@ const DEFAULT_HOST_QUEUE: Bytes = Bytes::new(4_000_000);
 )]
 pub(super) struct Prepared {
     pub(super) switch: SoftSwitch,
-    pub(super) names: LinkNames,
+    pub(super) names: ActiveLinks,
     /// Longest IP packet.
     pub(super) mtu: u16,
     pub(super) assembly: Assembly,
@@ -113,7 +113,7 @@ impl Prepared {
                 unfit.fix(),
             )
         })?;
-        let names = LinkNames::of(&assembly.topology);
+        let names = ActiveLinks::of(&assembly.topology);
         for event in &config.events {
             let command = names
                 .read(&event.line)

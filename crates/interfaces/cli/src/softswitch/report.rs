@@ -2,7 +2,7 @@
 
 use clearway_lab::LinkId;
 use clearway_report_text::{Align, Table};
-use clearway_softswitch::{LinkCounters, Totals};
+use clearway_softswitch::{ForwardedLinkCounters, Totals};
 use clearway_units::Span;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) late: [Span; 3],
     /// Processor time of this process.
     pub(super) cpu_seconds: f64,
-    pub(super) links: Vec<(LinkId, String, LinkCounters)>,
+    pub(super) links: Vec<(LinkId, String, ForwardedLinkCounters)>,
 }
 
 impl Report {

@@ -12,7 +12,7 @@ Examples:
   clearway testbed up testbed-permutation       # then: ip netns exec cw-bed-h0 clearway perf --listen --key both.key
   clearway testbed down
 
-It makes network namespaces, and needs root; nothing outside of them is changed.")]
+It creates network namespaces, and needs root; it changes nothing outside of them.")]
 pub(crate) struct TestbedArguments {
     #[command(subcommand)]
     pub(crate) command: TestbedCommand,
@@ -20,20 +20,19 @@ pub(crate) struct TestbedArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TestbedCommand {
-    /// Make the namespaces, links and routes of a scenario's fabric
+    /// Create the namespaces, links and routes of a scenario's fabric
     Up(UpArguments),
-    /// Take a test bed away, whatever is left of it
+    /// Remove a test bed, or the rest of it
     Down {
         #[command(flatten)]
         name: NameArguments,
     },
-    /// Carry a scenario's flows over a test bed, simulate the same, and show both side by side
+    /// Run a scenario's flows over a test bed, simulate them, and show both side by side
     Run(BedRunArguments),
-    /// Send many messages of mixed sizes through losses, copies, reordering, marks, a spine that dies and a receiver that forgets, and
-    /// count
-    /// what comes
+    /// Send many messages of mixed sizes through losses, copies, reordering, marks, a failing spine and a receiver that forgets, and count
+    /// the arrivals
     Soak(SoakArguments),
-    /// Be a host: started by `run`, in a namespace of its own
+    /// Act as a host: started by `run`, in a separate namespace
     #[command(hide = true)]
     Host,
 }
@@ -51,7 +50,7 @@ pub(crate) struct FabricArguments {
     pub(crate) scenario: ScenarioArguments,
     #[command(flatten)]
     pub(crate) name: NameArguments,
-    /// Switches that forward; "auto" is soft where switches mark, lose or delay packets
+    /// Forwarding switches; "auto" is soft if switches mark, lose or delay packets
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) switches: SwitchesArgument,
     /// Print nothing but results and errors
@@ -63,7 +62,7 @@ pub(crate) struct FabricArguments {
 pub(crate) struct UpArguments {
     #[command(flatten)]
     pub(crate) fabric: FabricArguments,
-    /// Print what would be asked of `ip` and `tc`, and do nothing
+    /// Print the commands for `ip` and `tc`, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -75,7 +74,7 @@ pub(crate) struct BedRunArguments {
     /// Folder for `results.json` and `report.html`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Leave the namespaces standing
+    /// Keep the namespaces
     #[arg(long)]
     pub(crate) keep: bool,
     /// Print JSON instead of tables
@@ -87,10 +86,10 @@ pub(crate) struct BedRunArguments {
 pub(crate) struct SoakArguments {
     #[command(flatten)]
     pub(crate) name: NameArguments,
-    /// Messages to send
+    /// Number of messages to send
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) messages: u64,
-    /// Seed of their sizes and contents
+    /// Seed of the sizes and contents of messages
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print JSON instead of a table
@@ -106,8 +105,8 @@ pub(crate) struct SoakArguments {
 pub(crate) enum SwitchesArgument {
     /// As the scenario needs
     Auto,
-    /// Namespaces that route, with rates by tbf: no congestion marks, no losses but full queues
+    /// Namespaces that route, with rates by tbf: no congestion marks, and losses only at full queues
     Kernel,
-    /// `clearway softswitch`: all that the scenario says
+    /// `clearway softswitch`: everything that the scenario specifies
     Soft,
 }

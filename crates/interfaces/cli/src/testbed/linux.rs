@@ -14,8 +14,8 @@ use clearway_report::testbed::{FILE_NAME, TestbedRecord};
 use clearway_report_html::{self as page, render_testbed};
 use clearway_report_text::{Align, Table, testbed_text};
 use clearway_testbed::{
-    BedName, Ended, Fault, Plan, Request, Setup, SoakRecord, SoakRequest, Switches, agent, down,
-    run, soak, start_switches, up,
+    BedName, BedPlan, BedRequest, BedSetup, Ended, Fault, SoakRecord, SoakRequest, Switches, agent,
+    down, run, soak, start_switches, up,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,13 +83,13 @@ fn program() -> Result<PathBuf, Failure> {
 
 fn make(laboratory: &Laboratory, arguments: &UpArguments) -> Result<ExitCode, Failure> {
     let wanted = Wanted::new(laboratory, &arguments.fabric)?;
-    let setup = Setup::new(
+    let setup = BedSetup::new(
         laboratory,
         &wanted.source,
         &wanted.overrides,
         wanted.switches,
     )?;
-    let plan = Plan::new(
+    let plan = BedPlan::new(
         &wanted.name,
         &setup.assembly,
         &setup.ports(),
@@ -140,7 +140,7 @@ fn compare(laboratory: &Laboratory, arguments: &BedRunArguments) -> Result<ExitC
     let files = files.transpose()?;
     let interrupt = Interrupt::install();
     let quiet = arguments.fabric.quiet;
-    let request = Request {
+    let request = BedRequest {
         laboratory,
         source: &wanted.source,
         overrides: &wanted.overrides,

@@ -10,20 +10,20 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  clearway recv --key both.key --out incoming       # on the other host; makes the key, which is to be copied
+  clearway recv --key both.key --out incoming       # on the other host; makes the key, to be copied
   clearway send 192.0.2.1 --key both.key data.bin results/
 
-What was interrupted goes on with the same command.")]
+The same command resumes an interrupted transfer.")]
 pub(crate) struct SendArguments {
-    /// The host where `clearway recv` runs, with a port if it is not 4794
+    /// Host where `clearway recv` runs, with a port if it is not 4794
     #[arg(value_hint = ValueHint::Hostname)]
     pub(crate) host: String,
-    /// Files, and folders with all that lies in them
+    /// Files, and folders with all their contents
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,
-    /// For how long to try again while the receiver does not answer, such as `600s`; anew whenever something has arrived
+    /// Time for which to retry while the receiver does not answer, such as `600s`; it restarts whenever something has arrived
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = read_time)]
     pub(crate) retry: Duration,
     #[command(flatten)]
@@ -33,25 +33,25 @@ pub(crate) struct SendArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  clearway recv --key both.key --out incoming       # makes the key, which is to be copied to the other host
-  clearway send 192.0.2.1 --key both.key data.bin   # there")]
+  clearway recv --key both.key --out incoming       # makes the key, to be copied to the other host
+  clearway send 192.0.2.1 --key both.key data.bin   # on the other host")]
 pub(crate) struct RecvArguments {
-    /// Address at which it listens, with a port if it is not 4794; all of this host if left out
+    /// Address to listen at, with a port if it is not 4794; all addresses of this host if left out
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::Hostname)]
     pub(crate) listen: Option<String>,
-    /// Folder for what comes; it is made if there is none
+    /// Folder for received files; it is created if missing
     #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
-    /// End with the first sender
+    /// End after the first sender
     #[arg(long)]
     pub(crate) once: bool,
-    /// Replace files that are there already, each when its successor is complete
+    /// Replace existing files, each when the new file is complete
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Most bytes of files that are taken of one sender
+    /// Maximum bytes of files from one sender
     #[arg(long, value_name = "SIZE", default_value = "1TB", value_parser = read_size)]
     pub(crate) limit: u64,
-    /// Most files that are taken of one sender
+    /// Maximum number of files from one sender
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) files: u64,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::messages::say;
 use crate::progress::{Console, Interrupt, wall_time};
 use clearway_report::quantity;
 use clearway_runs::Stopwatch;
-use clearway_transfer::{Event, Progress, Reason, Watch, What};
+use clearway_transfer::{Reason, TransferEvent, TransferObserver, TransferProgress, What};
 use clearway_udp::net::Channel;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl<'a> Display<'a> {
     }
 
     /// Bytes, share, rate, time to go and paths.
-    fn line(&mut self, progress: &Progress, now: f64) -> String {
+    fn line(&mut self, progress: &TransferProgress, now: f64) -> String {
         let there = progress.written + progress.kept;
         let bits = self.rate(now, progress.written);
         let mut parts = vec![
@@ -141,8 +141,8 @@ impl<'a> Display<'a> {
     }
 }
 
-impl Watch for Display<'_> {
-    fn on_event(&mut self, event: &Event) {
+impl TransferObserver for Display<'_> {
+    fn on_event(&mut self, event: &TransferEvent) {
         match &event.what {
             What::Kept {
                 bytes,
@@ -174,7 +174,7 @@ impl Watch for Display<'_> {
         }
     }
 
-    fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()> {
+    fn on_tick(&mut self, progress: &TransferProgress) -> ControlFlow<()> {
         // Before the first byte an end waits for the other one, and for disks.
         if progress.moved + progress.kept == 0 {
             self.stopwatch = Stopwatch::start();

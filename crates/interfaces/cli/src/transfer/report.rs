@@ -3,8 +3,8 @@
 use crate::hosts::{paths_json, paths_text};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};
-use clearway_transfer::{Progress, Reason, Unfinished};
-use clearway_udp::net::Snapshot;
+use clearway_transfer::{Reason, TransferProgress, Unfinished};
+use clearway_udp::net::ConnectionSnapshot;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -14,9 +14,9 @@ pub(super) struct Report<'a> {
     pub(super) sends: bool,
     pub(super) peer: SocketAddr,
     pub(super) encrypted: bool,
-    pub(super) progress: Progress,
+    pub(super) progress: TransferProgress,
     pub(super) seconds: f64,
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: ConnectionSnapshot,
     pub(super) failures: &'a [(String, Reason)],
     /// Files of which the receiver has a part.
     pub(super) unfinished: &'a [Unfinished],

@@ -177,14 +177,14 @@ fn links_that_allocate_rates_are_not_for_lossy_switches() {
         let output = bench.output(&isolate(&[&more[..], &lossy].concat()));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            said.contains("is made for networks without loss"),
+            said.contains("is made for lossless networks"),
             "{transport}: {said}"
         );
         // By default they are of the kind that the transport needs.
         let lossless = ["--transport", transport];
         let output = bench.output(&isolate(&[&more[..], &lossless].concat()));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!said.contains("without loss"), "{transport}: {said}");
+        assert!(!said.contains("lossless networks"), "{transport}: {said}");
     }
 }
 
@@ -354,7 +354,7 @@ fn what_cannot_be_studied_is_refused() {
     };
     for (more, message) in [
         (&[][..], "nobody attacks in this scenario"),
-        (&["--attackers", "x"], "these are no hosts"),
+        (&["--attackers", "x"], "these are not hosts"),
         (
             &["--attackers", "tenant:x"],
             "no section of the workload has this tenant",

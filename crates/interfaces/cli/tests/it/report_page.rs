@@ -3,8 +3,8 @@
 use crate::browser::Browser;
 use crate::common::Bench;
 use clearway_report::{
-    Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Scope, Status,
-    Subject,
+    Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Status,
+    Subject, SubjectKind,
 };
 use clearway_report_html::{self as page, Page};
 use clearway_units::{Rate, Span, Time, mix64};
@@ -348,11 +348,11 @@ fn observed() -> Observed {
     let mut curves = Vec::new();
     for &metric in Metric::ALL {
         let subjects: Vec<Subject> = match metric.info().scope {
-            Scope::Link => (0..40).map(Subject::Link).collect(),
-            Scope::Flow => (0..40).map(Subject::Flow).collect(),
+            SubjectKind::Link => (0..40).map(Subject::Link).collect(),
+            SubjectKind::Flow => (0..40).map(Subject::Flow).collect(),
             // Those are of scale-up runs, which have no flows.
-            Scope::Node => Vec::new(),
-            Scope::Run => vec![Subject::Run],
+            SubjectKind::Node => Vec::new(),
+            SubjectKind::Run => vec![Subject::Run],
         };
         for (number, subject) in subjects.into_iter().enumerate() {
             let values =

@@ -139,7 +139,7 @@ fn warnings_about_a_trace_stay_with_the_results() {
         panic!("{:?}", summary.warnings);
     };
     assert!(
-        warning.contains("`BROADCAST` is no collective"),
+        warning.contains("`BROADCAST` is not a collective"),
         "{warning}"
     );
     assert!(

@@ -442,7 +442,7 @@ fn a_source_that_has_changed_since_is_told() {
     let (code, _, errors) = send(&bench, &receiving, &["file"]);
     assert_eq!(code, Some(0), "{errors}");
     assert!(
-        errors.starts_with("file: it has changed since it was interrupted; of "),
+        errors.starts_with("file: it has changed since the interruption; blocks of the "),
         "{errors}"
     );
     assert!(is_same(&bench, "file"));

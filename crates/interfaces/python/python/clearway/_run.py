@@ -28,7 +28,7 @@ def run(
 
     :param scenario: a built-in name (``clearway.list("scenarios")``), a path, a TOML text or a dictionary.
     :param seed: seed of all random streams.
-    :param threads: worker threads, on which results do not depend; without it one, and as many as there are free processors when the
+    :param threads: worker threads; results do not depend on them. Without it one, and as many as there are free processors when the
         run turns out to be long.
     :param overrides: keys with values, such as ``{"transport.spray": "oblivious"}``, or texts ``KEY=VALUE``.
     :param out: folder for the results; without it they stay in memory.

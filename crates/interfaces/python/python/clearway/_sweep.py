@@ -171,7 +171,7 @@ def sweep(
     :param plan: a built-in name (``clearway.list("plans")``), a path, a TOML text or a dictionary. Files that a text or a dictionary
         names are relative to the working directory.
     :param out: folder of the sweep, which several processes may share; ``out/sweep-NAME`` without it.
-    :param jobs: most runs at once; as many as there are cores without it, and fewer where the memory does not suffice.
+    :param jobs: maximum number of runs at once; without it the number of cores, or fewer if memory does not suffice.
     :param shard: ``(3, 10)`` does the third of ten equal parts.
     :param yes: more than 10000 runs are meant.
     :param progress: called now and then with runs done, all runs, runs that failed, and the seconds that are left, or ``None``.

@@ -7,7 +7,7 @@ use super::listed;
 use crate::text::{Fault, Source, shown};
 use clearway_workload::counted;
 use clearway_workload::graph::Rank;
-use clearway_workload::{FileError, Program};
+use clearway_workload::{FileError, JobProgram};
 use serde::de::DeserializeSeed;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -262,7 +262,7 @@ impl Interned {
     /// If the groups of all traces together are too large.
     pub(super) fn number(
         &mut self,
-        program: &mut Program,
+        program: &mut JobProgram,
         name: &str,
         members: &Members,
         ranks: u32,

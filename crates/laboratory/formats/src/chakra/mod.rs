@@ -2,7 +2,7 @@
 //! `00` or `+1`.
 //!
 //! A file is a stream of protobuf messages, each with its length in front as a varint: first the global metadata, then nodes. It may be
-//! packed with gzip. Nodes become the operations of a [`Program`], in the order of their ids; what they wait for are both kinds of
+//! packed with gzip. Nodes become the operations of a [`JobProgram`], in the order of their ids; what they wait for are both kinds of
 //! dependencies:
 //!
 //! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
@@ -45,7 +45,7 @@ use clearway_units::Bytes;
 use clearway_workload::counted;
 use clearway_workload::graph::{MOST_TASKS, Rank};
 use clearway_workload::program::{
-    CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
+    CollectiveKind, Expand, JobProgram, Operation, OperationId, ProgramError, RankProgram, Wait,
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
 pub use files::{prefix_of, rank_files};
@@ -65,7 +65,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChakraTrace {
     /// Operations of the ranks.
-    pub program: Program,
+    pub program: JobProgram,
     /// Warnings about parts that are read but not simulated.
     pub warnings: Vec<FileWarning>,
     /// The file of each rank, as the user named it.
@@ -187,7 +187,7 @@ impl ChakraReader {
             counts: (0, 0),
             skipped: BTreeMap::new(),
             trace: ChakraTrace {
-                program: Program::default(),
+                program: JobProgram::default(),
                 warnings: Vec::new(),
                 files: Vec::new(),
                 nodes: Vec::new(),
@@ -469,8 +469,7 @@ fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
             let message =
                 format!("with {node} group `{group}` is listed twice, with different ranks");
             let fault = source.fault(0, None, message);
-            fault
-                .fix("list each group once in the metadata, or give each group its own name")
+            fault.fix("list each group once in the metadata, or give each group its own name")
         }
         NoRoom::TooMuch(TooMuch(what)) => {
             let message = format!("with {node} the trace lists {what}");

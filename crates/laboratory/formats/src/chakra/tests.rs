@@ -538,7 +538,7 @@ fn broken_files_are_refused() {
         &[0xff; 9],
         "message 0 of the trace of rank 0 cannot be read: its length is not a number",
     );
-    refused(&[0xff, 0xff, 0xff, 0xff, 0x0f], "none has");
+    refused(&[0xff, 0xff, 0xff, 0xff, 0x0f], "is too large");
     refused(b"\x01\x0f", "message 0");
     refused(b"num_ranks 2\nrank 0 {\n", "message 0");
 }
@@ -756,7 +756,10 @@ fn faults_of_comm_groups_have_a_place() {
             "[]",
             "groups.json:1:1: invalid type: sequence, expected lists of ranks under their names",
         ),
-        ("{\"1\": 5}", "groups.json:1: group 1 is not a list of ranks"),
+        (
+            "{\"1\": 5}",
+            "groups.json:1: group 1 is not a list of ranks",
+        ),
         (
             "{\n\"1\": [0],\n\"2\": [\"0\"]}",
             "groups.json:3: group 2 is not a list of ranks",
@@ -819,7 +822,7 @@ fn traces_are_found_by_their_prefix() {
 }
 
 /// Rounds in which all ranks compute, exchange messages along a ring or call a collective on one of the groups.
-fn any_job() -> impl Strategy<Value = Program> {
+fn any_job() -> impl Strategy<Value = JobProgram> {
     let round = prop_oneof![
         (0u64..1000, 0u8..2).prop_map(|(us, unit)| (0usize, us, unit)),
         (1u64..100_000, 0u8..200).prop_map(|(bytes, tag)| (1, bytes, tag)),
@@ -868,7 +871,7 @@ fn any_job() -> impl Strategy<Value = Program> {
             }
             RankProgram::new(operations, waits)
         };
-        Program {
+        JobProgram {
             ranks: (0..ranks).map(rank).collect(),
             groups,
         }
@@ -891,7 +894,7 @@ proptest! {
 #[test]
 fn what_chakra_cannot_say_is_refused() {
     let write = |operation, waits: &[(u32, Wait)]| {
-        let program = Program {
+        let program = JobProgram {
             ranks: vec![RankProgram::new(vec![operation], waits.to_vec())],
             groups: vec![vec![Rank(0), Rank(1)]],
         };

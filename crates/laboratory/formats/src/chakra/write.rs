@@ -3,7 +3,7 @@
 use super::node::{COLL, COLLECTIVES, COMP, CPU, GPU, RECV, SEND};
 use super::proto::{Attribute, GlobalMetadata, Node, Value};
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{CollectiveKind, Operation, OperationId, Program};
+use clearway_workload::program::{CollectiveKind, JobProgram, Operation, OperationId};
 use prost::Message;
 use std::fmt::{self, Write as _};
 
@@ -38,7 +38,7 @@ pub struct ChakraFiles {
 /// # Errors
 /// If Chakra has no words for an operation: receives from any rank or with any tag, waiting for a beginning, other units than 0 and 1,
 /// and times that are not whole microseconds.
-pub fn write_chakra(program: &Program) -> Result<ChakraFiles, ChakraWriteError> {
+pub fn write_chakra(program: &JobProgram) -> Result<ChakraFiles, ChakraWriteError> {
     let mut groups = String::from("{");
     for (index, group) in program.groups.iter().enumerate() {
         let ranks: Vec<String> = group.iter().map(Rank::to_string).collect();
@@ -55,7 +55,7 @@ pub fn write_chakra(program: &Program) -> Result<ChakraFiles, ChakraWriteError> 
     })
 }
 
-fn trace(program: &Program, rank: Rank) -> Result<Vec<u8>, ChakraWriteError> {
+fn trace(program: &JobProgram, rank: Rank) -> Result<Vec<u8>, ChakraWriteError> {
     let mut bytes = GlobalMetadata {
         version: "0.0.4".into(),
     }
@@ -77,7 +77,7 @@ fn trace(program: &Program, rank: Rank) -> Result<Vec<u8>, ChakraWriteError> {
     Ok(bytes)
 }
 
-fn node(program: &Program, id: OperationId) -> Result<Node, &'static str> {
+fn node(program: &JobProgram, id: OperationId) -> Result<Node, &'static str> {
     let attribute = |name: &str, value: Value| Attribute {
         name: name.into(),
         value: Some(value),

@@ -264,7 +264,7 @@ impl RecordReader<'_> {
                 format!("write `size {}`", bytes.as_u64()),
             ),
             (None, _) => (
-                format!("`{text}` is no size"),
+                format!("`{text}` is not a size"),
                 "write the size in bytes, as in `size 2000000`".to_owned(),
             ),
         };

@@ -298,7 +298,7 @@ fn faults_of_sizes_and_starts() {
       fix: write `size 2000000`
     ");
     assert_snapshot!(error("0->1 start 0 size -5"), @"
-    t.cm:5:19: `-5` is no size
+    t.cm:5:19: `-5` is not a size
       fix: write the size in bytes, as in `size 2000000`
     ");
     assert_snapshot!(error("0->1 start 0 size 18446744073709551616"), @"

@@ -7,7 +7,7 @@ use crate::text::Source;
 use clearway_units::Time;
 use clearway_workload::counted;
 use clearway_workload::{
-    FileError, FileWarning, FlowSpec, Start, Subject, TriggerIndex, TriggerKind, Workload,
+    ErrorSubject, FileError, FileWarning, FlowSpec, Start, TriggerIndex, TriggerKind, Workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,8 +58,8 @@ impl<'a> Whole<'a> {
         let workload = self.workload()?;
         workload.check(nodes).map_err(|error| {
             let line = match error.subject() {
-                Some(Subject::Flow(flow)) => self.flows[flow.index()].line,
-                Some(Subject::Trigger(trigger)) => self.triggers[trigger.index()].line,
+                Some(ErrorSubject::Flow(flow)) => self.flows[flow.index()].line,
+                Some(ErrorSubject::Trigger(trigger)) => self.triggers[trigger.index()].line,
                 None => self.last_line,
             };
             let fault = self.source.fault(line, None, error.message());

@@ -5,7 +5,7 @@ use crate::text::Source;
 use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{Operation, OperationId, Program, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, Wait};
 
 /// The first eight bytes, as a number.
 pub(super) const MAGIC: u64 = 4223;
@@ -45,7 +45,7 @@ pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, 
     if body.len() < table {
         return Err(cut_off());
     }
-    let (mut program, mut nics) = (Program::default(), Seen::default());
+    let (mut program, mut nics) = (JobProgram::default(), Seen::default());
     for rank in (0..ranks).map(Rank) {
         let entry = 6 + 16 * rank.index();
         let place = |at| u64_at(body, at).and_then(|place| usize::try_from(place).ok());
@@ -193,8 +193,9 @@ impl Reader<'_> {
         let first = 4 * dependents.first as usize;
         let listed = appendix.get(first..first + 4 * dependents.count as usize);
         let Some(listed) = listed else {
-            let message =
-                format!("node {index} of rank {rank} refers to a place outside the list of dependents");
+            let message = format!(
+                "node {index} of rank {rank} refers to a place outside the list of dependents"
+            );
             return Err(self.fault(message));
         };
         if waits.len() + listed.len() / 4 > appendix.len() / 4 {

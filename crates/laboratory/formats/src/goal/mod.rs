@@ -14,7 +14,7 @@
 //! }
 //! ```
 //!
-//! The readers give a [`Program`], of which a [`Graph`] is made as its [module](clearway_workload::program) says. Differences from
+//! The readers give a [`JobProgram`], of which a [`Graph`] is made as its [module](clearway_workload::program) says. Differences from
 //! LogGOPSim:
 //!
 //! * The network is this simulator's: of the LogGOPS parameters, none is used. Sending and receiving cost the processor nothing, and
@@ -44,7 +44,7 @@ pub use write::{GoalWriteError, write_goal, write_goal_binary};
 use crate::text::{Source, shown};
 use clearway_units::Bytes;
 use clearway_workload::program::{
-    CollectiveCall, ExpansionFault, Operation, OperationId, Program, ProgramError,
+    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationId, ProgramError,
 };
 use clearway_workload::{FileError, FileWarning, Graph};
 
@@ -55,7 +55,7 @@ const ANY: u32 = u32::MAX;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalFile<'a> {
     /// Operations of the ranks.
-    pub program: Program,
+    pub program: JobProgram,
     /// Warnings about parts that are read but not simulated.
     pub warnings: Vec<FileWarning>,
     /// The file, as the user named it.

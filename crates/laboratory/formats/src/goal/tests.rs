@@ -198,7 +198,7 @@ fn faults_of_statements_are_named() {
     statement("send 5b to 1 cpu 256", "3:18: `256` is no cpu");
     statement(
         "send 18446744073709551616b to 1",
-        "3:6: `18446744073709551616` is no size",
+        "3:6: `18446744073709551616` is not a size",
     );
     statement("recv 5b from -10", "3:14: `-10` is no rank");
     statement(
@@ -267,7 +267,7 @@ fn faults_between_ranks_name_rank_and_line() {
 }
 
 /// Any program of sends and receives that GOAL can say, whether it can run or not.
-fn any_program() -> impl Strategy<Value = Program> {
+fn any_program() -> impl Strategy<Value = JobProgram> {
     let number = || prop_oneof![0u32..4, 0..u32::MAX];
     let wild = move || proptest::option::of(number());
     let operation = prop_oneof![
@@ -309,7 +309,7 @@ fn any_program() -> impl Strategy<Value = Program> {
         };
         RankProgram::new(operations, waits)
     });
-    proptest::collection::vec(rank, 1..5).prop_map(|ranks| Program {
+    proptest::collection::vec(rank, 1..5).prop_map(|ranks| JobProgram {
         ranks,
         groups: Vec::new(),
     })
@@ -385,7 +385,7 @@ fn the_binary_form_is_that_of_txt2bin() {
 #[test]
 fn what_goal_cannot_say_is_refused() {
     let write = |operation| {
-        let program = Program {
+        let program = JobProgram {
             ranks: vec![RankProgram::new(vec![operation], Vec::new())],
             groups: Vec::new(),
         };
@@ -420,14 +420,11 @@ fn broken_binary_schedules_name_rank_and_node() {
     refused(&|b| b.truncate(10), "table of ranks");
     refused(&|b| b.truncate(30), "table of ranks");
     refused(&|b| b[8..12].fill(0), "no ranks");
-    refused(
-        &|b| b.truncate(100),
-        "rank 0 are said to stand where none can be",
-    );
-    refused(&|b| b[14] = 0, "rank 0 are said to stand where none can be");
-    refused(&|b| b[30] = 0, "rank 1 are said to stand where none can be");
+    refused(&|b| b.truncate(100), "operations of rank 0 is wrong");
+    refused(&|b| b[14] = 0, "operations of rank 0 is wrong");
+    refused(&|b| b[30] = 0, "operations of rank 1 is wrong");
     refused(&|b| b[46] = 1, "rank 0");
-    refused(&|b| b[46] = 9, "the size that they announce");
+    refused(&|b| b[46] = 9, "the announced size");
     refused(&|b| b[node(0, 4)] = 4, "node 0 of rank 0 is neither");
     refused(
         &|b| b[node(1, 5)..node(1, 9)].fill(255),
@@ -447,17 +444,17 @@ fn broken_binary_schedules_name_rank_and_node() {
     );
     refused(
         &|b| b[node(0, 23)] = 2,
-        "node 0 of rank 0 has its dependents where none",
+        "node 0 of rank 0 refers to a place outside",
     );
     refused(
         &|b| b[node(0, 27)] = 1,
-        "node 0 of rank 0 has its dependents where none",
+        "node 0 of rank 0 refers to a place outside",
     );
     refused(
         &|b| b[node(0, 31)..node(0, 39)].copy_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]),
         "node 0, rank 0 has more dependents",
     );
-    refused(&|b| b[node(0, 23)] = 0, "the size that they announce");
+    refused(&|b| b[node(0, 23)] = 0, "the announced size");
     refused(
         &|b| b[node(2, 0)] = 2,
         "node 0 of rank 0 has a dependent that does not exist",

@@ -7,7 +7,7 @@ use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::counted;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{Operation, OperationId, Program, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, Wait};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,7 @@ const OPERATIONS: [&str; 3] = ["send", "recv", "calc"];
 pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileError> {
     let mut parser = Parser::new(name, text);
     let ranks = parser.header()?;
-    let mut program = Program::default();
+    let mut program = JobProgram::default();
     let mut starts = Vec::new();
     for rank in 0..ranks {
         parser.rank_header(rank, ranks)?;

@@ -2,7 +2,7 @@
 
 use super::ANY;
 use super::binary::{CALC, MAGIC, RECV, SEND};
-use clearway_workload::program::{Operation, OperationId, Program, RankProgram};
+use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram};
 use std::fmt::{self, Write as _};
 
 /// Reason for which a program cannot be written in GOAL.
@@ -32,7 +32,7 @@ struct Record {
     cpu: u8,
 }
 
-fn record(operation: OperationId, program: &Program) -> Result<Record, GoalWriteError> {
+fn record(operation: OperationId, program: &JobProgram) -> Result<Record, GoalWriteError> {
     let error = |reason| Err(GoalWriteError { operation, reason });
     let named = |number: Option<u32>| match number {
         Some(ANY) => Err(GoalWriteError {
@@ -69,7 +69,7 @@ fn record(operation: OperationId, program: &Program) -> Result<Record, GoalWrite
 }
 
 fn records<'a>(
-    program: &'a Program,
+    program: &'a JobProgram,
     rank: usize,
 ) -> impl Iterator<Item = Result<Record, GoalWriteError>> + 'a {
     let count = program.ranks[rank].operations().len() as u32;
@@ -81,7 +81,7 @@ fn records<'a>(
 ///
 /// # Errors
 /// If GOAL has no words for an operation: a collective, or a time that is not whole nanoseconds.
-pub fn write_goal(program: &Program) -> Result<String, GoalWriteError> {
+pub fn write_goal(program: &JobProgram) -> Result<String, GoalWriteError> {
     let mut text = String::new();
     line(&mut text, format_args!("num_ranks {}", program.ranks.len()));
     for (number, rank) in program.ranks.iter().enumerate() {
@@ -131,7 +131,7 @@ fn line(text: &mut String, content: fmt::Arguments<'_>) {
 ///
 /// # Errors
 /// As [`write_goal`].
-pub fn write_goal_binary(program: &Program) -> Result<Vec<u8>, GoalWriteError> {
+pub fn write_goal_binary(program: &JobProgram) -> Result<Vec<u8>, GoalWriteError> {
     let mut bytes = MAGIC.to_le_bytes().to_vec();
     bytes.extend((program.ranks.len() as u32).to_le_bytes());
     let cpus = program.numbered().map(|(_, operation)| match operation {

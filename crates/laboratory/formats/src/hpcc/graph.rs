@@ -185,8 +185,7 @@ fn switches<'a, 'b>(
             let text = shown(token.text);
             let node = whole_number(token.text).filter(|&node| node < header.nodes);
             let Some(node) = node.and_then(|node| u32::try_from(node).ok()) else {
-                let message =
-                    format!("`{text}` is not a node; expected the number of a switch");
+                let message = format!("`{text}` is not a node; expected the number of a switch");
                 let range = format!(
                     "name {} switches from 0 to {}",
                     header.switches,

@@ -107,7 +107,11 @@ impl<'a> Record<'a> {
     /// Error of the word at `index`, which is none of those that may stand there.
     fn no_value(&self, index: usize, fix: &str) -> FileError {
         let (text, name) = (shown(self.tokens[index].text), self.names[index]);
-        self.fault(index, format!("`{text}` is not a valid value for `{name}`"), fix)
+        self.fault(
+            index,
+            format!("`{text}` is not a valid value for `{name}`"),
+            fix,
+        )
     }
 
     /// A fault of the word at `index`.

@@ -3,7 +3,7 @@
 use super::{SimaiCall, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use clearway_units::Span;
 use clearway_workload::graph::{MOST_TASKS, Rank};
-use clearway_workload::program::{Operation, Program, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, RankProgram, Wait};
 use clearway_workload::{WorkloadError, counted};
 
 /// Unit that computes, and unit that updates weights.
@@ -27,7 +27,7 @@ impl SimaiWorkload {
     /// # Errors
     /// If the groups do not fit the ranks, and for policies that divide the ranks by dimensions of a topology, or have a schedule of
     /// recommendation models.
-    pub fn program(&self, ranks: u32, passes: u32) -> Result<Program, WorkloadError> {
+    pub fn program(&self, ranks: u32, passes: u32) -> Result<JobProgram, WorkloadError> {
         let steps = self.steps(ranks, passes);
         let (program, _) = steps.map_err(|SettingFault { key, message, fix }| {
             let kind = "SimAI";
@@ -46,7 +46,7 @@ impl SimaiWorkload {
         &self,
         ranks: u32,
         passes: u32,
-    ) -> Result<(Program, Vec<u32>), SettingFault> {
+    ) -> Result<(JobProgram, Vec<u32>), SettingFault> {
         let schedule = self.schedule()?;
         let layout = self.layout(ranks)?;
         self.check_length(schedule, layout, passes)?;
@@ -62,7 +62,7 @@ impl SimaiWorkload {
             layers = builder.layers;
             programs.push(RankProgram::new(builder.operations, builder.waits));
         }
-        let program = Program {
+        let program = JobProgram {
             ranks: programs,
             groups: layout.groups(),
         };

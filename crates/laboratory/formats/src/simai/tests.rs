@@ -5,7 +5,7 @@ use super::*;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::{Graph, Rank, TaskId};
 use clearway_workload::program::{
-    CollectiveCall, ExpansionFault, Operation, OperationId, Program, Wait,
+    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationId, Wait,
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -250,7 +250,10 @@ fn faults_have_a_place() {
     );
     refused("MICRO ga: 0.5\n0\n", "1:11: `0.5` is too fine for ga");
     refused("MICRO ga: 0\n", "1:11: `0` is not a valid value for `ga`");
-    refused("DATA all_gpus: 0\n", "1:16: `0` is not a valid value for `all_gpus`");
+    refused(
+        "DATA all_gpus: 0\n",
+        "1:16: `0` is not a valid value for `all_gpus`",
+    );
     refused(
         "DATA model_parallel_NPU_group: 0\n",
         "1:32: `0` is not a valid value for `model_parallel_NPU_group`",
@@ -293,7 +296,11 @@ fn faults_have_a_place() {
         "-1 0",
         "3:35: a layer has 12 words, but this line has 13",
     );
-    line("-1", "-2", "3:3: `-2` is not a valid value for the dependency");
+    line(
+        "-1",
+        "-2",
+        "3:3: `-2` is not a valid value for the dependency",
+    );
     line(
         "-1 1",
         "-1 -5",
@@ -313,7 +320,7 @@ fn faults_have_a_place() {
     );
 }
 
-fn members(program: &Program, rank: u32, index: u32) -> Vec<u32> {
+fn members(program: &JobProgram, rank: u32, index: u32) -> Vec<u32> {
     let rank = Rank(rank);
     match program.operation(OperationId { rank, index }) {
         Operation::Collective { group, .. } => program.groups[group as usize]
@@ -730,7 +737,7 @@ fn what_simai_cannot_say_is_refused() {
     assert!(
         write(&|l| l.forward.call = call(barrier, SimaiGroup::Tp)).contains("no such collective")
     );
-    assert!(write(&|l| l.policy = Some(SimaiPolicy::Data)).contains("policy of its own"));
+    assert!(write(&|l| l.policy = Some(SimaiPolicy::Data)).contains("its own policy"));
     let none = SimaiWorkload::new(SimaiPolicy::Data);
     assert_eq!(
         write_simai(&none).unwrap_err().to_string(),

@@ -118,7 +118,9 @@ fn write_layer(
         }
         (None, SimaiPolicy::HybridCustomized) => return Err("it lacks its policy"),
         (None, _) => {}
-        (Some(_), _) => return Err("it has its own policy, and only `HYBRID_CUSTOMIZED` allows that"),
+        (Some(_), _) => {
+            return Err("it has its own policy, and only `HYBRID_CUSTOMIZED` allows that");
+        }
     }
     text.push('\n');
     Ok(())

@@ -111,15 +111,15 @@ fn faults_have_a_place_and_a_fix() {
       fix: write a size in bytes and the percent of flows up to it, as in `10000 15`
     ");
     assert_snapshot!(error("0 0\n10KB 15\n"), @"
-    x.txt:2:1: `10KB` is no size
+    x.txt:2:1: `10KB` is not a size
       fix: write a whole number of bytes from 0 to 1000000000000
     ");
     assert_snapshot!(error("0 0\n-1 15\n"), @"
-    x.txt:2:1: `-1` is no size
+    x.txt:2:1: `-1` is not a size
       fix: write a whole number of bytes from 0 to 1000000000000
     ");
     assert_snapshot!(error("0 0\n1000000000001 100\n"), @"
-    x.txt:2:1: `1000000000001` is no size
+    x.txt:2:1: `1000000000001` is not a size
       fix: write a whole number of bytes from 0 to 1000000000000
     ");
     assert_snapshot!(error("0 0\n10000 15%\n"), @"

@@ -9,7 +9,7 @@ use crate::scaleup::{FLIT_BYTES, ScaleupAssembly};
 use crate::scenario::{Chosen, Sampling};
 use clearway_fabric::topology::LinkId;
 use clearway_results::{Metric, SeriesRow, Subject};
-use clearway_scaleup::{Cycle, GpuGauges, Watched as Fabric, cycles_of, time_of};
+use clearway_scaleup::{Cycle, GpuGauges, RoundState as Fabric, cycles_of, time_of};
 use clearway_units::{Span, Time, nearest, suggestion};
 
 /// GPUs that have curves of their own: the first.

@@ -97,7 +97,7 @@ impl Effort {
 }
 
 /// Samples a run.
-pub struct Telemetry<'a> {
+pub struct RunSampler<'a> {
     every: Span,
     /// The end of the last interval.
     last: Time,
@@ -123,7 +123,7 @@ pub struct Telemetry<'a> {
     sink: Option<Sink<'a>>,
 }
 
-impl<'a> Telemetry<'a> {
+impl<'a> RunSampler<'a> {
     /// Creates the telemetry that the scenario asks for; `None` if it asks for nothing. `sink` is given the rows of each sample.
     pub fn new(assembly: &Assembly, sink: Option<Sink<'a>>) -> Option<Self> {
         let plan = assembly.watch.as_ref()?;
@@ -337,7 +337,7 @@ impl<'a> Telemetry<'a> {
     }
 }
 
-impl Sampler for Telemetry<'_> {
+impl Sampler for RunSampler<'_> {
     fn due(&self) -> Time {
         self.due
     }

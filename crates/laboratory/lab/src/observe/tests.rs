@@ -1,7 +1,7 @@
 use super::curves::Curves;
 use super::followed::Longest;
 use super::*;
-use crate::{Assembly, Finished, Laboratory, RunOptions, Verdict};
+use crate::{Assembly, Finished, Laboratory, RunDecision, RunOptions};
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Watch};
 use clearway_units::{Purpose, RandomStream, Span, Time};
@@ -92,10 +92,10 @@ impl Observer for Highest {
 fn watch(assembly: &Assembly, threads: usize) -> (Finished, Vec<SeriesRow>, Watched, Vec<Highest>) {
     let mut rows = Vec::new();
     let sink: Sink<'_> = Box::new(|sample| rows.extend_from_slice(sample));
-    let mut telemetry = Telemetry::new(assembly, Some(sink)).unwrap();
+    let mut telemetry = RunSampler::new(assembly, Some(sink)).unwrap();
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let mut highest = assembly.per_domain(Highest::default);
@@ -191,7 +191,7 @@ fn samples_change_nothing_and_do_not_depend_on_threads() {
         let (one, rows, watched, _) = watch(&assembly, 1);
         let options = RunOptions {
             threads: 1.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         let unwatched = assembly.run(options, Watch::Off);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Assembly, Laboratory, RunOptions};
 use clearway_fabric::topology::single_switch;
-use clearway_fabric::{Verdict, Watch};
+use clearway_fabric::{RunDecision, Watch};
 use clearway_transport::Event;
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span};
 
@@ -112,7 +112,7 @@ fn record(overrides: &[&str]) -> (All, Time) {
     });
     let options = RunOptions {
         threads: 1.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let finished = assembly.run(options, Watch::by(&mut recorders));
@@ -268,7 +268,7 @@ fn latencies_are_the_largest_of_each_flow() {
     let assembly = Assembly::new(&scenario).unwrap();
     let options = RunOptions {
         threads: 1.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let mut recorders = assembly.per_domain(PacketLatencyRecorder::default);

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::record::merge_all;
     use crate::{Assembly, Finished, Laboratory, RunOptions};
-    use clearway_fabric::{Verdict, Watch};
+    use clearway_fabric::{RunDecision, Watch};
     use clearway_transport::Header;
     use clearway_units::Span;
 
@@ -331,7 +331,7 @@ mod tests {
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
         let options = RunOptions {
             threads: threads.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         let mut observers = assembly.per_domain(|| TraceEventRecorder::new(1 << 20));

@@ -3,10 +3,10 @@
 use super::assembly::ScaleupAssembly;
 use crate::job_result::{IterationTimes, JobResult};
 use crate::observe::ScaleupTelemetry;
-use clearway_fabric::{Progress, Stopped, Threads, Verdict};
+use clearway_fabric::{RunDecision, RunProgress, Stopped, Threads};
 use clearway_scaleup::injection::InjectionFacts;
 use clearway_scaleup::{
-    Finished, IterationLog, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
+    Finished, IterationLog, RoundState, RunLimits, Setup, Simulation, Watcher, cycles_of, time_of,
 };
 use clearway_scenario::ScaleupJob;
 use clearway_units::{Span, Time};
@@ -16,7 +16,7 @@ pub struct ScaleupRunOptions<'a> {
     /// Worker threads.
     pub threads: Threads,
     /// Called between rounds of the engine, with operations instead of flows and flit-hops instead of packet-hops; may stop the run.
-    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
 }
 
 /// A finished run of a scale-up fabric.
@@ -117,7 +117,7 @@ fn result(job: &ScaleupJob, cycle: Span) -> JobResult {
 
 /// Watches a run: tells of its progress, and stops it.
 struct Watch<'a, 'b> {
-    on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
     telemetry: Option<&'a mut ScaleupTelemetry<'b>>,
     operations: u64,
     cycle: Span,
@@ -125,18 +125,18 @@ struct Watch<'a, 'b> {
 }
 
 impl Watcher for Watch<'_, '_> {
-    fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool {
+    fn on_round(&mut self, watched: &RoundState<'_, '_>) -> bool {
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.on_round(watched);
         }
         let (done, hops) = watched.progress();
-        let verdict = (self.on_progress)(Progress {
+        let verdict = (self.on_progress)(RunProgress {
             now: time_of(watched.now, self.cycle),
             flows_sent: done as usize,
             flows: self.operations as usize,
             hops,
         });
-        self.is_interrupted = verdict == Verdict::Stop;
+        self.is_interrupted = verdict == RunDecision::Stop;
         !self.is_interrupted
     }
 }

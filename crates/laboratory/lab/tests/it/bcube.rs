@@ -1,6 +1,8 @@
 //! Jobs on hosts with several NICs: BCube's relaying servers, and servers with an NVSwitch beside the network.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped, Verdict, Watch};
+use clearway_lab::{
+    Assembly, Finished, Laboratory, RunDecision, RunOptions, Scenario, Stopped, Watch,
+};
 use clearway_units::{FlowId, HostId, Span};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +24,7 @@ fn run(assembly: &Assembly, threads: usize) -> Finished {
     let finished = assembly.run(
         RunOptions {
             threads: threads.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         },
         Watch::Off,

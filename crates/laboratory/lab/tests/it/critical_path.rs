@@ -4,7 +4,7 @@ use clearway_lab::record::merge_all;
 use clearway_lab::why::{
     CriticalPath, FollowPlan, FollowRecorder, MessageDelays, Part, PathStep, StepKind,
 };
-use clearway_lab::{Assembly, Laboratory, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, Laboratory, RunDecision, RunOptions, Watch};
 use clearway_testing::Folder;
 use clearway_units::{FlowId, HostId, Span, Time};
 
@@ -14,7 +14,7 @@ struct Paths(Vec<(CriticalPath, Vec<MessageDelays>)>);
 fn options() -> RunOptions<'static> {
     RunOptions {
         threads: 1.into(),
-        on_progress: Box::leak(Box::new(|_| Verdict::Continue)),
+        on_progress: Box::leak(Box::new(|_| RunDecision::Continue)),
         on_flow: Box::leak(Box::new(|_, _, _| ())),
     }
 }

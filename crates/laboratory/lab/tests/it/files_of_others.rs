@@ -1,6 +1,6 @@
 //! Files of htsim and HPCC that their own programs take: what they say of queues, delays and numbers of nodes.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, Finished, Laboratory, RunDecision, RunOptions, Watch};
 use clearway_units::Bytes;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn assembly(folder: &Path, keys: &[&str]) -> Assembly {
 fn run(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     assembly.run(options, Watch::Off)
@@ -89,7 +89,7 @@ fn queues_of_a_topo_are_those_of_its_ports() {
     let twice = of("down.topo", &["switch.queue=1MB"]);
     assert!(
         twice.warnings[0].starts_with(
-            "`switch.queue` = 1MB is not used at ports for which `Queue_Up` and `Queue_Down`"
+            "`switch.queue` = 1MB is not used at ports whose queue length `Queue_Up` and `Queue_Down`"
         ),
         "{:?}",
         twice.warnings

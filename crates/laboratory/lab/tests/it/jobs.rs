@@ -1,8 +1,8 @@
 //! Jobs on simulated fabrics: closed forms, limits, iterations.
 
 use clearway_lab::{
-    Assembly, Finished, Interests, Laboratory, NodeId, Observer, RunOptions, Scenario, Stopped,
-    Verdict, Watch,
+    Assembly, Finished, Interests, Laboratory, NodeId, Observer, RunDecision, RunOptions, Scenario,
+    Stopped, Watch,
 };
 use clearway_transport::{Event, Packet};
 use clearway_units::{FlowId, HostId, Span, Time, Value};
@@ -268,7 +268,7 @@ fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
     let with = |threads: usize| {
         let options = RunOptions {
             threads: threads.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         assembly.run(options, Watch::Off)
@@ -328,7 +328,7 @@ fn a_job_is_done_when_its_last_computation_is() {
     let run = |scenario: &Scenario, threads: usize| {
         let options = RunOptions {
             threads: threads.into(),
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         Assembly::new(scenario).unwrap().run(options, Watch::Off)

@@ -2,7 +2,7 @@
 //! receivers linger. Every message is delivered once all the same, to flows, to streams of flows and to jobs.
 
 use clearway_lab::{
-    Assembly, Finished, Interests, Laboratory, Observer, RunOptions, Verdict, Watch,
+    Assembly, Finished, Interests, Laboratory, Observer, RunDecision, RunOptions, Watch,
 };
 use clearway_transport::Event;
 use clearway_units::{FlowId, HostId, MessageId, Time};
@@ -34,7 +34,7 @@ fn run(text: &str, settings: &[&str]) -> (Finished, Vec<Deliveries>) {
     let assembly = Assembly::new(&scenario).unwrap();
     let options = RunOptions {
         threads: 1.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let mut deliveries = assembly.per_domain(Deliveries::default);

@@ -4,7 +4,7 @@
 //! spines at 100 Gb/s.
 
 use clearway_lab::{
-    Assembly, Finished, Laboratory, RunOptions, ScenarioError, Stopped, Verdict, Watch,
+    Assembly, Finished, Laboratory, RunDecision, RunOptions, ScenarioError, Stopped, Watch,
 };
 use clearway_units::{FlowId, Span, Time};
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ fn read(text: &str, overrides: &[&str]) -> Result<Assembly, ScenarioError> {
 fn run_on(threads: usize, text: &str, overrides: &[&str]) -> Finished {
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     read(text, overrides).unwrap().run(options, Watch::Off)

@@ -1,6 +1,6 @@
 //! Cables so long that more packets are on them than may arrive within a round.
 
-use clearway_lab::{Assembly, Laboratory, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, Laboratory, RunDecision, RunOptions, Watch};
 use clearway_units::{Span, Time};
 
 /// Nine hosts on either side of a cable of 1 ms. Eight of them send 78 000 packets together, which are all on the cable at 150 us, and
@@ -27,7 +27,7 @@ fn check(settings: &[&str]) {
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions {
         threads: 1.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let finished = Assembly::new(&scenario).unwrap().run(options, Watch::Off);

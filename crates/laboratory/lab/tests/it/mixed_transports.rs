@@ -1,7 +1,7 @@
 //! Sections of a workload with transports of their own, in one run.
 
 use clearway_lab::units::Span;
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict, Watch};
+use clearway_lab::{Assembly, Finished, Laboratory, RunDecision, RunOptions, Scenario, Watch};
 
 const FABRIC: &str =
     "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\nlink-rate = \"100Gbps\"\n";
@@ -16,7 +16,7 @@ fn scenario(text: &str, overrides: &[&str]) -> Scenario {
 fn run_assembly(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     assembly.run(options, Watch::Off)

@@ -1,6 +1,6 @@
 //! Hosts with several NICs: servers with an NVSwitch, and hosts on several leaves.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict, Watch};
+use clearway_lab::{Assembly, Finished, Laboratory, RunDecision, RunOptions, Scenario, Watch};
 use clearway_units::{FlowId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ fn scenario(test: &str, graph: &str, traffic: &str, overrides: &[&str]) -> Scena
 fn run(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     assembly.run(options, Watch::Off)

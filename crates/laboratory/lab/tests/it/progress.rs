@@ -1,6 +1,6 @@
 //! TMDML-NIC on the fabric that it was made for: a flow that passes two bottlenecks, and others that pass one of them.
 
-use clearway_lab::{Assembly, FlowResult, Laboratory, RunOptions, Verdict, Watch};
+use clearway_lab::{Assembly, FlowResult, Laboratory, RunDecision, RunOptions, Watch};
 use std::path::Path;
 
 /// Three switches (5, 6, 7) in a row at 10 Gb/s and 1 us. Hosts 0 and 2 are on the first, 3 on the second, 1 and 4 on the last.
@@ -49,7 +49,7 @@ fn completions(test: &str, overrides: &[&str], threads: usize) -> Vec<f64> {
         .unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let finished = Assembly::new(&scenario).unwrap().run(options, Watch::Off);

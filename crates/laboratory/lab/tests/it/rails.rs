@@ -1,7 +1,7 @@
 //! Rail-optimised fabrics: nodes with NVLink, and PXN.
 
 use clearway_lab::{
-    Assembly, Finished, Laboratory, LinkId, RunOptions, Scenario, ScenarioError, Verdict, Watch,
+    Assembly, Finished, Laboratory, LinkId, RunDecision, RunOptions, Scenario, ScenarioError, Watch,
 };
 use clearway_units::{HostId, Rate};
 
@@ -26,7 +26,7 @@ fn assembly(settings: &[&str]) -> Assembly {
 fn run(assembly: &Assembly) -> Finished {
     let options = RunOptions {
         threads: 2.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let finished = assembly.run(options, Watch::Links);

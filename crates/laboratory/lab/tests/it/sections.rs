@@ -113,7 +113,7 @@ fn names_and_tenants_change_no_result() {
         let assembly = Assembly::new(scenario).unwrap();
         let options = clearway_lab::RunOptions {
             threads: 1.into(),
-            on_progress: &mut |_| clearway_lab::Verdict::Continue,
+            on_progress: &mut |_| clearway_lab::RunDecision::Continue,
             on_flow: &mut |_, _, _| (),
         };
         assembly.run(options, clearway_lab::Watch::Off).digest

@@ -1,7 +1,9 @@
 //! Runs in steps are the runs of scenarios that list the same messages.
 
 use clearway_lab::units::{Bytes, FlowId, HostId, Span, Time};
-use clearway_lab::{Laboratory, Message, MessageEventKind, Scenario, SteppedRun, Verdict};
+use clearway_lab::{
+    Laboratory, MessageEventKind, PostedMessage, RunDecision, Scenario, SteppedRun,
+};
 use insta::assert_snapshot;
 
 /// 8 hosts of 400 Gb/s.
@@ -17,8 +19,8 @@ fn scenario(more: &str) -> Scenario {
     Laboratory::new().read("test", &text, None, &[]).unwrap()
 }
 
-fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> Message {
-    Message {
+fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> PostedMessage {
+    PostedMessage {
         src: HostId(src),
         dst: HostId(dst),
         bytes: Bytes::new(bytes),
@@ -26,14 +28,14 @@ fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> Message {
     }
 }
 
-fn patient() -> impl FnMut() -> Verdict {
-    || Verdict::Continue
+fn patient() -> impl FnMut() -> RunDecision {
+    || RunDecision::Continue
 }
 
 /// Messages with the time at which each is posted, in microseconds.
-const SCHEDULE: [(u64, Message); 5] = {
-    const fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> Message {
-        Message {
+const SCHEDULE: [(u64, PostedMessage); 5] = {
+    const fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> PostedMessage {
+        PostedMessage {
             src: HostId(src),
             dst: HostId(dst),
             bytes: Bytes::new(bytes),
@@ -169,7 +171,7 @@ fn an_interrupt_ends_a_step() {
             .unwrap();
     }
     let far = Time::from_us(900_000);
-    run.run_until(far, &mut || Verdict::Stop).unwrap();
+    run.run_until(far, &mut || RunDecision::Stop).unwrap();
     assert!(run.is_over() && run.now() < far);
     assert!(run.run_until(far, &mut patient()).is_err());
 }

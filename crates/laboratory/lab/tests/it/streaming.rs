@@ -1,8 +1,9 @@
 //! Flows that come one by one make the same run as flows that are listed.
 
-use clearway_lab::observe::{Telemetry, Watched};
+use clearway_lab::observe::{RunSampler, Watched};
 use clearway_lab::{
-    Assembly, Finished, FlowResult, Laboratory, Progress, RunOptions, Scenario, Verdict, Watch,
+    Assembly, Finished, FlowResult, Laboratory, RunDecision, RunOptions, RunProgress, Scenario,
+    Watch,
 };
 use clearway_units::FlowId;
 use clearway_workload::FlowSpec;
@@ -32,7 +33,7 @@ struct Seen {
     finished: Finished,
     watched: Option<Watched>,
     flows: Vec<(FlowId, FlowSpec, FlowResult)>,
-    last_progress: Option<Progress>,
+    last_progress: Option<RunProgress>,
 }
 
 fn run(assembly: &Assembly, threads: usize) -> Seen {
@@ -42,16 +43,16 @@ fn run(assembly: &Assembly, threads: usize) -> Seen {
         threads: threads.into(),
         on_progress: &mut |progress| {
             last_progress = Some(progress);
-            Verdict::Continue
+            RunDecision::Continue
         },
         on_flow: &mut |id, flow, result| flows.push((id, flow.clone(), *result)),
     };
-    let mut telemetry = Telemetry::new(assembly, None);
+    let mut telemetry = RunSampler::new(assembly, None);
     let sampler = telemetry.as_mut().map(|own| own as _);
     let finished = assembly.run_sampled(options, Watch::Links, sampler);
     Seen {
         finished,
-        watched: telemetry.map(Telemetry::into_watched),
+        watched: telemetry.map(RunSampler::into_watched),
         flows,
         last_progress,
     }

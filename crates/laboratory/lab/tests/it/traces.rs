@@ -4,7 +4,7 @@ use clearway_formats::{write_chakra, write_goal};
 use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
 use clearway_units::{Bytes, Span, Value};
 use clearway_workload::{
-    CollectiveKind, CollectiveSettings, Graph, Operation, Program, Rank, RankProgram, Task, Wait,
+    CollectiveKind, CollectiveSettings, Graph, JobProgram, Operation, Rank, RankProgram, Task, Wait,
 };
 use insta::assert_snapshot;
 
@@ -64,7 +64,7 @@ controller = \"constant\"
 ";
 
 /// Program of the ranks of a graph of messages: each message is a send and a receive, and later sends wait for them.
-fn program_of(graph: &Graph) -> Program {
+fn program_of(graph: &Graph) -> JobProgram {
     let ranks = graph.ranks() as usize;
     let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); ranks];
     let mut waits: Vec<Vec<(u32, Wait)>> = vec![Vec::new(); ranks];
@@ -95,7 +95,7 @@ fn program_of(graph: &Graph) -> Program {
         places.push([sends, receives]);
     }
     let own = operations.into_iter().zip(waits);
-    Program {
+    JobProgram {
         ranks: own.map(|(o, w)| RankProgram::new(o, w)).collect(),
         groups: Vec::new(),
     }
@@ -118,7 +118,7 @@ fn a_trace_of_a_ring_takes_as_long_as_the_ring() {
 }
 
 /// All ranks compute for 100 us, then call a collective of 4 MB together.
-fn compute_and_call(kind: CollectiveKind, ranks: u32) -> Program {
+fn compute_and_call(kind: CollectiveKind, ranks: u32) -> JobProgram {
     let compute = Operation::Compute {
         unit: 0,
         span: Span::from_us(100),
@@ -129,7 +129,7 @@ fn compute_and_call(kind: CollectiveKind, ranks: u32) -> Program {
         group: 0,
     };
     let rank = |_| RankProgram::new(vec![compute, call], vec![(1, Wait::over(0))]);
-    Program {
+    JobProgram {
         ranks: (0..ranks).map(rank).collect(),
         groups: vec![(0..ranks).map(Rank).collect()],
     }

@@ -4,7 +4,9 @@ use clearway_lab::record::merge_all;
 use clearway_lab::why::{
     BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, LowerBound, Part,
 };
-use clearway_lab::{Assembly, Finished, Laboratory, LinkId, RankCause, RunOptions, Verdict, Watch};
+use clearway_lab::{
+    Assembly, Finished, Laboratory, LinkId, RankCause, RunDecision, RunOptions, Watch,
+};
 use clearway_testing::Folder;
 use clearway_units::{FlowId, Span, Time};
 
@@ -61,7 +63,7 @@ impl Explained {
 fn options(threads: usize) -> RunOptions<'static> {
     RunOptions {
         threads: threads.into(),
-        on_progress: Box::leak(Box::new(|_| Verdict::Continue)),
+        on_progress: Box::leak(Box::new(|_| RunDecision::Continue)),
         on_flow: Box::leak(Box::new(|_, _, _| ())),
     }
 }

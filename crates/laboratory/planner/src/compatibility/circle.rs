@@ -1,7 +1,7 @@
 //! The jobs of one connected part on their unified circle, as numbers.
 
 use super::grid::Grid;
-use super::{Kind, Phase, Problem, Resource, Share};
+use super::{Phase, PhaseKind, Problem, Resource, Share};
 use std::collections::BTreeMap;
 
 /// The whole of a resource, in millionths.
@@ -73,7 +73,7 @@ impl Circle {
             merged: Vec::new(),
         };
         let mut patterns: BTreeMap<Pattern, u32> = BTreeMap::new();
-        let mut drawn: BTreeMap<(u32, Kind, Vec<u32>), u32> = BTreeMap::new();
+        let mut drawn: BTreeMap<(u32, PhaseKind, Vec<u32>), u32> = BTreeMap::new();
         let mut alike: BTreeMap<Vec<(u32, u32)>, usize> = BTreeMap::new();
         for &resource in resources {
             let mut load = Vec::new();

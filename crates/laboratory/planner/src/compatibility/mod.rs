@@ -5,7 +5,7 @@
 //! communication is an arc (§3, Fig 3). Jobs that share a link are laid on one *unified circle*, whose perimeter is a common multiple of
 //! their iteration times (Fig 5), and rotated until no arcs collide; if that can be done they are *compatible*.
 //!
-//! * [`Profile`]: an iteration, as phases of communication and computation.
+//! * [`JobProfile`]: an iteration, as phases of communication and computation.
 //! * [`Problem`]: jobs, the links that their communication loads and the GPUs that their computation loads.
 //! * [`plan`]: rotations for all jobs that minimise the total overlap, with a proven bound; scores of links; priorities.
 //! * [`place`]: the same, with the choice between placements.
@@ -42,10 +42,11 @@ mod tests;
 
 pub use grid::GridError;
 pub use parameters::{PlanParameters, SettingError, Solver};
-pub use placement::{Move, Placed, place};
+pub use placement::{JobMove, Placed, place};
 pub use plan::{
-    Plan, PlanError, PlannedJob, PlannedResource, UnifiedCircle, Verdict, plan, plan_at,
+    CompatibilityVerdict, Plan, PlanError, PlannedJob, PlannedResource, UnifiedCircle, plan,
+    plan_at,
 };
-pub use problem::{Job, Load, Placement, Problem, ProblemError, Resource};
-pub use profile::{Demand, Kind, Phase, Profile, ProfileError};
+pub use problem::{CandidatePlacement, Job, Load, Problem, ProblemError, Resource};
+pub use profile::{Demand, JobProfile, Phase, PhaseKind, ProfileError};
 pub use share::Share;

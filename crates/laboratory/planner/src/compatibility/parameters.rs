@@ -18,14 +18,13 @@ clearway_units::choices! {
 clearway_units::parameters! {
     /// Settings of [`plan`](super::plan) and [`place`](super::place).
     pub struct PlanParameters {
-        /// Length of a sector of the circle: rotations are multiples of it, and a phase takes all of a sector that it touches.
+        /// Length of a sector of the circle. Rotations are multiples of it, and a phase fills every sector that it touches.
         pub grid: Span = Span::from_ms(1), "grid", "decision: a thousandth to a hundredth of the iterations of HotNets'22, Table 1";
         /// Largest share by which an iteration may be lengthened so that iterations of different lengths repeat together, at most 0.5.
         pub tolerance: f64 = 0.02, "tolerance", "decision: the two DLRM of HotNets'22, Table 1 differ by 1.8 %";
-        /// Most sectors of a circle. Where iterations of different lengths would need more, sectors become longer.
+        /// Maximum number of sectors of a circle. If iterations of different lengths need more, sectors become longer.
         pub sectors: u32 = 100_000, "sectors", "decision: memory and time of the search grow with it";
-        /// Work after which a search returns the best that it has found: the number of sectors that it may look at, all links and attempts
-        /// together.
+        /// Number of sectors that a search may examine, in all links and attempts together, before it returns the best result so far.
         pub budget: u64 = 500_000_000, "budget", "decision: about a second";
         /// Seed of the local search.
         pub seed: u64 = 1, "seed", "decision";

@@ -1,7 +1,7 @@
 //! Placement of jobs that are not all compatible where they are (HotNets'22 §4: "the scheduler should look for alternative placements").
 
 use super::plan::{Plan, PlanError, plan_at};
-use super::{PlanParameters, Problem, Verdict};
+use super::{CompatibilityVerdict, PlanParameters, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many combinations of placements are all tried.
@@ -13,7 +13,7 @@ const GAIN: f64 = 1e-9;
 
 /// A job that is to run elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Move {
+pub struct JobMove {
     /// The job.
     pub job: usize,
     /// Index of the placement where the job is.
@@ -32,7 +32,7 @@ pub struct Placed {
     /// Shortfall from full scores where jobs are.
     pub missing_before: f64,
     /// Jobs that move, in ascending order; none if all are compatible where they are, or nothing else is better.
-    pub moves: Vec<Move>,
+    pub moves: Vec<JobMove>,
     /// Number of combinations of placements that were tried, the first included.
     pub tried: usize,
     /// True if these were all combinations.
@@ -61,7 +61,7 @@ pub fn place(problem: &Problem, settings: &PlanParameters) -> Result<Placed, Pla
         .iter()
         .try_fold(1usize, |all, job| all.checked_mul(job.placements.len()))
         .unwrap_or(usize::MAX);
-    if combinations == 1 || first.verdict() == Verdict::Compatible {
+    if combinations == 1 || first.verdict() == CompatibilityVerdict::Compatible {
         return Ok(Placed {
             plan: first,
             missing_before,
@@ -91,7 +91,7 @@ pub fn place(problem: &Problem, settings: &PlanParameters) -> Result<Placed, Pla
     for (job, &to) in choices.iter().enumerate().filter(|&(_, &to)| to > 0) {
         let mut without = choices.clone();
         without[job] = 0;
-        moves.push(Move {
+        moves.push(JobMove {
             job,
             from: 0,
             to,

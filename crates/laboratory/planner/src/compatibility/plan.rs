@@ -5,7 +5,9 @@ use super::exact::{self, Found};
 use super::grid::{Grid, GridError, common_circle};
 use super::priority::priorities;
 use super::problem::components;
-use super::{Kind, PlanParameters, Problem, Resource, SettingError, Share, Solver, bound, local};
+use super::{
+    PhaseKind, PlanParameters, Problem, Resource, SettingError, Share, Solver, bound, local,
+};
 use clearway_units::{Purpose, RandomStream, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,7 +52,7 @@ impl From<GridError> for PlanError {
 
 /// Verdict on jobs that share something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CompatibilityVerdict {
     /// The rotations keep all demands within what there is.
     Compatible,
     /// No rotations do.
@@ -75,7 +77,7 @@ pub struct UnifiedCircle {
     /// Proven lower bound of the overlap of any rotations.
     pub least_overlap: Span,
     /// Verdict that follows from the overlap and its lower bound.
-    pub verdict: Verdict,
+    pub verdict: CompatibilityVerdict,
     /// Sectors that the search has looked at.
     pub work: u64,
 }
@@ -149,14 +151,14 @@ pub struct Plan {
 
 impl Plan {
     /// Verdict on all circles: incompatible if one is, compatible if all are.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> CompatibilityVerdict {
         let any = |verdict| self.circles.iter().any(|circle| circle.verdict == verdict);
-        if any(Verdict::Incompatible) {
-            Verdict::Incompatible
-        } else if any(Verdict::Unknown) {
-            Verdict::Unknown
+        if any(CompatibilityVerdict::Incompatible) {
+            CompatibilityVerdict::Incompatible
+        } else if any(CompatibilityVerdict::Unknown) {
+            CompatibilityVerdict::Unknown
         } else {
-            Verdict::Compatible
+            CompatibilityVerdict::Compatible
         }
     }
 
@@ -318,9 +320,9 @@ impl Plan {
             overlap: as_span(found.cost, grid.tick),
             least_overlap: as_span(found.bound, grid.tick),
             verdict: match (found.cost, found.bound) {
-                (0, _) => Verdict::Compatible,
-                (_, 0) => Verdict::Unknown,
-                _ => Verdict::Incompatible,
+                (0, _) => CompatibilityVerdict::Compatible,
+                (_, 0) => CompatibilityVerdict::Unknown,
+                _ => CompatibilityVerdict::Incompatible,
             },
             work: found.work,
         });
@@ -351,7 +353,7 @@ impl Plan {
     /// The mean loads, with the periods of the plan.
     fn load(&mut self, problem: &Problem) {
         for planned in &mut self.resources {
-            let kind: Kind = planned.resource.kind();
+            let kind: PhaseKind = planned.resource.kind();
             for &job in &planned.jobs {
                 let choice = self.jobs[job as usize].placement;
                 let shares = problem.shares(job as usize, choice, planned.resource);

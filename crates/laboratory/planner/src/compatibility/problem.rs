@@ -1,6 +1,6 @@
 //! Jobs on links and GPUs, and which of them have anything to do with each other.
 
-use super::{Demand, Kind, Profile, Share};
+use super::{Demand, JobProfile, PhaseKind, Share};
 use clearway_units::Rate;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Load {
 
 /// Placement of a job: the links and GPUs that it would use there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Placement {
+pub struct CandidatePlacement {
     /// Links that its communication loads, each once.
     pub links: Vec<Load>,
     /// GPUs that its computation loads, each once.
@@ -40,9 +40,9 @@ pub struct Placement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// One iteration.
-    pub profile: Profile,
+    pub profile: JobProfile,
     /// Placements, at least one; the first is where the job is.
-    pub placements: Vec<Placement>,
+    pub placements: Vec<CandidatePlacement>,
 }
 
 /// Link or GPU that jobs share.
@@ -56,10 +56,10 @@ pub enum Resource {
 
 impl Resource {
     /// The phases that load it.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> PhaseKind {
         match self {
-            Self::Link(_) => Kind::Communication,
-            Self::Gpu(_) => Kind::Compute,
+            Self::Link(_) => PhaseKind::Communication,
+            Self::Gpu(_) => PhaseKind::Compute,
         }
     }
 }
@@ -253,7 +253,7 @@ impl Problem {
     }
 }
 
-impl Placement {
+impl CandidatePlacement {
     /// All links and GPUs of the placement.
     pub(super) fn resources(&self) -> impl Iterator<Item = Resource> + '_ {
         let links = self.links.iter().map(|load| Resource::Link(load.link));
@@ -273,7 +273,7 @@ impl Placement {
 fn check_placement(
     index: usize,
     job: &Job,
-    placement: &Placement,
+    placement: &CandidatePlacement,
     links: &[Rate],
     gpus: u32,
 ) -> Result<(), ProblemError> {
@@ -297,7 +297,11 @@ fn check_placement(
             });
         }
     }
-    let phases = job.profile.phases(Kind::Communication).iter().enumerate();
+    let phases = job
+        .profile
+        .phases(PhaseKind::Communication)
+        .iter()
+        .enumerate();
     for (phase, given) in phases {
         let Demand::Rate(demand) = given.demand else {
             continue;

@@ -47,14 +47,14 @@ impl Parameter for Demand {
 
 /// Kind of a phase, which decides the resource that it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PhaseKind {
     /// Data crosses the job's links.
     Communication,
     /// The job's GPUs are busy.
     Compute,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PhaseKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Communication => "communication",
@@ -91,13 +91,13 @@ impl Phase {
 
 /// One iteration of a job that has everything to itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct JobProfile {
     period: Span,
     communication: Vec<Phase>,
     compute: Vec<Phase>,
 }
 
-/// Error in the phases of a [`Profile`].
+/// Error in the phases of a [`JobProfile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileError {
     /// An iteration takes no time.
@@ -105,14 +105,14 @@ pub enum ProfileError {
     /// A phase takes no time.
     ZeroPhase {
         /// Kind of the phase.
-        kind: Kind,
+        kind: PhaseKind,
         /// Index of the phase among those of that kind.
         phase: usize,
     },
     /// A phase ends after the iteration.
     PastTheEnd {
         /// Kind of the phase.
-        kind: Kind,
+        kind: PhaseKind,
         /// Index of the phase among those of that kind.
         phase: usize,
         /// End of the phase.
@@ -123,7 +123,7 @@ pub enum ProfileError {
     /// Two phases of one kind are at the same time.
     Overlap {
         /// Kind of both phases.
-        kind: Kind,
+        kind: PhaseKind,
         /// Index of the phase that begins first.
         first: usize,
         /// Index of the other phase.
@@ -176,7 +176,7 @@ impl fmt::Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-impl Profile {
+impl JobProfile {
     /// An iteration of `period` with phases of both kinds, in any order.
     ///
     /// # Errors
@@ -189,8 +189,8 @@ impl Profile {
         if period.is_zero() {
             return Err(ProfileError::ZeroPeriod);
         }
-        check_phases(Kind::Communication, &communication, period)?;
-        check_phases(Kind::Compute, &compute, period)?;
+        check_phases(PhaseKind::Communication, &communication, period)?;
+        check_phases(PhaseKind::Compute, &compute, period)?;
         let of_rate = |phase: &Phase| matches!(phase.demand, Demand::Rate(_));
         if let Some(phase) = compute.iter().position(of_rate) {
             return Err(ProfileError::RateOfCompute { phase });
@@ -219,20 +219,20 @@ impl Profile {
         self.period
     }
     /// The phases of one kind, as given.
-    pub fn phases(&self, kind: Kind) -> &[Phase] {
+    pub fn phases(&self, kind: PhaseKind) -> &[Phase] {
         match kind {
-            Kind::Communication => &self.communication,
-            Kind::Compute => &self.compute,
+            PhaseKind::Communication => &self.communication,
+            PhaseKind::Compute => &self.compute,
         }
     }
     /// Share of the iteration that phases of `kind` take, whatever they ask for.
-    pub fn fraction(&self, kind: Kind) -> f64 {
+    pub fn fraction(&self, kind: PhaseKind) -> f64 {
         let busy: Span = self.phases(kind).iter().map(|phase| phase.length).sum();
         busy.as_ps() as f64 / self.period.as_ps() as f64
     }
 }
 
-fn check_phases(kind: Kind, phases: &[Phase], period: Span) -> Result<(), ProfileError> {
+fn check_phases(kind: PhaseKind, phases: &[Phase], period: Span) -> Result<(), ProfileError> {
     for (phase, given) in phases.iter().enumerate() {
         if given.length.is_zero() {
             return Err(ProfileError::ZeroPhase { kind, phase });

@@ -7,14 +7,14 @@ const fn ms(count: u64) -> Span {
     Span::from_ms(count)
 }
 
-fn on_off(compute: u64, communication: u64) -> Profile {
-    Profile::on_off(ms(compute), ms(communication)).expect("a profile")
+fn on_off(compute: u64, communication: u64) -> JobProfile {
+    JobProfile::on_off(ms(compute), ms(communication)).expect("a profile")
 }
 
-fn on_links(profile: Profile, links: &[u32]) -> Job {
+fn on_links(profile: JobProfile, links: &[u32]) -> Job {
     Job {
         profile,
-        placements: vec![Placement {
+        placements: vec![CandidatePlacement {
             links: links.iter().copied().map(Load::whole).collect(),
             gpus: Vec::new(),
         }],
@@ -30,7 +30,7 @@ fn problem(jobs: Vec<Job>) -> Problem {
 }
 
 /// All on one link.
-fn sharing(profiles: Vec<Profile>) -> Problem {
+fn sharing(profiles: Vec<JobProfile>) -> Problem {
     problem(
         profiles
             .into_iter()
@@ -96,13 +96,13 @@ fn real_overlap(problem: &Problem, plan: &Plan, resource: Resource) -> f64 {
 fn fig_3_vgg16_is_a_circle_of_255_ms_with_an_arc_of_114() {
     let profile = on_off(141, 114);
     assert_eq!(profile.period(), ms(255));
-    let arc = profile.phases(Kind::Communication)[0];
+    let arc = profile.phases(PhaseKind::Communication)[0];
     assert_eq!((arc.start, arc.end()), (ms(141), ms(255)));
-    assert!((profile.fraction(Kind::Communication) - 114.0 / 255.0).abs() < 1e-12);
+    assert!((profile.fraction(PhaseKind::Communication) - 114.0 / 255.0).abs() < 1e-12);
     // Two of them fit next to each other.
     let two = sharing(vec![on_off(141, 114), on_off(141, 114)]);
     let plan = planned(&two);
-    assert_eq!(plan.verdict(), Verdict::Compatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert_eq!(plan.jobs[1].shift, ms(114));
     assert!((plan.resources[0].score_before - (1.0 - 114.0 / 255.0)).abs() < 1e-12);
     assert!((plan.resources[0].load - 228.0 / 255.0).abs() < 1e-12);
@@ -119,7 +119,7 @@ fn fig_4_equal_circles_are_compatible_if_the_arcs_fit_on_one() {
             let over = (first + second).saturating_sub(40);
             assert_eq!(plan.circles[0].overlap, ms(over), "{first} and {second}");
             assert!(plan.circles[0].is_optimal());
-            let compatible = plan.verdict() == Verdict::Compatible;
+            let compatible = plan.verdict() == CompatibilityVerdict::Compatible;
             assert_eq!(compatible, over == 0, "{first} and {second}");
         }
     }
@@ -131,7 +131,7 @@ fn fig_5_circles_of_40_and_60_fit_after_a_turn_of_30_degrees() {
     let circle = &plan.circles[0];
     assert_eq!((circle.sectors, circle.perimeter()), (120, ms(120)));
     assert_eq!((plan.jobs[0].repeats, plan.jobs[1].repeats), (3, 2));
-    assert_eq!(circle.verdict, Verdict::Compatible);
+    assert_eq!(circle.verdict, CompatibilityVerdict::Compatible);
     assert_eq!((plan.jobs[0].angle, plan.jobs[0].shift), (30.0, ms(10)));
     assert_eq!((plan.jobs[1].angle, plan.jobs[1].shift), (0.0, ms(0)));
     assert!(plan.resources[0].score_before < 1.0 && plan.resources[0].score == 1.0);
@@ -148,7 +148,7 @@ fn two_periods_fit_where_their_arcs_fit_into_the_common_divisor() {
                     on_off(first - one, one),
                     on_off(second - two, two),
                 ]));
-                let compatible = plan.verdict() == Verdict::Compatible;
+                let compatible = plan.verdict() == CompatibilityVerdict::Compatible;
                 assert_eq!(
                     compatible,
                     one + two <= divisor,
@@ -164,18 +164,30 @@ fn two_periods_fit_where_their_arcs_fit_into_the_common_divisor() {
 #[test]
 fn table_1_verdicts() {
     let groups = [
-        ("1", vec![(45, 76), (72, 114)], Verdict::Incompatible),
-        ("2", vec![(701, 300), (719, 300)], Verdict::Compatible),
+        (
+            "1",
+            vec![(45, 76), (72, 114)],
+            CompatibilityVerdict::Incompatible,
+        ),
+        (
+            "2",
+            vec![(701, 300), (719, 300)],
+            CompatibilityVerdict::Compatible,
+        ),
         (
             "3",
             vec![(45, 76), (84, 114), (70, 130)],
-            Verdict::Incompatible,
+            CompatibilityVerdict::Incompatible,
         ),
-        ("4", vec![(251, 22), (252, 22)], Verdict::Compatible),
+        (
+            "4",
+            vec![(251, 22), (252, 22)],
+            CompatibilityVerdict::Compatible,
+        ),
         (
             "5",
             vec![(269, 60), (269, 60), (160, 5)],
-            Verdict::Compatible,
+            CompatibilityVerdict::Compatible,
         ),
     ];
     for (group, jobs, verdict) in groups {
@@ -203,7 +215,7 @@ fn a_chain_of_links_has_one_rotation_for_each_job() {
         on_links(on_off(50, 50), &[1]),
     ]);
     let plan = planned(&chain);
-    assert_eq!(plan.verdict(), Verdict::Compatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert_eq!(plan.circles.len(), 1);
     assert!(plan.resources.iter().all(|planned| planned.score == 1.0));
     // J1 and J3 never meet, and may talk at the same time.
@@ -217,7 +229,7 @@ fn a_chain_of_links_has_one_rotation_for_each_job() {
         on_links(on_off(50, 50), &[1, 2]),
     ]);
     let plan = planned(&triangle);
-    assert_eq!(plan.verdict(), Verdict::Incompatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Incompatible);
     // Three half circles: each point of the circle is covered by 1.5 on average, so all three pairs together overlap by half a turn.
     assert_eq!(plan.circles[0].overlap, ms(50));
     assert!(plan.circles[0].is_optimal());
@@ -227,19 +239,19 @@ fn a_chain_of_links_has_one_rotation_for_each_job() {
 fn shared_gpus_keep_computations_apart() {
     let job = |compute, communication| Job {
         profile: on_off(compute, communication),
-        placements: vec![Placement {
+        placements: vec![CandidatePlacement {
             links: vec![Load::whole(0)],
             gpus: vec![0],
         }],
     };
     let one = |jobs| Problem::new(vec![Rate::from_gbps(50)], 1, jobs).expect("a problem");
     let plan = planned(&one(vec![job(50, 50), job(50, 50)]));
-    assert_eq!(plan.verdict(), Verdict::Compatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert_eq!(plan.jobs[1].shift, ms(50));
     // The links would allow it, the GPU does not: 60 + 60 of 100.
     let both = one(vec![job(60, 40), job(60, 40)]);
     let plan = planned(&both);
-    assert_eq!(plan.verdict(), Verdict::Incompatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Incompatible);
     assert_eq!(plan.circles[0].overlap, ms(20));
     assert_eq!(plan.resources[0].resource, Resource::Link(0));
     assert!(plan.resources[0].is_compatible() && !plan.resources[1].is_compatible());
@@ -253,11 +265,11 @@ fn demands_below_the_whole_add_up() {
             length: ms(80),
             demand: Demand::Rate(Rate::from_gbps(gbps)),
         };
-        Profile::new(ms(100), vec![phase], Vec::new()).expect("a profile")
+        JobProfile::new(ms(100), vec![phase], Vec::new()).expect("a profile")
     };
     // Two at half rate share a link all the time, and have no circle at all.
     let plan = planned(&sharing(vec![half(25), half(25)]));
-    assert_eq!(plan.verdict(), Verdict::Compatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert!(plan.circles.is_empty());
     assert!((plan.resources[0].load - 0.8).abs() < 1e-12);
     // With a third job, and with 30 instead of 25, too much is asked for: by a fifth during what overlaps, 60 of 100 at least.
@@ -273,7 +285,7 @@ fn traffic_that_spreads_takes_a_part_of_each_link() {
         let load = |&link: &u32| Load { link, part };
         Job {
             profile: on_off(20, 80),
-            placements: vec![Placement {
+            placements: vec![CandidatePlacement {
                 links: links.iter().map(load).collect(),
                 gpus: Vec::new(),
             }],
@@ -293,7 +305,7 @@ fn traffic_that_spreads_takes_a_part_of_each_link() {
     moves[1].placements.push(elsewhere);
     let placed = place(&problem(moves), &PlanParameters::default()).expect("a plan");
     assert_eq!(placed.plan.jobs[1].placement, 1);
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
 }
 
 #[test]
@@ -305,7 +317,7 @@ fn what_never_runs_short_connects_nobody() {
             demand: Demand::Share(Share::new(0.3).expect("a share")),
         };
         on_links(
-            Profile::new(ms(100), vec![phase], Vec::new()).expect("a profile"),
+            JobProfile::new(ms(100), vec![phase], Vec::new()).expect("a profile"),
             links,
         )
     };
@@ -322,10 +334,10 @@ fn what_never_runs_short_connects_nobody() {
     ]));
     let jobs: Vec<&[u32]> = plan.circles.iter().map(|circle| &circle.jobs[..]).collect();
     assert_eq!(jobs, [&[0, 1][..], &[5, 6]]);
-    assert_eq!(plan.verdict(), Verdict::Compatible);
+    assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
 }
 
-fn random_profile(random: &mut RandomStream, multiples: &[u64], levels: bool) -> Profile {
+fn random_profile(random: &mut RandomStream, multiples: &[u64], levels: bool) -> JobProfile {
     let period = multiples[random.below(multiples.len() as u32) as usize];
     let mut phases = Vec::new();
     let mut at = u64::from(random.below(3));
@@ -344,7 +356,7 @@ fn random_profile(random: &mut RandomStream, multiples: &[u64], levels: bool) ->
         });
         at += length + 1 + u64::from(random.below(period as u32));
     }
-    Profile::new(ms(period), phases, Vec::new()).expect("a profile")
+    JobProfile::new(ms(period), phases, Vec::new()).expect("a profile")
 }
 
 /// The least overlap of three jobs in millionths times milliseconds, by looking at every millisecond of all rotations.
@@ -352,7 +364,7 @@ fn by_looking_at_all(problem: &Problem, turn: u64) -> u64 {
     let asks = |job: usize, at: u64| {
         let profile = &problem.jobs()[job].profile;
         let at = Span::from_ms(at % (profile.period().as_ps() / 1_000_000_000));
-        let phases = profile.phases(Kind::Communication).iter();
+        let phases = profile.phases(PhaseKind::Communication).iter();
         let mut now = phases.filter(|phase| (phase.start..phase.end()).contains(&at));
         now.next().map_or(0, |phase| match phase.demand {
             Demand::Share(share) => (share.as_f64() * 1e6) as u64,
@@ -417,7 +429,7 @@ fn compare_with_brute_force(cases: u64, multiples: &[u64], turn: u64, levels: bo
             "case {case}"
         );
         assert_eq!(
-            plan.verdict() == Verdict::Compatible,
+            plan.verdict() == CompatibilityVerdict::Compatible,
             best == 0,
             "case {case}"
         );
@@ -518,7 +530,7 @@ fn what_is_compatible_on_a_coarse_grid_is_compatible_in_truth() {
         let jobs = (0..3).map(|_| {
             let period = 20_000 + u64::from(random.below(60_000));
             let busy = 1 + u64::from(random.below(period as u32 / 15));
-            let profile = Profile::on_off(Span::from_us(period - busy), Span::from_us(busy));
+            let profile = JobProfile::on_off(Span::from_us(period - busy), Span::from_us(busy));
             on_links(profile.expect("a profile"), &[0])
         });
         let problem = problem(jobs.collect());
@@ -528,7 +540,7 @@ fn what_is_compatible_on_a_coarse_grid_is_compatible_in_truth() {
         };
         let plan = plan(&problem, &settings).expect("a plan");
         let real = real_overlap(&problem, &plan, Resource::Link(0));
-        if plan.verdict() == Verdict::Compatible {
+        if plan.verdict() == CompatibilityVerdict::Compatible {
             compatible += 1;
             assert!(real < 1e-6, "seed {seed}: {real} ms");
         }
@@ -596,7 +608,11 @@ fn a_hidden_plan_of_forty_jobs_is_found() {
         let plan = plan(&problem, &settings).expect("a plan");
         let before: f64 = plan.resources.iter().map(|r| 1.0 - r.score_before).sum();
         assert!(before > 20.0, "seed {seed}: {before}");
-        assert_eq!(plan.verdict(), Verdict::Compatible, "seed {seed}");
+        assert_eq!(
+            plan.verdict(),
+            CompatibilityVerdict::Compatible,
+            "seed {seed}"
+        );
     }
 }
 
@@ -623,10 +639,10 @@ fn many_equal_links_cost_no_more_than_one() {
 /// Two racks with an uplink each, two pairs of jobs that only fit if the pairs are mixed.
 #[test]
 fn incompatible_jobs_are_placed_elsewhere() {
-    let on_either = |profile: Profile, first: u32| Job {
+    let on_either = |profile: JobProfile, first: u32| Job {
         profile,
         placements: [first, 1 - first]
-            .map(|link| Placement {
+            .map(|link| CandidatePlacement {
                 links: vec![Load::whole(link)],
                 gpus: Vec::new(),
             })
@@ -640,9 +656,9 @@ fn incompatible_jobs_are_placed_elsewhere() {
     ];
     let problem = problem(jobs);
     let where_they_are = planned(&problem);
-    assert_eq!(where_they_are.verdict(), Verdict::Incompatible);
+    assert_eq!(where_they_are.verdict(), CompatibilityVerdict::Incompatible);
     let placed = place(&problem, &exactly()).expect("a plan");
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     assert!((placed.missing_before - 0.4).abs() < 1e-9);
     assert_eq!(placed.moves.len(), 2, "{:?}", placed.moves);
     assert!(placed.moves.iter().all(|moved| moved.missing_without > 0.0));
@@ -668,7 +684,7 @@ fn many_jobs_move_one_or_two_at_a_time() {
             if index < 6 { 70 } else { 20 },
         ),
         placements: (0..6)
-            .map(|place| Placement {
+            .map(|place| CandidatePlacement {
                 // Long ones on three links, short ones on the other three.
                 links: vec![Load::whole(match index < 6 {
                     true => (index % 3 + place) % 6,
@@ -681,14 +697,14 @@ fn many_jobs_move_one_or_two_at_a_time() {
     let problem = problem(jobs.collect());
     let placed = place(&problem, &exactly()).expect("a plan");
     assert!(!placed.all_tried);
-    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     assert!((placed.missing_before - 1.2).abs() < 1e-9);
     assert!(placed.moves.len() <= 6, "{:?}", placed.moves);
 }
 
 #[test]
 fn nonsense_is_refused_with_a_reason_and_a_fix() {
-    let new = |period, phases| Profile::new(period, phases, Vec::new());
+    let new = |period, phases| JobProfile::new(period, phases, Vec::new());
     let half = Demand::Share(Share::new(0.5).expect("a share"));
     let phase = |start, length, demand| Phase {
         start: ms(start),
@@ -713,7 +729,7 @@ fn nonsense_is_refused_with_a_reason_and_a_fix() {
             "communication phases 2 and 1 overlap: make them one phase with the sum of their demands, or move one",
         ),
         (
-            Profile::new(
+            JobProfile::new(
                 ms(10),
                 Vec::new(),
                 vec![phase(0, 5, Demand::Rate(Rate::from_gbps(1)))],
@@ -724,7 +740,7 @@ fn nonsense_is_refused_with_a_reason_and_a_fix() {
         assert_eq!(profile.expect_err("nonsense").to_string(), message);
     }
     let at = |links: &[u32]| on_links(on_off(5, 5), links);
-    let fast = Profile::new(
+    let fast = JobProfile::new(
         ms(10),
         vec![phase(0, 5, Demand::Rate(Rate::from_gbps(100)))],
         Vec::new(),

@@ -42,5 +42,5 @@ pub use exact::{Allocation, fill, least_phi, least_rates};
 pub use ideal::{ideal_all_reduce, ideal_bcube_all_reduce};
 pub use optimizer::{Optimizer, Slot};
 pub use parameters::{SettingError, Solver, TmdmlParameters};
-pub use problem::{BottleneckRule, Flow, Problem, ProblemError};
-pub use topology::{Fabric, Routing};
+pub use problem::{BottleneckRule, PlannedFlow, Problem, ProblemError};
+pub use topology::{EqualPathChoice, Fabric};

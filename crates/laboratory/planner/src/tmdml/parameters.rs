@@ -21,10 +21,10 @@ clearway_units::parameters! {
     pub struct TmdmlParameters {
         /// Length of a time slot, in which rates do not change.
         pub slot: Span = Span::from_ms(1), "slot", "decision: much shorter than a synchronisation, much longer than a round trip";
-        /// Weight of the objective against the queues (V), without a unit: the objective counts in units of its optimum in the first
-        /// slot, a queue in what its link carries in a slot, a rate in capacities of its link. Multiplied by capacity² and slot and
-        /// divided by that optimum, it is the paper's. Without effect where `service` is 1; rates swing from slot to slot where it is
-        /// below about a quarter.
+        /// Dimensionless weight of the objective against the queues (V). The objective counts in units of its optimum in the first slot, a
+        /// queue in the bytes that its link carries in a slot, a rate in capacities of its link. This weight times capacity² and slot,
+        /// divided by that optimum, is the paper's V. It has no effect if `service` is 1. Below about a quarter, rates swing from slot to
+        /// slot.
         pub v: f64 = 1.0, "v", "decision: the queue that balances it is about one slot's worth";
         /// Largest share of a flow's rate that a gradient step changes (epsilon 1), below 1.
         pub rate_step: f64 = 0.5, "rate-step", "decision: 0.9 for all three takes half the iterations but is near the edge";
@@ -32,11 +32,11 @@ clearway_units::parameters! {
         pub time_step: f64 = 0.5, "time-step", "decision: as rate-step";
         /// Step of the multipliers of the capacities (epsilon 3), relative to the multiplier.
         pub capacity_step: f64 = 0.5, "capacity-step", "decision: as rate-step";
-        /// Lower bound of the rates of the gradient, before they are scaled down onto the links.
+        /// Lower bound of the rates of the gradient, before they are scaled down to fit the links.
         pub min_rate: Rate = Rate::from_bps(1_000), "min-rate", "decision: nothing beside any capacity, but above zero";
-        /// The gradient stops when the objective is proven to be within this share of the optimum.
+        /// Proven relative distance from the optimum at which the gradient stops.
         pub tolerance: f64 = 0.001, "tolerance", "decision: a tenth of a percent";
-        /// The gradient stops after so many iterations in a slot in any case.
+        /// Maximum number of iterations of the gradient in a slot.
         pub iterations: u32 = 10_000, "iterations", "decision: far more than usually needed";
         /// Service rate of a queue as a share of its link's capacity, at most 1.
         pub service: f64 = 1.0, "service", "decision: a port sends with the rate of its link";

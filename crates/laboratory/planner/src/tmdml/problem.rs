@@ -24,7 +24,7 @@ clearway_units::choices! {
 
 /// A flow of a [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flow {
+pub struct PlannedFlow {
     /// The links that it takes, as indices into the links of the problem, in order and each once (`a_il`).
     pub path: Vec<u32>,
     /// The server that it goes to (`Omega(i)`); flows with the same number share one.
@@ -104,7 +104,7 @@ impl Problem {
     ///
     /// # Errors
     /// If there are no flows, or one takes no link, one that does not exist or one twice, or carries nothing.
-    pub fn new(links: &[Rate], flows: &[Flow]) -> Result<Self, ProblemError> {
+    pub fn new(links: &[Rate], flows: &[PlannedFlow]) -> Result<Self, ProblemError> {
         if flows.is_empty() {
             return Err(ProblemError::NoFlows);
         }
@@ -232,7 +232,7 @@ impl Problem {
     }
 }
 
-fn check_flow(index: usize, flow: &Flow, links: usize) -> Result<(), ProblemError> {
+fn check_flow(index: usize, flow: &PlannedFlow, links: usize) -> Result<(), ProblemError> {
     if flow.path.is_empty() {
         return Err(ProblemError::EmptyPath { flow: index });
     }

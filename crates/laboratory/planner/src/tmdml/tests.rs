@@ -9,15 +9,15 @@ fn rates(gbps: &[u64]) -> Vec<Rate> {
     gbps.iter().map(|&gbps| Rate::from_gbps(gbps)).collect()
 }
 
-fn flow(path: &[u32], destination: u32, bytes: u64) -> Flow {
-    Flow {
+fn flow(path: &[u32], destination: u32, bytes: u64) -> PlannedFlow {
+    PlannedFlow {
         path: path.to_vec(),
         destination,
         bytes: Bytes::new(bytes),
     }
 }
 
-fn problem(gbps: &[u64], flows: &[Flow]) -> Problem {
+fn problem(gbps: &[u64], flows: &[PlannedFlow]) -> Problem {
     Problem::new(&rates(gbps), flows).unwrap()
 }
 
@@ -73,7 +73,7 @@ fn random_problem(seed: u64) -> Problem {
     let gbps: Vec<u64> = (0..links)
         .map(|_| u64::from(1 + stream.below(100)))
         .collect();
-    let flows: Vec<Flow> = (0..=stream.below(12))
+    let flows: Vec<PlannedFlow> = (0..=stream.below(12))
         .map(|_| {
             let mut path: Vec<u32> = (0..links).collect();
             stream.shuffle(&mut path);
@@ -150,7 +150,7 @@ fn two_links_of_which_the_second_is_slower() {
 #[test]
 fn flows_that_end_with_a_slot_are_over() {
     // A fifth of 10 Gb/s is rounded down, so that 50 kB take longer than a slot of 200 us by the last bit, and yet nothing is left.
-    let flows: Vec<Flow> = (0..5).map(|worker| flow(&[worker, 5], 8, 50_000)).collect();
+    let flows: Vec<PlannedFlow> = (0..5).map(|worker| flow(&[worker, 5], 8, 50_000)).collect();
     let incast = problem(&[10; 6], &flows);
     let parameters = TmdmlParameters {
         slot: Span::from_us(200),
@@ -164,7 +164,7 @@ fn flows_that_end_with_a_slot_are_over() {
 #[test]
 fn an_incast_of_seven_shares_the_receivers_link_alike() {
     // TMDML §II: seven workers send VGG-16 to server 8 through 10 Gb/s links; each flow has one bottleneck.
-    let flows: Vec<Flow> = (0..7).map(|worker| flow(&[worker, 7], 8, VGG16)).collect();
+    let flows: Vec<PlannedFlow> = (0..7).map(|worker| flow(&[worker, 7], 8, VGG16)).collect();
     let incast = problem(&[10; 8], &flows);
     assert_eq!(
         incast.bottlenecks(incast.bytes(), BottleneckRule::NicShare),
@@ -216,7 +216,7 @@ fn bottlenecks_are_links_that_are_asked_for_too_much() {
     );
 
     // A narrow link inside: six flows of different servers, of which each asks for 10 Gb/s, over 20 Gb/s.
-    let flows: Vec<Flow> = (0..6)
+    let flows: Vec<PlannedFlow> = (0..6)
         .map(|pair| flow(&[pair, 12, 6 + pair], pair, 1_000))
         .collect();
     let mut gbps = [10; 13];
@@ -398,7 +398,7 @@ fn the_ideal_all_reduce_is_that_of_the_table() {
 #[test]
 fn what_is_no_problem_is_refused() {
     let links = rates(&[10, 10]);
-    let error = |flows: &[Flow]| Problem::new(&links, flows).unwrap_err().to_string();
+    let error = |flows: &[PlannedFlow]| Problem::new(&links, flows).unwrap_err().to_string();
     assert_eq!(error(&[]), "there are no flows");
     assert_eq!(error(&[flow(&[], 0, 1)]), "flow 0 takes no link");
     assert_eq!(
@@ -553,7 +553,7 @@ proptest! {
     fn without_weights_all_end_when_the_busiest_link_does(seed in any::<u64>()) {
         // One destination each, or the numbers of flows of the destinations would be weights.
         let random = random_problem(seed);
-        let flows: Vec<Flow> = (0..random.flow_count())
+        let flows: Vec<PlannedFlow> = (0..random.flow_count())
             .map(|i| flow(random.path(i), i as u32, random.bytes()[i] as u64))
             .collect();
         let links: Vec<Rate> = random.capacities().iter().map(|&bps| Rate::from_bps(bps as u64)).collect();

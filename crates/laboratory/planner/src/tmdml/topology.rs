@@ -1,11 +1,11 @@
 //! The fabrics of TMDML's evaluation as links and paths.
 
-use super::{Flow, Problem, ProblemError};
+use super::{PlannedFlow, Problem, ProblemError};
 use clearway_units::{Bytes, Purpose, RandomStream, Rate};
 
 clearway_units::choices! {
     /// Choice of a path among those of equal length.
-    pub enum Routing {
+    pub enum EqualPathChoice {
         /// At random for each pair of servers and seed, as ECMP does with a hash of the header, and BCube with the order of the digits.
         Hashed = "hashed",
         /// Balanced, so that no link inside the fabric gets more of an all-to-all than those of the servers: by the destination in a
@@ -117,7 +117,7 @@ impl Fabric {
     ///
     /// # Panics
     /// If there is no such server, or both are the same.
-    pub fn path(&self, from: u32, to: u32, routing: Routing, seed: u64) -> Vec<u32> {
+    pub fn path(&self, from: u32, to: u32, routing: EqualPathChoice, seed: u64) -> Vec<u32> {
         let servers = self.servers();
         assert!(
             from < servers && to < servers && from != to,
@@ -127,13 +127,13 @@ impl Fabric {
         let mut lots = RandomStream::new(seed, Purpose::Paths, pair);
         match self.shape {
             Shape::FatTree(tree) => tree.path(from, to, |turn, options| match (routing, turn) {
-                (Routing::Hashed, _) => lots.below(options),
-                (Routing::Balanced, Turn::Core) => to / tree.aggregations_per_pod % options,
-                (Routing::Balanced, _) => to % options,
+                (EqualPathChoice::Hashed, _) => lots.below(options),
+                (EqualPathChoice::Balanced, Turn::Core) => to / tree.aggregations_per_pod % options,
+                (EqualPathChoice::Balanced, _) => to % options,
             }),
             Shape::BCube(ports) => bcube_path(ports, from, to, || match routing {
-                Routing::Hashed => lots.below(2),
-                Routing::Balanced => 0,
+                EqualPathChoice::Hashed => lots.below(2),
+                EqualPathChoice::Balanced => 0,
             }),
         }
     }
@@ -146,13 +146,13 @@ impl Fabric {
     pub fn all_reduce_stage(
         &self,
         model: Bytes,
-        routing: Routing,
+        routing: EqualPathChoice,
         seed: u64,
     ) -> Result<Problem, ProblemError> {
         let servers = self.servers();
         let part = Bytes::new(model.as_u64().div_ceil(servers.into()));
         let pairs = (0..servers).flat_map(|from| (0..servers).map(move |to| (from, to)));
-        let flows: Vec<Flow> = pairs
+        let flows: Vec<PlannedFlow> = pairs
             .filter(|(from, to)| from != to)
             .map(|(from, to)| self.flow(from, to, part, routing, seed))
             .collect();
@@ -170,18 +170,25 @@ impl Fabric {
         &self,
         server: u32,
         bytes: Bytes,
-        routing: Routing,
+        routing: EqualPathChoice,
         seed: u64,
     ) -> Result<Problem, ProblemError> {
-        let flows: Vec<Flow> = (0..self.servers())
+        let flows: Vec<PlannedFlow> = (0..self.servers())
             .filter(|&from| from != server)
             .map(|from| self.flow(from, server, bytes, routing, seed))
             .collect();
         Problem::new(&self.links(), &flows)
     }
 
-    fn flow(&self, from: u32, to: u32, bytes: Bytes, routing: Routing, seed: u64) -> Flow {
-        Flow {
+    fn flow(
+        &self,
+        from: u32,
+        to: u32,
+        bytes: Bytes,
+        routing: EqualPathChoice,
+        seed: u64,
+    ) -> PlannedFlow {
+        PlannedFlow {
             path: self.path(from, to, routing, seed),
             destination: to,
             bytes,

@@ -12,14 +12,14 @@ const MOST_FLOWS: u64 = 10_000_000;
 parameters! {
     /// Repetition of the traffic of a section.
     pub struct Bursts {
-        /// Number of bursts: the traffic of the section so many times.
+        /// Number of bursts, each with the traffic of the section.
         pub count: NonZero<u32> = NonZero::<u32>::MIN, "count", "a single burst";
-        /// Time from the start of one burst to that of the next.
+        /// Time between the starts of two bursts.
         pub period: Span = Span::ZERO, "period", "a single burst has none";
-        /// Each burst starts late by a random time up to this, whatever the others do.
+        /// Largest random delay of the start of each burst, independent of the other bursts.
         pub jitter: Span = Span::ZERO, "period-jitter", "bursts on time";
-        /// Draw anew for each burst what is drawn at random: the permutation, or the senders and the receiver of an incast. If false, all
-        /// bursts are between the hosts of the first one.
+        /// Draw the permutation, or the senders and the receiver of an incast, again for each burst. If false, all bursts are between the
+        /// hosts of the first one.
         pub redraw: bool = false, "redraw", "bursts alike";
     }
 }

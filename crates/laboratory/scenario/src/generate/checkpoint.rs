@@ -6,7 +6,7 @@ use super::job_set::{JobSet, Work};
 use super::{BuildContext, LoadedWorkload, TakenHosts, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, RandomStream, Span, choices, parameters};
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank};
-use clearway_workload::rank::Plan;
+use clearway_workload::rank::PreparedGraph;
 use clearway_workload::{Parallelism, Volume, Workload, WorkloadError, counted};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ const fn count(number: u32) -> NonZero<u32> {
 
 parameters! {
     /// Checkpoints of training jobs. In an iteration every rank trains for `interval`, stops, and writes its shard of the model and of the
-    /// optimizer's state, cut into objects, to storage hosts that all jobs of the section share; it goes on when all of its objects are
-    /// acknowledged. All ranks write at once.
+    /// optimizer's state. The shard is cut into objects; they go to storage hosts that all jobs of the section share. A rank continues when
+    /// all of its objects are acknowledged. All ranks write at once.
     pub struct CheckpointSettings {
-        /// Number of parameters of the model. Each rank has an equal part of them.
+        /// Number of parameters of the model, divided equally among the ranks.
         pub parameters: u64 = 8_000_000_000, "parameters", "Llama 3 8B (arXiv 2407.21783) table 3";
         /// Bytes of a checkpoint for each parameter.
         pub bytes_per_parameter: NonZero<u8> = NonZero::new(14).expect("above zero"), "bytes-per-parameter",
@@ -43,18 +43,17 @@ parameters! {
         pub object: Bytes = Bytes::new(4 << 20), "object", "Ceph: RBD and CephFS cut into objects of 4 MiB";
         /// Number of storage hosts: the last hosts of the topology.
         pub storage: NonZero<u32> = count(4), "storage", "decision";
-        /// The storage hosts, instead of the last ones; an empty list for none.
+        /// Storage hosts, instead of the last hosts of the topology; an empty list for none.
         pub storage_hosts: Vec<u32> = Vec::new(), "storage-hosts", "the last hosts";
         /// Storage host of each object: "round-robin" or "random".
         pub striping: Striping = Striping::RoundRobin, "striping", "the even case";
-        /// Number of storage hosts that keep each object. The first one sends it to the next when it has all of it, and so on; the rank
-        /// does not wait for that.
+        /// Number of storage hosts that keep each object. Each one sends the complete object to the next; the rank does not wait for that.
         pub replicas: NonZero<u32> = NonZero::<u32>::MIN, "replicas", "decision; GFS (SOSP 2003) §2.3 has 3 in a chain";
-        /// Number of objects that a rank has under way at a time; "auto": all of them.
+        /// Maximum number of objects in flight from a rank; "auto": all of them.
         pub parallelism: Option<NonZero<u32>> = Some(count(8)), "parallelism", "decision";
         /// Time for which a job trains before each checkpoint.
         pub interval: Span = Span::ZERO, "interval", "checkpoints alone";
-        /// Each rank begins to write late by a time up to this, drawn once for all checkpoints.
+        /// Largest delay before a rank begins to write, drawn once per rank for all checkpoints.
         pub start_jitter: Span = Span::ZERO, "start-jitter", "all at once is the hardest case";
         with {
             /// Ranks, starts, iterations and pace of the jobs.
@@ -98,7 +97,7 @@ impl WorkloadDefinition for CheckpointSettings {
         let plan = |job: u32| {
             let own = &placed[(job * writers) as usize..][..writers as usize];
             let graph = self.graph(size, own, storage.len() as u32, context);
-            Ok((Arc::new(Plan::new(graph)), Some(volume)))
+            Ok((Arc::new(PreparedGraph::new(graph)), Some(volume)))
         };
         let work = Work {
             ranks: writers + storage.len() as u32,

@@ -14,13 +14,12 @@ parameters! {
     /// Traffic from a connection matrix in htsim's format (see [`clearway_formats::cm`]) or from flows in HPCC's (see
     /// [`clearway_formats::hpcc`]).
     pub struct FileSettings {
-        /// The file: looked for in the folder of the scenario file, then in the current folder.
+        /// Path of the file, searched in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
         /// Format of the file: "htsim" is a connection matrix (`.cm`), "hpcc" a file of flows of the HPCC simulator for ns-3; "auto"
-        /// decides by the first word, which is a number in the latter alone.
+        /// decides by the first word, which is a number only in "hpcc" files.
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
-        /// The unit of the numbers after `start` in a connection matrix, which does not tell it; "auto" is "us". HPCC's files are in
-        /// seconds.
+        /// Unit of the numbers after `start` in a connection matrix, which does not state it; "auto" is "us". HPCC's files are in seconds.
         pub start_unit: Option<StartUnit> = None, "start-unit", "htsim_uec takes the number as microseconds, whatever its comments say";
     }
 }

@@ -10,7 +10,7 @@ use clearway_workload::{FlowSpec, Workload, WorkloadError};
 
 choices! {
     /// Placement of the senders.
-    pub enum Placement {
+    pub enum SenderPlacement {
         /// Hosts drawn at random among all but the receiver.
         Random = "random",
         /// The hosts with the lowest numbers but for the receiver: in most topologies those nearest to each other.
@@ -58,21 +58,21 @@ parameters! {
     pub struct IncastSettings {
         /// Number of hosts that send.
         pub senders: u32 = 32, "senders", "the middle of htsim's incasts of 8 to 128";
-        /// The host that receives: its number, a host drawn at random ("random"), or host 0 ("auto").
+        /// Receiving host: its number, a host drawn at random ("random"), or host 0 ("auto").
         pub receiver: Receiver = Receiver::Auto, "receiver", "in a symmetric topology any host is as good";
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "as in a permutation";
         /// Earliest start of the first sender, in the first burst if there are several.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Number of senders that start together: sender k, counted from 0, starts `stagger` times k / `group`, rounded down, after
-        /// `start`. With `placement` "first" senders count in the order of their host numbers. "auto": all start together.
+        /// Number of senders that start together: sender k, counted from 0, starts `stagger` × floor(k / `group`) after `start`. With
+        /// `placement` "first", senders count by host number. "auto": all start together.
         pub group: Option<u32> = None, "group", "all at once is the hardest case";
-        /// Time from the start of one group to that of the next.
+        /// Time between the starts of two groups.
         pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case; Snyder, §3.3.4: 16 or 96 senders, two every 20 us";
-        /// Each message starts at a random instant within this time after `start`; zero starts all at once.
+        /// Time after `start` within which each message starts at a random instant; zero starts all at once.
         pub spread: Span = Span::ZERO, "spread", "all at once is the hardest case";
         /// Placement of the senders.
-        pub placement: Placement = Placement::Random, "placement", "senders all over the fabric";
+        pub placement: SenderPlacement = SenderPlacement::Random, "placement", "senders all over the fabric";
         with {
             /// Repetition.
             pub bursts: Rare<Bursts>,
@@ -105,9 +105,13 @@ impl WorkloadDefinition for IncastSettings {
             if is_first || self.bursts.redraw {
                 receiver = self.receiver(others, &mut burst.random);
                 senders = match (is_first, self.placement) {
-                    (_, Placement::First) => hosts.first(self.senders),
-                    (true, Placement::Random) => hosts.shuffled(self.senders, &mut of_section),
-                    (false, Placement::Random) => hosts.drawn(self.senders, &mut burst.random),
+                    (_, SenderPlacement::First) => hosts.first(self.senders),
+                    (true, SenderPlacement::Random) => {
+                        hosts.shuffled(self.senders, &mut of_section)
+                    }
+                    (false, SenderPlacement::Random) => {
+                        hosts.drawn(self.senders, &mut burst.random)
+                    }
                 };
             }
             let label = burst.first_label(self.senders);
@@ -122,7 +126,8 @@ impl WorkloadDefinition for IncastSettings {
                 FlowSpec::timed(label + u64::from(index), ends.0, ends.1, bytes, start)
             }));
         }
-        let is_drawn = self.placement == Placement::Random || self.receiver == Receiver::Random;
+        let is_drawn =
+            self.placement == SenderPlacement::Random || self.receiver == Receiver::Random;
         let workload = Workload {
             flows,
             triggers: Vec::new(),

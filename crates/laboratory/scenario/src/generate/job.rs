@@ -7,30 +7,30 @@ use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Span, Time, Value, parameters};
 use clearway_workload::collective::{Collective, CollectiveDefinition, CollectiveError, Layout};
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, TaskId};
-use clearway_workload::rank::Plan;
+use clearway_workload::rank::PreparedGraph;
 use clearway_workload::{Volume, Workload, WorkloadError};
 use std::sync::Arc;
 
 parameters! {
     /// Placement, iterations and computations of jobs.
     pub struct JobSettings {
-        /// Number of ranks of each job; "auto": as many as there are hosts for it.
+        /// Number of ranks of each job; "auto": as many as its hosts allow.
         pub ranks: Option<u32> = None, "ranks", "all hosts";
-        /// Number of such jobs that run side by side, on hosts of their own.
+        /// Number of such jobs that run in parallel, on separate hosts.
         pub jobs: u32 = 1, "jobs", "one job alone";
         /// Start of the first job.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Time from the start of one job to that of the next.
+        /// Time between the starts of two jobs.
         pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case";
-        /// Number of iterations of each job, in each of which it computes and communicates.
+        /// Number of iterations of each job. In each one the job computes and communicates.
         pub iterations: u32 = 1, "iterations", "one collective";
         /// Time for which each rank computes in an iteration, before its part of the collective begins.
         pub compute: Span = Span::ZERO, "compute", "communication alone";
         /// Number of operations of equal size into which the collective is cut. They become ready one after the other, as gradients do.
         pub buckets: u32 = 1, "buckets", "one operation";
-        /// The share of `compute`, from its end, over which buckets become ready evenly: with 0 all of them are ready at its end.
+        /// Share of `compute`, up to its end, over which buckets become ready evenly; with 0, all of them are ready at its end.
         pub overlap: f64 = 0.0, "overlap", "no overlap";
-        /// Maximum share of its time by which a computation takes longer, drawn at random for each computation.
+        /// Largest share by which a computation takes longer, drawn at random for each computation.
         pub jitter: f64 = 0.0, "jitter", "none";
         /// Number of ranks of each job that compute more slowly, drawn at random.
         pub stragglers: u32 = 0, "stragglers", "none";
@@ -75,7 +75,7 @@ pub(super) fn jobs_by_layout<
     let hosts = set.placing.place::<D>(set.jobs, ranks, context)?;
     let layouts: Vec<L> = hosts.chunks(ranks as usize).map(layout).collect();
     // Neighbours that lie alike share it.
-    let mut last: Option<(usize, Arc<Plan>, Volume)> = None;
+    let mut last: Option<(usize, Arc<PreparedGraph>, Volume)> = None;
     let plan = |number: u32| {
         let own = &layouts[number as usize];
         let known = last.take().filter(|(of, ..)| layouts[*of] == *own);
@@ -84,7 +84,7 @@ pub(super) fn jobs_by_layout<
             None => {
                 let made = |collective: &C| build(collective, own);
                 let (graph, volume) = settings.iteration::<D, C>(collective, ranks, made)?;
-                (number as usize, Arc::new(Plan::new(graph)), volume)
+                (number as usize, Arc::new(PreparedGraph::new(graph)), volume)
             }
         };
         last = Some((number as usize, Arc::clone(&plan), volume));

@@ -5,7 +5,7 @@ use super::scheduling::Scheduling;
 use super::{BuildContext, WorkloadDefinition};
 use clearway_units::{HostId, RandomStream, Span, Time, parameters};
 use clearway_workload::graph::Rank;
-use clearway_workload::rank::Plan;
+use clearway_workload::rank::PreparedGraph;
 use clearway_workload::{JobSpec, Volume, WorkloadError, counted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 parameters! {
     /// Ranks, starts, iterations and pace of the jobs of a section.
     pub struct JobSet {
-        /// Number of ranks of each job; "auto": as many as there are hosts for it.
+        /// Number of ranks of each job; "auto": as many as its hosts allow.
         pub ranks: Option<u32> = None, "ranks", "all hosts";
-        /// Number of such jobs that run side by side, on hosts of their own.
+        /// Number of such jobs that run in parallel, on separate hosts.
         pub jobs: u32 = 1, "jobs", "one job alone";
         /// Start of the first job.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Time from the start of one job to that of the next.
+        /// Time between the starts of two jobs.
         pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case";
         /// Number of iterations of each job.
         pub iterations: u32 = 1, "iterations", "one iteration";
-        /// Maximum share of its time by which a computation takes longer, drawn at random for each computation.
+        /// Largest share by which a computation takes longer, drawn at random for each computation.
         pub jitter: f64 = 0.0, "jitter", "none";
         /// Number of ranks of each job that compute more slowly, drawn at random.
         pub stragglers: u32 = 0, "stragglers", "none";
@@ -126,7 +126,9 @@ impl JobSet {
     /// The jobs. Plans are made last, because that may take seconds.
     pub(super) fn specs<D: WorkloadDefinition>(
         &self,
-        mut work: Work<impl FnMut(u32) -> Result<(Arc<Plan>, Option<Volume>), WorkloadError>>,
+        mut work: Work<
+            impl FnMut(u32) -> Result<(Arc<PreparedGraph>, Option<Volume>), WorkloadError>,
+        >,
         context: &BuildContext<'_>,
     ) -> Result<Vec<JobSpec>, WorkloadError> {
         let schedule = |job| self.scheduling.schedule::<D>(self.jobs, job);

@@ -28,47 +28,46 @@ const fn count(number: u16) -> NonZero<u16> {
 }
 
 parameters! {
-    /// Disaggregated serving of a language model: requests come to prefill hosts as a Poisson process, and each sends the key-value cache
-    /// of its prompt to a decode host that is drawn at random. A cache has two elements (a key and a value) for each token, layer, head
-    /// and dimension. Prefill hosts are the first hosts, decode hosts follow them. Requests do not wait for each other.
+    /// Disaggregated serving of a language model. Requests come to prefill hosts as a Poisson process, and each sends the key-value cache
+    /// of its prompt to a random decode host. A cache has two elements (a key and a value) for each token, layer, head and dimension.
+    /// Prefill hosts are the first hosts, decode hosts follow them. Requests do not wait for each other.
     pub struct KvTransferSettings {
-        /// Number of prefill hosts, from host 0 on; half of all hosts if "auto".
+        /// Number of prefill hosts, from host 0 on; "auto": half of all hosts.
         pub prefill: Option<u32> = None, "prefill", "Splitwise (Patel et al., ISCA 2024) has both ratios from 1:1 on";
-        /// Number of decode hosts, after the prefill hosts; all that are left if "auto".
+        /// Number of decode hosts, after the prefill hosts; "auto": all remaining hosts.
         pub decode: Option<u32> = None, "decode", "all other hosts";
-        /// Payload that each prefill host offers on average, as a share of the rate of its NIC (of all its NICs together), above 0 and at
+        /// Average payload that each prefill host offers, as a share of the rate of its NIC (or of all its NICs together), above 0 and at
         /// most 1.
         pub load: f64 = 0.1, "load", "decision";
-        /// Number of requests a second at all prefill hosts together, instead of `load`; "auto": by `load`.
+        /// Number of requests per second at all prefill hosts together, instead of `load`; "auto": by `load`.
         pub rate: Option<f64> = None, "rate", "by load";
         /// Length of the time in which requests come; "auto": ten mean times between requests, and at least 10 ms. A run goes on until all
         /// transfers have ended, or until `stop.at-most`.
         pub duration: Option<Span> = None, "duration", "decision";
-        /// Start of the time in which requests come.
+        /// Time from which requests come.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Median of the number of tokens of a prompt. Lengths are log-normal.
+        /// Median number of tokens of a prompt. Lengths are log-normal.
         pub prompt_median: NonZero<u32> = NonZero::new(1020).expect("above zero"), "prompt-median",
             "Splitwise §3: 1020 in conversations, 1500 in coding, at Azure";
         /// Standard deviation of the natural logarithm of the number of tokens; 0: all prompts are of the median length.
         pub prompt_sigma: f64 = 0.5, "prompt-sigma", "decision: 95 % of the prompts have at most 2.3 times the median";
-        /// Largest number of tokens of a prompt; longer ones are cut.
+        /// Largest number of tokens of a prompt; longer prompts are cut.
         pub prompt_most: NonZero<u32> = NonZero::new(131_072).expect("above zero"), "prompt-most", "Llama 3.1 (arXiv 2407.21783) §1: 128K";
-        /// A file of prompt lengths, with a number of tokens and the percent of the prompts up to it on each line, from 0 to 100 percent,
-        /// as those of `sizes` of the workload "poisson", instead of a log-normal distribution; an empty text for none.
+        /// File of prompt lengths, instead of a log-normal distribution; an empty text for none. Each line has a number of tokens and the
+        /// percentage of prompts up to it, from 0 to 100 percent, as in the `sizes` file of the workload "poisson".
         pub prompts: String = String::new(), "prompts", "log-normal";
         /// Number of layers of the model.
         pub layers: NonZero<u16> = count(80), "layers", "Llama 3 70B (arXiv 2407.21783) table 3: 80";
-        /// Number of key-value heads that a host has: of a model that is cut over 8 GPUs, 1.
+        /// Number of key-value heads of a host; 1 for a model with 8 heads cut over 8 GPUs.
         pub kv_heads: NonZero<u16> = count(8), "kv-heads", "Llama 3 70B, table 3: 8";
         /// Dimensions of a head.
         pub head_dim: NonZero<u16> = count(128), "head-dim", "Llama 3 70B: 8192 dimensions in 64 heads";
         /// Bytes of an element.
         pub element_bytes: NonZero<u8> = NonZero::new(2).expect("above zero"), "element-bytes", "BF16";
-        /// Number of parts in which a cache is sent, each of so many whole layers as soon as they are computed; 1: all at the end. Each
-        /// part is a flow.
+        /// Number of parts of a cache, of whole layers, each sent as a flow as soon as its layers are computed; 1: all at the end.
         pub chunks: NonZero<u16> = count(1), "chunks",
             "DistServe (OSDI 2024) sends all at the end; Splitwise §4.3 and Mooncake layer by layer";
-        /// Time for which a host prefills for each token of a prompt. Layers take equal parts of it.
+        /// Prefill time per token of a prompt, divided equally among the layers.
         pub prefill_per_token: Span = Span::ZERO, "prefill-per-token", "decision: requests come when their prefill is over";
     }
 }

@@ -14,8 +14,8 @@ const FORM: &str =
 parameters! {
     /// Place of the flows of a list among all flows.
     pub struct ListOrder {
-        /// True if the flows are numbered after those of all other sections, as messages are that a program posts while a run goes on,
-        /// and not by their starts. The list may then be empty.
+        /// True if the flows are numbered after the flows of all other sections and not by their starts, like messages that a program posts
+        /// during a run. The list may then be empty.
         pub posted: bool = false, "posted", "decision";
     }
 }
@@ -28,14 +28,14 @@ parameters! {
     /// flow = SRC "->" DST SIZE [ "tag" NUMBER ] [ "at" TIME | "after" ITEM { "," ITEM } ]
     /// ```
     /// `SRC` and `DST` are host numbers, `SIZE` is a size such as `2MB`, `TIME` an instant such as `5us` (0s if left out), `ITEM` the place
-    /// of a flow in the list, from 1. Blanks may stand round the arrow and within sizes and times. The label of a flow is its tag; without
-    /// tags flows are numbered from 1.
+    /// of a flow in the list, from 1. Blanks may stand around the arrow and within sizes and times. The label of a flow is its tag;
+    /// without tags flows are numbered from 1.
     ///
-    /// A flow waits for one that is sent to its own source until that has arrived, for one of its own source until that is acknowledged,
-    /// and for any other until that has arrived and the news of it has, which takes `trigger-delay`. Flows that wait for the arrival of
-    /// the same flow wait for the same flows, and so do those that wait for its acknowledgement.
+    /// The end of a wait depends on the awaited flow. If that flow goes to the source of the waiting flow, the wait ends on arrival. If
+    /// both have the same source, it ends on acknowledgement. Otherwise it ends `trigger-delay` after arrival. Flows that wait for the
+    /// arrival of the same flow wait for the same flows, and so do flows that wait for its acknowledgement.
     pub struct ListSettings {
-        /// The flows, such as `["0->13 2MB at 5us", "13->0 64KiB after 1"]`.
+        /// Flows, such as `["0->13 2MB at 5us", "13->0 64KiB after 1"]`.
         pub flows: Vec<String> = Vec::new(), "flows", "none: the list must be given";
         with {
             /// Place of the flows among all flows.
@@ -46,7 +46,7 @@ parameters! {
 
 impl WorkloadDefinition for ListSettings {
     const NAME: &'static str = "flows";
-    const SUMMARY: &'static str = "flows written out one by one";
+    const SUMMARY: &'static str = "flows listed one by one";
 
     fn load(&self, _: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         if self.flows.is_empty() && !self.order.posted {
@@ -225,10 +225,10 @@ fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
     };
     let number = |text: &str, what: &str| {
         let text = text.trim();
-        whole_number(text).ok_or_else(|| fault(format!("`{}` is no {what}", shown(text))))
+        whole_number(text).ok_or_else(|| fault(format!("`{}` is not {what}", shown(text))))
     };
     let host = |text: &str| {
-        let number = number(text, "host number")?;
+        let number = number(text, "a host number")?;
         let host = u32::try_from(number).map(HostId);
         host.map_err(|_| fault(format!("`{}` is not a host number", shown(text.trim()))))
     };
@@ -244,9 +244,9 @@ fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
         let what = format!("`{}` is not a start: {error}", shown(at.trim()));
         fault(what)
     })?;
-    let label = tag.map_or(Ok(item), |tag| number(tag, "tag"))?;
+    let label = tag.map_or(Ok(item), |tag| number(tag, "a tag"))?;
     let after = after.into_iter().flat_map(|items| items.split(','));
-    let after = after.map(|other| number(other, "item of the list"));
+    let after = after.map(|other| number(other, "an item of the list"));
     Ok(Item {
         flow: FlowSpec::timed(label, src, dst, bytes, start),
         after: after.collect::<Result<_, _>>()?,

@@ -30,7 +30,7 @@ pub use bursts::Bursts;
 pub use checkpoint::{CheckpointSettings, Striping};
 pub use clearway_formats::chakra::trace_files;
 pub use file::FileSettings;
-pub use incast::{IncastSettings, Placement, Receiver};
+pub use incast::{IncastSettings, Receiver, SenderPlacement};
 pub use job::JobSettings;
 pub use job_kinds::*;
 pub use job_set::JobSet;

@@ -5,7 +5,7 @@ use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, Purpose, RandomStream, Span, choices, mix64, parameters};
 use clearway_workload::experts::{ExpertGroup, ExpertLayers, MOST_SKEW, Popularity, Router};
 use clearway_workload::graph::MOST_TASKS;
-use clearway_workload::rank::Plan;
+use clearway_workload::rank::PreparedGraph;
 use clearway_workload::{Parallelism, Workload, WorkloadError, counted};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -47,13 +47,14 @@ const fn count(number: u32) -> NonZero<u32> {
 }
 
 parameters! {
-    /// Jobs of mixture-of-experts layers with expert parallelism. In each layer every rank computes, sends its tokens to their experts (the
-    /// dispatch, an all-to-all), computes for the tokens that it got, and sends them back (the combine, the same with sender and receiver
-    /// exchanged). The next layer of a rank begins when all of its tokens are back. Every iteration routes as the first one does.
+    /// Jobs of mixture-of-experts layers with expert parallelism. In each layer every rank computes and sends its tokens to their experts
+    /// (the dispatch, an all-to-all). It then computes for the tokens that it received and sends them back (the combine, with sender and
+    /// receiver exchanged). The next layer of a rank begins when all of its tokens are back. All iterations use the routing of the first
+    /// one.
     pub struct MoeSettings {
-        /// Number of experts of a layer. They lie on the ranks in order, as evenly as possible.
+        /// Number of experts of a layer, placed on the ranks in order, as evenly as possible.
         pub experts: NonZero<u32> = count(256), "experts", "DeepSeek-V3 (arXiv 2412.19437) §4.2: 256 routed experts; Mixtral: 8";
-        /// Number of experts that each token is sent to, all different.
+        /// Number of different experts that each token is sent to.
         pub top_k: NonZero<u32> = count(8), "top-k", "DeepSeek-V3 §4.2: 8; Mixtral: 2";
         /// Number of tokens of each rank in an iteration.
         pub tokens: NonZero<u32> = count(128), "tokens", "DeepEP: 128 in decoding, 4096 in training and prefilling";
@@ -63,31 +64,29 @@ parameters! {
         pub dispatch_bytes: NonZero<u8> = NonZero::<u8>::MIN, "dispatch-bytes", "DeepSeek-V3 §3.3.2: FP8";
         /// Bytes of an element in the combine.
         pub combine_bytes: NonZero<u8> = NonZero::new(2).expect("above zero"), "combine-bytes", "DeepSeek-V3 §3.3.2: BF16";
-        /// Number of such layers in an iteration. Each has a routing of its own.
+        /// Number of such layers in an iteration, each with separate routing.
         pub layers: NonZero<u32> = count(2), "layers", "decision: short runs; DeepSeek-V3 has 58 (61, of which 3 are dense)";
         /// Choice of the experts: "random" or "balanced".
         pub router: RouterKind = RouterKind::Random, "router", "chance remains even if experts are alike";
-        /// Exponent of the Zipf distribution by which a "random" router chooses experts, from 0 (all alike) to 8. Which expert is the most
-        /// popular one is drawn for each layer.
+        /// Exponent of the Zipf distribution by which a "random" router chooses experts, from 0 (all alike) to 8. The most popular expert
+        /// is drawn for each layer.
         pub skew: f64 = 0.0, "skew", "DeepSeek-V3 §2.1.2: a bias of each expert evens out the loads";
-        /// Maximum number of nodes that the experts of one token are on.
+        /// Maximum number of nodes with experts of one token.
         pub node_limit: NonZero<u32> = count(4), "node-limit", "DeepSeek-V3 §4.2: 4";
-        /// Number of ranks on a node: the first so many ranks of a job, the next, and so on. It matters to `node-limit`.
+        /// Number of consecutive ranks of a job on each node. It matters to `node-limit`.
         pub gpus_per_node: NonZero<u32> = count(8), "gpus-per-node", "DeepSeek-V3 §3.1: nodes of 8 GPUs";
-        /// Number of tokens that an expert takes at most, as a multiple of the mean; those beyond are dropped, and not sent. "auto": no
-        /// limit.
+        /// Maximum number of tokens of an expert, as a multiple of the mean; further tokens are dropped and not sent. "auto": no limit.
         pub capacity_factor: Option<f64> = None, "capacity-factor", "DeepSeek-V3 §2.1.2: no token is dropped; Switch Transformers: 1.25";
-        /// Destinations of the copies of a token: "rank", once to each rank that has some of its experts, or "expert", to each of its
-        /// experts.
+        /// Destinations of the copies of a token: "rank", each rank that has some of its experts, or "expert", each of its experts.
         pub copies: TokenCopies = TokenCopies::PerRank, "copies", "DeepEP: its normal kernels; the low-latency ones send to each expert";
-        /// Maximum number of messages that a rank has under way at a time; "auto": no limit.
+        /// Maximum number of messages in flight from a rank; "auto": no limit.
         pub parallelism: Option<NonZero<u32>> = None, "parallelism", "DeepEP: all at once";
-        /// Time for which each rank computes in a layer before the dispatch: attention, shared experts, routing.
+        /// Computation time of each rank in a layer before the dispatch: attention, shared experts, routing.
         pub compute: Span = Span::ZERO, "compute", "experts alone";
-        /// Time for which an expert computes for one token.
+        /// Computation time of an expert per token.
         pub expert_compute: Span = Span::from_ns(88), "expert-compute",
             "DeepSeek-V3: 6 x 7168 x 2048 operations at 1 PFLOP/s, half of the FP8 rate of an H800";
-        /// Training: layers are gone through backwards, too, with the same messages and twice the computation. False: inference.
+        /// Training: layers also run backwards, with the same messages and twice the computation. False: inference.
         pub backward: bool = false, "backward", "inference";
         with {
             /// Ranks, starts, iterations and pace of the jobs.
@@ -124,7 +123,7 @@ impl WorkloadDefinition for MoeSettings {
                 from_sender: limit.get(),
                 to_receiver: None,
             });
-            Ok((Arc::new(Plan::new(graph)), None))
+            Ok((Arc::new(PreparedGraph::new(graph)), None))
         };
         let work = Work { ranks, hosts, plan };
         Ok(LoadedWorkload {
@@ -251,8 +250,12 @@ impl MoeSettings {
     /// Settings without effect.
     fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let skew = self.router == RouterKind::Balanced && self.skew > 0.0;
-        let skew =
-            skew.then(|| format!("`skew` = {} is of the router \"random\" alone", self.skew));
+        let skew = skew.then(|| {
+            format!(
+                "`skew` = {} applies only to the router \"random\"",
+                self.skew
+            )
+        });
         let computes = !self.compute.is_zero() || !self.expert_compute.is_zero();
         let lengthened = [
             ("jitter", self.set.jitter > 0.0),

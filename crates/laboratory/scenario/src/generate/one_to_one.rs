@@ -10,11 +10,11 @@ use clearway_workload::{
 const MOST_MESSAGES: u32 = 1_000_000;
 
 parameters! {
-    /// One host sends to one other. Of several messages each starts at the instant when the one before it is fully acknowledged.
+    /// One host sends to another. Each message starts at the instant when the previous one is fully acknowledged.
     pub struct OneToOneSettings {
-        /// The host that sends.
+        /// Sending host.
         pub from: u32 = 0, "from", "the first host";
-        /// The host that receives; the last one if "auto".
+        /// Receiving host; "auto": the last one.
         pub to: Option<u32> = None, "to", "the longest way in a tree";
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "as in a permutation";
@@ -27,7 +27,7 @@ parameters! {
 
 impl WorkloadDefinition for OneToOneSettings {
     const NAME: &'static str = "one-to-one";
-    const SUMMARY: &'static str = "one host sends to one other, one message after the other";
+    const SUMMARY: &'static str = "one host sends to another, one message after the other";
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         let last = context.hosts.saturating_sub(1);

@@ -9,9 +9,9 @@ parameters! {
     pub struct PermutationSettings {
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "the 2 MB messages usual with htsim";
-        /// Start of all messages, or of those of the first burst.
+        /// Start of all messages, or of the first burst.
         pub start: Time = Time::ZERO, "start", "all at once is the hardest case";
-        /// Number of hosts that take part, from host 0 on; all if "auto".
+        /// Number of hosts that take part, from host 0 on; "auto": all.
         pub hosts: Option<u32> = None, "hosts", "all hosts";
         with {
             /// Repetition.
@@ -22,8 +22,7 @@ parameters! {
 
 impl WorkloadDefinition for PermutationSettings {
     const NAME: &'static str = "permutation";
-    const SUMMARY: &'static str =
-        "every host sends to one other and receives from one other, at random";
+    const SUMMARY: &'static str = "every host sends to one random host and receives from one";
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         let hosts = chosen_hosts::<Self>("hosts", self.hosts, context)?;

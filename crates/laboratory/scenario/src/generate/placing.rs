@@ -22,11 +22,12 @@ parameters! {
     pub struct Placing {
         /// Placement of the ranks.
         pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
-        /// Hosts in a block of the placement "random-block".
+        /// Number of hosts in a block of the placement "random-block".
         pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
-        /// With the placement "random": number of ranks of the first job that are on the first hosts, next to each other.
+        /// Number of ranks of the first job that are on the first hosts, next to each other, with the placement "random".
         pub neighbours: u32 = 0, "neighbours", "none; STrack Fig. 28 has a job with 16 of 32 ranks on one leaf";
-        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none. Jobs of other sections may be there, too.
+        /// Hosts of all ranks, job after job, instead of a placement; an empty list for none. Jobs of other sections may use the same
+        /// hosts.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
     }
 }

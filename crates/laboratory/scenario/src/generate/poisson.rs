@@ -12,17 +12,18 @@ const MOST_FLOWS: f64 = 50e6;
 parameters! {
     /// Every host is an independent Poisson source of flows, each to one of the other hosts at random.
     pub struct PoissonSettings {
-        /// Distribution of flow sizes: "hadoop", "websearch", "ali-storage", or the path of a file with a size in bytes and the percent of
-        /// flows up to it on each line, from 0 to 100 percent. The file is looked for beside the scenario, then in the current folder.
+        /// Distribution of flow sizes: "hadoop", "websearch", "ali-storage", or the path of a file. Each line of the file has a size in
+        /// bytes and the percentage of flows up to it, from 0 to 100 percent. The file is searched beside the scenario, then in the current
+        /// folder.
         pub sizes: SizeSource = SizeSource::default(), "sizes", "HPCC §5.1: Facebook's Hadoop";
-        /// Payload that each host offers on average, as a share of the rate of its NIC (of all its NICs together), above 0 and at most
-        /// 1. Headers come on top, as in HPCC's traffic generator: 48 bytes for each 1000 of payload make 50 % a load of 52.4 %.
+        /// Average payload that each host offers, as a share of the rate of its NIC (or of all its NICs together), above 0 and at most 1.
+        /// Headers come on top, as in HPCC's traffic generator: with 48 bytes for each 1000 of payload, 50 % is a load of 52.4 %.
         pub load: f64 = 0.5, "load", "HPCC §5.1: 0.3 and 0.5";
         /// Length of the time in which flows start. A run goes on until all of them have ended, or until `stop.at-most`.
         pub duration: Span = Span::from_ms(1), "duration", "decision";
-        /// Start of the time in which flows start.
+        /// Time from which flows start.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Number of hosts that send and receive, from host 0 on; all if "auto".
+        /// Number of hosts that send and receive, from host 0 on; "auto": all.
         pub hosts: Option<u32> = None, "hosts", "all hosts";
     }
 }

@@ -9,11 +9,11 @@ use clearway_workload::WorkloadError;
 use std::collections::BTreeMap;
 
 parameters! {
-    /// Ways from GPU to GPU of a node.
+    /// Routes between GPUs of different rails.
     pub struct Pxn {
-        /// PXN: what is for a GPU on another rail of another node goes over NVLink to the GPU of the own node on that rail, and from there
-        /// over the rail, so that no spine is needed. Where the job has no rank on that GPU, it goes over spines. For
-        /// `topology.kind = "rail-optimised"`.
+        /// PXN: traffic for a GPU on another rail of another node goes over NVLink to the local GPU on that rail, then over the rail,
+        /// without a spine. If the job has no rank on the local GPU, the traffic goes over spines. It needs `topology.kind =
+        /// "rail-optimised"`.
         pub pxn: bool = false, "pxn", "decision: off, as on other fabrics; NCCL 2.12 has it on";
     }
 }

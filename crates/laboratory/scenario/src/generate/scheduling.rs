@@ -11,12 +11,12 @@ parameters! {
     pub struct Scheduling {
         /// Time from one slot to the next; "0s": no slots, jobs communicate whenever they are ready.
         pub period: Span = Span::ZERO, "schedule.period", "none; HotNets '22 §4: the iteration of jobs that fit each other";
-        /// Offset of the slot in each period, for all jobs or a list of one for each. In an iteration the first message of a rank waits for
-        /// it, unless something has come from another rank.
+        /// Offset of the slot in each period, for all jobs or a list of one for each. In an iteration, the first message of a rank waits
+        /// for the slot, unless the rank has received data from another rank.
         pub shift: PerJob<Span> = PerJob::All(Span::ZERO), "schedule.shift", "HotNets '22 §4: the rotation that makes phases fit";
         /// Time after a slot in which communication may still begin without waiting for the next slot.
         pub grace: Span = Span::ZERO, "schedule.grace", "HotNets '22 §4: precise slots";
-        /// The clock of each rank is late by a constant drawn from zero to this.
+        /// Largest delay of a rank's clock; each rank draws a constant from zero to this.
         pub skew: Span = Span::ZERO, "schedule.skew", "clocks agree";
     }
 }

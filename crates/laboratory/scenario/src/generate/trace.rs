@@ -16,7 +16,7 @@ use clearway_formats::{GoalFile, TraceFormat, parse_goal, parse_goal_binary, rea
 use clearway_input::InputKind;
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, Rank};
-use clearway_workload::rank::Plan;
+use clearway_workload::rank::PreparedGraph;
 use clearway_workload::{CollectiveCall, FileWarning, JobSpec, Workload, WorkloadError};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl WorkloadDefinition for TraceSettings {
         let slowed = (0..ranks).filter(|_| self.time_scale != 1.0);
         let job = JobSpec {
             label: place.label(),
-            plan: Arc::new(Plan::new(trace.graph)),
+            plan: Arc::new(PreparedGraph::new(trace.graph)),
             hosts: self.placing.place::<Self>(1, ranks, context)?,
             start: self.start,
             iterations: self.iterations,

@@ -9,9 +9,9 @@ clearway_units::parameters! {
     pub struct NvlinkSettings {
         /// Number of GPUs, 1 to 65536. Each has one link.
         pub gpus: u32 = 64, "gpus", "Dissertation §6.1.4";
-        /// GPUs below each leaf switch (ToR); a divisor of `gpus`. As many as there are GPUs: a single switch, without spines.
+        /// GPUs below each leaf switch (ToR); a divisor of `gpus`. If it equals `gpus`, there is a single switch without spines.
         pub gpus_per_leaf: u32 = 8, "gpus-per-leaf", "Dissertation §6.1.4";
-        /// Spine (core) switches. Not used where there is one leaf.
+        /// Number of spine (core) switches; unused with one leaf.
         pub spines: u32 = 4, "spines", "Dissertation §6.3.1: 4 for 64 GPUs, 16 for 128";
         /// Parallel links from each leaf to each spine.
         pub links_per_spine: u32 = 2, "links-per-spine", "decision: as many uplinks as GPUs below a leaf, for no oversubscription";

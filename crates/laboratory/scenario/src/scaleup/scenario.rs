@@ -10,7 +10,7 @@ use crate::limits::{check_general, check_observe};
 use crate::places::Places;
 use crate::section::{Section, fill, unknown_name};
 use crate::section_name::section_names;
-use crate::settings::{Kind, Setting, section_settings};
+use crate::settings::{SectionKinds, Setting, section_settings};
 use crate::source::Entry;
 use crate::topology_file::find_file;
 use crate::{General, ObserveSettings, ScenarioError};
@@ -334,7 +334,7 @@ type Entries = Vec<(&'static str, Value)>;
 struct SectionText {
     name: &'static str,
     index: usize,
-    kind: Option<Kind>,
+    kind: Option<SectionKinds>,
     entries: Entries,
     described: Vec<ParameterInfo>,
     /// The keys whose values name files.

@@ -6,12 +6,12 @@ use super::workload::ScaleupTraceSettings;
 use crate::generate::{TraceFile, TraceSettings, WorkloadDefinition};
 use crate::{Place, ScenarioError};
 use clearway_scaleup::{
-    Call, CallKind, FLIT_BYTES, GroupId, IterationLog, MOST_CALLS, RankJob, RankProgram, RankTask,
-    TaskWait, Work,
+    CallKind, FLIT_BYTES, GroupCall, GroupId, IterationLog, MOST_CALLS, RankJob, RankTask,
+    RankTasks, TaskWait, Work,
 };
 use clearway_units::{HostId, Span};
 use clearway_workload::graph::{Graph, TaskId};
-use clearway_workload::program::{Collective, Operation, Program};
+use clearway_workload::program::{Collective, JobProgram, Operation};
 use clearway_workload::{
     CollectiveCall, CollectiveKind, ExpansionFault, FileWarning, WorkloadError,
 };
@@ -37,7 +37,7 @@ pub struct ScaleupJob {
 pub(super) struct Loaded {
     pub(super) job: ScaleupJob,
     /// The program of each rank.
-    pub(super) programs: Vec<RankProgram>,
+    pub(super) programs: Vec<RankTasks>,
     /// Operations that the programs post.
     pub(super) operations: u64,
     pub(super) warnings: Vec<FileWarning>,
@@ -103,12 +103,12 @@ pub(super) fn load(
         calls.add(collective, &program, own, further);
     }
     let operations = calls.check(settings.iterations)?;
-    let shared: Arc<[Call]> = calls.calls.into();
+    let shared: Arc<[GroupCall]> = calls.calls.into();
     let pace = (settings.time_scale, scenario.fabric.configuration.cycle);
     let logs: Vec<IterationLog> = own.1.iter().map(|_| IterationLog::default()).collect();
     let programs = program.ranks.iter().zip(&calls.parts).zip(&logs);
     let programs = programs.map(|((rank, parts), log)| {
-        RankProgram::new(RankJob {
+        RankTasks::new(RankJob {
             tasks: tasks(rank, parts, pace),
             calls: Arc::clone(&shared),
             iterations: settings.iterations,
@@ -175,7 +175,7 @@ fn refuse_what_switches_cannot(
 }
 
 /// Refuses messages between two ranks.
-fn refuse_messages(program: &Program, name: &str) -> Result<(), ScenarioError> {
+fn refuse_messages(program: &JobProgram, name: &str) -> Result<(), ScenarioError> {
     let is_message = |operation| {
         matches!(
             operation,
@@ -196,7 +196,7 @@ fn refuse_messages(program: &Program, name: &str) -> Result<(), ScenarioError> {
 
 /// Calls of a job.
 struct Calls {
-    calls: Vec<Call>,
+    calls: Vec<GroupCall>,
     /// For each rank the call of an operation, and the place of the rank in it.
     parts: Vec<BTreeMap<u32, (u32, u32)>>,
     payload: u64,
@@ -204,7 +204,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn new(program: &Program, scenario: &ScaleupScenario) -> Result<Self, WorkloadError> {
+    fn new(program: &JobProgram, scenario: &ScaleupScenario) -> Result<Self, WorkloadError> {
         let sizes = scenario.fabric.configuration.sizes();
         if sizes.payload == 0 {
             let fix = "set `topology.payload-flits` to 1 or more";
@@ -223,7 +223,7 @@ impl Calls {
     fn add(
         &mut self,
         collective: &Collective,
-        program: &Program,
+        program: &JobProgram,
         (own, gpus): (GroupId, &[HostId]),
         further: &mut FurtherGroups,
     ) {
@@ -239,7 +239,7 @@ impl Calls {
             _ => count,
         };
         let share = collective.bytes.as_u64().div_ceil(self.payload);
-        let call = Call {
+        let call = GroupCall {
             group: match members == gpus {
                 true => own,
                 false => further.group(members),
@@ -263,7 +263,7 @@ impl Calls {
     /// Checks that the calls of so many iterations can be told apart and have room. Returns the number of their operations.
     fn check(&self, iterations: u32) -> Result<u64, WorkloadError> {
         let calls = self.calls.len() as u64 * u64::from(iterations);
-        let operations = self.calls.iter().map(Call::operations);
+        let operations = self.calls.iter().map(GroupCall::operations);
         let operations = operations.fold(0, u64::saturating_add);
         let operations = operations.saturating_mul(iterations.into());
         if calls > MOST_CALLS || operations > MOST_OPERATIONS {

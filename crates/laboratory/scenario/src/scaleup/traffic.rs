@@ -4,7 +4,7 @@ use super::limits::{check_operations, check_pairs, check_section};
 use super::scenario::ScaleupScenario;
 use super::trace::{self, FurtherGroups, ScaleupJob};
 use super::workload::{
-    CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
+    CollectiveOperation, RandomSetsSettings, ScaleUpCollective, ScaleupWorkload,
     ScaleupWorkloadKind, UniformSettings,
 };
 use crate::ScenarioError;
@@ -214,7 +214,7 @@ fn address(gpu: HostId, number: u64) -> u64 {
 }
 
 fn collective(
-    settings: &CollectiveSettings,
+    settings: &ScaleUpCollective,
     group: Target,
     members: &[HostId],
 ) -> Result<Vec<Vec<OperationSet>>, ScenarioError> {

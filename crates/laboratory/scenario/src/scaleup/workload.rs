@@ -21,8 +21,8 @@ clearway_units::choices! {
 
 clearway_units::parameters! {
     /// A collective whose initiators post all they have to do at once.
-    pub struct CollectiveSettings {
-        /// What the initiators do.
+    pub struct ScaleUpCollective {
+        /// Operation of the initiators.
         pub operation: CollectiveOperation = CollectiveOperation::AllReduce, "operation", "Dissertation §6.1.4";
         /// Transactions of each initiator.
         pub transactions: u32 = 128, "transactions", "Dissertation §6.1.4";
@@ -32,21 +32,21 @@ clearway_units::parameters! {
 }
 
 clearway_units::parameters! {
-    /// Sets of operations with pauses between them: each GPU starts and stops by itself.
+    /// Sets of operations with pauses between them; each GPU starts and stops independently.
     pub struct RandomSetsSettings {
         /// Sets of each member.
         pub sets: u32 = 10, "sets", "Dissertation §6.3.4";
-        /// Fewest operations of a set.
+        /// Minimum number of operations of a set.
         pub least_operations: u32 = 64, "least-operations", "Dissertation §6.3.4";
-        /// Most operations of a set.
+        /// Maximum number of operations of a set.
         pub most_operations: u32 = 256, "most-operations", "Dissertation §6.3.4";
         /// Shortest pause between two sets, in cycles, from the completion of the first.
         pub least_pause: u32 = 5_000, "least-pause", "Dissertation §6.3.4; decision: from its completion";
         /// Longest pause between two sets, in cycles.
         pub most_pause: u32 = 10_000, "most-pause", "Dissertation §6.3.4";
-        /// Every second set is of unicast operations, all to one member. Multicast-Uni instead of Random-Multicast.
+        /// Unicast operations in every second set, all to one member: Multicast-Uni instead of Random-Multicast.
         pub alternate_unicast: bool = false, "alternate-unicast", "Dissertation §6.3.4";
-        /// Unicast operations for each one that a set would have of multicast.
+        /// Number of unicast operations in place of each multicast operation of a set.
         pub unicast_factor: u32 = 5, "unicast-factor", "Dissertation §6.3.4";
     }
 }
@@ -62,18 +62,18 @@ clearway_units::parameters! {
 }
 
 clearway_units::parameters! {
-    /// A job that does what a trace says, each rank at a member: rank 0 at the first. Switches carry out its collectives.
+    /// Job that replays a trace, each rank at a member: rank 0 at the first. Switches carry out its collectives.
     pub struct ScaleupTraceSettings {
-        /// The trace: a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in the folder of the
-        /// scenario file, then in the current folder.
+        /// Path of the trace: a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, or the prefix of such files. It is searched in the
+        /// folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
-        /// Format of the trace; "auto" decides by how the file begins.
+        /// Format of the trace; "auto" decides by the beginning of the file.
         pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
-        /// A comm-group file, which lists the ranks of each group that Chakra's traces name; empty for none.
+        /// Comm-group file, with the ranks of each group that Chakra traces name; empty for none.
         pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
-        /// Number of passes of training that a workload of SimAI makes in an iteration.
+        /// Number of training passes of a SimAI workload in an iteration.
         pub passes: u32 = 1, "passes", "one pass";
-        /// Number of times that the whole trace runs: a rank begins the next time when its own tasks are over.
+        /// Number of runs of the whole trace; a rank begins the next run when its tasks are over.
         pub iterations: u32 = 1, "iterations", "once";
         /// Factor for the time of each computation in the trace; with 0 only communication takes time.
         pub time_scale: f64 = 1.0, "time-scale", "the trace";
@@ -105,7 +105,7 @@ clearway_units::parameters! {
     pub struct MemberKeys {
         /// GPUs of the group, such as "all", "0-31" or "0-3,8".
         pub members: HostSet = HostSet::All, "members", "decision";
-        /// Number of GPUs that are drawn for the group, of those that no section before has; "auto" takes `members`.
+        /// Number of GPUs drawn for the group, among those that no earlier section has; "auto" takes `members`.
         pub random_members: Option<u32> = None, "random-members", "Dissertation §6.3.5: two groups of 64";
     }
 }
@@ -155,10 +155,10 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Collective(CollectiveSettings) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
-    RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them; every second set can be of unicast operations";
+    Collective(ScaleUpCollective) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
+    RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them; every second set can have unicast operations";
     UniformUnicast(UniformSettings) = "uniform-unicast", "unicast writes or reads to members drawn one by one";
-    Trace(ScaleupTraceSettings) = "trace", "a job from a trace whose collectives switches carry out: Chakra's execution traces, or a workload of SimAI";
+    Trace(ScaleupTraceSettings) = "trace", "a job from a trace, with collectives in the switches: Chakra's execution traces, or a workload of SimAI";
 }
 
 /// The setting of keys, of whatever type.

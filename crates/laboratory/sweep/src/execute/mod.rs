@@ -15,7 +15,7 @@ mod queue;
 mod worker;
 
 pub use dispatch::{Dispatched, Dispatcher};
-pub use progress::{Execution, SweepProgress};
+pub use progress::{SweepExecution, SweepProgress};
 pub use worker::{RunAnswer, RunEnd, WORKER_COMMAND, carry_out};
 
 use crate::points::Sweep;
@@ -60,7 +60,7 @@ pub fn execute<'a>(
     store: &'a Store,
     chosen: &[usize],
     options: ExecuteOptions<'a>,
-) -> Result<Execution, StoreError> {
+) -> Result<SweepExecution, StoreError> {
     let mut executor = Executor {
         queue: Queue::new(sweep, store, chosen)?,
         setting: Setting {

@@ -21,7 +21,7 @@ pub struct SweepProgress {
 
 /// What came of an execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Execution {
+pub struct SweepExecution {
     /// Runs that were there before.
     pub known: usize,
     /// Runs that were done by this process.

@@ -1,7 +1,7 @@
 //! Runs that are to be done, whoever carries them out: which wait, which other processes are at, what failed and how long all takes.
 
 use super::estimate::{Estimates, Spent};
-use super::progress::{Execution, SweepProgress};
+use super::progress::{SweepExecution, SweepProgress};
 use crate::clock;
 use crate::points::{RunKey, Sweep};
 use crate::store::{Claim, Claimed, Failed, Store, StoreError};
@@ -86,7 +86,7 @@ pub(super) struct Queue {
     /// Of the open runs those that other processes were at, at the last look.
     others_at_once: usize,
     total: usize,
-    pub(super) outcome: Execution,
+    pub(super) outcome: SweepExecution,
 }
 
 impl Queue {
@@ -109,9 +109,9 @@ impl Queue {
         Ok(Self {
             former: store.failures()?,
             total: chosen.len(),
-            outcome: Execution {
+            outcome: SweepExecution {
                 known: known.len(),
-                ..Execution::default()
+                ..SweepExecution::default()
             },
             pending: pending.into(),
             elsewhere: Vec::new(),

@@ -9,15 +9,15 @@ use clearway_scenario::source::Entry;
 use clearway_units::{Parameter, Value, ValueDomain};
 
 clearway_units::parameters! {
-    /// An assertion. Beside these keys it has `of`, and one of `below`, `above`, `within` and `near`.
+    /// Assertion. Its further keys are `of`, and one of `below`, `above`, `within` and `near`.
     pub struct AssertSection {
         /// Measure of the runs, named as in `compare.json`.
         pub measure: String = String::new(), "measure", "the user";
-        /// Number that stands for the measure over the seeds: "mean" or "median".
+        /// Statistic of the measure over the seeds: "mean" or "median".
         pub statistic: StatisticKey = StatisticKey(Statistic::Mean), "statistic", "decision";
-        /// Confidence with which it has to hold.
+        /// Confidence level at which the assertion must hold.
         pub confidence: f64 = 0.95, "confidence", "decision";
-        /// Multiple of the other points' measure that `below` and `above` mean.
+        /// Factor on the other points' measure in `below` and `above`.
         pub factor: f64 = 1.0, "factor", "decision";
     }
 }

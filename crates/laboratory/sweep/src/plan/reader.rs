@@ -1,7 +1,7 @@
 //! Entries of a plan, section by section.
 
 use super::{PlannedAxis, PlannedPoint, PlannedValue};
-use clearway_scenario::source::{Entry, Layout};
+use clearway_scenario::source::{Entry, FileSections};
 use clearway_scenario::{Place, Places, ScenarioError};
 use clearway_units::{ParameterSet, SetError, Value, nearest, suggestion};
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Prefix of the keys of `[sample.ranges]`.
 pub(super) const RANGES: &str = "ranges.";
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: FileSections = FileSections {
     sections: &["set", "axes", "point", "sample", "tune", "assert"],
     several: &["point", "assert"],
     top: &[],

@@ -3,26 +3,26 @@
 use clearway_units::{Parameter, Value, ValueDomain};
 
 clearway_units::parameters! {
-    /// The top of a plan.
+    /// Top-level keys of a plan.
     pub struct SweepGeneral {
-        /// Name of the sweep; its folder is named after it. The name of the file if left out.
+        /// Name of the sweep; its folder is named after it. If left out, the name of the file.
         pub name: String = "unnamed".into(), "name", "the user";
         /// Scenario of all runs: a built-in one, or a file, relative to the plan.
         pub scenario: String = String::new(), "scenario", "the user";
-        /// Seeds that each point is run with: how many, from the scenario's own seed on, a range such as "1-5", or a list.
+        /// Seeds of each point: a number of seeds from the scenario's own seed on, a range such as "1-5", or a list.
         pub seeds: Seeds = Seeds::Count(1), "seeds", "decision";
     }
 }
 
 clearway_units::parameters! {
-    /// Points that are drawn instead of a grid.
+    /// Random points instead of a grid.
     pub struct SampleSection {
-        /// Method of drawing: "random", each value by itself, or "latin-hypercube", which cuts each range into as many parts of equal
-        /// probability as there are points and draws one value in each.
+        /// Method of drawing. "random": each value independently. "latin-hypercube": each range is cut into as many parts of equal
+        /// probability as there are points, and one value is drawn from each.
         pub method: SampleMethod = SampleMethod::LatinHypercube, "method", "McKay, Beckman, Conover 1979";
         /// Number of points.
         pub points: u32 = 0, "points", "the user";
-        /// Seed of the drawing, which has nothing to do with the seeds of the runs.
+        /// Seed of the drawing, independent of the seeds of the runs.
         pub seed: u64 = 1, "seed", "decision";
     }
 }
@@ -30,17 +30,17 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Goal and budget of `clearway tune`.
     pub struct TuneSection {
-        /// Measure whose best point is looked for, named as in `compare.json`.
+        /// Measure to optimise, named as in `compare.json`.
         pub measure: String = String::new(), "measure", "the user";
-        /// Number of runs at most; as many points are drawn as it allows. Without it all points of the plan run.
+        /// Maximum number of runs; as many points are drawn as it allows. Without it all points of the plan run.
         pub budget: Option<u64> = None, "budget", "the user";
-        /// Of so many points one goes on to the next rung, with so many times the seeds.
+        /// Reduction factor of a rung: one of so many points goes on to the next rung, with so many times the seeds.
         pub keep: u16 = 3, "keep", "Li et al. 2018 (Hyperband): 3 or 4";
-        /// Share of the best value within which a point is as good as the best one; `then` decides between these.
+        /// Share of the best value within which points count as equally good; `then` decides between these.
         pub within: f64 = 0.0, "within", "the user";
-        /// Measure that decides between points that are as good.
+        /// Measure that decides between equally good points.
         pub then: String = String::new(), "then", "the user";
-        /// Axes: the best point is looked for at each combination of their values.
+        /// Axes with a separate best point for each combination of their values.
         pub each: Vec<String> = Vec::new(), "each", "the user";
     }
 }

@@ -19,7 +19,7 @@ use clearway_report::{
     RunRecord, ScenarioIdentity, Status, Summary, TransportRow,
 };
 use clearway_results::{
-    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+    FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
 };
 use clearway_units::{Span, Time};
 
@@ -170,7 +170,7 @@ pub(crate) fn with_transports(mut record: RunRecord) -> RunRecord {
 /// A scale-up run of 16 GPUs: 512 operations in two sections, each kind of unicast and of multicast.
 pub(crate) fn scale_up_run() -> RunRecord {
     let row = |gpu: u32, number: u32| {
-        let kind = OperationKind::ALL[(number % 4) as usize];
+        let kind = OperationClass::ALL[(number % 4) as usize];
         let noise = clearway_units::mix64((u64::from(gpu) << 32) + u64::from(number)) % 400;
         let sent = u64::from(number) * 18 + u64::from(gpu);
         OperationRow {

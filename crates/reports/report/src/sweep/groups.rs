@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Points with the same values of all axes that are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct PointGroup {
     /// Place of the value on each axis that is given, in their order.
     pub place: Vec<u32>,
     /// Places among the [points](SweepRecord::points).
@@ -17,12 +17,12 @@ pub struct Group {
 }
 
 /// A group and its best point, if one is known.
-pub type RankedGroup = (Group, Option<BestPoint>);
+pub type RankedGroup = (PointGroup, Option<BestPoint>);
 
 impl SweepRecord {
     /// Groups in the order of the plan. One of all points if no axis is given, or if no two points have the same values of those that are,
     /// as where they are drawn.
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self) -> Vec<PointGroup> {
         let points = self.points();
         let mut groups: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
         for (number, point) in points.iter().enumerate() {
@@ -40,7 +40,7 @@ impl SweepRecord {
         }
         let groups = groups.into_iter();
         groups
-            .map(|(place, points)| Group { place, points })
+            .map(|(place, points)| PointGroup { place, points })
             .collect()
     }
 

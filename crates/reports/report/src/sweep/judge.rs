@@ -12,7 +12,7 @@ use super::{
 };
 use crate::measures::Unit;
 use crate::quantity::factor;
-use clearway_statistics::{Estimate, Interval, Verdict};
+use clearway_statistics::{Estimate, Interval, IntervalVerdict};
 
 use AssertionVerdict::{Fail, Pass, Undecided};
 
@@ -284,17 +284,17 @@ impl AssertionVerdict {
 /// Passes if the whole interval is below the limit, fails if it is above. A number that is the limit itself is not below it.
 fn below(interval: Interval, limit: f64) -> AssertionVerdict {
     match interval.against(Interval::at(limit)) {
-        Verdict::Below => Pass,
-        Verdict::Above | Verdict::Within => Fail,
-        Verdict::Undecided => Undecided,
+        IntervalVerdict::Below => Pass,
+        IntervalVerdict::Above | IntervalVerdict::Within => Fail,
+        IntervalVerdict::Undecided => Undecided,
     }
 }
 
 fn within(interval: Interval, limits: Interval) -> AssertionVerdict {
     match interval.against(limits) {
-        Verdict::Within => Pass,
-        Verdict::Below | Verdict::Above => Fail,
-        Verdict::Undecided => Undecided,
+        IntervalVerdict::Within => Pass,
+        IntervalVerdict::Below | IntervalVerdict::Above => Fail,
+        IntervalVerdict::Undecided => Undecided,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use crate::observed::{Metric, Observed, Subject};
-use clearway_results::Unit;
+use clearway_results::MetricUnit;
 use clearway_units::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -188,11 +188,11 @@ fn counter(metric: Metric) -> Message {
     const BYTES: u64 = 3;
     let own = Message::default();
     let own = match metric.info().unit {
-        Unit::Bytes => own.number(3, BYTES),
-        Unit::BitsPerSecond => own.text(6, "bit/s"),
-        Unit::Flits => own.text(6, "flits"),
-        Unit::Count => own.number(3, COUNT),
-        Unit::Fraction => own,
+        MetricUnit::Bytes => own.number(3, BYTES),
+        MetricUnit::BitsPerSecond => own.text(6, "bit/s"),
+        MetricUnit::Flits => own.text(6, "flits"),
+        MetricUnit::Count => own.number(3, COUNT),
+        MetricUnit::Fraction => own,
     };
     own.text(7, metric.name())
 }

@@ -121,7 +121,7 @@ impl Conductor<Player> for Referee {
         round: &Round,
         reports: &mut Vec<(Time, usize)>,
         commands: &mut Vec<(usize, Ball)>,
-    ) -> Verdict {
+    ) -> RunDecision {
         self.rounds += 1;
         for report in reports.drain(..) {
             self.stopped.push(report);
@@ -137,7 +137,7 @@ impl Conductor<Player> for Referee {
                 ));
             }
         }
-        Verdict::Continue
+        RunDecision::Continue
     }
 }
 
@@ -206,7 +206,7 @@ fn play(
         ..Referee::default()
     };
     let concluded = engine.run(&mut referee);
-    assert_eq!(concluded.ending, Ending::Idle);
+    assert_eq!(concluded.ending, StopReason::Idle);
     assert_eq!(concluded.rounds.total, referee.rounds);
     let histories = concluded
         .domains
@@ -300,9 +300,9 @@ impl Conductor<Clerk> for Auditor {
         _: &Round,
         reports: &mut Vec<u64>,
         _: &mut Vec<(usize, ())>,
-    ) -> Verdict {
+    ) -> RunDecision {
         self.0 += reports.drain(..).sum::<u64>();
-        Verdict::Continue
+        RunDecision::Continue
     }
 }
 
@@ -411,8 +411,8 @@ fn a_panic_in_a_domain_ends_the_run() {
             _: &Round,
             _: &mut Vec<()>,
             _: &mut Vec<(usize, ())>,
-        ) -> Verdict {
-            Verdict::Continue
+        ) -> RunDecision {
+            RunDecision::Continue
         }
     }
     for threads in [1, 2] {

@@ -1,6 +1,6 @@
 //! Accounting of a run: reports of domains, outcomes of flows, and conservation of packets.
 
-use super::control::{Progress, RunControl, Stopped};
+use super::control::{RunControl, RunProgress, Stopped};
 use super::snapshot::{EachDomain, Visible};
 use super::snapshot::{Sampler, Snapshot};
 use super::traffic::{Advance, Stream};
@@ -12,7 +12,7 @@ use crate::meter::LinkTotals;
 use crate::observer::Observation;
 use crate::pause::LinkPauses;
 use crate::program::NicMessage;
-use clearway_engine::{Concluded, Conductor, Domains, Ending, Round, Rounds, Verdict};
+use clearway_engine::{Concluded, Conductor, Domains, Round, Rounds, RunDecision, StopReason};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics, OpenFlow};
 use clearway_units::{Digest, FlowId, HostId, Span, Time};
@@ -244,15 +244,15 @@ impl<'a, 's> Accounting<'a, 's> {
     }
 
     /// Reason why a run ended early, with so many packets in the network; none if all flows and programs `are_over`.
-    fn stopped(&self, ending: Ending, in_network: u64, are_over: bool) -> Option<Stopped> {
+    fn stopped(&self, ending: StopReason, in_network: u64, are_over: bool) -> Option<Stopped> {
         match ending {
             // A pause storm without end may hold packets that nobody waits for.
-            Ending::Idle if are_over => None,
-            Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
-            Ending::Idle => (!are_over).then_some(Stopped::Stuck),
-            Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),
-            Ending::Stopped if self.abandoned => (!are_over).then_some(Stopped::Interrupted),
-            Ending::Stopped => (!are_over).then_some(Stopped::AtMost),
+            StopReason::Idle if are_over => None,
+            StopReason::Idle if in_network > 0 => Some(Stopped::Deadlocked),
+            StopReason::Idle => (!are_over).then_some(Stopped::Stuck),
+            StopReason::Stopped if self.interrupted => Some(Stopped::Interrupted),
+            StopReason::Stopped if self.abandoned => (!are_over).then_some(Stopped::Interrupted),
+            StopReason::Stopped => (!are_over).then_some(Stopped::AtMost),
         }
     }
 
@@ -408,18 +408,22 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         }
     }
 
-    fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O, T>>) -> Verdict {
+    fn before_round(
+        &mut self,
+        start: Time,
+        domains: &Domains<'_, FabricDomain<O, T>>,
+    ) -> RunDecision {
         if self.abandoned {
             self.cut_off = Some(self.now);
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
         self.sample(start, &mut |look| domains.for_each(|domain| look(domain)));
         if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);
             self.cut_off = Some(self.now);
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
-        Verdict::Continue
+        RunDecision::Continue
     }
 
     fn between_rounds(
@@ -427,7 +431,7 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         round: &Round,
         reports: &mut Vec<Report>,
         commands: &mut Vec<(usize, Command)>,
-    ) -> Verdict {
+    ) -> RunDecision {
         self.now = round.end();
         for report in reports.iter() {
             match *report {
@@ -444,17 +448,17 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         self.order_stream(round.end(), |domain, order| {
             commands.push((domain, Command::Start(order)));
         });
-        let progress = Progress {
+        let progress = RunProgress {
             now: round.end(),
             flows_sent: self.sent,
             flows: self.known(),
             hops: self.hops.load(atomic::Ordering::Relaxed),
         };
-        if (self.control.on_progress)(progress) == Verdict::Stop {
+        if (self.control.on_progress)(progress) == RunDecision::Stop {
             self.interrupted = true;
-            return Verdict::Stop;
+            return RunDecision::Stop;
         }
-        Verdict::Continue
+        RunDecision::Continue
     }
 }
 

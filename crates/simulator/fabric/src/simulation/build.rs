@@ -15,7 +15,7 @@ use crate::switch::{
     QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
     TelemetryFormat,
 };
-use crate::topology::{Attachment, LinkId, PortChoice, SwitchRole, Topology};
+use crate::topology::{AttachmentPoint, LinkId, PortChoice, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
@@ -187,7 +187,7 @@ pub(super) fn build_switch<T: Telemetry>(
     index: usize,
     links: &[LinkId],
     used: ClassSet,
-    attachments: Arc<[Attachment]>,
+    attachments: Arc<[AttachmentPoint]>,
     reroutes: Option<Arc<Reroutes>>,
 ) -> Switch<T> {
     let inlets = links.iter().map(|_| ends.inlet()).collect();

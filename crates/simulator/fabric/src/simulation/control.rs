@@ -2,7 +2,7 @@
 
 use super::traffic::Traffic;
 use crate::flow::Reactions;
-use clearway_engine::{Threads, Verdict};
+use clearway_engine::{RunDecision, Threads};
 use clearway_units::{Span, Time};
 
 /// Reason why a run ended before all flows and [programs](crate::Program) were done.
@@ -31,7 +31,7 @@ impl std::fmt::Display for Stopped {
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Simulated time.
     pub now: Time,
     /// Flows done.
@@ -46,7 +46,7 @@ pub struct Progress {
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: Threads,
-    /// Stop when the next event is at or after this time, whether or not all is done; a round that has begun is finished.
+    /// Time limit: the run stops when the next event is at or after it, even with flows left; a round that has begun is finished.
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,
@@ -54,6 +54,6 @@ pub struct RunControl<'a> {
     pub traffic: Option<Traffic<'a>>,
     /// The time that the coordinator's decisions take; at least, and by default, the shortest delay of a link.
     pub coordination_delay: Option<Span>,
-    /// Called after each round; [`Verdict::Stop`] interrupts the run.
-    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    /// Called after each round; [`RunDecision::Stop`] interrupts the run.
+    pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
 }

@@ -25,13 +25,13 @@ use clearway_engine::{Domain, Engine, ReadyInlets, Threads};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_units::{HostId, Span, Time};
-pub use control::{Progress, RunControl, Stopped};
+pub use control::{RunControl, RunProgress, Stopped};
 pub use setup::{FurtherTransports, Setup};
 pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 pub use traced_routes::TracedRoutes;
-pub use traffic::{Advance, Arrivals, Driver, Traffic};
+pub use traffic::{Advance, Driver, FlowSource, Traffic};
 
 /// A fabric ready to run. Packets carry telemetry if the transport's controller asks for it.
 pub struct Simulation<'a>(Box<dyn Runnable + 'a>);

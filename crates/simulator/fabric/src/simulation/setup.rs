@@ -46,7 +46,7 @@ pub struct FurtherTransports {
 }
 
 impl Setup<'_> {
-    /// Something for each domain of the fabric, such as an [observer](crate::Watch::by): a domain is a switch with its hosts.
+    /// Makes a value for each domain of the fabric, such as an [observer](crate::Watch::by): a domain is a switch with its hosts.
     pub fn per_domain<T>(&self, make: impl FnMut() -> T) -> Vec<T> {
         std::iter::repeat_with(make)
             .take(self.topology.switches.len())

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// Flows that come during a run, which holds only the flows under way.
 pub struct Traffic<'a> {
     /// Source of the flows. They are numbered in the order in which they come, after those of [`Setup::flows`](super::Setup::flows).
-    pub arrivals: Arrivals<'a>,
+    pub arrivals: FlowSource<'a>,
     /// Takes each flow when it is done, in the order of that time. When the run is over it also takes the other flows, by number: flows
     /// that were under way, then flows whose time never came.
     pub on_done: OnDone<'a>,
@@ -20,7 +20,7 @@ pub struct Traffic<'a> {
 type OnDone<'a> = &'a mut dyn FnMut(FlowId, &Flow, &FlowOutcome);
 
 /// Source of the flows of a [`Traffic`].
-pub enum Arrivals<'a> {
+pub enum FlowSource<'a> {
     /// Yields the flows in the order of their starts, which all of them have.
     Known(&'a mut dyn Iterator<Item = Flow>),
     /// Posts them while the run goes on.
@@ -33,7 +33,7 @@ pub trait Driver {
     /// without events. Flows to start are pushed to `post`, with starts at or after `now`.
     fn advance(&mut self, now: Time, next: Time, post: &mut Vec<Flow>) -> Advance;
 
-    /// A flow has reached a milestone, be it listed or posted. Events of one round come in order.
+    /// Takes note that a flow, listed or posted, has reached a milestone. Events of one round come in order.
     fn on_event(&mut self, event: FlowEvent);
 }
 
@@ -53,7 +53,7 @@ pub enum Advance {
 /// Flows are ordered for whole rounds of the engine. There is always one that waits (the *anchor*), so that the engine knows
 /// when something happens next; once its round is over, the next one and all others of that one's round follow.
 pub(super) struct Stream<'a> {
-    arrivals: Arrivals<'a>,
+    arrivals: FlowSource<'a>,
     on_done: OnDone<'a>,
     /// The flow after those that have been ordered.
     next: Option<Flow>,
@@ -118,7 +118,7 @@ impl<'a> Stream<'a> {
         next: Time,
         mut order: impl FnMut(StartFlow),
     ) -> Advance {
-        let Arrivals::Posted(driver) = &mut self.arrivals else {
+        let FlowSource::Posted(driver) = &mut self.arrivals else {
             return Advance::ToTheEnd;
         };
         let mut posted = Vec::new();
@@ -132,7 +132,7 @@ impl<'a> Stream<'a> {
 
     /// Tells the driver of an event, if there is one.
     pub(super) fn tell(&mut self, event: FlowEvent) {
-        if let Arrivals::Posted(driver) = &mut self.arrivals {
+        if let FlowSource::Posted(driver) = &mut self.arrivals {
             driver.on_event(event);
         }
     }
@@ -196,7 +196,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl Arrivals<'_> {
+impl FlowSource<'_> {
     /// The next flow that is known already.
     fn next(&mut self) -> Option<Flow> {
         match self {

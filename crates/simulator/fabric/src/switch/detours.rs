@@ -9,7 +9,9 @@
 //! goes directly if `q_min H_min <= q_val H_val` (Kim et al., ISCA 2008, §4.1), q being the bytes that wait at the egress port, H the links
 //! of the way. The port is the one that ECMP picks; where switches choose ports by their queues, the one with the shortest queue.
 
-use crate::topology::{Attachment, DetourHops, GroupRouting, NextHops, SwitchGroups, SwitchRoutes};
+use crate::topology::{
+    AttachmentPoint, DetourHops, GroupRouting, NextHops, SwitchGroups, SwitchRoutes,
+};
 use clearway_transport::Packet;
 use clearway_units::RandomStream;
 use std::sync::Arc;
@@ -75,7 +77,7 @@ impl Detours {
         &mut self,
         port: usize,
         packet: &mut Packet,
-        (routes, to): (&SwitchRoutes, Attachment),
+        (routes, to): (&SwitchRoutes, AttachmentPoint),
         mut bytes_towards: impl FnMut(&Packet, &[u16]) -> u64,
     ) {
         let to_group = self.group_of_host[packet.dst.index()];
@@ -117,6 +119,7 @@ pub(super) fn via(packet: &Packet) -> Option<u16> {
 fn third_group(random: &mut RandomStream, groups: u16, (a, b): (u16, u16)) -> Option<u16> {
     let others = groups.checked_sub(2).filter(|others| *others > 0)?;
     let mut drawn = random.below(others.into()) as u16;
+    // In ascending order each step skips one of the two groups, so the draw is uniform over the others.
     for taken in [a.min(b), a.max(b)] {
         drawn += u16::from(drawn >= taken);
     }

@@ -5,7 +5,7 @@ use super::ecmp;
 use super::parameters::PathChoice;
 use super::reroutes::Reroutes;
 use crate::link::{Arrival, Frame};
-use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
+use crate::topology::{AttachmentPoint, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Time};
@@ -65,7 +65,7 @@ impl NextHopSelector {
     pub(crate) fn port(
         self,
         routes: &SwitchRoutes,
-        (dst, to): (HostId, Attachment),
+        (dst, to): (HostId, AttachmentPoint),
         header_hash: u32,
     ) -> usize {
         match self {
@@ -107,7 +107,7 @@ pub(crate) struct Ingress<T> {
     /// Seed of the order of simultaneous arrivals.
     pub(super) tie_seed: u64,
     routes: SwitchRoutes,
-    attachments: Arc<[Attachment]>,
+    attachments: Arc<[AttachmentPoint]>,
     /// By port: the link over which packets come in.
     pub(super) links: Vec<LinkId>,
     /// By port: where they come in.
@@ -125,7 +125,7 @@ impl<T> Ingress<T> {
         node: NodeId,
         (pick, tie_seed): (NextHopSelector, u64),
         routes: SwitchRoutes,
-        attachments: Arc<[Attachment]>,
+        attachments: Arc<[AttachmentPoint]>,
         inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     ) -> Self {
         let (links, inlets): (Vec<_>, Vec<_>) = inlets.into_iter().unzip();

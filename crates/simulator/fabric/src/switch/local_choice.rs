@@ -15,7 +15,7 @@
 //! * Flows of flowlets are told apart by number, queue pair and destination: acknowledgements are another flow than their data.
 
 use super::ecmp;
-use super::parameters::{AdaptiveParameters, PathChoice, SwitchParameters};
+use super::parameters::{AdaptiveRoutingParameters, PathChoice, SwitchParameters};
 use crate::topology::SwitchRole;
 use clearway_transport::Packet;
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, Time};
@@ -74,9 +74,9 @@ impl LocalChoice {
         index: usize,
     ) -> Option<Box<Self>> {
         // NICs see their queues exactly; the settings of switches do not apply to them.
-        let exact = AdaptiveParameters {
+        let exact = AdaptiveRoutingParameters {
             hash_below: Bytes::ZERO,
-            ..AdaptiveParameters::default()
+            ..AdaptiveRoutingParameters::default()
         };
         let adaptive = match role {
             SwitchRole::Nic(_) => &exact,
@@ -106,6 +106,7 @@ impl LocalChoice {
         ports: &[u16],
         state: impl Fn(u16) -> PortState,
     ) -> u16 {
+        // If all ports are down, any of them will do: the packet is lost in each case.
         let all_down = ports.iter().all(|port| state(*port).is_down);
         let is_candidate = |port: u16| all_down || !state(port).is_down;
         let candidate = |&port: &u16| is_candidate(port).then_some(Candidate { port, grade: 0 });
@@ -152,7 +153,7 @@ struct Grades {
 }
 
 impl Grades {
-    fn new(parameters: &AdaptiveParameters) -> Self {
+    fn new(parameters: &AdaptiveRoutingParameters) -> Self {
         Self {
             thresholds: parameters.levels.clone(),
             refresh: parameters.refresh,
@@ -261,6 +262,7 @@ impl Flowlets {
         if self.flows.len() > self.most {
             self.flows
                 .retain(|_, (_, last)| now.since(*last) <= forgotten);
+            // Doubling keeps the mean cost of forgetting constant for each packet.
             self.most = (2 * self.flows.len()).max(LEAST_FLOWS);
         }
         port

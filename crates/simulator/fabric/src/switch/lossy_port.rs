@@ -144,11 +144,13 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
         let mut victim = *packet;
         let queue = &mut self.queues[class.index()];
+        // The packet in transmission can no longer be trimmed.
         let waiting = queue.packets.len() - usize::from(self.busy == Some(class));
         if !trimming.takes_arriving()
             && waiting > 0
             && let Some(youngest) = queue.packets.back_mut()
         {
+            // The arriving packet takes the place of the youngest only if it fits there.
             let bytes = queue.bytes - u64::from(youngest.size) + u64::from(packet.size);
             if youngest.can_be_trimmed() && bytes <= self.rules.limit {
                 std::mem::swap(youngest, &mut victim);

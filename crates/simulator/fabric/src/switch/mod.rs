@@ -36,8 +36,8 @@ pub(crate) use local_choice::LocalChoice;
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub use parameters::{
-    AdaptiveParameters, LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters,
-    SwitchParameters, TelemetryFormat, TrimVictim,
+    AdaptiveRoutingParameters, LosslessClasses, MarkAt, PathChoice, QueueRules,
+    SharedBufferParameters, SwitchParameters, TelemetryFormat, TrimVictim,
 };
 pub(crate) use parameters::{BufferRules, PortFacts};
 pub(crate) use reroutes::Reroutes;

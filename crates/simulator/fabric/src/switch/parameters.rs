@@ -54,15 +54,15 @@ impl SwitchParameters {
 
 clearway_units::parameters! {
     /// Settings of adaptive routing and of flowlets.
-    pub struct AdaptiveParameters {
-        /// Shares of `queue`, growing: a switch tells ports apart by how many of these what waits there has reached. An empty list tells
-        /// them apart by bytes.
+    pub struct AdaptiveRoutingParameters {
+        /// Ascending occupancy thresholds, as fractions of `queue`. Ports are compared by the number of thresholds that their backlog
+        /// reaches, or by bytes if the list is empty.
         pub levels: Vec<f64> = Vec::new(), "adaptive.levels", "decision (U21); UEC reference simulator: 0.05, 0.1, 0.2";
-        /// Time for which what a switch has seen of a port holds.
+        /// Time for which a switch reuses a reading of a port's queue.
         pub refresh: Span = Span::ZERO, "adaptive.refresh", "decision (U21); UEC reference simulator: 100 ns";
-        /// Packets of fewer bytes are spread by a hash of the header.
+        /// Size of a packet below which a hash of the header chooses its port.
         pub hash_below: Bytes = Bytes::new(100), "adaptive.hash-below", "UEC reference simulator: 100 B";
-        /// Time without a packet after which a flow may take another port, with a chance of a half.
+        /// Time without a packet after which a flow may take another port, with a probability of one half.
         pub flowlet_gap: Span = Span::from_us(10), "adaptive.flowlet-gap", "UEC reference simulator: 10 us";
     }
 }
@@ -88,49 +88,50 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// Settings of the egress ports of a switch. Sizes relative to the bandwidth-delay product take the port's own rate times the fabric's
-    /// propagation round trip, and at least four full packets.
+    /// Settings of a switch's egress ports. In relative sizes, the bandwidth-delay product is the port rate times the fabric's propagation
+    /// round trip, and at least four full packets.
     pub struct SwitchParameters {
-        /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
-        /// has priority it has a queue of its own with the same limit.
+        /// Limit of an egress queue in bytes, the packet in transmission included; an arriving packet that would exceed it is dropped. With
+        /// `control-priority`, control packets have a separate queue with the same limit.
         pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
         /// ECN marking of data packets in queues.
         pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
-        /// Queue up to which nothing is marked.
+        /// Queue size up to which no packet is marked.
         pub kmin: RelativeSize = RelativeSize::percent_of_bdp(25), "ecn.kmin", "STrack §4.1: 25% BDP";
-        /// Queue above which everything is marked.
+        /// Queue size above which every packet is marked.
         pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
         /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
         pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
-        /// Classes of data with thresholds of their own, as switches have a WRED profile for each queue: for tenants whose transports were
-        /// tuned with others. What counts is the queue that the packet is in.
+        /// Separate thresholds for some classes of data, like the WRED profile of each queue of a switch. They serve tenants whose
+        /// transports were tuned for other thresholds. They are compared with the queue that holds the packet.
         pub class_marks: Vec<ClassMarks> = Vec::new(), "ecn.classes", "decision: the same for all";
         /// Moment of the marking decision: when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
-        /// Marking at ports to hosts, too.
+        /// Marking also at ports to hosts.
         pub mark_last_hop: bool = true, "ecn.last-hop", "STrack §4.1; UEC with receiver credits: false (U9)";
-        /// Selection among several equal-cost next hops at a switch: "ecmp" by a hash of the header; "d-mod-k" by the number of the
-        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over; "adaptive" for each packet where
-        /// the least waits; "round-robin" for each packet the next one; "flowlet" for each burst of a flow where the least waits.
+        /// Rule by which a switch chooses among equal-cost next hops. "ecmp": a hash of the header. "d-mod-k": the number of the
+        /// destination, as in InfiniBand's fat-tree routing, regardless of the transport's spraying. "adaptive": the shortest queue, for
+        /// each packet. "round-robin": the next hop in turn, for each packet. "flowlet": the shortest queue, for each burst of a flow.
         pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
         /// Strict priority of acknowledgements and probes over data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
-        /// Strict priority among data packets: those of a higher priority, 1 to 7, always go before those of a lower one, at switches and
-        /// NICs; else priorities take turns, or where switches are lossy share one queue.
+        /// Strict priority among data packets: at switches and NICs, a higher priority (1 to 7) always goes first. Otherwise priorities
+        /// take turns, or share one queue in lossy switches.
         pub strict_priority: bool = false, "strict-priority", "decision: one priority, as in all papers but HotNets '22 §4";
-        /// Packet trimming: a data packet for which a queue has no room loses its payload instead of being dropped; the rest goes on to the
-        /// receiver in the class of control, whose queue then has twice the limit. For lossy switches with `control-priority`, and
+        /// Packet trimming: a data packet that does not fit into its queue loses its payload instead of being dropped. The rest goes on to
+        /// the receiver in the control class, whose queue limit then doubles. It needs lossy switches with `control-priority`, and
         /// transports with selective repeat.
         pub trimming: bool = false, "trimming", "decision: off, as in STrack; UEC reference simulator: on";
-        /// Bytes that stay of a trimmed packet.
+        /// Bytes that remain of a trimmed packet.
         pub trim_size: Bytes = Bytes::new(64), "trim-size", "UEC reference simulator: 64 B";
-        /// The packet that is trimmed: "random", the arriving one or the youngest that waits; "arriving".
+        /// Packet to trim. "random": the arriving packet or the youngest one in the queue, with equal probability. "arriving": the arriving
+        /// packet.
         pub trim_victim: TrimVictim = TrimVictim::Random, "trim-victim", "UEC reference simulator: either, with a chance of a half (U15)";
-        /// Resolution of the telemetry (INT) that switches write, where a transport asks for it.
+        /// Resolution of the telemetry (INT) that switches write if a transport asks for it.
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
         with {
-            /// Settings of `routing` by what a switch itself knows.
-            pub adaptive: Rare<AdaptiveParameters>,
+            /// Settings of `routing` by a switch's own state.
+            pub adaptive: Rare<AdaptiveRoutingParameters>,
         }
     }
 }
@@ -190,29 +191,28 @@ impl Parameter for LosslessClasses {
 }
 
 clearway_units::parameters! {
-    /// The shared buffer of a switch with priority flow control.
+    /// Shared buffer of a switch with priority flow control.
     pub struct SharedBufferParameters {
-        /// Bytes of the whole buffer; `"auto"` is 256 MB for 51.2 Tb/s, in proportion to the sum of the switch's port rates; where
-        /// reserves and headrooms need more, as with links of milliseconds, as much beside them.
+        /// Bytes of the whole buffer. `"auto"`: 256 MB at 51.2 Tb/s, in proportion to the sum of the switch's port rates; reserves and
+        /// headrooms that need more, as with links of milliseconds, are added to it.
         pub buffer: Option<Bytes> = None, "buffer", "STrack §4.1: 256 MB at 51.2 Tb/s, scaled with capacity";
-        /// Share of the free part of the pool that one class of an ingress port may take, on ports as fast as the slowest link of a
-        /// host.
+        /// Share of the pool's free part that one class of an ingress port may take, on ports as fast as the slowest host link.
         pub alpha: f64 = 0.125, "alpha", "HPCC ns-3 simulator: 1/8; STrack's pauses at 37.5 MB need about 1/128";
-        /// Doubles alpha with each doubling of a port's rate above that of the slowest link of a host.
+        /// Scaling of `alpha`: it doubles with each doubling of the port rate above the rate of the slowest host link.
         pub alpha_scales: bool = true, "alpha-scales", "HPCC ns-3 simulator";
-        /// Classes with priority flow control; the others are dropped when the pool or their `queue` is full. Control has room of
-        /// its own.
+        /// Classes with priority flow control. Packets of other classes are dropped when the pool or their `queue` is full. Control packets
+        /// have separate room.
         pub lossless: LosslessClasses = LosslessClasses::ALL, "pfc.classes", "IEEE 802.1Qbb";
         /// Agents of links (1RC) may drop speculative data of lossless classes before it is queued.
         pub agent_drops: bool = true, "pfc.agent-drops", "Snyder §5.2: what has been queued is never dropped";
-        /// Bytes that each lossless class of each port has to itself.
+        /// Bytes reserved for each lossless class of each port.
         pub reserve: Bytes = Bytes::new(4096), "pfc.reserve", "HPCC ns-3 simulator: 4 KiB";
-        /// Bytes for what still comes after a pause frame, for each lossless class of each port; `"auto"` is what can come, rate
-        /// times (two delays and the reaction time), three packets and two frames, or three times rate times delay if that is more.
+        /// Bytes for packets that still arrive after a pause frame was sent, for each lossless class of each port. `"auto"`: rate × (two
+        /// delays + reaction time) + three packets + two frames, or 3 × rate × delay if that is more.
         pub headroom: Option<Bytes> = None, "pfc.headroom", "HPCC ns-3 simulator: 3 x rate x delay; enlarged where that is too little";
-        /// Bytes below the threshold at which a paused class may go on.
+        /// Bytes below the threshold at which a paused class may resume.
         pub resume_offset: Bytes = Bytes::new(3072), "pfc.resume-offset", "HPCC ns-3 simulator: 3 KiB";
-        /// From the arrival of a pause frame to its effect.
+        /// Time from the arrival of a pause frame to its effect.
         pub reaction: Span = Span::ZERO, "pfc.reaction", "HPCC ns-3 simulator: at once; IEEE 802.1Qbb allows some time";
         /// Bytes of a pause frame on the wire.
         pub frame: Bytes = Bytes::new(64), "pfc.frame", "IEEE 802.3: the shortest frame";
@@ -301,7 +301,7 @@ impl BufferRules {
     }
 }
 
-/// `alpha`, doubled for each doubling of `rate` above `host_rate`.
+/// `alpha`, doubled for each doubling of `host_rate`, whole or begun, up to `rate`.
 fn scaled(alpha: f64, rate: Rate, host_rate: Rate) -> f64 {
     let (mut alpha, mut rate) = (alpha, rate.as_bps());
     while rate > host_rate.as_bps() {

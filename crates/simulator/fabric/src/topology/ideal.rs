@@ -163,7 +163,7 @@ impl<'a> Legs<'a> {
             let short = train.short?;
             Some(Ps::from(train.full) * per_full.0 + takes(up, short) + arrival(short))
         };
-        let at_receiver = Arrivals {
+        let at_receiver = PacketArrivals {
             full: packets.full.into(),
             before_full: arrival(size),
             apart: per_full.0,
@@ -190,7 +190,7 @@ impl<'a> Legs<'a> {
 }
 
 /// Earliest arrivals of packets at the receiver's link: the k-th full one at `before_full + k · apart`, no short one before `short`.
-struct Arrivals {
+struct PacketArrivals {
     full: Ps,
     before_full: Ps,
     apart: Ps,
@@ -200,7 +200,7 @@ struct Arrivals {
     shorts: Ps,
 }
 
-impl Arrivals {
+impl PacketArrivals {
     /// Earliest time at which the link can have carried all packets. For any time t, that is no earlier than t plus the serialisation of
     /// all packets that come at t or later. Full packets come evenly, so that this bound is largest for the first or last of them, or
     /// beside the short ones.

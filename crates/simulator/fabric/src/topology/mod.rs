@@ -30,7 +30,7 @@ pub use multi_plane::{MultiPlane, multi_plane};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
 pub use rail_optimised::{RailOptimised, rail_optimised};
-pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
+pub use routing::{AttachmentPoint, NextHops, Routes, SwitchRoutes};
 
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::fmt;
@@ -156,7 +156,7 @@ impl Cable {
 pub struct Topology {
     /// Description of the fabric, for people.
     pub summary: String,
-    /// Number of hosts, each with one cable: of NICs where hosts of the user's have several.
+    /// Number of hosts, each with one cable; where hosts of the user's have several NICs, the number of NICs.
     pub hosts: u32,
     /// The last of them are further NICs of these hosts, in order; see [`split_hosts`](Self::split_hosts).
     pub further_nics: Vec<HostId>,

@@ -3,7 +3,7 @@
 //! A NIC of rate C has P ports of C / P. Only NICs join the planes, so that a packet comes in by the port of the receiver that has the
 //! number of its port at the sender. Hosts have one cable here, so the ports of a NIC are the ports of a [relay](SwitchRole::Nic) between
 //! it and the leaves: the cable to the host has rate C, the cables to the leaves C / P. The delay of a port's cable is shared out over the
-//! two, so that a path is as long as with one plane, but for the serialisation of a packet at C / P.
+//! two, so that a path is as long as with one plane, except for the serialisation of a packet at C / P.
 
 use super::{Cable, NodeId, PortChoice, SwitchRole, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(topology.clone().split_hosts(), topology);
     }
 
-    /// The switches are joined by nothing but hosts, which do not forward.
+    /// Only hosts join the switches, and hosts do not forward.
     #[test]
     fn nics_that_do_not_reach_each_other_are_no_error() {
         let split = graph().split_hosts();

@@ -12,7 +12,7 @@ pub struct PathClass {
     pub propagation: Span,
     /// Femtoseconds that each byte of a lone packet spends in serialisation, summed over the links (store and forward).
     pub fs_per_byte: u64,
-    /// The slowest link, if there is any; of several the last.
+    /// The slowest link, if there is any; the last one of several.
     pub bottleneck: Option<Rate>,
     /// Part of `fs_per_byte` on the links before the slowest one.
     pub before_bottleneck: u64,

@@ -1,5 +1,5 @@
-//! Unloaded path lengths: base round-trip times and bandwidth-delay products. Of equal-cost paths the longest counts, by which
-//! controllers take their bearings; ideal completion times ask for the shortest (the module `ideal`).
+//! Unloaded path lengths: base round-trip times and bandwidth-delay products. Among equal-cost paths the longest counts, which controllers
+//! use as their base; ideal completion times use the shortest (the module `ideal`).
 
 use super::detours::DetourBounds;
 use super::equal_cost::{Bundle, EqualCostPaths, faster_than_both};

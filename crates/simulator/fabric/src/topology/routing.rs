@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Attachment point of a host: the group of its switch and the switch's port to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attachment {
+pub struct AttachmentPoint {
     /// The group: switches with hosts, numbered from zero.
     pub group: u16,
     /// The port of that switch which leads to the host.
@@ -48,7 +48,7 @@ pub struct SwitchRoutes {
 impl SwitchRoutes {
     /// The ports that lead to `to` on a shortest path; ECMP picks one.
     #[inline]
-    pub fn next_hops(&self, to: Attachment) -> NextHops<'_> {
+    pub fn next_hops(&self, to: AttachmentPoint) -> NextHops<'_> {
         if Some(to.group) == self.own_group {
             return NextHops::Host(to.port);
         }
@@ -56,10 +56,13 @@ impl SwitchRoutes {
         NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
     }
 
-    /// The port that leads to `to` on a shortest path: of several ports the one in the place that `choose` gives for their number. There
-    /// has to be a way.
+    /// The port that leads to `to` on a shortest path. Among several ports `choose` selects a place from their number. A route must exist.
     #[inline(always)]
-    pub(crate) fn next_hop(&self, to: Attachment, choose: impl FnOnce(usize) -> usize) -> usize {
+    pub(crate) fn next_hop(
+        &self,
+        to: AttachmentPoint,
+        choose: impl FnOnce(usize) -> usize,
+    ) -> usize {
         if Some(to.group) == self.own_group {
             return to.port.into();
         }
@@ -94,7 +97,7 @@ pub enum NextHops<'a> {
 #[derive(Debug, Clone)]
 pub struct Routes {
     /// For each host.
-    pub attachments: Arc<[Attachment]>,
+    pub attachments: Arc<[AttachmentPoint]>,
     /// For each switch.
     pub switches: Arc<[SwitchRoutes]>,
     /// Lengths of paths between groups.
@@ -329,7 +332,8 @@ impl Search {
         Ok(switches)
     }
 
-    /// Teaches all switches the ways to the `copies`, which are the next groups: those to their twins, but for both and their neighbours.
+    /// Teaches all switches the ways to the `copies`, which are the next groups. The ways equal those to their twins, except at both
+    /// switches and their neighbours.
     fn copy_trees(&self, tables: &mut [Table], copies: &[Twin], groups: &[usize]) {
         // Where a switch has another way, by switch: the place of the copy, and the ports.
         let mut others: FxHashMap<usize, Vec<(usize, Vec<u16>)>> = FxHashMap::default();
@@ -522,7 +526,7 @@ impl Table {
 
 /// Hosts by attachment, and the switch of each group.
 struct Attached {
-    hosts: Vec<Attachment>,
+    hosts: Vec<AttachmentPoint>,
     links: Vec<(u16, PathClass, PathClass)>,
     groups: Vec<usize>,
 }
@@ -555,7 +559,7 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
         let back = LinkId(links[0].0 ^ 1);
         let (up, down) = Paths::of_host(topology, links[0]);
         attached.links.push((group, up, down));
-        attached.hosts.push(Attachment {
+        attached.hosts.push(AttachmentPoint {
             group,
             port: port_of_link[back.0 as usize],
         });

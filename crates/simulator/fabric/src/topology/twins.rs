@@ -2,7 +2,7 @@
 //!
 //! Twins have the same neighbours, over links of the same kinds there and back, in the same order of ports, and no link to each other. A
 //! shortest path to one of them never leads by way of the other: it would have to come back to a neighbour that it had left. So each other
-//! switch has the same next hops to both and paths of the same lengths, but for the neighbours, which have a port to each.
+//! switch has the same next hops to both and paths of the same lengths, except for the neighbours, which have a port to each.
 
 use super::neighbours::Hop;
 use rustc_hash::FxHashMap;

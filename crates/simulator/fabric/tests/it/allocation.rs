@@ -1,11 +1,11 @@
-//! s-PERC and 1RC in whole fabrics: shares of links, and what links drop of speculative packets.
+//! s-PERC and 1RC in whole fabrics: shares of links, and speculative packets that links drop.
 
 use clearway_fabric::topology::{
     PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    Flow, LinkChange, LinkEvent, LinkSchedule, Outcome, RunControl, Setup, SharedBufferParameters,
-    Simulation, SwitchParameters, Verdict, Watch,
+    Flow, LinkChange, LinkEvent, LinkSchedule, Outcome, RunControl, RunDecision, Setup,
+    SharedBufferParameters, Simulation, SwitchParameters, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::spray::SelectorSettings;
@@ -90,7 +90,7 @@ pub(crate) fn run_changed(
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.check_conservation().unwrap();
     outcome
@@ -122,7 +122,7 @@ pub(crate) fn near(values: &[f64], expected: &[f64], within: f64) {
     }
 }
 
-/// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s: 96 % less what acknowledgements take.
+/// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s: 96 % less the share of acknowledgements.
 pub(crate) fn part(share: f64) -> f64 {
     let packet = f64::from(PAYLOAD + HEADER);
     share * (96.0 - 100.0 * f64::from(HEADER) / packet) * f64::from(PAYLOAD) / packet
@@ -152,7 +152,7 @@ fn flows_share_a_link_evenly_and_leave_it_to_those_that_stay() {
 
 #[test]
 fn what_one_link_denies_another_gives() {
-    // 0 to 3 and 1 to 3 share the link to host 3; 1 to 4 has what is left of host 1, and 2 to 4 of the link to host 4.
+    // 0 to 3 and 1 to 3 share the link to host 3; 1 to 4 has the rest of host 1's link, and 2 to 4 the rest of the link to host 4.
     let topology = single_switch(5, RATE, Span::from_us(1)).unwrap();
     let pairs = [(0, 3), (2, 3), (1, 3), (1, 4)];
     let flows = pairs.map(|(src, dst)| flow(src, dst, 20_000_000, 0));
@@ -213,7 +213,7 @@ fn short_messages_are_exempt_and_others_wait_one_round_trip() {
     );
 }
 
-/// Four flows from the hosts of one leaf to those of the other, and all of their links by way of the first spine.
+/// Four flows from the hosts of one leaf to the hosts of the other, and all of their links by way of the first spine.
 fn two_leaves() -> (Topology, Vec<Flow>, Vec<usize>) {
     let delay = Span::from_us(1);
     let topology = leaf_spine(8, 4, 2, 1, (RATE, delay), (RATE, delay)).unwrap();
@@ -393,8 +393,8 @@ fn any_topology() -> impl Strategy<Value = Topology> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// What links drop of a flow is the tail of its speculative run, over all hops: so no receiver ever misses a packet (no NACK, no
-    /// timeout), and what is sent again is what was dropped.
+    /// Links drop only the tail of a flow's speculative run, over all hops: so no receiver ever misses a packet (no NACK, no timeout), and
+    /// only dropped packets are sent again.
     #[test]
     fn links_drop_tails_and_nothing_has_to_be_detected(
         topology in any_topology(),

@@ -5,8 +5,8 @@ use clearway_fabric::topology::{
     leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
-    Verdict, Watch,
+    Flow, Outcome, RunControl, RunDecision, Setup, SharedBufferParameters, Simulation,
+    SwitchParameters, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::feedback::FeedbackSettings;
@@ -63,7 +63,7 @@ fn run_setup(setup: &Setup<'_>) -> Outcome {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.check_conservation().unwrap();
     outcome

@@ -3,8 +3,8 @@
 use crate::common::{HEADER, Scenario};
 use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Routes, single_switch};
 use clearway_fabric::{
-    DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, Stopped, SwitchParameters,
-    Verdict, Watch,
+    DropCause, Flow, Observer, Outcome, RunControl, RunDecision, Setup, Simulation, Stopped,
+    SwitchParameters, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
@@ -12,7 +12,7 @@ use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, S
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Counts on its own what links and queues say.
+/// Separate count of the events that links and queues report.
 #[derive(Default)]
 struct Counts {
     dropped: u64,
@@ -183,7 +183,7 @@ fn the_limit_holds_when_all_flows_are_done() {
             coordinator: None,
             traffic: None,
             coordination_delay: None,
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
         });
         outcome.check_conservation().unwrap();
         outcome
@@ -205,7 +205,7 @@ fn the_limit_holds_when_all_flows_are_done() {
     assert!(cut.endpoints.duplicates < whole.endpoints.duplicates);
 }
 
-/// A link that loses packets loses large and small ones alike, and each direction by itself.
+/// A link that loses packets loses large and small ones alike, and each direction separately.
 #[test]
 fn a_link_loses_the_share_of_packets_that_it_should() {
     let loss = 0.05;
@@ -330,7 +330,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.check_conservation().unwrap();
     assert_eq!(outcome.endpoints.data_sent, u64::from(packets));

@@ -1,4 +1,4 @@
-//! NICs that break the rules of s-PERC and 1RC, and what that costs those that obey.
+//! NICs that break the rules of s-PERC and 1RC, and the cost to NICs that obey.
 
 use crate::allocation::{RATE, controller, flow, goodputs, near, part, run_changed};
 use clearway_fabric::topology::{Topology, leaf_spine, single_switch};
@@ -7,7 +7,7 @@ use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Breach, Profile};
 use clearway_units::{Bytes, Span, Value};
 
-/// Runs flows, of which those of host 0 break a rule, if any.
+/// Runs flows; the flows of host 0 break a rule, if any.
 fn run(
     topology: &Topology,
     controller: &ControllerSettings,
@@ -59,7 +59,7 @@ fn flows_that_never_leave_are_forgotten_after_two_periods() {
 
 #[test]
 fn vanished_flows_harm_by_their_number() {
-    // One after the other, each over when the next one begins: what is left of them is that of two periods.
+    // One after the other, each over when the next one begins: the sums keep the flows of two periods.
     let mut flows: Vec<Flow> = (0..16).map(|n| flow(0, 4, 200_000, 60 * n)).collect();
     flows.push(flow(1, 4, 20_000_000, 0));
     let victim = |breach| {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Random choices beside those of the scenario itself.
+/// Random choices besides the scenario's.
 struct Draw(RandomStream);
 
 impl Draw {
@@ -78,7 +78,7 @@ fn open_window(profile: &mut Profile) {
 fn scenario(seed: u64) -> Scenario {
     let mut draw = Draw(RandomStream::new(seed, Purpose::Test, 77));
     let mut scenario = Scenario::random(seed);
-    // Ideal times are those of links as they begin, and events may make them faster.
+    // Ideal times refer to the links at the start, and events may make links faster.
     scenario.link_events = Arc::default();
     // All flows have the transport whose ideal times are computed.
     scenario.further_transports = Default::default();
@@ -113,7 +113,7 @@ fn scenario(seed: u64) -> Scenario {
         scenario.flows = [flow].into();
         (scenario.local, scenario.coordinated) = Default::default();
     }
-    // Ideals are those of the fabric as it is at first: a link that becomes faster would beat them.
+    // Ideal times refer to the fabric at the start: a link that becomes faster would beat them.
     scenario.link_events = Arc::default();
     let routes = Routes::compute(&scenario.topology).expect("still connected");
     profile.network = routes.paths.network_facts(sizes(payload));

@@ -5,8 +5,8 @@ use clearway_fabric::topology::{
     LinkId, NodeId, PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    DropCause, Flow, Observer, Outcome, RunControl, Sampler, Setup, SharedBufferParameters,
-    Simulation, Snapshot, SwitchParameters, Verdict, Watch,
+    DropCause, Flow, Observer, Outcome, RunControl, RunDecision, Sampler, Setup,
+    SharedBufferParameters, Simulation, Snapshot, SwitchParameters, Watch,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
@@ -83,7 +83,7 @@ impl Incast {
         profile.controller = ControllerSettings::named("constant").unwrap();
         let window = Value::Text(self.window.to_string());
         profile.controller.set("window", &window).unwrap();
-        // What waits must not be asked for or sent again.
+        // Waiting packets must not be probed for or sent again.
         let reliability = profile.reliability.selective_repeat_mut();
         let reliability = reliability.expect("STrack has it");
         reliability.probe_after = 1e6;
@@ -137,7 +137,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> (Outcome, Vec<Seen>) {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     (outcome, seen)
 }
@@ -183,8 +183,8 @@ fn tight_buffer(
         reaction,
         ..SharedBufferParameters::default()
     };
-    // A port is only told to go on when a packet of its own leaves, and then what it has here, perhaps all there is, has to last
-    // until the first new packet comes.
+    // A port may go on only when one of its packets leaves. The rest of its packets here, perhaps all there are, then has to last until the
+    // first new packet comes.
     let loop_bytes = RATE.bytes_in(delay * 2 + reaction).as_u64() + 3 * packet + 256;
     let needed = loop_bytes + parameters.resume_offset.as_u64() + packet;
     let headroom = RATE.bytes_in(delay * 3).as_u64().max(loop_bytes);
@@ -250,7 +250,7 @@ proptest! {
     }
 }
 
-/// Sixteen senders into one through a buffer that is far smaller than what they send.
+/// Sixteen senders into one through a buffer that is far smaller than their data.
 fn crowded(headroom: Option<u64>) -> Incast {
     let delay = Span::from_us(1);
     let topology = fabric(0, 17, delay);
@@ -306,7 +306,7 @@ impl Sampler for PausedSamples {
     }
 }
 
-/// Hosts and switches both pause what sends to them.
+/// Hosts and switches both pause their senders.
 #[test]
 fn samples_see_links_paused_as_long_as_they_are() {
     let delay = Span::from_ns(100);
@@ -328,7 +328,7 @@ fn samples_see_links_paused_as_long_as_they_are() {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     };
     let simulation = Simulation::new(&setup, |_| None, Watch::Links);
     let outcome = simulation.run_sampled(control, Some(&mut paused));
@@ -413,7 +413,7 @@ fn lossless_and_lossy_classes_live_on_one_switch() {
             .all(|drop| *drop == (lossy, DropCause::QueueFull)),
         "{drops:?}"
     );
-    // Nothing is sent again here before the run ends, so what the lossy class has lost stays lost.
+    // Nothing is sent again here before the run ends, so losses of the lossy class are not repaired.
     for (index, flow) in outcome.flows.iter().enumerate() {
         assert!(
             index % 2 == 0 || flow.sent.is_some(),
@@ -440,7 +440,7 @@ fn control_packets_are_never_marked() {
         control_priority: false,
         ..SwitchParameters::default()
     };
-    // Host 1 sends through empty queues; what answers it waits in the queue of those who send to it.
+    // Host 1 sends through empty queues; its acknowledgements wait in the queue of the hosts that send to it.
     incast.senders = 1..17;
     let mut setup = incast.setup();
     let others_to_host_1 = |&flow: &Flow| match flow.src {

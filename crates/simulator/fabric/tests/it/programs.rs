@@ -1,9 +1,9 @@
-//! Hosts that post messages on connections of their own accord.
+//! Hosts whose programs post messages on connections.
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Flow, Outcome, Post, Program, RunControl, Setup, Simulation, Stopped, SwitchParameters,
-    Verdict, Watch,
+    Flow, Outcome, Post, Program, RunControl, RunDecision, Setup, Simulation, Stopped,
+    SwitchParameters, Watch,
 };
 use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
@@ -137,7 +137,7 @@ fn play(other: u32, bytes: u64, throws: u32, pause: Span, threads: usize) -> (Ou
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.check_conservation().unwrap();
     let mut log = log.lock().unwrap().clone();
@@ -166,7 +166,7 @@ fn a_ball_goes_to_and_fro() {
             now += ONE_WAY;
             expected.push((now, to, "received", throw / 2));
             expected.push((now + ANSWER, from, "sent", throw / 2));
-            // The acknowledgement leaves before what the host throws back at once.
+            // The acknowledgement leaves before the message that the host throws back at once.
             now += pause.max(Span::from_ps(1280));
         }
         expected.sort_unstable();
@@ -271,8 +271,8 @@ fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outc
             traffic: None,
             coordination_delay: None,
             on_progress: &mut |progress| match interrupt && progress.flows_sent == 1 {
-                true => Verdict::Stop,
-                false => Verdict::Continue,
+                true => RunDecision::Stop,
+                false => RunDecision::Continue,
             },
         });
     outcome.check_conservation().unwrap();
@@ -348,7 +348,7 @@ fn a_program_that_stops_half_way_leaves_a_run_stuck() {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     assert_eq!(outcome.stopped, Some(Stopped::Stuck));
     assert_eq!(outcome.flows[0].sent, None);

@@ -2,8 +2,8 @@
 
 use clearway_fabric::topology::{NodeId, PacketSizes, Routes, leaf_spine};
 use clearway_fabric::{
-    Flow, FlowEvent, FlowMilestone, Observer, Outcome, Reactions, RunControl, Setup, Simulation,
-    SwitchParameters, Verdict, Watch,
+    Flow, FlowEvent, FlowMilestone, Observer, Outcome, Reactions, RunControl, RunDecision, Setup,
+    Simulation, SwitchParameters, Watch,
 };
 use clearway_transport::{ClassSet, Packet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -52,7 +52,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> (Outcome, Vec<Switches>, Vec<u32>) 
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     (outcome, observers, asked)
 }

@@ -1,8 +1,8 @@
 //! Steady state of STrack's congestion control: many senders into one host (STrack §4.2, incast).
 //!
-//! The fixed point of Algorithm 4 is where what a sender adds in a base round trip (`eta`) equals what it takes off,
-//! `gamma w (q - T) / q`, with the window `w = C (base + q) / (N packet)`. Measured on four 1 us links each way at 400 Gb/s, 4096 B
-//! payload, from 1 to 3 ms, in us:
+//! The fixed point of Algorithm 4 is where a sender's increase in a base round trip (`eta`) equals its decrease, `gamma w (q - T) / q`,
+//! with the window `w = C (base + q) / (N packet)`. Measured on four 1 us links each way at 400 Gb/s, 4096 B payload, from 1 to 3 ms, in
+//! us:
 //!
 //! | senders | predicted | strict window: queue | window as published: queue (seen by senders) |
 //! |---|---|---|---|
@@ -17,8 +17,8 @@
 
 use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    DropCause, Flow, Interests, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters,
-    Verdict, Watch,
+    DropCause, Flow, Interests, Observer, Outcome, RunControl, RunDecision, Setup, Simulation,
+    SwitchParameters, Watch,
 };
 use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
 use clearway_transport::{ClassSet, Event, Header, Packet, Profile};
@@ -36,7 +36,7 @@ const PACKET: f64 = 4160.0;
 const BYTES_PER_US: f64 = 50_000.0;
 const HOSTS_PER_LEAF: u32 = 16;
 
-/// Watches the link to the receiver and what the senders make of it.
+/// Observer of the link to the receiver and of the senders' measurements.
 struct LastHop {
     link: LinkId,
     from: Time,
@@ -123,7 +123,7 @@ fn fabric() -> Topology {
 struct Settled {
     /// Mean wait at the last hop in us.
     queue: f64,
-    /// Mean of what senders take for queueing, in us.
+    /// Mean of the queueing delay that senders measure, in us.
     seen: f64,
     /// Mean packets in flight of one sender.
     in_flight: f64,
@@ -180,7 +180,7 @@ fn incast_with_seed(
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.check_conservation().unwrap();
     settled(senders, &outcome, &observers, to - from)
@@ -200,7 +200,7 @@ fn settled(senders: u32, outcome: &Outcome, observers: &[LastHop], span: Span) -
     }
 }
 
-/// The queueing delay in us at which what a sender adds in a base round trip equals what it takes off: with the window
+/// The queueing delay in us at which a sender's increase in a base round trip equals its decrease: with the window
 /// `w = C (base + q) / (N packet)`, `eta = gamma w (q - T) / q`.
 fn predicted(senders: u32) -> f64 {
     let (base, target, gamma) = (8.0, 8.0, 0.8);
@@ -258,8 +258,8 @@ fn the_last_queue_settles_where_the_formulas_say() {
     assert_near(queues.sum::<f64>() / 4.0, predicted(128), 10.0, "128");
 }
 
-/// Windows between one and two packets: as published, every sender holds two packets, whatever the fraction. The formula, which
-/// knows no whole packets, has 11.1 us; two packets of each sender less the base round trip are 13.3 us.
+/// Windows between one and two packets: as published, every sender holds two packets, at any fraction. The formula, which knows no whole
+/// packets, has 11.1 us; two packets of each sender less the base round trip are 13.3 us.
 #[test]
 fn with_128_senders_each_holds_two_packets() {
     let settled = incast(128, |reliability| {

@@ -2,7 +2,8 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, single_switch};
 use clearway_fabric::{
-    Flow, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict, Watch,
+    Flow, RunControl, RunDecision, Setup, SharedBufferParameters, Simulation, SwitchParameters,
+    Watch,
 };
 use clearway_transport::cc::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, ControllerSettings, NetworkFacts,
@@ -23,7 +24,7 @@ clearway_units::parameters! {
     }
 }
 
-/// A controller that keeps what it hears.
+/// A controller that keeps its inputs.
 #[derive(Debug)]
 struct Listener(f64);
 
@@ -95,7 +96,7 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
             coordinator: None,
             traffic: None,
             coordination_delay: None,
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
         })
         .check_conservation()
         .unwrap();
@@ -104,9 +105,9 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
     hops
 }
 
-/// A packet is 332 ns on the wire. Those of host 0 reach the switch after 1332, 1664 and 1996 ns, those of host 1 by 100 ns later, and
-/// the port sends one after the other from 1332 ns on. What comes while a packet is on the wire is not in its record: behind the
-/// first there is none, though the second comes before the first has left.
+/// A packet is 332 ns on the wire. Packets of host 0 reach the switch after 1332, 1664 and 1996 ns, packets of host 1 100 ns later, and the
+/// port sends one after the other from 1332 ns on. Packets that come while a packet is on the wire are not in its record: behind the first
+/// no packet waits, though the second comes before the first has left.
 #[test]
 fn a_hop_tells_the_state_of_the_port_when_it_dequeued_the_packet() {
     const PACKET: u32 = 4086 + 64;

@@ -1,10 +1,10 @@
-//! Builders, wiring, routes and path lengths, against what can be counted by hand.
+//! Builders, wiring, routes and path lengths, against counts by hand.
 
 use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, NextHops, NodeId, PacketSizes, Routes, SwitchSpec, Tier, Topology,
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
-use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch};
+use clearway_fabric::{Flow, RunControl, RunDecision, Setup, Simulation, SwitchParameters, Watch};
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use proptest::prelude::*;
@@ -229,7 +229,7 @@ proptest! {
         prop_assert_eq!(topology.cables.len() as u32, cables);
     }
 
-    /// Next hops are exactly the neighbours that are one switch nearer, whatever has failed; distances by brute force.
+    /// Next hops are exactly the neighbours that are one switch nearer, with any failures; distances by brute force.
     #[test]
     fn next_hops_are_all_ports_on_shortest_paths(dead in prop::collection::vec(any::<prop::sample::Index>(), 0..12), bundle in 1u32..3) {
         let tiers = [(2, 2 * bundle, 1), (2 * bundle, 2, bundle), (3, 0, 1)];
@@ -430,7 +430,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         coordinator: None,
         traffic: None,
         coordination_delay: None,
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
     });
     outcome.flows[0].sent.unwrap() - Time::ZERO
 }

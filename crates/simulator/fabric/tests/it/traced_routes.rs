@@ -29,7 +29,7 @@ proptest! {
     #[test]
     fn packets_go_where_trails_say(seed: u64, by_number: bool, sprays: bool) {
         let mut scenario = Scenario::random(seed);
-        // Trails are those of the fabric as it begins.
+        // Trails refer to the fabric at the start.
         scenario.link_events = Arc::default();
         scenario.switch.routing = match by_number {
             true => PathChoice::Destination,

@@ -2,8 +2,8 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Advance, Arrivals, Driver, Flow, FlowEvent, FlowOutcome, Outcome, RunControl, Setup,
-    Simulation, Stopped, SwitchParameters, Traffic, Verdict, Watch,
+    Advance, Driver, Flow, FlowEvent, FlowOutcome, FlowSource, Outcome, RunControl, RunDecision,
+    Setup, Simulation, Stopped, SwitchParameters, Traffic, Watch,
 };
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, Time};
@@ -58,11 +58,11 @@ fn setup(topology: &Topology, flows: Vec<Flow>) -> Setup<'_> {
 }
 
 fn run(setup: &Setup<'_>, threads: usize, at_most: Time, traffic: Option<Traffic<'_>>) -> Outcome {
-    let mut on_progress = |_| Verdict::Continue;
+    let mut on_progress = |_| RunDecision::Continue;
     let traffic = traffic.map(|traffic| Traffic {
         arrivals: match traffic.arrivals {
-            Arrivals::Known(flows) => Arrivals::Known(flows),
-            Arrivals::Posted(driver) => Arrivals::Posted(driver),
+            FlowSource::Known(flows) => FlowSource::Known(flows),
+            FlowSource::Posted(driver) => FlowSource::Posted(driver),
         },
         on_done: traffic.on_done,
     });
@@ -83,7 +83,7 @@ fn fabric() -> Topology {
     leaf_spine(HOSTS, 4, 2, 1, link, link).unwrap()
 }
 
-/// Runs all flows as a stream beside those of the setup; what became of each, and the most that were under way.
+/// Runs all flows as a stream beside the setup's flows. Returns the outcome of each, and the most that were under way.
 fn stream(
     setup: &Setup<'_>,
     threads: usize,
@@ -101,7 +101,7 @@ fn stream(
         done.push((id, *flow, *outcome));
     };
     let traffic = Traffic {
-        arrivals: Arrivals::Known(&mut arrivals),
+        arrivals: FlowSource::Known(&mut arrivals),
         on_done: &mut on_done,
     };
     let outcome = run(setup, threads, at_most, Some(traffic));
@@ -244,7 +244,7 @@ fn drive(
         seen: Vec::new(),
     };
     let traffic = Traffic {
-        arrivals: Arrivals::Posted(&mut stepper),
+        arrivals: FlowSource::Posted(&mut stepper),
         on_done: &mut |_, _, _| (),
     };
     let bare = setup(topology, Vec::new());

@@ -37,7 +37,7 @@ use std::fmt::Debug;
 /// Answer to the question whether an operation may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// It may be sent in this cycle.
+    /// The operation may be sent in this cycle.
     Now,
     /// Not before this later cycle, when the GPU must ask again. Earlier events may change the answer, so the GPU also asks again after
     /// each of them.

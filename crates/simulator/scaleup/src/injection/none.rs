@@ -7,7 +7,7 @@ use super::{
 use crate::{Cycle, GroupId, OperationKind};
 
 clearway_units::parameters! {
-    /// Settings of [`NoControl`]: there are none.
+    /// Settings of [`NoControl`]: none.
     pub struct NoControlParameters {}
 }
 
@@ -19,7 +19,7 @@ pub struct NoControl {
 
 impl InjectionDefinition for NoControl {
     const NAME: &'static str = "none";
-    const SUMMARY: &'static str = "no injection control: only credits limit what a GPU sends";
+    const SUMMARY: &'static str = "no injection control: only credits limit the traffic of a GPU";
     type Parameters = NoControlParameters;
 
     fn new(_: &NoControlParameters, facts: &InjectionFacts<'_>) -> Self {

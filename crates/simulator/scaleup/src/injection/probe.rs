@@ -31,7 +31,7 @@ clearway_units::parameters! {
         pub greatest: u64 = 5000, "latency-max", "Dissertation §6.1.4";
         /// Part of the watermark that the largest cut removes (`base_md`), 0 to 1.
         pub base_md: f64 = 0.5, "base-md", "Dissertation §6.1.4";
-        /// Growth of the watermark with a probe below the threshold (`WM_AI`).
+        /// Growth of the watermark for each probe below the threshold (`WM_AI`).
         pub increase: f64 = 50.0, "wm-increase", "Dissertation §6.1.4";
     }
 }

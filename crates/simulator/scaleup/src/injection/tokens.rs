@@ -62,15 +62,15 @@ clearway_units::choices! {
 clearway_units::parameters! {
     /// Tokens and watermarks.
     pub struct TokenParameters {
-        /// Watermark with which each cycle brings a token (`WM_MAX`), 1 to 1e9.
+        /// Watermark at which every cycle brings a token (`WM_MAX`), 1 to 1e9.
         pub watermark_max: f64 = 2468.0, "wm-max", "Dissertation §6.1.4";
-        /// Least watermark (`WM_MIN`), at least a millionth of `wm-max`.
+        /// Smallest watermark (`WM_MIN`), at least a millionth of `wm-max`.
         pub watermark_min: f64 = 100.0, "wm-min", "Dissertation §6.1.4";
-        /// Watermark in the beginning; `"auto"` is `wm-max`.
+        /// Watermark at the start; `"auto"` is `wm-max`.
         pub initial: Option<f64> = None, "wm-initial", "decision: a GPU begins at line rate";
-        /// Most tokens of a bucket, at least 1.
+        /// Capacity of a token bucket, at least 1.
         pub cap: f64 = 1.0, "token-cap", "decision: as in the dissertation, figures 6.1 and 6.4";
-        /// Token buckets that must hold a token before an operation is sent. The operation costs tokens of both.
+        /// Token buckets that must hold a token before an operation is sent. The operation takes tokens from both.
         pub need: TokenNeed = TokenNeed::Data, "token-need", "Dissertation §6.2.5: the arbiter skips a channel without tokens, and serves the other; §6.1.3: request tokens throttle writes, response tokens reads";
         /// Spacing of tokens.
         pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Dissertation §6.1.3";
@@ -328,7 +328,7 @@ impl Draws {
         ((number * u128::from(full)) >> 64) < u128::from(watermark)
     }
 
-    /// Takes the tokens of the cycles before `now`: of `useful` or more of them, some such number.
+    /// Takes the tokens of the cycles before `now`. The result is exact below `useful`; else it is any number of at least `useful`.
     fn take(&mut self, now: Cycle, useful: u64, watermark: u64, full: u64) -> u64 {
         let mut taken = 0;
         while self.ahead.front().is_some_and(|&cycle| cycle < now) {

@@ -3,7 +3,7 @@
 //! Reads and writes are counted apart: "five outstanding write multicasts and five outstanding read reductions each".
 //!
 //! # Decisions
-//! * Unicast operations count as collective ones do. The paper's workloads with a window have no unicast traffic but for Multicast-Uni.
+//! * Unicast operations count as collective ones do. Of the paper's workloads with a window only Multicast-Uni has unicast traffic.
 //! * The default is the window for 64 initiators. Table 6.1 has 3, 5, 12, 24, 48, 128 and 128 for 64, 32, 16, 8, 4, 2 and 1 of them.
 
 use super::{
@@ -18,7 +18,7 @@ const DEFAULT_WINDOW: NonZero<u32> = NonZero::new(3).expect("not zero");
 clearway_units::parameters! {
     /// Settings of [`Window`].
     pub struct WindowParameters {
-        /// Most operations of each kind, reads and writes, that a GPU has under way.
+        /// Maximum number of outstanding operations of a GPU, separately for reads and for writes.
         pub window: NonZero<u32> = DEFAULT_WINDOW, "window", "Snyder table 6.1: 64 initiators";
     }
 }
@@ -34,7 +34,7 @@ pub struct Window {
 
 impl InjectionDefinition for Window {
     const NAME: &'static str = "window";
-    const SUMMARY: &'static str = "a static window of reads, and one of writes, as in SMMC";
+    const SUMMARY: &'static str = "static windows of reads and of writes, as in SMMC";
     type Parameters = WindowParameters;
 
     fn new(parameters: &WindowParameters, facts: &InjectionFacts<'_>) -> Self {

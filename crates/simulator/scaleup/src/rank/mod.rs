@@ -32,7 +32,7 @@ pub enum CallKind {
 
 /// A collective of a group, which each member calls once in an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct GroupCall {
     /// Group in whose multicast domain it runs.
     pub group: GroupId,
     /// Number of members of the group.
@@ -45,7 +45,7 @@ pub struct Call {
     pub first_address: u64,
 }
 
-impl Call {
+impl GroupCall {
     /// Members that have a share.
     fn sharers(&self) -> u64 {
         match self.kind {
@@ -57,7 +57,7 @@ impl Call {
         }
     }
 
-    /// Number of addresses that it takes: of each packet and of each flag one.
+    /// Number of addresses that the call takes: one for each packet and one for each flag.
     pub fn addresses(&self) -> u64 {
         let packets = self.share.saturating_mul(self.sharers());
         packets.saturating_add(self.members.into())
@@ -136,7 +136,7 @@ pub struct RankJob {
     /// Tasks of an iteration.
     pub tasks: Vec<RankTask>,
     /// Calls of an iteration, of all ranks of the job.
-    pub calls: Arc<[Call]>,
+    pub calls: Arc<[GroupCall]>,
     /// Number of iterations. A rank begins the next one when its own tasks are over.
     pub iterations: u32,
     /// Times of the rank's iterations, as they go by.
@@ -197,7 +197,7 @@ struct Present {
 /// memory. The acknowledgement of a flag is not waited for. No flag says that others have read a member's memory: a member that is
 /// through with a reduce-scatter or a reduce may be read a little longer.
 #[derive(Debug)]
-pub struct RankProgram {
+pub struct RankTasks {
     job: RankJob,
     /// For each task, those that wait for it, with true if they wait for its beginning alone.
     successors: Vec<Vec<(u32, bool)>>,
@@ -214,7 +214,7 @@ pub struct RankProgram {
     present: BTreeMap<u32, Present>,
 }
 
-impl RankProgram {
+impl RankTasks {
     /// The program of a rank of a job.
     ///
     /// # Panics
@@ -233,7 +233,7 @@ impl RankProgram {
         }
         Self {
             successors,
-            addresses: job.calls.iter().map(Call::addresses).sum(),
+            addresses: job.calls.iter().map(GroupCall::addresses).sum(),
             iteration: 0,
             left: Vec::new(),
             open: 0,
@@ -322,7 +322,7 @@ impl RankProgram {
     }
 
     /// The call with a number, and its first address.
-    fn call(&self, number: u32) -> (Call, u64) {
+    fn call(&self, number: u32) -> (GroupCall, u64) {
         let calls = self.job.calls.len() as u32;
         let call = self.job.calls[(number % calls) as usize];
         let before = u64::from(number / calls) * self.addresses;
@@ -367,7 +367,7 @@ impl RankProgram {
 }
 
 /// Posts the operations of a member's share; those that wait for others follow these.
-fn post_share(number: u32, call: &Call, (place, address): (u32, u64), posts: &mut Posts) {
+fn post_share(number: u32, call: &GroupCall, (place, address): (u32, u64), posts: &mut Posts) {
     let share = call.share_of(place);
     let (kind, part) = match call.kind {
         CallKind::AllReduce | CallKind::ReduceScatter | CallKind::Reduce => {
@@ -388,7 +388,7 @@ fn post_share(number: u32, call: &Call, (place, address): (u32, u64), posts: &mu
     }
 }
 
-impl Program for RankProgram {
+impl Program for RankTasks {
     fn start(&mut self, posts: &mut Posts) {
         if !self.is_over() {
             self.begin_iteration(0);

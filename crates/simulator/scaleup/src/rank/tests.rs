@@ -30,8 +30,8 @@ fn begun(task: u32) -> TaskWait {
     }
 }
 
-fn call(kind: CallKind, members: u32, share: u64) -> Call {
-    Call {
+fn call(kind: CallKind, members: u32, share: u64) -> GroupCall {
+    GroupCall {
         group: GroupId(0),
         members,
         kind,
@@ -40,7 +40,7 @@ fn call(kind: CallKind, members: u32, share: u64) -> Call {
     }
 }
 
-fn job(tasks: Vec<RankTask>, calls: &[Call], iterations: u32) -> RankJob {
+fn job(tasks: Vec<RankTask>, calls: &[GroupCall], iterations: u32) -> RankJob {
     RankJob {
         tasks,
         calls: calls.into(),
@@ -50,7 +50,7 @@ fn job(tasks: Vec<RankTask>, calls: &[Call], iterations: u32) -> RankJob {
 }
 
 /// Wakes a program whenever it wants, and returns the cycles of waking.
-fn wake_until_idle(program: &mut RankProgram, posts: &mut Posts) -> Vec<Cycle> {
+fn wake_until_idle(program: &mut RankTasks, posts: &mut Posts) -> Vec<Cycle> {
     let mut woken = Vec::new();
     while let Some(at) = (0..posts.wakes.len()).min_by_key(|&index| posts.wakes[index]) {
         let now = posts.wakes.swap_remove(at);
@@ -72,7 +72,7 @@ fn a_unit_computes_one_thing_at_a_time() {
     ];
     let job = job(tasks, &[], 2);
     let log = job.log.clone();
-    let mut program = RankProgram::new(job);
+    let mut program = RankTasks::new(job);
     let mut posts = Posts::default();
     program.start(&mut posts);
     // Task 1 follows task 0 on its unit; 4 begins with it, and 5 when 0 is over.
@@ -92,7 +92,7 @@ fn of_tasks_that_are_ready_the_lowest_begins_first() {
         compute(1, 3, &[over(3)]),
         compute(0, 0, &[]),
     ];
-    let mut program = RankProgram::new(job(tasks, &[], 1));
+    let mut program = RankTasks::new(job(tasks, &[], 1));
     let mut posts = Posts::default();
     program.start(&mut posts);
     assert_eq!(wake_until_idle(&mut program, &mut posts), [2, 5]);
@@ -105,7 +105,7 @@ fn posted(posts: &mut Posts) -> Vec<Operation> {
 #[test]
 fn a_share_follows_the_flags_of_all() {
     let all_reduce = call(CallKind::AllReduce, 3, 2);
-    let mut program = RankProgram::new(job(vec![collective(0, 1, &[])], &[all_reduce], 2));
+    let mut program = RankTasks::new(job(vec![collective(0, 1, &[])], &[all_reduce], 2));
     let mut posts = Posts::default();
     program.start(&mut posts);
     let flag = posted(&mut posts);
@@ -198,7 +198,7 @@ fn run(threads: usize, jobs: Vec<RankJob>) -> (Finished, Vec<IterationCycles>) {
     let logs: Vec<IterationLog> = jobs.iter().map(|job| job.log.clone()).collect();
     let programs = jobs
         .into_iter()
-        .map(|job| Box::new(RankProgram::new(job)) as Box<dyn Program>);
+        .map(|job| Box::new(RankTasks::new(job)) as Box<dyn Program>);
     let control = InjectionRegistry::builtin().control("none").unwrap();
     let setup = Setup {
         configuration: Configuration::default(),

@@ -1,4 +1,4 @@
-//! Whole fabrics against what is known in advance.
+//! Whole fabrics against results known in advance.
 
 use clearway_scaleup::injection::{
     Completed, Consent, InjectionControl, InjectionFacts, InjectionGauges, Remote, Sent,

@@ -3,8 +3,8 @@
 use super::{AckSample, LossCause, LossSample, NetworkFacts};
 use clearway_units::{Bytes, RelativeSize};
 
-/// A window in bytes with additive increase. Sequence numbers are bytes of payload: what is acknowledged, and that plus what is
-/// in flight (`snd_nxt`).
+/// A window in bytes with additive increase. Sequence numbers are bytes of payload: the acknowledged bytes, and their sum with the bytes in
+/// flight (`snd_nxt`).
 #[derive(Debug, Clone)]
 pub(super) struct AdditiveWindow {
     window: f64,
@@ -13,7 +13,7 @@ pub(super) struct AdditiveWindow {
     segment: f64,
     /// Bytes added for each window of acknowledged bytes.
     step: f64,
-    /// Below it the window grows by what is acknowledged.
+    /// Window below which it grows by the acknowledged bytes.
     slow_start_below: f64,
     acknowledged: u64,
     /// After a cut: until more than this is acknowledged, the window neither grows nor is cut again.
@@ -56,7 +56,7 @@ impl AdditiveWindow {
         self.step
     }
 
-    /// Changes what is added for each window of acknowledged bytes.
+    /// Changes the bytes added for each window of acknowledged bytes.
     pub(super) fn set_step(&mut self, step: f64) {
         self.step = step;
     }
@@ -72,7 +72,7 @@ impl AdditiveWindow {
         self.acknowledged
     }
 
-    /// True from a cut until more than what was in flight at the cut is acknowledged.
+    /// True from a cut until all bytes in flight at the cut, and more, are acknowledged.
     #[inline]
     pub(super) fn is_reduced(&self) -> bool {
         self.reduced_until.is_some()

@@ -10,7 +10,7 @@ pub enum BaseRtt {
     Network,
     /// Round trip of the flow's own path.
     Path,
-    /// Fixed duration, whatever the network.
+    /// Fixed duration in any network.
     Fixed(Span),
 }
 

@@ -1,4 +1,4 @@
-//! Controllers in a loop with one switch port: hosts on links of their own send to one receiver, and nothing is lost.
+//! Controllers in a loop with one switch port: hosts on separate links send to one receiver, and nothing is lost.
 
 use super::{
     AckSample, Allowance, CongestionControl, Controller, ControllerSettings, NetworkFacts,
@@ -381,7 +381,7 @@ fn hpcc_flows_converge_with_hardly_a_queue() {
 }
 
 /// With the default step flows become fair, but it takes milliseconds. Telemetry of the end of a transmission, instead of the dequeue,
-/// would let them drift apart: what arrives behind a packet while it is on the wire raises `U`, most for the flow that has few packets.
+/// would let them drift apart: arrivals behind a packet while it is on the wire raise `U`, most for the flow that has few packets.
 #[test]
 fn hpcc_flows_with_a_small_step_become_fair_slowly() {
     let (early, late, queue) = settle(&[], 4);
@@ -405,7 +405,7 @@ fn swift_alone_fills_a_slower_link_and_stays_about_the_target() {
     assert!(worst < Span::from_ns(7168), "{worst}");
 }
 
-/// One flow fills a slower link, and the queue stays below what the high threshold grants.
+/// One flow fills a slower link, and the queue stays below the bound of the high threshold.
 #[test]
 fn timely_alone_fills_a_slower_link_below_the_high_threshold() {
     let mut one = Loop::new(Rate::from_gbps(50));
@@ -420,7 +420,7 @@ fn timely_alone_fills_a_slower_link_below_the_high_threshold() {
     assert!(worst < star().base_rtt * 5, "{load} {worst}");
 }
 
-/// Flows that begin one after the other keep the link busy, but for what a cut of several at once leaves, with queues far below the high
+/// Flows that begin one after the other keep the link busy, except after a cut of several at once, with queues far below the high
 /// threshold.
 #[test]
 fn timely_flows_fill_the_link_with_a_bounded_queue() {
@@ -435,7 +435,7 @@ fn timely_flows_fill_the_link_with_a_bounded_queue() {
     let queue = all.take_average_queue(Time::from_us(5000));
     let fairness = all.fairness();
     assert!(load > 0.94, "{load} {queue} {fairness}");
-    // Five base round trips, one of which is no queue.
+    // Five base round trips, one of which is not queueing.
     let most = LINE.bytes_in(star().base_rtt * 4).as_f64();
     assert!(queue < most, "{load} {queue} {fairness}");
 }
@@ -459,7 +459,7 @@ fn smartt_flows_share_fairly_with_a_queue_at_the_mark() {
     assert!((0.5..1.5).contains(&queue), "{load} {queue} {fairness}");
 }
 
-/// 300 flows share what is 52 packets per round trip: each has less than one in flight, and the queue stays bounded.
+/// 300 flows share 52 packets per round trip: each has less than one in flight, and the queue stays bounded.
 #[test]
 fn swift_windows_below_one_packet_are_paced() {
     let mut many = Loop::new(LINE);

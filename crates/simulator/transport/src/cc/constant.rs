@@ -6,7 +6,7 @@ use clearway_units::{Rate, RelativeSize};
 clearway_units::parameters! {
     /// Settings of [`Constant`].
     pub struct ConstantParameters {
-        /// Bytes of payload in flight, raised to one full packet.
+        /// Payload bytes in flight, at least one full packet.
         pub window: RelativeSize = RelativeSize::percent_of_bdp(100), "window", "one bandwidth-delay product fills an idle path";
         /// Pacing rate; `"auto"` does not pace.
         pub rate: Option<Rate> = None, "rate", "a window alone";

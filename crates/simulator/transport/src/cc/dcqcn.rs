@@ -8,9 +8,9 @@
 //!
 //! # Variable additive increase
 //! `variable-increase = true` multiplies both steps as Snyder §4.1.1 does for HPCC and Swift. The measure is the queueing delay that
-//! acknowledgements bring. Notifications would not do: whoever sends most gets most of them, and would be paid most tokens.
-//! Tokens wait until recovery is over and are spent by the increases that follow. Sampling Frequency has no place here, for
-//! receivers notify at fixed intervals, not once per round trip.
+//! acknowledgements bring. Notifications would not do: the flow that sends most gets most of them, and would be paid most tokens. Tokens
+//! wait until recovery is over and are spent by the increases that follow. Sampling Frequency has no place here, for receivers notify at
+//! fixed intervals, not once per round trip.
 //!
 //! In the staggered incast of Snyder §3.3.4 (16 senders, 100 Gb/s, marks from 50 to 200 KB at up to 10 %, six seeds) it brings
 //! completions somewhat closer together: from 2.1 to 1.9 ms with 1 MB each, from 1.6 to 1.0 ms with 4 MB. A constant `rate-ai` of four
@@ -19,7 +19,7 @@
 //!
 //! # Adaptive unfairness
 //! `phase-increase = 1` multiplies the step of additive increase by [one plus the share of the communication phase that is
-//! done](super::PhaseIncrease); `phase-hyper` does so with that of hyper increase too, of which the paper does not speak.
+//! done](super::PhaseIncrease); `phase-hyper` also multiplies the step of hyper increase, which the paper does not mention.
 //!
 //! # As in htsim
 //! `reaction-point = "htsim"` is `dcqcn.cpp` as published with that simulator, which the authors of STrack use:
@@ -27,17 +27,17 @@
 //! * Fast recovery lasts until timer or byte counter have been through more than `F` steps, not as many.
 //! * `alpha` decays with *each packet* that the flow sends, and not by a timer.
 //!
-//! There `alpha` is one variable for the flows of all hosts, and decays with every packet of any flow that has not been notified for
-//! 55 us, because the time of the last decay is not kept. No NIC could do so, and the outcome would depend on the order of what happens at
-//! the same time. The packets of the flow itself stand in for those of all: in a network of many flows some are without congestion at any
-//! time, and let `alpha` decay for the others. What is left of it between two notifications of a flow at 400 Gb/s is a tenth.
+//! There `alpha` is one variable for the flows of all hosts, and decays with every packet of any flow that has not been notified for 55 us,
+//! because the time of the last decay is not kept. No NIC could do so, and the outcome would depend on the order of simultaneous events.
+//! The packets of the flow itself stand in for the packets of all flows: in a network of many flows some are without congestion at any
+//! time, and let `alpha` decay for the others. Between two notifications of a flow at 400 Gb/s it falls to a tenth.
 //!
 //! # Decisions
 //! * Rates in the paper are for 40 Gb/s. `rate-ai`, `rate-hai` and `byte-counter` scale with the line rate, timers do not.
 //! * The step of hyper increase: the paper multiplies it by the number of steps beyond fast recovery, which overshoots on fast
 //!   links. By default it is a single step, as in the HPCC artifact; `hai-multiplies` is the other reading.
-//! * `alpha` is brought up to date when a notification needs it, and timers that cannot change the rate any more wake nobody:
-//!   the results are those of timers that fire one by one.
+//! * `alpha` is brought up to date when a notification needs it, and timers that cannot change the rate any more wake nobody: the results
+//!   are the same as with timers that fire one by one.
 
 use super::increase::{DelayTokenParameters, VariableIncrease};
 use super::phase::{PhaseIncrease, PhaseIncreaseParameters};
@@ -46,7 +46,7 @@ use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, Netwo
 use clearway_units::{Bytes, Rate, Span, Time, choices};
 
 choices! {
-    /// Source of a reaction point's rules and of what is `"auto"` in its settings.
+    /// Source of a reaction point's rules, and of the settings that are `"auto"`.
     pub enum ReactionPoint {
         /// The paper.
         Sigcomm = "sigcomm",
@@ -62,31 +62,31 @@ const BYTE_COUNTER_RATE: f64 = 40e9;
 clearway_units::parameters! {
     /// Settings of [`Dcqcn`].
     pub struct DcqcnParameters {
-        /// Source of the rules, and of the values that are `"auto"`.
+        /// Source of the rules and of the `"auto"` values.
         pub reaction_point: ReactionPoint = ReactionPoint::Sigcomm, "reaction-point", "DCQCN; \"htsim\" is the source file published with that simulator";
         /// Weight of the newest observation in `alpha`, 0 to 1.
         pub g: f64 = 0.003_906_25, "g", "DCQCN: 1/256";
-        /// Time without notifications after which `alpha` decays, once and again.
+        /// Period of the decay of `alpha` while no notification arrives.
         pub alpha_timer: Span = Span::from_us(55), "alpha-timer", "DCQCN: 55 us";
         /// Time between two increases.
         pub rate_timer: Span = Span::from_us(55), "rate-timer", "DCQCN: 55 us; NICs of 2022 have 125 us or, aggressive, 100 us";
-        /// Bytes sent between two increases; `"auto"` is 10 MB for each 40 Gb/s of the line rate, and 10 MB as in htsim.
+        /// Bytes sent between two increases. `"auto"` is 10 MB for each 40 Gb/s of the line rate, or 10 MB with `reaction-point = "htsim"`.
         pub byte_counter: Option<Bytes> = None, "byte-counter", "DCQCN: 10 MB at 40 Gb/s";
-        /// Increases of timer or byte counter that only recover.
+        /// Increases by timer or byte counter that only recover the rate.
         pub fast_recovery_steps: u32 = 5, "fast-recovery-steps", "DCQCN: F = 5";
-        /// Step of additive increase; `"auto"` is a thousandth of the line rate, as in htsim a twentieth.
+        /// Step of additive increase. `"auto"` is a thousandth of the line rate, or a twentieth with `reaction-point = "htsim"`.
         pub rate_ai: Option<Rate> = None, "rate-ai", "DCQCN: 40 Mb/s at 40 Gb/s";
-        /// Step of hyper increase; `"auto"` is a hundredth of the line rate, as in htsim a tenth.
+        /// Step of hyper increase. `"auto"` is a hundredth of the line rate, or a tenth with `reaction-point = "htsim"`.
         pub rate_hai: Option<Rate> = None, "rate-hai", "decision: ten times rate-ai, 400 Mb/s at 40 Gb/s";
         /// The i-th hyper increase adds i steps.
         pub hai_multiplies: bool = false, "hai-multiplies", "decision: one step each time, as in the HPCC artifact";
-        /// The rate never falls below.
+        /// Minimum rate.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: 100 Mb/s";
-        /// The rate of a new flow; `"auto"` is the line rate.
+        /// Rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "DCQCN: no slow start";
         /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::None, "window", "DCQCN is purely rate based; the HPCC artifact scales a window";
-        /// Apply `phase-increase` to the step of hyper increase, too.
+        /// Apply `phase-increase` also to the step of hyper increase.
         pub phase_hyper: bool = false, "phase-hyper", "HotNets '22 §4 speaks of R_AI alone";
         with {
             /// Variable additive increase of both steps.
@@ -116,7 +116,7 @@ pub struct Dcqcn {
     rate_ai: f64,
     rate_hai: f64,
     hai_multiplies: bool,
-    /// The rules are those of htsim.
+    /// True for the rules of htsim.
     htsim: bool,
     g: f64,
     /// True once a notification has come.
@@ -237,7 +237,7 @@ impl Dcqcn {
     /// Takes the queueing delay and the acknowledged bytes, on which the steps depend.
     #[cold]
     fn observe(&mut self, sample: &AckSample<'_>) {
-        // Timers that were due before have spent what there was then.
+        // Timers that were due before this sample spend only the tokens from before it.
         self.run_timer(sample.now);
         let delay = sample.rtt.saturating_sub(self.base_rtt).as_ps() as f64;
         let Some(steps) = &mut self.steps else {
@@ -267,7 +267,7 @@ impl Dcqcn {
         }
     }
 
-    /// Brings `alpha` to what it is just before `limit`.
+    /// Brings `alpha` up to date, as it is just before `limit`.
     fn update_alpha(&mut self, limit: Time) {
         if self.htsim {
             return;
@@ -286,7 +286,7 @@ impl CongestionControl for Dcqcn {
     }
 
     fn on_notification(&mut self, now: Time) {
-        // What arrives comes before timers of the same instant.
+        // Arrivals come before timers of the same instant.
         self.run_timer(now);
         self.update_alpha(now);
         let variable = self

@@ -8,8 +8,8 @@
 //! * Nothing runs before the first mark; the first cut comes one period of the cut's timer and 1 ns after it, so that `alpha` has
 //!   been updated before.
 //! * Consecutive cuts without an increase in between keep the target of the first, unless `clamp-target`.
-//! * `alpha` is brought up to date when a cut needs it, and a timer wakes somebody only if a cut or an increase is due: the
-//!   results are those of timers that fire one by one.
+//! * `alpha` is brought up to date when a cut needs it, and a timer wakes somebody only if a cut or an increase is due: the results are the
+//!   same as with timers that fire one by one.
 //! * A cut and an increase that fall on one instant: the cut goes first, and restarts the other timer.
 
 use super::rate::{RateLimits, Ticker, WindowLimit, decay};
@@ -27,17 +27,17 @@ clearway_units::parameters! {
         pub decrease_timer: Span = Span::from_us(4), "decrease-timer", "HPCC artifact: RATE_DECREASE_INTERVAL 4 us";
         /// Time between two increases.
         pub rate_timer: Span = Span::from_us(900), "rate-timer", "HPCC artifact: RP_TIMER 900 us";
-        /// Increases that only recover.
+        /// Increases that only recover the rate.
         pub fast_recovery_steps: u32 = 1, "fast-recovery-steps", "HPCC artifact: FAST_RECOVERY_TIMES 1";
         /// Step of the additive increase that follows.
         pub rate_ai: Rate = Rate::from_bps(50_000_000), "rate-ai", "HPCC artifact: RATE_AI 50 Mb/s";
         /// Step of the hyper increases after that.
         pub rate_hai: Rate = Rate::from_bps(100_000_000), "rate-hai", "HPCC artifact: RATE_HAI 100 Mb/s";
-        /// The rate never falls below.
+        /// Minimum rate.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
-        /// The rate of a new flow; `"auto"` is the line rate.
+        /// Rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "HPCC artifact: line rate";
-        /// Each cut makes the rate before it the target.
+        /// Each cut sets the target to the rate before the cut.
         pub clamp_target: bool = false, "clamp-target", "HPCC artifact: CLAMP_TARGET_RATE 0";
         /// Factor by which the first mark multiplies the rate, before the first cut; at most 1.
         pub rate_on_first_mark: f64 = 1.0, "rate-on-first-mark", "HPCC artifact: RateOnFirstCnp 1.0";
@@ -75,7 +75,7 @@ pub struct DcqcnTimer {
 impl ControllerDefinition for DcqcnTimer {
     const NAME: &'static str = "dcqcn-timer";
     const SUMMARY: &'static str =
-        "DCQCN of the HPCC artifact: timers alone, marks echoed on acknowledgements";
+        "DCQCN of the HPCC artifact: timers only, marks echoed on acknowledgements";
     type Parameters = DcqcnTimerParameters;
 
     fn new(parameters: &DcqcnTimerParameters, network: &NetworkFacts) -> Self {
@@ -106,7 +106,7 @@ impl ControllerDefinition for DcqcnTimer {
 
 impl DcqcnTimer {
     fn on_mark(&mut self, now: Time) {
-        // What arrives comes before timers of the same instant.
+        // Arrivals come before timers of the same instant.
         self.run_timers(now);
         if !self.active {
             self.active = true;

@@ -22,7 +22,7 @@ clearway_units::parameters! {
         pub initial_window: Option<RelativeSize> = None, "initial-window", "decision: reproduces DCTCP's completion times beside TCP's";
         /// Packets added per round trip.
         pub increase: f64 = 1.0, "increase", "DCTCP §3.1: as TCP";
-        /// Begin with a window that doubles each round trip, until the first mark or loss.
+        /// Slow start: the window doubles each round trip until the first mark or loss.
         pub slow_start: bool = false, "slow-start", "decision: as in the comparison with TCP";
     }
 }

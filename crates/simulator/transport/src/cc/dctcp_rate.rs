@@ -12,11 +12,11 @@ clearway_units::parameters! {
     pub struct DctcpRateParameters {
         /// Weight of the newest round trip in `alpha`, 0 to 1.
         pub g: f64 = 0.003_906_25, "g", "HPCC artifact: 1/256";
-        /// Added once per round trip.
+        /// Rate added once per round trip.
         pub rate_ai: Rate = Rate::from_gbps(1), "rate-ai", "HPCC artifact: DCTCP_RATE_AI 1000 Mb/s";
-        /// The rate never falls below.
+        /// Minimum rate.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
-        /// The rate of a new flow; `"auto"` is the line rate.
+        /// Rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "HPCC artifact: line rate";
         /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::Scaled, "window", "HPCC artifact: HAS_WIN 1, VAR_WIN 1";

@@ -1,8 +1,8 @@
 //! Fluid model behind Sampling Frequency (Snyder §4.1.2): the speed at which two rates approach each other while both only fall.
 //!
-//! A flow that cuts its rate by `decrease` once per round trip `r` obeys `R' = -decrease × R / r`; one that does so after each
-//! `sample` bytes, whatever time those take, obeys `S' = -decrease × S² / sample`. Both have closed forms. Here and only here rates
-//! are in bytes per nanosecond, as the dissertation plots them.
+//! A flow that cuts its rate by `decrease` once per round trip `r` obeys `R' = -decrease × R / r`; one that does so after each `sample`
+//! bytes, independent of their time, obeys `S' = -decrease × S² / sample`. Both have closed forms. Here and only here rates are in bytes
+//! per nanosecond, as the dissertation plots them.
 
 /// `e^-x` for `x` of zero or more, from the four basic operations alone, with a relative error below 1e-12 up to `x` = 30.
 fn exp_of_minus(x: f64) -> f64 {

@@ -13,19 +13,19 @@
 //! Frequency](super::ReferenceClock) and [random feedback](super::RandomFeedback) can each be switched on (Snyder §3.3.4, §4.2).
 //!
 //! # Decisions
-//! * The form is that of the authors' simulator, which Snyder used: the state is a rate, and the window follows from it. The
-//!   paper's `W_AI` is here `rate-ai` times the base round trip.
+//! * The form follows the authors' simulator, which Snyder used: the state is a rate, and the window follows from it. The paper's `W_AI` is
+//!   here `rate-ai` times the base round trip.
 //! * Snyder §4.2.1 says "multiplies by C"; a rate that is to fall when C is above 1 is divided.
-//! * The base round trip is the fabric's longest for all flows, as in the simulator: with it all flows of a link agree on what its
-//!   queue means. `base-rtt = "path"` is each flow's own.
+//! * The base round trip is the fabric's longest for all flows, as in the simulator: with it all flows of a link judge its queue alike.
+//!   `base-rtt = "path"` is each flow's own.
 //! * Switches count bytes on the wire, while the window counts payload, as in the simulator: at line rate slightly more is in
 //!   flight than the bandwidth-delay product, by the share of headers.
-//! * Records of different ports have nothing to be compared in. A hop is left out if its record is not later than the last, if its
-//!   rate differs, or if its port would have sent more than twice what the link can carry, which rounded figures do not reach. If
-//!   the number of hops has changed, the path has, and the acknowledgement only sets the start of the next difference.
+//! * Records of different ports cannot be compared. A hop is left out if its record is not later than the last, if its rate differs, or if
+//!   its port would have sent more than twice what the link can carry, which rounded figures do not reach. If the number of hops has
+//!   changed, the path has, and the acknowledgement only sets the start of the next difference.
 //! * Without a record, on a path without switches, nothing is known to be congested: the rate stays.
-//! * What is not specified: after a pause the flow goes on with the rate that it had, and losses change nothing.
-//! * Telemetry is that of the dequeue, as the simulator has it, not of the end of the transmission: see [`Hop`].
+//! * The paper leaves two cases open: after a pause the flow goes on with its earlier rate, and losses change nothing.
+//! * Telemetry is taken at the dequeue, as in the simulator, not at the end of the transmission: see [`Hop`].
 //! * `fast-react = false`: the rate changes only along with the reference, while `U` still averages over all acknowledgements.
 
 use super::base_rtt::BaseRtt;
@@ -49,18 +49,18 @@ clearway_units::parameters! {
         pub target_utilisation: f64 = 0.95, "target-utilisation", "HPCC §3.3; Snyder Table 3.1";
         /// Steps of additive increase before a multiplicative one (`maxStage`).
         pub max_stage: u32 = 5, "max-stage", "HPCC §3.3; Snyder Table 3.1";
-        /// Added to the rate with each update (`W_AI` over the base round trip); `"auto"` is a 2000th of the line rate.
+        /// Rate added with each update (`W_AI` over the base round trip); `"auto"` is a 2000th of the line rate.
         pub rate_ai: Option<Rate> = None, "rate-ai", "Snyder Table 3.1: 50 Mb/s at 100 Gb/s; 1 Gb/s in its HPCC 1Gbps";
-        /// The rate never falls below.
+        /// Minimum rate.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
-        /// The unloaded round trip (`T`), which also gives the window: `"network"`, the longest in the fabric; `"path"`, the flow's
-        /// own; or a duration.
+        /// Unloaded round trip (`T`), which also sets the window: `"network"`, the longest in the fabric; `"path"`, the flow's round trip;
+        /// or a duration.
         pub base_rtt: BaseRtt = BaseRtt::Network, "base-rtt", "HPCC artifact: GLOBAL_T 1";
-        /// Every acknowledgement changes rate and window, not only those that change the reference.
+        /// Rate and window change with every acknowledgement, not only when the reference changes.
         pub fast_react: bool = true, "fast-react", "HPCC §3.2; HPCC artifact: FAST_REACT 1";
-        /// Queue that must be exceeded to make tokens (`Token_Thresh`).
+        /// Queue size above which tokens are made (`Token_Thresh`).
         pub token_threshold: Bytes = Bytes::new(50_000), "token-threshold", "Snyder Table 4.1: the least bandwidth-delay product of the network";
-        /// Queue that makes one token (`AI_DIV`).
+        /// Queue size that makes one token (`AI_DIV`).
         pub ai_div: Bytes = Bytes::new(1000), "ai-div", "Snyder Table 4.1";
         with {
             /// Variable additive increase.
@@ -133,19 +133,20 @@ fn compare(last: &Hop, hop: &Hop, inverse_rtt: f64) -> Option<Measure> {
     })
 }
 
-/// Records of the senders that a controller governs. Those of one must not be compared with those of another, which may take another path.
+/// Records of the senders that a controller governs. Records of different senders must not be compared, as senders may take different
+/// paths.
 #[derive(Debug, Clone, Default)]
 struct Records {
-    /// Those of the present sender, and its number.
+    /// Records of the present sender, and its number.
     path: Path,
     sender: u64,
-    /// Those of other senders, with the number of the selection that put them away.
+    /// Records of other senders, with the number of the selection that put them away.
     others: FxHashMap<u64, (u64, Path)>,
     selections: u64,
 }
 
 impl Records {
-    /// Most senders whose records are kept besides those of the present one.
+    /// Most further senders whose records are kept.
     const MOST: usize = 4096;
 
     /// Makes `sender` the present one.
@@ -195,7 +196,7 @@ pub struct Hpcc {
 impl ControllerDefinition for Hpcc {
     const NAME: &'static str = "hpcc";
     const SUMMARY: &'static str =
-        "HPCC: a rate and a window that keep links just below full, by telemetry of switches";
+        "HPCC: a rate and a window from switch telemetry, which keep links just below full";
     type Parameters = HpccParameters;
 
     fn new(parameters: &HpccParameters, network: &NetworkFacts) -> Self {

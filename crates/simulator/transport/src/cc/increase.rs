@@ -1,17 +1,17 @@
 //! Variable additive increase (VAI): an additive increase that grows for a while after congestion (Snyder §4.1.1).
 //!
-//! Congestion far beyond the usual says that flows have joined and that bandwidth is shared out unfairly. Each round trip in which
-//! it exceeds a threshold pays tokens into a bank; each change of the rate spends some, and each token adds the base increase once
-//! more. A dampener that rises with congestion divides what they are worth, so that the larger increase does not feed itself.
+//! Congestion far beyond the usual says that flows have joined and that bandwidth is shared out unfairly. Each round trip in which it
+//! exceeds a threshold pays tokens into a bank; each change of the rate spends some, and each token adds the base increase once more. A
+//! dampener that rises with congestion divides the value of the tokens, so that the larger increase does not feed itself.
 //!
 //! # Decisions where Algorithms 1 and 2 leave room
-//! * V1: tokens come from the measure itself, not from what it exceeds: "dividing the difference" names no second operand, and the
-//!   evaluation counts a token per KB of queue and per 30 ns of queueing delay.
+//! * V1: tokens come from the measure itself, not from its excess: "dividing the difference" names no second operand, and the evaluation
+//!   counts a token per KB of queue and per 30 ns of queueing delay.
 //! * V3: line 9 of Algorithm 1 can belong to line 6 or to line 7. The text resets the dampener only with an empty bank and no
 //!   congestion; the slow decay applies whenever congestion stays below the threshold. The other reading, decay with an empty bank
 //!   alone, is `damp-decay-needs-empty-bank`.
 //! * V4: line 1 of Algorithm 2 has no effect. V6: the bank holds fractions of tokens.
-//! * V5: what is spent is decided by whoever changes the rate; a rate that is only tried out spends nothing.
+//! * V5: the code that changes the rate decides how many tokens are spent; a rate that is only tried out spends none.
 //! * V7: a new flow starts undamped, as the dissertation accepts (§4.2.1).
 
 use super::round_trip::RoundTrip;
@@ -21,24 +21,24 @@ use clearway_units::Span;
 clearway_units::parameters! {
     /// Settings of [`VariableIncrease`] that do not depend on how congestion is measured.
     pub struct VariableIncreaseParameters {
-        /// The additive increase grows for a while after congestion (VAI).
+        /// Variable additive increase (VAI): the step grows for a while after congestion.
         pub variable_increase: bool = false, "variable-increase", "the controller's own paper has a constant; Snyder §4.1.1";
-        /// The most tokens that one change of the rate spends (`AI_Cap`).
+        /// Maximum number of tokens that one change of the rate spends (`AI_Cap`).
         pub ai_cap: f64 = 100.0, "ai-cap", "Snyder Table 4.1";
-        /// The most tokens in the bank (`Bank_Cap`).
+        /// Maximum number of tokens in the bank (`Bank_Cap`).
         pub bank_cap: f64 = 1000.0, "bank-cap", "Snyder Table 4.1";
         /// Value of the dampener at which tokens are worth half.
         pub dampener_constant: f64 = 8.0, "dampener-constant", "Snyder §4.3.1";
-        /// Little congestion lowers the dampener only while the bank is empty.
+        /// Low congestion lowers the dampener only while the bank is empty.
         pub decay_needs_empty_bank: bool = false, "damp-decay-needs-empty-bank", "the other reading of Snyder §4.1.1, Algorithm 1 line 9 (V3)";
     }
 }
 
 clearway_units::parameters! {
-    /// Settings of a [`VariableIncrease`] whose measure is queueing delay, for controllers that neither paper speaks of.
+    /// Settings of a [`VariableIncrease`] whose measure is queueing delay, for controllers that neither paper covers.
     pub struct DelayTokenParameters {
-        /// Queueing delay that must be exceeded to make tokens (`Token_Thresh`); `"auto"` is the controller's target, if it has one,
-        /// and the flow's unloaded round trip: the delay of a queue of one bandwidth-delay product.
+        /// Queueing delay above which tokens are made (`Token_Thresh`). `"auto"` is the controller's target, if any, plus the flow's
+        /// unloaded round trip: the delay of a queue of one bandwidth-delay product.
         pub token_threshold: Option<Span> = None, "token-threshold", "decision: as Snyder §4.2.1 for Swift";
         /// Queueing delay that makes one token (`AI_DIV`).
         pub ai_div: Span = Span::from_ns(30), "ai-div", "Snyder Table 4.1, for Swift";
@@ -82,8 +82,8 @@ pub struct VariableIncrease {
 }
 
 impl VariableIncrease {
-    /// For a new flow, if the parameters ask for it. Congestion above `threshold` (`Token_Thresh`) pays a token for each `token`
-    /// (`AI_DIV`) of it; both are in the units of [`observe`](Self::observe), whatever those are.
+    /// Increase of a new flow, if the parameters ask for it. Congestion above `threshold` (`Token_Thresh`) pays a token for each `token`
+    /// (`AI_DIV`) of it; both are in the units of [`observe`](Self::observe).
     pub fn new(
         parameters: &VariableIncreaseParameters,
         threshold: f64,
@@ -95,7 +95,7 @@ impl VariableIncrease {
             congestion: 0.0,
             congested: false,
             factor: 1.0,
-            // Neither may be nothing: both are divided by.
+            // Neither may be zero: both are divisors.
             threshold: threshold.max(1e-6),
             token: token.max(1e-6),
             ai_cap: parameters.ai_cap,

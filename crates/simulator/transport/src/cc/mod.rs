@@ -112,7 +112,7 @@ impl NetworkFacts {
         port_bdp(rate, self.propagation_rtt, packet)
     }
 
-    /// A retransmission timeout as it is used: four unloaded round trips where it is less than one, since then everything would be sent
+    /// Retransmission timeout in use: four unloaded round trips if the given one is less than one, since then everything would be sent
     /// again before it can be acknowledged.
     pub fn usable_timeout(&self, timeout: Span) -> Span {
         match timeout < self.base_rtt {
@@ -133,8 +133,8 @@ impl NetworkFacts {
     }
 }
 
-/// Packets that are the least bandwidth-delay product of a port: with fewer, the lowest threshold of the presets, a quarter of it, would
-/// be less than a packet, and whatever waits at all would be marked.
+/// Packets that are the least bandwidth-delay product of a port: with fewer, the lowest threshold of the presets, a quarter of it, would be
+/// less than a packet, and every waiting packet would be marked.
 const LEAST_PORT_BDP: u64 = 4;
 
 /// Bandwidth-delay product by which queues and thresholds of a port are sized: its rate times the fabric's propagation round trip, but at
@@ -159,8 +159,8 @@ pub struct AckSample<'a> {
     pub in_flight: Bytes,
     /// True if the acknowledgement answers a probe, not data.
     pub probe: bool,
-    /// Payload bytes of the flow that are known to have arrived, since its beginning. With what is in flight this is what has been
-    /// sent: once it exceeds what had been sent at some instant, a round trip has passed since then.
+    /// Payload bytes of the flow that are known to have arrived, since its beginning. With the bytes in flight it adds up to the bytes
+    /// sent: once it exceeds the bytes sent by some instant, a round trip has passed since then.
     pub delivered: Bytes,
     /// Telemetry records that switches wrote onto the packet that the acknowledgement answers, if the controller
     /// [asks for it](CongestionControl::uses_telemetry).
@@ -190,7 +190,7 @@ pub enum LossCause {
     Trimmed {
         /// The switch is the last one before the receiver.
         last_hop: bool,
-        /// Time from the departure of the packet to its negative acknowledgement. What was trimmed overtakes queues.
+        /// Time from the departure of the packet to its negative acknowledgement. Trimmed packets overtake queues.
         rtt: Span,
     },
 }

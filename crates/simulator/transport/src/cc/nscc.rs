@@ -1,22 +1,22 @@
 //! NSCC (Ultra Ethernet 1.0, network-signaled congestion control): one window over all paths, moved by marks and queueing delay.
 //!
 //! Each acknowledgement falls into one of four quadrants of (mark, queueing delay beyond the target): unmarked and short, the window grows
-//! in proportion to how far the delay is below the target, or fast if there is none at all; unmarked and long, it grows by a fair step;
-//! marked and long, it shrinks by the average delay, at most once per round trip; marked and short, only the path changes. What was added
-//! is applied once for several packets. If little was achieved in a period with losses, the window falls to that at once (quick
-//! adaptation), and signals that are older than the fall are ignored.
+//! in proportion to how far the delay is below the target, or fast without any delay; unmarked and long, it grows by a fair step; marked
+//! and long, it shrinks by the average delay, at most once per round trip; marked and short, only the path changes. Increases are collected
+//! and applied once for several packets. If little was delivered in a period with losses, the window falls to the delivered bytes at once
+//! (quick adaptation), and signals that are older than the fall are ignored.
 //!
-//! The source is the UEC reference simulator, whose constants are those of the specification but where the table of keys says otherwise.
+//! The source is the UEC reference simulator, whose constants equal the specification's except where the table of keys says otherwise.
 //!
 //! # Decisions
 //! * The window counts payload, as everywhere here; the largest window is 1.5 times the product of rate and round trip on the wire. The
 //!   reference counts headers in both: 1.5 % (U1).
-//! * With trimming the delay alone never makes the window fall to what was achieved (specification); without, a delay of four targets does
-//!   (reference simulator, U3). `quick-adapt-delay` says which.
-//! * The round trip of a trimmed packet lowers the base round trip, though what was trimmed overtakes queues (U5).
+//! * With trimming the delay alone never makes the window fall to the delivered bytes (specification); without trimming, a delay of four
+//!   targets does (reference simulator, U3). `quick-adapt-delay` says which.
+//! * The round trip of a trimmed packet lowers the base round trip, though trimmed packets overtake queues (U5).
 //! * The average delay has a gain per acknowledgement (reference), or over the last round trip (specification): `average-over-rtt` (U6).
 //! * A trigger of quick adaptation stays until one happens (U7).
-//! * An acknowledgement of a probe counts for what it acknowledges, and its round trip for the base only: it may be in another class.
+//! * An acknowledgement of a probe counts the bytes that it acknowledges, but its round trip only for the base: it may be in another class.
 //! * Penalties that destinations ask for are not built, and windows of flows to one host are independent (U4, U32).
 
 use super::phase::{PhaseIncreaseParameters, Phased};
@@ -33,42 +33,44 @@ clearway_units::parameters! {
         pub target_rtts: f64 = 0.75, "target-rtts", "UEC reference simulator: 0.75 with trimming, 1 without";
         /// Target queueing delay; `"auto"` is `target-rtts`.
         pub target_queue_delay: Option<Span> = None, "target-qdelay", "UEC reference simulator";
-        /// Bytes in packets that a window grows by at no queueing delay, times the scale of the network and target / `reference-rtt`.
+        /// Packets added per window of acknowledgements at zero queueing delay, times the scale of the network and target /
+        /// `reference-rtt`.
         pub alpha: f64 = 4.0, "alpha", "UEC reference simulator: proportional increase";
-        /// Packets that a window of acknowledgements beyond the target adds without a mark, times the scale of the network.
+        /// Packets added per window of unmarked acknowledgements with a delay above the target, times the scale of the network.
         pub fair_increase: f64 = 5.0, "fair-increase", "UEC reference simulator";
-        /// Packets added once per round trip whatever the signals, times the scale of the network.
+        /// Packets added once per round trip regardless of marks and delays, times the scale of the network.
         pub eta: f64 = 0.15, "eta", "UEC reference simulator: fairness";
-        /// Bytes added for each acknowledged byte while there is no queueing delay, times the scale of the network.
+        /// Bytes added per acknowledged byte while there is no queueing delay, times the scale of the network.
         pub fast_increase: f64 = 0.25, "fast-increase", "UEC reference simulator";
-        /// Queueing delay below which there is none, for the fast increase.
+        /// Queueing delay below which an acknowledgement counts towards the fast increase.
         pub fast_delay: Span = Span::from_us(1), "fast-delay", "UEC reference simulator";
         /// Gain of multiplicative decrease, relative to the average delay.
         pub gamma: f64 = 0.8, "gamma", "UEC reference simulator";
-        /// The least factor of one decrease, at most 1.
+        /// Smallest factor of one decrease, at most 1.
         pub max_decrease: f64 = 0.5, "max-decrease", "UEC reference simulator";
-        /// Largest window and first window: this times rate times the flow's base round trip.
+        /// Largest and first window, in multiples of the rate times the flow's base round trip.
         pub max_window_bdps: f64 = 1.5, "max-cwnd-bdps", "UEC reference simulator";
-        /// Quick adaptation only if less than the largest window divided by this was achieved.
+        /// Divisor of the largest window: quick adaptation needs fewer delivered bytes than the quotient.
         pub quick_adapt_fraction: f64 = 8.0, "quick-adapt-fraction", "UEC reference simulator: 2^-3";
-        /// Queueing delay in targets beyond which quick adaptation needs no loss; `"auto"` is never.
+        /// Queueing delay, in multiples of the target, above which quick adaptation needs no loss; `"auto"` is never.
         pub quick_adapt_delay: Option<f64> = None, "quick-adapt-delay", "UEC: never with trimming; reference simulator: 4 (U3)";
         /// Weight of the newest queueing delay in the average, above 0 and at most 1.
         pub ewma: f64 = 0.0125, "ewma", "UEC reference simulator, per acknowledgement (U6)";
-        /// The weight is the time since the last delay in base round trips instead, at most 1.
+        /// Weight by time instead of `ewma`: the time since the last delay in base round trips, at most 1.
         pub average_over_rtt: bool = false, "average-over-rtt", "UEC specification (U6)";
-        /// Packets that are acknowledged before what they add is applied, if no round trip is over before.
+        /// Acknowledged packets after which the collected increases are applied, at the latest after a round trip.
         pub adjust_packets: f64 = 8.0, "adjust-packets", "UEC reference simulator";
-        /// Packets that are trimmed at the last switch shrink the window.
+        /// Packets trimmed at the last switch shrink the window.
         pub last_hop_cut: bool = true, "last-hop-cut", "UEC reference simulator: false with receiver credits";
         /// Negative acknowledgements lower the base round trip.
         pub base_rtt_by_nack: bool = true, "base-rtt-by-nack", "UEC reference simulator (U5)";
-        /// The rate for which the gains are stated.
+        /// Rate for which the gains are stated. The scale of the network is its bandwidth-delay product over `reference-rate` ×
+        /// `reference-rtt`.
         pub reference_rate: Rate = Rate::from_gbps(100), "reference-rate", "UEC reference simulator";
-        /// The round trip for which the gains are stated.
+        /// Round trip for which the gains are stated.
         pub reference_rtt: Span = Span::from_us(12), "reference-rtt", "UEC reference simulator";
         with {
-            /// Adaptive unfairness, of the fair and the fairness step (U26).
+            /// Adaptive unfairness of the fair and the fairness step (U26).
             pub phase: PhaseIncreaseParameters,
         }
     }
@@ -83,7 +85,7 @@ struct Steps {
     fairness: f64,
 }
 
-/// What does not change during a flow.
+/// Values that do not change during a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Constants {
     min_window: f64,
@@ -97,7 +99,7 @@ struct Constants {
     proportional: f64,
     fast_increase: f64,
     fast_delay: f64,
-    /// Bytes acknowledged after which what was collected is applied.
+    /// Acknowledged bytes after which the collected increases are applied.
     adjust_bytes: f64,
     gamma: f64,
     max_decrease: f64,
@@ -257,8 +259,8 @@ impl Nscc {
             .clamp(self.constants.min_window, self.max_window);
     }
 
-    /// Lets the window fall to what was achieved, if little was and there is reason to. True if the present signal is thereby done with,
-    /// or is older than the last fall.
+    /// Lets the window fall to the delivered bytes of the period, if these are few and there is a reason. True if this answers the present
+    /// signal, or if the signal is older than the last fall.
     fn quick_adapt(&mut self, signal: &Signal) -> bool {
         let mut done = false;
         if self.ignored < self.to_ignore && signal.marked {
@@ -328,7 +330,7 @@ impl Nscc {
         self.clamp();
     }
 
-    /// Applies what was collected.
+    /// Applies the collected increases.
     fn adjust(&mut self, sample: &AckSample<'_>) {
         let since = sample.now.since(self.last_adjustment).as_ps() as f64;
         if self.received <= self.constants.adjust_bytes && since <= self.constants.network_rtt {
@@ -373,7 +375,7 @@ impl Nscc {
     }
 }
 
-/// What quick adaptation is told.
+/// Input of quick adaptation.
 struct Signal {
     now: Time,
     marked: bool,

@@ -10,7 +10,7 @@
 //!   can, since acknowledgements of 46 B for packets of 1048 B alone take 4.4 %. With `auto` they are within it. Messages that are exempt
 //!   are not: they are in no sum.
 //! * `exempt` is the bandwidth-delay product, as §5.1.2 has it; 153 KB in the network of 1.6 Tb/s of §5.5.1.
-//! * Without weights each flow counts as its host's only one, and with 1RC numbers its speculative packets by itself.
+//! * Without weights each flow counts as its host's only one, and with 1RC each flow numbers its speculative packets separately.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use crate::breach::Disobedience;
@@ -21,10 +21,10 @@ use std::num::NonZero;
 clearway_units::parameters! {
     /// Settings of [`SPerc`].
     pub struct SPercParameters {
-        /// Messages of at most so many bytes are exempt: they are sent at once, at line rate.
+        /// Size up to which messages are exempt: they are sent at once, at line rate.
         pub exempt: RelativeSize = RelativeSize::percent_of_bdp(100), "exempt", "Snyder §5.1.2: one bandwidth-delay product";
         with {
-            /// What links and hosts agree upon.
+            /// Settings that links and hosts share.
             pub common: PercParameters,
         }
     }
@@ -33,16 +33,17 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Settings of s-PERC and of 1RC.
     pub struct PercParameters {
-        /// Part of the capacity of a link that is given to flows, above 0 and at most 1; `"auto"` is 0.96 less the bytes of
-        /// acknowledgements for each byte of data.
+        /// Share of a link's capacity for flows, above 0 and at most 1. `"auto"` is 0.96 minus the bytes of acknowledgements per byte of
+        /// data.
         pub headroom: Option<f64> = None, "headroom", "decision: control packets and acknowledgements take the rest";
-        /// Rate that a host gives as its own limit of a flow: that of its link, or the demand of the flow if that is less.
+        /// Rate that a host states as its limit of a flow: the rate of its link, or the demand of the flow if that is less.
         pub host_limit: HostLimit = HostLimit::Demand, "host-limit", "Snyder §5.1.1: no bandwidth that a flow will not use";
-        /// A flow has the weight 1/k, with k open connections at its host.
+        /// Weights of flows: 1/k, with k open connections at the host.
         pub weights: bool = false, "weights", "Snyder §5.3 adds them";
-        /// A control packet on the wire; `"auto"` is an acknowledgement and 64 B for the state of seven links.
+        /// Size of a control packet on the wire; `"auto"` is an acknowledgement and 64 B for the state of seven links.
         pub control: Option<Bytes> = None, "control-size", "decision: 8 B for each link of a path, and what an acknowledgement has";
-        /// Most unloaded round trips between two control packets of a flow. Otherwise they take 2 % of its rate, or what `headroom` leaves.
+        /// Longest time between two control packets of a flow, in unloaded round trips. Otherwise they take 2 % of its rate, or the share
+        /// that `headroom` leaves if that is more.
         pub control_gap: NonZero<u32> = NonZero::new(16).expect("not zero"), "control-gap", "decision: a flow with next to no rate must soon hear when there is more";
         with {
             /// Rule that the NIC of the flow breaks.
@@ -58,10 +59,10 @@ clearway_units::parameters! {
         pub epoch: Option<Span> = None, "epoch", "Snyder §5.2: the longest uncongested round trip";
         /// Greatest difference between the clocks of two hosts.
         pub clock_skew: Span = Span::ZERO, "clock-skew", "Snyder §5.2 assumes synchronised clocks";
-        /// Flows of a host share the numbers of the speculative packets of an epoch; `"auto"` is with weights.
+        /// Flows of a host share the numbers of an epoch's speculative packets; `"auto"`: if `weights` is on.
         pub shared_numbers: Option<bool> = None, "shared-numbers", "Snyder §5.3.1 introduces both; §5.2 is without";
         with {
-            /// What links and hosts agree upon.
+            /// Settings that links and hosts share.
             pub common: PercParameters,
         }
     }
@@ -137,7 +138,7 @@ pub struct SPerc(Allocated);
 
 impl ControllerDefinition for SPerc {
     const NAME: &'static str = "s-perc";
-    const SUMMARY: &'static str = "s-PERC: the max-min fair rate that agents of the links allocate";
+    const SUMMARY: &'static str = "s-PERC: max-min fair rates allocated by agents of the links";
     type Parameters = SPercParameters;
 
     fn new(parameters: &SPercParameters, network: &NetworkFacts) -> Self {
@@ -155,7 +156,7 @@ pub struct OneRc(Allocated);
 impl ControllerDefinition for OneRc {
     const NAME: &'static str = "1rc";
     const SUMMARY: &'static str =
-        "1RC: s-PERC whose flows send in their first round trip what links let through";
+        "1RC: s-PERC with speculative packets in the first round trip, as far as links admit them";
     type Parameters = OneRcParameters;
 
     fn new(parameters: &OneRcParameters, network: &NetworkFacts) -> Self {

@@ -11,18 +11,17 @@
 //! both are experiments of ours.
 //!
 //! # Two identical jobs
-//! While both send, what they take is in the ratio of their factors, which then does not change. A job that leads by `d`, where each needs
-//! `V` alone, leads by `d + S d (V - d) / (V I + S d)` in the next iteration: 0 is unstable, and `V`, where the phases no longer meet,
-//! is stable. That holds where rates follow the factors, as with losses or marks that all flows see alike.
+//! While both send, their shares are in the ratio of their factors, which then does not change. A job that leads by `d`, where each needs
+//! `V` alone, leads by `d + S d (V - d) / (V I + S d)` in the next iteration: 0 is unstable, and `V`, where the phases no longer meet, is
+//! stable. That holds where rates follow the factors, as with losses or marks that all flows see alike.
 //!
 //! # Decisions
-//! * Done is what is acknowledged: it is known exactly, retransmissions do not count, and at the end of a phase, when everything is
-//!   acknowledged, the factor is 1 again. The paper says "data sent", its "amount of progress in the communication phase".
-//! * A phase is what the flow carries in one iteration of its job; a message on its own is one phase. With several queue pairs each has
-//!   its share of it.
-//!   `r` is therefore below 1, where MLTCP has to cap it.
+//! * The acknowledged bytes count as done: they are known exactly, retransmissions do not count, and at the end of a phase, when everything
+//!   is acknowledged, the factor is 1 again. The paper says "data sent", its "amount of progress in the communication phase".
+//! * A phase is the payload of the flow in one iteration of its job; a message on its own is one phase. With several queue pairs each has
+//!   its share of it. `r` is therefore below 1, where MLTCP has to cap it.
 //! * The border of phases is known, where MLTCP takes a gap between acknowledgements for it.
-//! * Where the length of a phase is not known the factor stays 1: a flow that is no training job's is an ordinary one.
+//! * If the length of a phase is not known the factor stays 1: a flow that does not belong to a training job is an ordinary one.
 
 use super::AckSample;
 use clearway_units::Bytes;
@@ -31,7 +30,7 @@ clearway_units::parameters! {
     /// Settings of [`PhaseIncrease`].
     pub struct PhaseIncreaseParameters {
         /// Growth of the additive increase from the beginning of a communication phase to its end, in multiples of its step (`S`): 1 is
-        /// adaptive unfairness, 0 leaves it alone.
+        /// adaptive unfairness, 0 is no growth.
         pub phase_increase: f64 = 0.0, "phase-increase", "off; HotNets '22 §4 has R_AI x (1 + sent / communication phase), MLTCP 1.75";
         /// Additive increase at the beginning of a communication phase, in multiples of its step (`I`).
         pub phase_base: f64 = 1.0, "phase-base", "HotNets '22 §4; MLTCP has 0.25";
@@ -225,7 +224,7 @@ mod tests {
         leads
     }
 
-    /// Ends of the communication of two jobs: their starts, what they have sent in this phase and their factors.
+    /// Ends of the communication of two jobs, from their starts, the bytes that they have sent in this phase and their factors.
     fn ends_of_phase(jobs: &mut [(f64, f64, PhaseIncrease); 2], iteration: u64) -> [f64; 2] {
         let mut ends = [None; 2];
         let mut now = jobs[0].0.min(jobs[1].0);

@@ -8,7 +8,7 @@ use clearway_units::{Purpose, RandomStream};
 clearway_units::parameters! {
     /// Settings of [`RandomFeedback`].
     pub struct RandomFeedbackParameters {
-        /// React to congestion only with a probability of present window over initial window.
+        /// React to congestion only with the probability present window / initial window.
         pub random_feedback: bool = false, "random-feedback", "Snyder §3.3.4: a variant, to compare with";
     }
 }

@@ -106,7 +106,7 @@ impl Ticker {
     }
 }
 
-/// `value × factor`, `times` over: exactly what as many ticks make of it.
+/// `value × factor`, `times` over: exactly the result of as many ticks.
 pub(super) fn decay(mut value: f64, factor: f64, times: u64) -> f64 {
     for _ in 0..times {
         let next = factor * value;

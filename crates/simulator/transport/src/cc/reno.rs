@@ -6,8 +6,8 @@
 //!
 //! # MLTCP
 //! `phase-increase = 1.75` and `phase-base = 0.25` multiply the packet per round trip by [`F(r)`](super::PhaseIncrease) (MLTCP, HotNets
-//! '24). Slow start and the decrease are those of Reno. The authors' ns-3 module also starts each phase with a window of ten packets,
-//! which `phase-window` does; by default a flow goes on with the window that it had, as it does after any pause.
+//! '24). Slow start and the decrease are as in Reno. The authors' ns-3 module also starts each phase with a window of ten packets, which
+//! `phase-window` does; by default a flow goes on with the window that it had, as it does after any pause.
 
 use super::additive::AdditiveWindow;
 use super::phase::{PhaseIncreaseParameters, Phased};
@@ -27,9 +27,10 @@ clearway_units::parameters! {
         pub increase: f64 = 1.0, "increase", "RFC 5681 §3.1";
         /// Factor by which a mark multiplies the window, at most 1. A loss halves the window; a timeout leaves one packet.
         pub decrease: f64 = 0.5, "decrease", "RFC 3168 §6.1.2";
-        /// Begin with a window that doubles each round trip, until the first mark or loss.
+        /// Slow start: the window doubles each round trip until the first mark or loss.
         pub slow_start: bool = false, "slow-start", "decision: as in the comparison with DCTCP";
-        /// Packets of the window at the beginning of each communication phase after the first; `"auto"` is what the last one left.
+        /// Window in packets at the beginning of each communication phase after the first; `"auto"` is the window at the end of the last
+        /// phase.
         pub phase_window: Option<f64> = None, "phase-window", "decision: as after other pauses; 10 in MLTCP's ns-3 module";
         with {
             /// Adaptive unfairness, and MLTCP.
@@ -50,7 +51,7 @@ pub struct Reno {
 impl ControllerDefinition for Reno {
     const NAME: &'static str = "reno";
     const SUMMARY: &'static str =
-        "TCP Reno with ECN: a packet more per round trip, half the window for a mark";
+        "TCP Reno with ECN: one more packet per round trip, half the window after a mark";
     type Parameters = RenoParameters;
 
     fn new(parameters: &RenoParameters, network: &NetworkFacts) -> Self {

@@ -1,4 +1,4 @@
-//! Round trips, told apart by what has been sent and acknowledged.
+//! Round trips, told apart by sent and acknowledged bytes.
 
 use super::AckSample;
 

@@ -2,24 +2,26 @@
 //!
 //! Without a mark the window grows: by a share of a packet per round trip (fair increase), and below the target round trip also by how far
 //! the round trip is below it (multiplicative increase). With a mark it shrinks: in proportion to itself (fair decrease), and above the
-//! target also by the excess of the round trip (multiplicative decrease). A window's worth of acknowledgements without a mark or a
-//! queue makes it grow by leaps (fast increase). After a loss it falls at the end of a period to what has arrived in it (QuickAdapt), and
-//! what was sent before is not listened to.
+//! target also by the excess of the round trip (multiplicative decrease). A window's worth of acknowledgements without a mark or a queue
+//! makes it grow by leaps (fast increase). After a loss it falls at the end of a period to the bytes that have arrived in it (QuickAdapt),
+//! and signals of earlier packets are ignored.
 //!
 //! # Units
 //! Windows are in bytes of payload, times in picoseconds. An acknowledgement of `n` bytes counts as `n / m` of a packet of `m` bytes, also
 //! in fast increase, where the paper has packets.
 //!
 //! # Decisions
-//! * The gains are those of the paper's own simulator. The repository of Uno, by the same authors, has others: 0.15, 1, 1 and 1 for `fi`,
-//!   `mi`, `md` and `fd`, and a target of 1.5 base round trips.
-//! * The window starts with what is its largest: 1.25 bandwidth-delay products, of the 1.25 to 1.5 in the source.
+//! * The gains are from the paper's own simulator. The repository of Uno, by the same authors, has others: 0.15, 1, 1 and 1 for `fi`, `mi`,
+//!   `md` and `fd`, and a target of 1.5 base round trips.
+//! * The window starts at its largest value: 1.25 bandwidth-delay products, of the 1.25 to 1.5 in the source.
 //! * The base round trip is the flow's own, for a longer one would hide a queue.
-//! * QuickAdapt's period is the target round trip. It is looked at when something comes, so that what has arrived is scaled to a period.
-//! * What was in flight at an adaptation is ignored: its marks, its round trips and its losses.
-//! * Every loss, however it was found, is answered as a NACK: the lost bytes leave the window, and the period ends with an adaptation.
+//! * QuickAdapt's period is the target round trip. The code checks it only when an acknowledgement or a loss comes, so it scales the
+//!   arrived bytes to one period.
+//! * Packets in flight at an adaptation are ignored: their marks, their round trips and their losses.
+//! * Every loss, in whatever way it was found, is answered as a NACK: the lost bytes leave the window, and the period ends with an
+//!   adaptation.
 //! * Wait-to-decrease is off, as in the source. Its average counts acknowledgements.
-//! * A pause in which a whole period has gone by begins a new one: to have had nothing to send is no congestion.
+//! * A pause in which a whole period has gone by begins a new one: a flow without data is not a sign of congestion.
 
 use super::base_rtt::BaseRtt;
 use super::{
@@ -32,7 +34,7 @@ clearway_units::parameters! {
     pub struct SmarttParameters {
         /// Queueing delay of the target round trip.
         pub target_queue_delay: Span = Span::from_us(7), "target-qdelay", "SMaRTT's simulator: base round trip + 7 us";
-        /// The unloaded round trip: `"network"`, the longest in the fabric; `"path"`, the flow's own; or a duration.
+        /// Unloaded round trip: `"network"`, the longest in the fabric; `"path"`, the flow's round trip; or a duration.
         pub base_rtt: BaseRtt = BaseRtt::Path, "base-rtt", "decision: what is not queueing delay";
         /// Packets added per round trip without marks (fair increase).
         pub fi: f64 = 0.25, "fi", "SMaRTT's simulator; 0.15 in Uno's";
@@ -40,15 +42,15 @@ clearway_units::parameters! {
         pub mi: f64 = 2.0, "mi", "SMaRTT's simulator; 1 in Uno's";
         /// Gain of multiplicative decrease.
         pub md: f64 = 1.0, "md", "SMaRTT's simulator";
-        /// Share of a packet that each marked packet takes off the largest window (fair decrease).
+        /// Share of its size by which a marked packet cuts the largest window; smaller windows are cut in proportion (fair decrease).
         pub fd: f64 = 0.8, "fd", "SMaRTT's simulator; 1 in Uno's";
-        /// Packets added for each acknowledged one in fast increase (`k`).
+        /// Packets added per acknowledged packet in fast increase (`k`).
         pub k: f64 = 4.0, "fast-k", "SMaRTT's simulator";
         /// Queueing delay below which an unmarked acknowledgement counts towards fast increase.
         pub fast_delay: Span = Span::from_us(1), "fast-delay", "SMaRTT's simulator; five packets in Uno's";
-        /// Share of marked acknowledgements, averaged, above which the window may shrink; `"auto"` does not wait (wait-to-decrease).
+        /// Average share of marked acknowledgements above which the window may shrink (wait-to-decrease); `"auto"` does not wait.
         pub decrease_above: Option<f64> = None, "wait-to-decrease", "off in SMaRTT's simulator; 0.25 in its paper, 0.3 in Uno's";
-        /// Weight of the newest acknowledgement in that average, 0 to 1.
+        /// Weight of the newest acknowledgement in the average of `wait-to-decrease`, 0 to 1.
         pub mark_gain: f64 = 0.125, "mark-gain", "SMaRTT's paper; 0.05 to 0.125 in its simulators";
         /// Largest window, in payload bytes.
         pub max_window: RelativeSize = RelativeSize::percent_of_bdp(125), "max-window", "SMaRTT's simulator: 1.25 to 1.5";
@@ -99,7 +101,7 @@ pub struct Smartt {
 impl ControllerDefinition for Smartt {
     const NAME: &'static str = "smartt";
     const SUMMARY: &'static str =
-        "SMaRTT: a window that marks and the round trip move, and losses set to what arrives";
+        "SMaRTT: a window driven by marks and round trips, set to the delivered bytes after losses";
     type Parameters = SmarttParameters;
 
     fn new(parameters: &SmarttParameters, network: &NetworkFacts) -> Self {
@@ -142,7 +144,7 @@ impl Smartt {
         self.window = window.clamp(self.payload, self.max_window);
     }
 
-    /// Ends the period of QuickAdapt if it is over. True if the window has been set to what was achieved.
+    /// Ends the period of QuickAdapt if it is over. True if the window has been set to the bytes that arrived.
     fn adapt(&mut self, now: Time, in_flight: Bytes) -> bool {
         if self.period_end.is_never() {
             self.period_end = now.saturating_add(self.period);

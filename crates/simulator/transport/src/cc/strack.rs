@@ -1,8 +1,8 @@
 //! STrack's congestion control (STrack §3.2, Algorithms 2 and 4, Table 1).
 //!
-//! One window governs all paths of a flow. An unmarked acknowledgement with little queueing delay opens it in proportion to
-//! how far the delay is below the target; a marked one with a high *average* delay shrinks it, at most once per base round
-//! trip; with a very high delay and little achieved in the last period it falls at once to what was achieved.
+//! One window governs all paths of a flow. An unmarked acknowledgement with little queueing delay opens it in proportion to how far the
+//! delay is below the target; a marked one with a high *average* delay shrinks it, at most once per base round trip; with a very high delay
+//! and few bytes delivered in the last period it falls at once to the delivered bytes.
 //!
 //! # Units
 //! Table 1 is consistent only if the window is counted in packets inside the formulas: `beta/cwnd` for each acknowledged packet
@@ -28,10 +28,9 @@
 //!
 //! # Without variable additive increase and Sampling Frequency
 //! Snyder's parts (§4.1) were tried: tokens for the step `eta` by the average queueing delay, and shrinking after so many acknowledged
-//! packets. What they are to mend is hardly broken: marks already meet those most that send most, and `eta` is added whatever
-//! the delay. In the staggered incast of Snyder §3.3.4 (100 Gb/s, 1000-byte packets, means of six seeds, two with 96 senders) they
-//! help here and harm there, while a larger constant `eta` helps everywhere; so they are left out. Milliseconds from the first to
-//! the last completion:
+//! packets. The problem that they solve is small here: marks already hit the largest senders most, and `eta` is added at any delay. In the
+//! staggered incast of Snyder §3.3.4 (100 Gb/s, 1000-byte packets, means of six seeds, two with 96 senders) they help here and harm there,
+//! while a larger constant `eta` helps everywhere; so they are left out. Milliseconds from the first to the last completion:
 //!
 //! | | 16 × 1 MB | 16 × 4 MB | 96 × 1 MB |
 //! |---|---|---|---|
@@ -54,8 +53,8 @@ clearway_units::parameters! {
     pub struct StrackParameters {
         /// Queueing delay at which the window should settle; `"auto"` is the network's propagation round trip.
         pub target_queue_delay: Option<Span> = None, "target-qdelay", "STrack Table 1 and §4.2 (Q1)";
-        /// `target_Qhigh` as a multiple of the target: the delay above which the window falls to what was achieved, and above
-        /// which unmarked acknowledgements raise it.
+        /// `target_Qhigh` as a multiple of the target. Above this delay the window may fall to the delivered bytes (`achievedBDP`), and
+        /// unmarked acknowledgements raise it.
         pub high_delay_factor: f64 = 3.0, "target-qhigh-factor", "STrack Table 1 (Q5)";
         /// Weight of the newest queueing delay in the average, above 0 and at most 1.
         pub ewma: f64 = 0.125, "ewma", "STrack Table 1 (Q22)";
@@ -63,12 +62,11 @@ clearway_units::parameters! {
         pub beta: f64 = 5.0, "beta", "STrack Table 1, Algorithm 4 line 7";
         /// Packets added once per base round trip for fairness, times `bdp_sf`.
         pub eta: f64 = 0.15, "eta", "STrack Table 1, Algorithm 4 line 20";
-        /// Packets added per round trip at no queueing delay at all, times `bdp_sf` and `delay_sf`.
+        /// Packets added per round trip at zero queueing delay, times `bdp_sf` and `delay_sf`.
         pub alpha: f64 = 4.0, "alpha", "STrack Table 1, Algorithm 4 line 9";
-        /// Gain of multiplicative decrease: a decrease takes this times the excess of the average delay over the target, relative to that
-        /// delay.
+        /// Gain of multiplicative decrease. A decrease removes the share gain × (average delay - target) / average delay of the window.
         pub gamma: f64 = 0.8, "gamma", "STrack Table 1, Algorithm 4 line 15";
-        /// The least factor of one decrease, at most 1.
+        /// Smallest factor of one decrease, at most 1.
         pub max_decrease: f64 = 0.5, "max-decrease", "STrack Algorithm 4 line 15";
         /// Shrink only on marked acknowledgements.
         pub decrease_requires_ecn: bool = true, "md-requires-ecn", "STrack §3, scenarios 3 and 4 (Q4)";
@@ -78,14 +76,14 @@ clearway_units::parameters! {
         pub initial_window: Option<RelativeSize> = None, "init-cwnd", "implied by the drops of the first round trip in STrack §4.2 (Q9)";
         /// Smallest window; `"auto"` is one full packet.
         pub min_window: Option<RelativeSize> = None, "min-cwnd", "implied by one or two packets in flight in STrack §4.2 (Q10)";
-        /// The window falls to what was achieved only if that is less than the largest window divided by this.
+        /// Divisor of the largest window: the window falls to the delivered bytes only if they are below the quotient.
         pub quick_adapt_fraction: f64 = 8.0, "quick-adapt-fraction", "STrack Algorithm 4 line 11 (Q18)";
-        /// The rate for which the gains of Table 1 are stated.
+        /// Rate for which the gains of Table 1 are stated.
         pub reference_rate: Rate = Rate::from_gbps(100), "reference-rate", "STrack Table 1, bdp_sf";
-        /// The round trip for which the gains of Table 1 are stated.
+        /// Round trip for which the gains of Table 1 are stated.
         pub reference_rtt: Span = Span::from_us(12), "reference-rtt", "STrack Table 1, bdp_sf and delay_sf (Q1)";
         with {
-            /// Adaptive unfairness, of all that is added to the window.
+            /// Adaptive unfairness of all increases of the window.
             pub phase: PhaseIncreaseParameters,
         }
     }
@@ -317,7 +315,7 @@ impl CongestionControl for Strack {
         } else if now.since(self.last_ack) <= self.achieved_period {
             return;
         }
-        // What was achieved before a pause says nothing about the present.
+        // Bytes delivered before a pause say nothing about the present.
         self.received = 0;
         self.achieved = 0;
         self.period_start = now;

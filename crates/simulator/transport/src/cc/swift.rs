@@ -17,9 +17,9 @@
 //! * Snyder's "hop" is a switch: then the target is 2.8 us above the unloaded round trip on both of its fabrics. `hops = "links"`
 //!   counts one more.
 //! * The delay is the whole round-trip time; there is no delay in hosts. The round trip in "once per round trip" is the last one.
-//! * The base round trip gives the first window, the step of additive increase and what counts as queueing delay: the flow's own,
-//!   for a longer one would hide a queue.
-//! * The largest window is what a flow alone needs to stand at the largest possible target: it limits nothing but mistakes.
+//! * The base round trip gives the first window, the step of additive increase and the delay beyond which queueing counts. It is the flow's
+//!   own, since a longer one would hide a queue.
+//! * The largest window lets a single flow stand at the largest possible target: it only limits mistakes.
 //! * The threshold of the variable increase is above the target without flow scaling, so that it does not move.
 //! * Losses cut the window once per round trip as far as one cut may go (Swift §3, Algorithm 1, without its reset after many
 //!   timeouts): lossless fabrics have none.
@@ -50,27 +50,27 @@ const AUTO_STEPS: f64 = 2000.0;
 clearway_units::parameters! {
     /// Settings of [`Swift`].
     pub struct SwiftParameters {
-        /// Added to the rate in each round trip, as packets of the window; `"auto"` is a 2000th of the line rate.
+        /// Rate added per round trip, as packets of the window; `"auto"` is a 2000th of the line rate.
         pub rate_ai: Option<Rate> = None, "rate-ai", "Snyder Table 3.1: 50 Mb/s at 100 Gb/s; 1 Gb/s in its Swift 1Gbps";
-        /// Gain of multiplicative decrease: a cut takes this times the excess of the delay over the target, relative to that delay.
+        /// Gain of multiplicative decrease. A cut removes the share gain × (delay - target) / delay of the window.
         pub beta: f64 = 0.8, "beta", "Snyder Table 3.1; Swift §3.1";
-        /// The largest share of the window that one cut takes, at most 1.
+        /// Largest share of the window that one cut removes, at most 1.
         pub max_mdf: f64 = 0.5, "max-mdf", "Snyder Table 3.1; Swift §3.1";
-        /// Target delay before scaling. With its scaling it must exceed the unloaded round trip.
+        /// Target delay before scaling. The scaled target must exceed the unloaded round trip.
         pub base_delay: Span = Span::from_us(5), "base-delay", "Snyder Table 3.1";
         /// Target delay for each hop (topology scaling).
         pub hop_delay: Span = Span::from_us(2), "hop-delay", "Snyder Table 3.1";
         /// Hops that topology scaling counts: switches or links on the path.
         pub hops: HopCount = HopCount::Switches, "hops", "decision: the target is then 2.8 us above the round trip on both fabrics of Snyder";
-        /// Small windows have a larger target (flow scaling).
+        /// Flow scaling: small windows have a larger target.
         pub flow_scaling: bool = true, "flow-scaling", "Swift §3.2; off with VAI and SF in Snyder §4.3.2";
-        /// The most that flow scaling adds; `"auto"` is five times the base delay.
+        /// Largest addition of flow scaling to the target; `"auto"` is five times the base delay.
         pub fs_range: Option<Span> = None, "fs-range", "Snyder Table 3.1: 5 × base delay";
-        /// Packets of the window above which flow scaling adds nothing.
+        /// Window in packets above which flow scaling adds nothing.
         pub fs_max_window: f64 = 50.0, "fs-max-window", "Snyder Table 3.1; 100 in its datacenter runs";
-        /// Packets of the window below which flow scaling adds all its range, above 0.
+        /// Window in packets below which flow scaling adds its whole range, above 0.
         pub fs_min_window: f64 = 0.1, "fs-min-window", "Snyder Table 3.1";
-        /// The unloaded round trip: `"network"`, the longest in the fabric; `"path"`, the flow's own; or a duration.
+        /// Unloaded round trip: `"network"`, the longest in the fabric; `"path"`, the flow's round trip; or a duration.
         pub base_rtt: BaseRtt = BaseRtt::Path, "base-rtt", "decision: what is not queueing delay";
         /// Smallest window in packets, above 0.
         pub min_window: f64 = 0.01, "min-window", "decision: one packet in a hundred round trips";
@@ -78,9 +78,9 @@ clearway_units::parameters! {
         pub max_window: Option<RelativeSize> = None, "max-window", "decision: it must not bind at the target";
         /// Window of a new flow in payload bytes; `"auto"` is the line rate times the base round trip.
         pub initial_window: Option<RelativeSize> = None, "initial-window", "Snyder §3.3.4: a start at line rate";
-        /// The window is computed from a reference that changes once per round trip, with additive increase always.
+        /// Reference window: the window follows from a reference that changes once per round trip, always with additive increase.
         pub reference_window: bool = false, "reference-window", "Snyder §4.2.2; implied by variable-increase and by sampling-acks";
-        /// Delay above the target that must be exceeded to make tokens (`Token_Thresh`).
+        /// Delay beyond the target above which tokens are made (`Token_Thresh`).
         pub token_threshold: Span = Span::from_us(4), "token-threshold", "Snyder Table 4.1: a queue of 50 KB at 100 Gb/s";
         /// Queueing delay that makes one token (`AI_DIV`).
         pub ai_div: Span = Span::from_ns(30), "ai-div", "Snyder Table 4.1";
@@ -244,7 +244,7 @@ impl ControllerDefinition for Swift {
     }
 }
 
-/// Congestion is queueing delay in picoseconds: what the target grants of it, and `token-threshold` more, makes no tokens.
+/// Variable increase by queueing delay in picoseconds. The delay that the target grants, and `token-threshold` more, makes no tokens.
 fn variable_increase(
     parameters: &SwiftParameters,
     target: &Target,

@@ -1,23 +1,23 @@
 //! TIMELY (SIGCOMM 2015): a rate that follows the gradient of the round-trip time.
 //!
 //! Once per round trip the difference to the last one is averaged and divided by the unloaded round trip: the gradient `g`. Below `T_low`
-//! the rate rises whatever the gradient, so that bursts of short queues do no harm; above `T_high` it falls whatever the gradient, so
-//! that queues stay bounded. In between it rises while round trips do not grow, and falls in proportion to how fast they do. After five
-//! increases in a row the step is larger (hyperactive increase).
+//! the rate rises with any gradient, so that bursts of short queues do no harm; above `T_high` it falls with any gradient, so that queues
+//! stay bounded. In between it rises while round trips do not grow, and falls in proportion to how fast they do. After five increases in a
+//! row the step is larger (hyperactive increase).
 //!
-//! Neither marks nor notifications are heard, and switches need not be configured: the NIC's time stamps are all it needs. The paper runs
-//! it over RDMA with go-back-N and pause frames, which is what the preset has.
+//! It ignores marks and notifications, and switches need not be configured: the NIC's time stamps are all it needs. The paper runs it over
+//! RDMA with go-back-N and pause frames, as does the preset.
 //!
 //! # Decisions
-//! * The form is that of the ns-3 module published with HPCC: the rate changes once per round trip, with the first acknowledgement of
-//!   what was sent after the last change. The paper does so for each segment of 16 to 64 KB.
+//! * The form follows the ns-3 module published with HPCC: the rate changes once per round trip, with the first acknowledgement of a packet
+//!   sent after the last change. The paper does so for each segment of 16 to 64 KB.
 //! * The first acknowledgement gives a round trip to compare with and changes nothing.
 //! * The thresholds of the paper are for 10 Gb/s and for round trips of 20 us. By default they are multiples of the base round trip:
 //!   `T_low` one and a half, `T_high` five, and the least round trip, by which the gradient is normalised, is the base round trip itself.
-//!   `scaled = false` has those of the module: 50, 500 and 20 us. The base is the network's, for thresholds are one for all.
+//!   `scaled = false` has the thresholds of the module: 50, 500 and 20 us. The base is the network's, for thresholds are one for all.
 //! * The step of 10 Mb/s is for 10 Gb/s and scales with the line rate.
 //! * A gradient above `1 / beta` would make the rate negative; it falls to the least rate.
-//! * Losses change nothing: what is lost is sent again by go-back-N, and there is to be none.
+//! * Losses change nothing: go-back-N sends lost packets again, and the fabric should not lose any.
 //! * There is no fixed point: between the thresholds any queue that does not grow is as good as any other (Zhu et al., CoNEXT 2016), and
 //!   shares remain as unequal as they happen to be.
 
@@ -34,9 +34,9 @@ clearway_units::parameters! {
         pub ewma: f64 = 0.875, "ewma", "HPCC artifact: TMLY_ALPHA 0.875";
         /// Gain of multiplicative decrease (`beta`).
         pub beta: f64 = 0.8, "beta", "TIMELY §5; HPCC artifact: TMLY_BETA 0.8";
-        /// Thresholds and the least round trip are multiples of the base round trip; otherwise 50, 500 and 20 us.
+        /// `"auto"` values of `t-low`, `t-high` and `min-rtt` are multiples of the base round trip; otherwise they are 50, 500 and 20 us.
         pub scaled: bool = true, "scaled", "decision: those of the paper are for 10 Gb/s";
-        /// Unloaded round trip, which thresholds are multiples of: `"network"`, the longest in the fabric; `"path"`, the flow's own; or a
+        /// Unloaded round trip, the unit of the thresholds: `"network"`, the longest in the fabric; `"path"`, the flow's round trip; or a
         /// duration.
         pub base_rtt: BaseRtt = BaseRtt::Network, "base-rtt", "decision: thresholds are the same for all flows";
         /// Round trip below which the rate rises (`T_low`); `"auto"` is 1.5 base round trips.
@@ -49,9 +49,9 @@ clearway_units::parameters! {
         pub rate_ai: Option<Rate> = None, "rate-ai", "TIMELY §5: 10 Mb/s at 10 Gb/s";
         /// Step after five increases in a row (hyperactive increase); `"auto"` is five times `rate-ai`.
         pub rate_hai: Option<Rate> = None, "rate-hai", "TIMELY Algorithm 1: N = 5; a parameter of its own in the HPCC artifact";
-        /// The rate never falls below.
+        /// Minimum rate.
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
-        /// The rate of a new flow; `"auto"` is the line rate.
+        /// Rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "HPCC artifact: line rate";
         /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::None, "window", "TIMELY §4: a rate instead of a window";
@@ -153,7 +153,7 @@ impl Timely {
 impl CongestionControl for Timely {
     #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample<'_>) {
-        // A probe is no data packet, and may overtake them.
+        // A probe is not a data packet, and may overtake data.
         if sample.probe {
             return;
         }

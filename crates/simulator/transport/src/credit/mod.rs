@@ -1,20 +1,20 @@
 //! RCCC, receiver credits (Ultra Ethernet 1.0): a receiver shares out the rate of its host by credit, and senders send while they have any.
 //!
-//! Every data packet and probe tells the receiver up to where its sender could use credit: the *pull target*, in quanta since the
-//! beginning of the flow. All receivers of a host have one *pacer*. It takes the flows that want credit in turn and grants each a few
-//! packets' worth by a pull packet, as fast as the host's link takes what that brings. What a pull says is cumulative, so that the next one
-//! makes up for one that was lost. A sender begins with the credit of its first window and may spend it before the first answer (it
-//! *speculates*); what is left of it then is void.
+//! Every data packet and probe tells the receiver up to where its sender could use credit: the *pull target*, in quanta since the beginning
+//! of the flow. All receivers of a host have one *pacer*. It takes the flows that want credit in turn and grants each a few packets' worth
+//! by a pull packet, at the rate at which the host's link carries the granted packets. Pulls are cumulative, so that the next one makes up
+//! for a lost one. A sender begins with the credit of its first window and may spend it before the first answer (it *speculates*); the rest
+//! of that credit is void after the first answer.
 //!
-//! Credit is a gate beside the window of the [controller](crate::cc): a packet needs both. It counts bytes on the wire, and those of
-//! packets that are sent again.
+//! Credit is a gate beside the window of the [controller](crate::cc): a packet needs both. It counts bytes on the wire, retransmitted
+//! packets included.
 //!
-//! The source is the UEC reference simulator; the idea is that of EQDS, which other settings make of it (a quantum of 512 B, eight of them
-//! a pull), as they make the pulls of NDP (one packet a pull, a first credit of 15 packets).
+//! The source is the UEC reference simulator; the idea comes from EQDS. Other settings turn it into EQDS (a quantum of 512 B, eight of them
+//! a pull) or into the pulls of NDP (one packet a pull, a first credit of 15 packets).
 //!
 //! # Decisions
 //! * A pull grants four full packets whatever their size (U11). Targets are worked out with their sign and rounded up (U12).
-//! * What the reference calls RTS is a probe here, without a sequence number (U10): it carries the target, at most once per retransmission
+//! * The RTS of the reference is a probe here, without a sequence number (U10): it carries the target, at most once per retransmission
 //!   timeout and flow, when a sender waits for credit without having heard anything, or when a timeout finds no credit or no window (U33).
 //!   The receiver answers with an acknowledgement, and remembers the flow even if no data has come.
 //! * A pull takes the path of the last packet of its flow; the reference counts through 128 paths (U31).
@@ -45,7 +45,7 @@ clearway_units::choices! {
 clearway_units::parameters! {
     /// Settings of receiver credits.
     pub struct CreditParameters {
-        /// Receiver credits, which senders need beside the window of their controller: "none" or "rccc". For selective repeat.
+        /// Receiver credits, which senders need in addition to the controller's window: "none" or "rccc". They need selective repeat.
         pub scheme: CreditScheme = CreditScheme::None, "credit.kind", "STrack has none; UEC 1.0: optional";
         /// Unit of credit.
         pub quantum: Bytes = Bytes::new(256), "credit.quantum", "UEC 1.0: 256 B";
@@ -53,9 +53,9 @@ clearway_units::parameters! {
         pub pull: Option<Bytes> = None, "credit.pull", "UEC reference simulator: 16 KiB (U11)";
         /// Rate at which a host grants credit, as a share of its line rate.
         pub rate: f64 = 0.99, "credit.rate", "UEC reference simulator";
-        /// Credit that a flow begins with, and the most that it may have: so many bandwidth-delay products on the wire.
+        /// Initial and largest credit of a flow, in bandwidth-delay products on the wire.
         pub window_bdps: f64 = 1.5, "credit.window-bdps", "UEC reference simulator";
-        /// Grant credit to flows that have all that they asked for while no other flow wants any, as far as the most that they may have.
+        /// Grant a flow credit beyond its request while no other flow wants any, up to its largest credit.
         pub idle_pulls: bool = true, "credit.idle-pulls", "UEC reference simulator";
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct CreditRules {
 }
 
 impl CreditRules {
-    /// The most quanta that a counter modulo 2^16 can tell from what is behind it.
+    /// The most quanta by which a counter modulo 2^16 can be ahead without looking behind.
     const MOST_QUANTA: i64 = (1 << 15) - 1;
 
     pub(crate) fn new(parameters: &CreditParameters, network: &NetworkFacts) -> Self {
@@ -105,7 +105,7 @@ impl CreditRules {
         }
     }
 
-    /// Time for which the link of the host takes what so many quanta bring.
+    /// Time in which the link of the host carries the bytes of so many quanta.
     pub(crate) fn span_of(&self, quanta: u16) -> Span {
         let bytes = i64::from(quanta) * self.quantum;
         let span = self.rate.span_of(Bytes::new(bytes as u64));

@@ -14,16 +14,16 @@ const LEAST_TURN: u16 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Nowhere,
-    /// It wants credit.
+    /// The flow wants credit.
     Active,
-    /// It has all that it asked for.
+    /// The flow has all the credit that it asked for.
     Idle,
 }
 
 /// A flow as the pacer knows it.
 #[derive(Debug, Clone, Copy)]
 struct Granted {
-    /// A pull of this flow but for its content.
+    /// Pull packet of this flow without its content.
     template: Packet,
     /// All quanta granted so far, modulo 2^16.
     latest: u16,
@@ -117,6 +117,7 @@ impl<K: Copy + Eq + Hash> Pacer<K> {
                 None => return None,
             },
         };
+        // A turn that grants nothing takes time as well, or the pacer would loop at one instant.
         let quanta = if quanta == 0 { LEAST_TURN } else { quanta };
         self.not_before = now.saturating_add(rules.span_of(quanta));
         let idle = rules.idle_pulls && !self.idle.is_empty();
@@ -126,7 +127,7 @@ impl<K: Copy + Eq + Hash> Pacer<K> {
         pull
     }
 
-    /// Grants a flow that wants credit what it wants, up to a pull's worth.
+    /// Grants the credit that a flow wants, up to a pull's worth.
     fn grant(&mut self, index: u32, rules: &CreditRules) -> (Option<Packet>, u16) {
         let Some(flow) = self.flows[index as usize].as_mut() else {
             return (None, 0);
@@ -148,7 +149,7 @@ impl<K: Copy + Eq + Hash> Pacer<K> {
         let Some(flow) = self.flows[index as usize].as_mut() else {
             return (None, 0);
         };
-        // The most is for what was granted before: a pull more does not hurt.
+        // `most_idle` bounds the earlier grants: one pull beyond it does not hurt.
         flow.latest = flow.latest.wrapping_add(rules.pull);
         let pull = flow.pull();
         let ahead = distance(flow.target, flow.latest);
@@ -177,7 +178,7 @@ impl<K: Copy + Eq + Hash> Pacer<K> {
         None
     }
 
-    /// Puts a flow at the end of a queue; what it had in another one is void.
+    /// Puts a flow at the end of a queue; its entry in another queue is void.
     fn queue(&mut self, index: u32, place: Place) {
         let Some(flow) = self.flows[index as usize].as_mut() else {
             return;

@@ -3,10 +3,10 @@
 use super::{CreditRules, distance};
 use clearway_units::Time;
 
-/// What a sender wants to send.
+/// Data that a sender wants to send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
-    /// Payload that waits to be sent, for the first time or again; more than a window's worth may be told as that.
+    /// Payload that waits to be sent, for the first time or again; values above a window's worth may be reported as a window's worth.
     pub(crate) payload: u64,
     /// Packets of that.
     pub(crate) packets: u64,
@@ -23,7 +23,7 @@ pub(crate) struct SenderCredit {
     credit: i64,
     /// All quanta that the receiver has granted, modulo 2^16.
     pull: u16,
-    /// Nothing has been heard of the receiver: the credit is that of the first window.
+    /// True until the receiver has answered: the credit is the first window's.
     speculating: bool,
     /// Time at which the flow last sent, or heard of its receiver.
     pub(crate) active: Time,
@@ -60,7 +60,7 @@ impl SenderCredit {
         self.active = now;
     }
 
-    /// The receiver has answered, with whatever.
+    /// Takes note of any answer of the receiver.
     pub(crate) fn on_answer(&mut self, now: Time) {
         self.active = now;
         if std::mem::take(&mut self.speculating) {
@@ -92,9 +92,11 @@ impl SenderCredit {
             wanted = wanted.min((packets * rules.packet as f64) as i64 + rules.packet);
         }
         let mut more = wanted.min(rules.window) - self.credit;
+        // The first answer voids the first credit, so the sender asks for at least a packet beyond it.
         if self.speculating && waiting > 0 {
             more = more.max(rules.packet);
         }
+        // The flows that wait share the NIC: each asks for its part.
         if demand.flows > 1 {
             more /= demand.flows.min(1 << 20) as i64;
         }

@@ -215,7 +215,7 @@ fn idle_flows_are_granted_as_far_as_a_window() {
     assert_eq!(target, 10);
     assert!((latest - target) >= rules.most_idle && latest - target < rules.most_idle + 64);
     assert_eq!(turns, 1 + rules.most_idle.div_ceil(64));
-    // What is asked for again begins a new turn, but no sooner than the pause after the last one.
+    // A new request begins a new turn, but not before the pause after the last one is over.
     let more = pacer.on_target(Time::ZERO, 1, latest + 1, false, &template);
     assert!(more > Some(Time::ZERO));
     assert!(
@@ -232,7 +232,7 @@ fn trimmed_packets_and_probes_insist() {
     assert_eq!(pacer.on_target(Time::ZERO, 1, 0, false, &template), None);
     let at = pacer.on_target(Time::ZERO, 1, 0, true, &template);
     assert_eq!(at, Some(Time::ZERO));
-    // It wants nothing, and is told what it has; the turn is short.
+    // It wants nothing, and the pull repeats its credit; the turn is short.
     assert_eq!(pull_of(pacer.take_turn(Time::ZERO, &rules)), Some(0));
     assert_eq!(pacer.next(), Some(Time::ZERO + rules.span_of(4)));
 }
@@ -274,7 +274,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// What is granted never exceeds the rate by more than a pull, nor a flow's target by more than a window and a pull; and whoever wants
+    /// Grants never exceed the rate by more than a pull, nor a flow's target by more than a window and a pull; and every flow that wants
     /// credit gets it.
     #[test]
     fn grants_are_bounded(steps in steps()) {

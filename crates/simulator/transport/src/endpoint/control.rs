@@ -1,4 +1,4 @@
-//! Control packets of s-PERC and 1RC: when they are sent, and what their return means for a queue pair.
+//! Control packets of s-PERC and 1RC: their departures, and the effect of their return on a queue pair.
 
 use super::Endpoint;
 use super::key::Key;
@@ -54,7 +54,7 @@ impl<T: Telemetry> Endpoint<T> {
         let local = control.clock(now);
         control.numbers.on_open(local);
         let size = control.settings.control as u16;
-        // What it says is filled in when it is sent.
+        // Its contents are filled in when it is sent.
         let template = sender.control_packet(now, size, Header::Notification);
         let parameters = SourceParameters {
             host_rate: control.host_rate,

@@ -42,7 +42,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// Pays for a data packet of `size` bytes that leaves. Returns its pull target, and what flags it gets beside its own.
+    /// Pays for a data packet of `size` bytes that leaves. Returns its pull target, and its additional flags.
     #[cold]
     #[inline(never)]
     pub(super) fn spend_credit(&mut self, now: Time, index: u32, size: u16) -> (u16, DataFlags) {
@@ -53,14 +53,14 @@ impl<T: Telemetry> Endpoint<T> {
         let exhausted = !credit.senders[index as usize].may_send();
         let target = self.pull_target(index);
         self.await_credit(now, index);
-        // Nothing that follows the last packet soon would have what has arrived acknowledged.
+        // No packet follows the last one soon, so this one asks for the acknowledgement.
         (
             target,
             DataFlags::NONE.with(DataFlags::ACK_REQUEST, exhausted),
         )
     }
 
-    /// Up to where the sender in a slot could use credit.
+    /// Pull target of the sender in a slot: the credit up to which it could send.
     fn pull_target(&self, index: u32) -> u16 {
         let (Some(credit), Some(sender)) = (&self.credit, &self.slots[index as usize].sender)
         else {
@@ -125,8 +125,8 @@ impl<T: Telemetry> Endpoint<T> {
         self.refresh(now, index);
     }
 
-    /// A data packet or a probe has come, trimmed or not: what its sender wants is noted. A probe may be the first packet of its flow that
-    /// arrives.
+    /// Takes note of the credit that the sender of a data packet or probe wants, trimmed or not. A probe may be the first packet of its
+    /// flow that arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn note_target(&mut self, now: Time, packet: &Packet, target: u16, insists: bool) {
@@ -205,7 +205,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.timers.push(own.armed, index | WAITING);
     }
 
-    /// The timers of a sender were due: if packets wait and there is no credit or no window, a probe asks for credit.
+    /// Asks for credit by a probe when the timers of a sender were due, if packets wait without credit or without window.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_after_timeout(&mut self, now: Time, index: u32) {

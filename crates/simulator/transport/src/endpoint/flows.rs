@@ -64,7 +64,7 @@ pub(crate) struct Receiving<'a> {
     pub(crate) slot: usize,
 }
 
-/// The receivers of an endpoint. Those of finished flows linger, and when new ones come they give way to their final
+/// The receivers of an endpoint. Receivers of finished flows linger, and when new ones come they are replaced by their final
 /// acknowledgements: no timer wakes an endpoint only to free memory.
 ///
 /// A final acknowledgement stays for good. However late a copy comes, its flow is known to be finished: it is answered, and

@@ -1,10 +1,10 @@
 //! Queue pairs that share rate and window, settled without a look at each of them.
 //!
-//! Where queue pairs share what their controller allows ([`Scope::shares_allowance`]), one condition lets all of them send or none: room in
+//! Where queue pairs share their controller's allowance ([`Scope::shares_allowance`]), one condition lets all of them send or none: room in
 //! the window, and a departure by pacing that has come. A group keeps it as its *gate*. A queue pair that has something to send is a
-//! candidate; it is sendable while the gate is open. What the others have done is told to a queue pair when it is called next, so a call of
-//! one takes time that does not depend on their number. A candidate waits for its first place in the round robin in the order of opening,
-//! and keeps it as long as it is busy.
+//! candidate; it is sendable while the gate is open. A queue pair learns of the others' actions at its next call, so a call takes time that
+//! does not depend on their number. A candidate waits for its first place in the round robin in the order of opening, and keeps it as long
+//! as it is busy.
 //!
 //! Receiver credits and SLEEK let single queue pairs of a group send; groups with either are settled one by one.
 
@@ -20,14 +20,14 @@ use clearway_units::{Span, Time};
 /// Order in which candidates take their first places in the round robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
-    /// As they were opened; the slot comes last, by itself.
+    /// In the order of opening; the slot comes last, in a separate step.
     AllBut(u32),
     /// By slot, as departures come due.
     BySlot,
 }
 
 impl<T: Telemetry> Endpoint<T> {
-    /// The queue pair in the slot `index` is about to be called: it is told what the others of its group have done.
+    /// Tells the queue pair in the slot `index`, which is about to be called, of the actions of the others of its group.
     #[inline(always)]
     pub(super) fn catch_up(&mut self, index: u32) {
         if self.tells_late {
@@ -35,7 +35,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// The queue pair in a slot is about to send: it is told what the others have done. True if it may send as far as its group goes.
+    /// Tells the queue pair in a slot, which is about to send, of the others' actions. True if its group lets it send.
     #[inline(always)]
     pub(super) fn passes_gate(&mut self, index: u32) -> bool {
         !self.tells_late || self.passes_gate_of_group(index)
@@ -78,7 +78,7 @@ impl<T: Telemetry> Endpoint<T> {
         (fits, pacer.departure())
     }
 
-    /// Takes what a call of the queue pair in the slot `index` has changed, and opens or closes the gate of its group.
+    /// Takes the changes of a call of the queue pair in the slot `index`, and opens or closes the gate of its group.
     #[cold]
     #[inline(never)]
     pub(super) fn settle_gated(&mut self, now: Time, index: u32) {
@@ -100,7 +100,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.update_candidate(now, index);
     }
 
-    /// Sets timer, departure and gate of a group by what its controller allows now.
+    /// Sets timer, departure and gate of a group by its controller's present allowance.
     fn update_group(&mut self, now: Time, (number, group): (GroupId, &mut Group), entry: Entry) {
         let Some(id) = group.governor.as_ref().map(|governor| governor.id) else {
             return;
@@ -110,6 +110,7 @@ impl<T: Telemetry> Endpoint<T> {
             false => group.busy > 0,
         };
         let deadline = self.controllers.get(id).deadline();
+        // A deadline that does not move must not keep the caller in a loop.
         let deadline = deadline.max(now + Span::from_ps(1));
         if waits_for_controller && deadline < group.gate.armed {
             group.gate.armed = deadline;
@@ -151,7 +152,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// Makes the queue pair in the slot `index` a candidate, or none.
+    /// Makes the queue pair in the slot `index` a candidate, or no longer one.
     fn update_candidate(&mut self, now: Time, index: u32) {
         let Some(mut groups) = self.groups.take() else {
             return;

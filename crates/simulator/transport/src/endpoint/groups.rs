@@ -1,10 +1,10 @@
-//! Queue pairs of one enforcement scope: they have one controller, or divide what theirs allow.
+//! Queue pairs of one enforcement scope: they have one controller, or divide the allowances of their controllers.
 //!
 //! A group keeps the sums over its queue pairs. After each call of one of them the endpoint settles: it takes the new sums, and passes them
 //! on to the others with the controller's new allowance, so that each of them is as ready to send as it should be. Where they share rate
 //! and window, a [gate](super::candidates::Gate) does that for all of them at once. Else it takes time in proportion to the queue pairs of
-//! the group, and is done where it changes what they may send: in a destination when the allowance changes, at a host when the number of
-//! busy queue pairs has changed by a 64th. It takes none where each queue pair is alone.
+//! the group, and is done where it changes their limits: in a destination when the allowance changes, at a host when the number of busy
+//! queue pairs has changed by a 64th. It takes none where each queue pair is alone.
 
 use super::candidates::Gate;
 use super::controllers::ControllerId;
@@ -25,7 +25,7 @@ pub(super) struct Groups {
     pub(super) groups: Vec<Group>,
 }
 
-/// A shared controller, and what it takes to make it anew.
+/// A shared controller, and the inputs to make it anew.
 pub(super) struct Governor {
     pub(super) id: ControllerId,
     pub(super) variant: u16,
@@ -44,7 +44,7 @@ pub(super) struct Group {
     pub(super) total: Account,
     /// Pacing of all, where they share it.
     pub(super) pacer: Pacer,
-    /// What the queue pairs were last told.
+    /// Values that the queue pairs were last told.
     pub(super) told: Option<(Account, Pacer, Allowance, Time)>,
     /// Number of queue pairs that have something to send or to be acknowledged.
     pub(super) busy: usize,
@@ -52,7 +52,7 @@ pub(super) struct Group {
     busy_told: usize,
     /// The last time at which one of them did something.
     pub(super) last: Time,
-    /// Condition under which they send, where that is one.
+    /// Condition under which they send, where they share one.
     pub(super) gate: Gate,
 }
 
@@ -71,9 +71,9 @@ impl Group {
         }
     }
 
-    /// True if what the queue pairs are to be told has changed; it is taken for told. `with_sums` says whether that includes what the
-    /// others have sent: queue pairs that share only the state of their controller may not send more or less for it, and hear of it when
-    /// they are called.
+    /// True if the values that the queue pairs are to be told have changed; they then count as told. `with_sums` says whether these include
+    /// the others' sums: queue pairs that share only the state of their controller may not send more or less for these sums, and hear of
+    /// them when they are called.
     pub(super) fn tells(&mut self, controller: &Controller, with_sums: bool) -> bool {
         let (total, pacer) = match with_sums {
             true => (self.total, self.pacer),
@@ -83,7 +83,7 @@ impl Group {
         self.told.replace(told) != Some(told)
     }
 
-    /// Tells a sender what the others do, and what its controller allows.
+    /// Tells a sender of the others' sums and of its controller's allowance.
     pub(super) fn tell(
         &self,
         sender: &mut Sender,
@@ -110,12 +110,12 @@ impl Group {
         tells
     }
 
-    /// The part of a queue pair in what its own controller allows.
+    /// The part of its own controller's allowance that a queue pair may use.
     fn share(&self) -> f64 {
         1.0 / self.busy.max(1) as f64
     }
 
-    /// What a sender with the account `own` knows of the others.
+    /// Knowledge of the others for a sender with the account `own`.
     pub(super) fn others(&self, own: Account, scope: Scope) -> Others {
         if !scope.shares_controller() {
             return Others {
@@ -172,7 +172,7 @@ impl Groups {
         self.parameters.scope
     }
 
-    /// The group with a key; creates it with `governor` if there is none.
+    /// The group with a key; creates it with `governor` if it does not exist.
     pub(super) fn find(
         &mut self,
         key: GroupKey,

@@ -16,7 +16,7 @@ impl<T: Telemetry> Endpoint<T> {
     /// a finished flow are taken for late copies.
     ///
     /// # Panics
-    /// If the flow is open, its class is that of control, or the profile has no such variant.
+    /// If the flow is open, its class is the control class, or the profile has no such variant.
     pub fn open(&mut self, flow: FlowId, peer: HostId, opening: &Opening) {
         let class = opening.class;
         assert!(class.is_data(), "flow {flow} is opened as control");

@@ -1,11 +1,11 @@
 //! The transport of one host: senders and receivers of many flows.
 //!
-//! A packet that arrives goes through [`Endpoint::on_packet`]: data to the receiver of its flow, which may leave an
-//! acknowledgement in the outbox; an acknowledgement to the sender of its flow, which may thereupon be ready to send.
-//! [`Endpoint::poll_transmit`] takes control packets from the outbox and asks the flows that may send, one packet each in turn.
+//! A packet that arrives goes through [`Endpoint::on_packet`]: data to the receiver of its flow, which may leave an acknowledgement in the
+//! outbox; an acknowledgement to the sender of its flow, which may then be ready to send. [`Endpoint::poll_transmit`] takes control packets
+//! from the outbox and asks the flows that may send, one packet each in turn.
 //!
-//! A flow has one queue pair, or several where its reliability scheme offers that. Each has a slot of its own and is counted as a
-//! flow of its own. Events and [`Endpoint::progress`] are those of the whole flow.
+//! A flow has one queue pair, or several where its reliability scheme offers that. Each has a separate slot and counts as a separate flow.
+//! Events and [`Endpoint::progress`] are about the whole flow.
 //!
 //! A receiver is created by the first packet of its flow. Some time after the last packet it is freed and only its final
 //! acknowledgement stays, for good: a copy that comes later than any timer, or that is replayed, is answered and delivers nothing.
@@ -259,8 +259,8 @@ impl<T: Telemetry> Endpoint<T> {
         self.on_arrival(now, &packet.packet, packet.telemetry);
     }
 
-    // With an endpoint for each kind of telemetry the compiler would leave calls between here and the reliability schemes, which
-    // cost 3 % of a hop; so what is on this way is marked.
+    // With an endpoint for each kind of telemetry the compiler would leave calls between here and the reliability schemes, which cost 3 %
+    // of a hop; so the functions on this path are marked.
     #[inline(always)]
     fn on_arrival(&mut self, now: Time, packet: &Packet, telemetry: T) {
         match packet.header {
@@ -376,7 +376,7 @@ impl<T: Telemetry> Endpoint<T> {
             Some(receiver) => receiver.on_probe(now, packet, rules),
             None => match self.receivers.final_ack(key) {
                 Some(last) => last.answer(packet, rules),
-                // Of an unknown flow nothing has arrived, and the sender needs to hear that; but a probe alone begins no flow.
+                // Nothing of an unknown flow has arrived, and the sender needs to hear that; but a probe alone does not begin a flow.
                 None => Receiver::new(packet.flow, rules).on_probe(now, packet, rules),
             },
         };

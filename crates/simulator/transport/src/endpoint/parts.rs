@@ -230,7 +230,7 @@ impl Sender {
         Key::new(self.flow(), self.queue_pair())
     }
 
-    /// True if there is a packet to be sent, for the first time or again, whatever its window says.
+    /// True if there is a packet to be sent, for the first time or again, even without room in the window.
     pub(crate) fn has_packets(&self) -> bool {
         of_both!(self, sender => sender.has_packets())
     }

@@ -1,4 +1,4 @@
-//! What a driver of sockets asks, and the simulator, whose packets have no payload and no sockets, does not.
+//! Queries of a driver of sockets. The simulator, whose packets have no payload and no sockets, does not use them.
 
 use super::Endpoint;
 use super::key::Key;

@@ -49,7 +49,7 @@ impl<T: Telemetry> Endpoint<T> {
         Some(progress)
     }
 
-    /// What keeps each open queue pair of a flow from sending its next packet at `now`; a pause of its class aside.
+    /// Limit that keeps each open queue pair of a flow from sending its next packet at `now`, apart from a pause of its class.
     pub fn send_limits(
         &self,
         now: Time,

@@ -18,8 +18,8 @@
 //!   packets pass.
 //! * A connection leaves the count of open connections when its last control packet departs, not when that has come back.
 //! * A message that is posted while its queue pair leaves goes on at the last rate, and joins again afterwards.
-//! * With selective repeat, what links drop of the speculative packets is found by loss detection.
-//! * A flow with a controller that knows no allocation takes part, and does not do as it is told: [`Breach::Rate`].
+//! * With selective repeat, loss detection finds the speculative packets that links drop.
+//! * A flow whose controller does not support allocation takes part, but does not obey: [`Breach::Rate`].
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
@@ -40,7 +40,7 @@ pub(super) const SOURCE: u32 = 1 << 30;
 pub(super) struct Member {
     pub(super) key: Key,
     pub(super) source: Source,
-    /// Its control packets, without time and record.
+    /// Template of the control packets, without time and record.
     pub(super) template: Packet,
     /// The packet with which it began to send.
     pub(super) first: u64,

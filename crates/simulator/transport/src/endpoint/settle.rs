@@ -18,7 +18,7 @@ impl<T: Telemetry> Endpoint<T> {
         controller
     }
 
-    /// Finds the controller of a queue pair that opens in the slot `index`. `phase` is what the queue pair sends in one phase.
+    /// Finds the controller of a queue pair that opens in the slot `index`. `phase` is the payload that the queue pair sends in one phase.
     pub(super) fn join(
         &mut self,
         index: u32,
@@ -68,7 +68,7 @@ impl<T: Telemetry> Endpoint<T> {
         })
     }
 
-    /// Tells a queue pair what the others of its group do: one that has just opened, or one that is called next.
+    /// Tells a queue pair of the others of its group: one that has just opened, or one that is called next.
     pub(super) fn tell(&mut self, index: u32) {
         let Some(groups) = &self.groups else {
             return;
@@ -114,7 +114,7 @@ impl<T: Telemetry> Endpoint<T> {
         *self.controllers.lend(id) = anew;
     }
 
-    /// Passes on to its group what a call of the queue pair in the slot `index` has changed.
+    /// Passes the changes of a call of the queue pair in the slot `index` on to its group.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, now: Time, index: u32) {
@@ -149,7 +149,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// Tells a member what a call of the queue pair in the slot `index` has changed.
+    /// Tells a member of the changes of a call of the queue pair in the slot `index`.
     pub(super) fn settle_member(
         &mut self,
         now: Time,

@@ -575,7 +575,7 @@ fn a_copy_that_comes_when_its_receiver_is_gone_is_answered_and_delivers_nothing(
     assert_eq!(flows, [1, 2]);
 }
 
-/// Profiles of each reliability scheme, that of go-back-N with one and with three queue pairs; receivers linger for `linger`.
+/// Profiles of each reliability scheme, go-back-N with one and with three queue pairs; receivers linger for `linger`.
 fn each_reliability(linger: Option<Span>) -> Vec<Profile> {
     let mut strack = Profile::strack(facts());
     selective_repeat(&mut strack).linger = linger;
@@ -681,7 +681,7 @@ fn a_flow_closed_late_tells_its_receiver() {
     pair.run_until(Time::from_us(5000));
     pair.on_deadline(1);
     assert_eq!(pair.ends[1].open_receivers(), 0);
-    // The closing packet is no message.
+    // The closing packet is not a message.
     assert_eq!(pair.events().len(), 2);
 }
 

@@ -18,8 +18,9 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     /// Urgency of the packet that [`poll_transmit`](Self::poll_transmit) returns next, for a NIC that several endpoints share; `None` if it
-    /// returns none. Control that goes before data is the most urgent. Data and control that take turns are equally urgent, unless the
-    /// highest class goes first: then data is as urgent as its class, and control that takes turns with data as that of any class.
+    /// returns no packet. Control that goes before data is the most urgent. Data and control that take turns are equally urgent, unless the
+    /// highest class goes first: then data is as urgent as its class, and control that takes turns with data is as urgent as data of any
+    /// class.
     pub fn urgency(&self) -> Option<u8> {
         const CONTROL: u8 = Class::COUNT as u8;
         const TAKES_TURNS: u8 = CONTROL - 1;
@@ -43,8 +44,8 @@ impl<T: Telemetry> Endpoint<T> {
         self.transmit_with(now, |packet| *packet)
     }
 
-    /// Gives the packet that [`poll_transmit`](Self::poll_transmit) would return to `send`, which may copy it to where it goes. What is
-    /// returned is copied on the way; this is not.
+    /// Gives the packet that [`poll_transmit`](Self::poll_transmit) would return to `send`, which may copy it to its destination. A
+    /// returned packet is copied once more.
     #[inline]
     pub fn transmit_with<R>(
         &mut self,
@@ -163,7 +164,7 @@ impl<T: Telemetry> Endpoint<T> {
         None
     }
 
-    /// True if a flow that may not send stays in the round robin: flows that share what is allowed take turns, whoever is ready first.
+    /// True if a flow that may not send stays in the round robin: flows that share an allowance take turns, in any order of readiness.
     #[inline]
     fn keeps_turn(&self, index: u32) -> bool {
         let sender = &self.slots[index as usize].sender;

@@ -1,7 +1,7 @@
 //! A rule at one endpoint: the state of each receiver, and the state that they share.
 //!
-//! Rules stand in a table of their own type, so that each call finds both halves of the state without a cast, the boxed rules of
-//! other crates included.
+//! The table of rules is generic over their type, so that each call finds both halves of the state without a cast, also for the boxed rules
+//! of other crates.
 
 use super::{DataArrival, FeedbackDefinition, Notify};
 use crate::cc::NetworkFacts;

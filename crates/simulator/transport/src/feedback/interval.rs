@@ -27,21 +27,21 @@ choices! {
 }
 
 clearway_units::parameters! {
-    /// Settings of [`Interval`].
+    /// Settings of [`IntervalFeedback`].
     pub struct IntervalParameters {
-        /// The least time between two notifications of a flow, or of a queue pair if it has several.
+        /// Minimum time between two notifications of a flow, or of a queue pair if the flow has several.
         pub interval: Span = Span::from_us(50), "cnp-interval", "DCQCN §3.1: N = 50 us";
-        /// A mark within that time is answered at its end; else it is forgotten.
+        /// A mark within `cnp-interval` of a notification is answered at the end of that time; otherwise it is forgotten.
         pub window_end: bool = true, "cnp-window-end", "DCQCN §3.1";
-        /// Instants of notifications: "on-mark", a mark outside a window at once; "periodic", only at the ends of windows that follow each
-        /// other from the flow's first packet on, whatever `cnp-window-end` says.
+        /// Times of notifications. "on-mark": at once for a mark outside a window. "periodic": only at the ends of consecutive windows that
+        /// begin with the flow's first packet, regardless of `cnp-window-end`.
         pub schedule: CnpSchedule = CnpSchedule::OnMark, "cnp-schedule", "DCQCN §3.1; its authors' ns-3 simulator of 2016: periodic";
     }
 }
 
 /// Notifies of a marked packet: at once, or at the end of the window that the last notification has opened.
 #[derive(Debug, Clone, Copy)]
-pub struct Interval {
+pub struct IntervalFeedback {
     interval: Span,
     window_end: bool,
     is_periodic: bool,
@@ -51,7 +51,7 @@ pub struct Interval {
     marked: bool,
 }
 
-impl Interval {
+impl IntervalFeedback {
     fn notify(&mut self, now: Time) -> Notify {
         self.last = Some(now);
         self.marked = false;
@@ -72,7 +72,7 @@ impl Interval {
     }
 }
 
-impl FeedbackDefinition for Interval {
+impl FeedbackDefinition for IntervalFeedback {
     const NAME: &'static str = "interval";
     const SUMMARY: &'static str =
         "DCQCN: a notification for a marked packet, at most one per flow and interval";
@@ -89,7 +89,7 @@ impl FeedbackDefinition for Interval {
     }
 }
 
-impl CongestionFeedback for Interval {
+impl CongestionFeedback for IntervalFeedback {
     type Shared = ();
 
     #[inline]

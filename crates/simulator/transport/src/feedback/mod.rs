@@ -4,8 +4,8 @@
 //! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears: now, or perhaps at a later time. A new rule
 //! is one file and one line in the `rules!` list, exactly as for [controllers](crate::cc).
 //!
-//! Each receiver has a rule of its own. What the rules of one endpoint have in common, such as the average over all flows to a
-//! host, is their [`Shared`](CongestionFeedback::Shared) state, which the endpoint keeps once and lends with each call.
+//! Each receiver has a separate rule. Common state of the rules of one endpoint, such as the average over all flows to a host, is their
+//! [`Shared`](CongestionFeedback::Shared) state, which the endpoint keeps once and lends with each call.
 
 mod at_endpoint;
 mod interval;
@@ -19,7 +19,7 @@ use crate::plugin::settings_enum;
 use clearway_units::{Bytes, MessageId, ParameterInfo, ParameterSet, SetError, Time, Value};
 
 pub use at_endpoint::{AtEndpoint, EndpointFeedback};
-pub use interval::{CnpSchedule, Interval, IntervalParameters};
+pub use interval::{CnpSchedule, IntervalFeedback, IntervalParameters};
 pub use none::{Silent, SilentParameters};
 pub use progress::{HostProgress, Progress, ProgressParameters};
 
@@ -38,7 +38,7 @@ pub struct DataArrival {
     pub offset: u64,
     /// True for the last packet of a message, or of its queue pair's part of it.
     pub ends_message: bool,
-    /// True if the packet brings what was missing: not a copy, and not a packet that the reliability scheme discards.
+    /// True if the packet brings missing data: not a copy, and not a packet that the reliability scheme discards.
     pub accepted: bool,
 }
 
@@ -54,7 +54,7 @@ pub enum Notify {
     At(Time),
 }
 
-/// The rule of one receiver: of one queue pair of one flow. Pure state: no clock but the times passed in.
+/// The rule of one receiver, of one queue pair of one flow. It is pure state: its only clock is the times passed in.
 pub trait CongestionFeedback: Send {
     /// State that the receivers of one endpoint share. `()` where each decides for itself, which costs nothing.
     type Shared: Default + Send;
@@ -148,7 +148,7 @@ macro_rules! rules {
 
 rules! {
     Silent(Silent),
-    Interval(Interval),
+    IntervalFeedback(IntervalFeedback),
     Progress(Progress),
 }
 

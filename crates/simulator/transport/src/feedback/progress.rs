@@ -1,18 +1,18 @@
 //! The notification point of TMDML-NIC (TMDML §III.C, Fig. 3): DCQCN's, but flows that fall behind are spared.
 //!
-//! A receiver counts the packets of its flow, its progress. Once for every `batch` packets that come to the host, the average
-//! progress of all flows to it is renewed. A marked packet is answered with a CNP only if its flow is not behind that average, and
-//! then at most once in an interval. A flow that has to pass more bottlenecks than others is marked more often and so slowed down
-//! more; this gives it back what it lost, without messages between hosts.
+//! A receiver counts the packets of its flow, its progress. Once for every `batch` packets that come to the host, the average progress of
+//! all flows to it is renewed. A marked packet is answered with a CNP only if its flow is not behind that average, and then at most once in
+//! an interval. A flow that has to pass more bottlenecks than others is marked more often and so slowed down more. This rule compensates
+//! it, without messages between hosts.
 //!
 //! # Decisions
-//! * A flow is what has a rate of its own at the sender: a queue pair. A receiving NIC knows nothing else, and all connections
-//!   have equally many.
-//! * The average is over active flows: those of which a message has begun to arrive and is not complete. The paper does not say
-//!   which flows count; those that have finished would hold the average up, and those that wait for their next message, down.
-//! * The average is over all active flows to the NIC, of whichever stage: a packet does not name its stage. Where stages of nodes
-//!   overlap, flows that have just begun pull the average down, and some that are behind in their own stage are not spared. Over three
-//!   draws of paths that made no difference of more than 2 % (an all-reduce of 8 servers with and without a barrier between its stages).
+//! * A flow is the unit that has a rate at the sender: a queue pair. A receiving NIC knows nothing else, and all connections have equally
+//!   many.
+//! * The average is over active flows, of which a message has begun to arrive and is not complete. The paper does not say which flows
+//!   count: finished flows would hold the average up, and flows that wait for their next message would hold it down.
+//! * The average is over all active flows to the NIC, of any stage: a packet does not name its stage. Where stages of nodes overlap, flows
+//!   that have just begun pull the average down, and some that are behind in their own stage are not spared. Over three draws of paths that
+//!   made no difference of more than 2 % (an all-reduce of 8 servers with and without a barrier between its stages).
 //! * Progress restarts with each message. In a collective a message is a flow's share of a stage, and flows of one stage wait for
 //!   each other: a lead in an earlier stage does not matter. Counted from the beginning, a lead would last for ever.
 //! * When the last active flow has left, a stage is over: the average is forgotten and the counter of packets restarts, so that the
@@ -21,11 +21,11 @@
 //! * "Does not fall behind" includes equality.
 //! * A flow is judged when the marked packet comes, also for the CNP at the end of a window.
 //! * The packet counts before it is judged, and is in the average if that is due with it, in the order of Fig. 3.
-//! * Only packets that bring what was missing are progress: not copies, nor what go-back-N discards. A mark on these counts.
-//! * Progress is in packets, as in the paper, whatever the lengths of messages: that of a message is in no packet, so a receiver
+//! * Only packets that bring missing data are progress: not copies, and not packets that go-back-N discards. A mark on these still counts.
+//! * Progress is in packets, as in the paper, for messages of any length: packets do not carry the length of their message, so a receiver
 //!   cannot know which share has arrived.
 //! * The paper leaves `batch` to future work. 100 packets of 1000 bytes take 80 us at 10 Gb/s, not much more than an interval.
-//! * Where packets overtake each other, those of two messages may alternate, and progress restarts with each change.
+//! * Where packets overtake each other, packets of two messages may alternate, and progress restarts with each change.
 //!
 //! The sum over active flows is kept up to date, so that an average takes the same time for any number of flows, and it is
 //! compared as a fraction: nothing is rounded and nothing allocated.
@@ -34,7 +34,8 @@
 mod tests;
 
 use super::{
-    CongestionFeedback, DataArrival, FeedbackDefinition, Interval, IntervalParameters, Notify,
+    CongestionFeedback, DataArrival, FeedbackDefinition, IntervalFeedback, IntervalParameters,
+    Notify,
 };
 use crate::cc::NetworkFacts;
 use clearway_units::{Bytes, MessageId, Time};
@@ -43,7 +44,7 @@ use std::num::NonZero;
 clearway_units::parameters! {
     /// Settings of [`Progress`].
     pub struct ProgressParameters {
-        /// Packets to a host after which the average progress of its flows is renewed, at least 1 (`B`).
+        /// Packets to a host after which the average progress of its flows is updated, at least 1 (`B`).
         pub batch: NonZero<u32> = NonZero::new(100).expect("not zero"), "batch", "decision: TMDML §III.C leaves B open";
         with {
             /// Minimum interval between notifications of a flow.
@@ -96,10 +97,10 @@ impl HostProgress {
     }
 }
 
-/// Notifies as [`Interval`] does, but for flows that fall behind.
+/// Notifies as [`IntervalFeedback`] does, except for flows that fall behind.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    interval: Interval,
+    interval: IntervalFeedback,
     batch: u32,
     /// True while the flow is in the average.
     active: bool,
@@ -112,12 +113,12 @@ pub struct Progress {
 impl FeedbackDefinition for Progress {
     const NAME: &'static str = "progress";
     const SUMMARY: &'static str =
-        "TMDML-NIC: as interval, but flows behind the average of their host are spared";
+        "TMDML-NIC: as interval, but not for flows behind the average of their host";
     type Parameters = ProgressParameters;
 
     fn new(parameters: &ProgressParameters, network: &NetworkFacts) -> Self {
         Self {
-            interval: Interval::new(&parameters.interval, network),
+            interval: IntervalFeedback::new(&parameters.interval, network),
             batch: parameters.batch.get(),
             active: false,
             message: MessageId(0),

@@ -80,7 +80,7 @@ fn a_mark_within_a_window_is_answered_at_its_end() {
     assert_eq!(on_data(&mut dcqcn, 30, true), Notify::At(Time::from_us(60)));
     assert_eq!(on_data(&mut dcqcn, 40, true), Notify::No);
     assert_eq!(dcqcn.on_deadline(0, Time::from_us(60)), Notify::Now);
-    // The next window, from 60 us on, has a mark, too; that from 110 us on has none.
+    // The next window, from 60 us on, also has a mark; the window from 110 us on has no mark.
     assert_eq!(
         on_data(&mut dcqcn, 100, true),
         Notify::At(Time::from_us(110))
@@ -100,7 +100,7 @@ fn a_mark_within_a_window_is_answered_at_its_end() {
     assert_eq!(on_data(&mut forgets, 61, true), Notify::Now);
 }
 
-/// The notification point of the ns-3 simulator of 2016: windows run from the first packet on, and a mark waits for the end of its own.
+/// The notification point of the ns-3 simulator of 2016: windows run from the first packet on, and a mark waits for the end of its window.
 #[test]
 fn a_periodic_schedule_notifies_at_ends_of_windows_only() {
     for name in ["interval", "progress"] {
@@ -162,7 +162,7 @@ fn none_says_nothing() {
     assert!(FeedbackSettings::named("interval").unwrap().notifies());
 }
 
-/// A rule of another crate whose receivers share something: every so many packets to a host it notifies whoever comes.
+/// A rule of another crate whose receivers share state: after every few packets to a host it notifies the sender of the next packet.
 struct Toll;
 
 clearway_units::parameters! {
@@ -284,7 +284,7 @@ fn every_rule_goes_with_every_reliability_scheme_and_delivers() {
             assert!(counters.marked > 100);
             assert_eq!(counters.notifications_sent > 0, name != "none", "{name}");
             if let Feedback::Progress(rule) = pair.ends[1].feedback() {
-                // Whatever was lost, copied or overtaken: who has everything has left the average.
+                // With any losses, copies and overtaking, a flow that has everything has left the average.
                 assert_eq!(*rule.shared(), HostProgress::default(), "{scheme}");
             }
         }
@@ -309,8 +309,8 @@ fn every_rule_works_with_several_queue_pairs() {
         let received = |event: &Event| matches!(event, Event::Received { .. });
         let events = pair.events().iter();
         assert_eq!(events.filter(|(_, _, event)| received(event)).count(), 1);
-        // 4 MB take 82 us: each queue pair is notified at its first packet, after 50 us for what came until then, and at the end of
-        // that window for the rest. All are at their average but for a packet or two.
+        // 4 MB take 82 us: each queue pair is notified at its first packet, after 50 us for the packets until then, and at the end of that
+        // window for the rest. All are within a packet or two of their average.
         let notified = pair.counters().notifications_sent;
         match name {
             "none" => assert_eq!(notified, 0),

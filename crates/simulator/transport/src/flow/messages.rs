@@ -35,7 +35,7 @@ struct Open {
     first: u64,
     end: u64,
     unacknowledged: u64,
-    /// True for the packet that closes a flow after all messages were sent; it is no message of the user.
+    /// True for the packet that closes a flow after all messages were sent; it is not a message of the user.
     closing: bool,
 }
 
@@ -184,7 +184,7 @@ impl Messages {
         }
     }
 
-    /// Goes on to the next message after packet `psn`; true if there is none and the flow is closed.
+    /// Goes on to the next message after packet `psn`; true without a next message if the flow is closed.
     fn finish_message(&mut self, psn: u64, payload: u64) -> bool {
         if let Some(part) = self.waiting.pop_front() {
             self.begin(part, psn + 1, payload, false);

@@ -34,7 +34,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Number of the sender's random streams; for the first queue pair, that of the flow.
+    /// Number of the sender's random streams; for the first queue pair, the number of the flow.
     pub(crate) fn entity(&self) -> u64 {
         entity(self.flow, self.queue_pair)
     }
@@ -156,7 +156,7 @@ pub(crate) struct Context<'a> {
 /// Action that a timer of a sender asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// No action; the sender did by itself what was due.
+    /// No action; the sender has already done everything that was due.
     Nothing,
     /// A probe.
     Probe,

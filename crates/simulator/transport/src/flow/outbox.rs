@@ -78,7 +78,7 @@ impl<T> Outbox<T> {
         self.sendable.without(paused).highest()
     }
 
-    /// Returns the queue of a data class; creates it if there is none.
+    /// Returns the queue of a data class; creates it if it does not exist.
     pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
         let known = self.queues.iter().position(|queue| queue.class == class);
         let index = known.unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl<T> Outbox<T> {
         };
     }
 
-    /// Queue whose flow sends next: that of the highest class if `strict`; else queues take turns packet by packet.
+    /// Queue whose flow sends next: the queue of the highest class if `strict`; else queues take turns packet by packet.
     #[inline]
     pub(crate) fn next_queue(&self, paused: ClassSet) -> Option<u8> {
         let ready = self.sendable.without(paused);
@@ -182,8 +182,8 @@ impl<T> Outbox<T> {
         self.queue(queue).control.push_back((before, packet));
     }
 
-    /// Takes the control packet, of any class, that has waited longest. Of several queues that wait since the same control packet, the
-    /// one whose class came into use first is served. If the class of control is paused, all others go before it.
+    /// Takes the control packet, of any class, that has waited longest. If several queues wait since the same control packet, the one whose
+    /// class came into use first is served. If the class of control is paused, all others go before it.
     #[inline]
     pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<IntPacket<T>> {
         let mut classes = self.waiting.without(paused);

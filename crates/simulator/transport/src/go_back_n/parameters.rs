@@ -11,7 +11,7 @@ pub const MOST_QUEUE_PAIRS: u8 = 32;
 clearway_units::choices! {
     /// The service class in which acknowledgements travel.
     pub enum AckClass {
-        /// A class of their own, before data and never paused.
+        /// A separate class, before data and never paused.
         Control = "control",
         /// The class of the data that they answer: they wait in its queues and are paused with it.
         Data = "data",
@@ -36,27 +36,27 @@ clearway_units::parameters! {
         /// Packets after which an acknowledgement is due. The last packet of a message, and one that fills the window, are
         /// acknowledged at once.
         pub ack_interval: NonZero<u32> = NonZero::new(1).expect("not zero"), "ack-interval", "HPCC artifact: L2_ACK_INTERVAL 1, one acknowledgement for each packet";
-        /// The service class of acknowledgements.
+        /// Service class of acknowledgements.
         pub ack_class: AckClass = AckClass::Control, "ack-class", "decision; \"data\" is the HPCC artifact's ACK_HIGH_PRIO 0";
         /// Acknowledge duplicates again.
         pub ack_duplicates: bool = true, "ack-duplicates", "decision: a lost acknowledgement caused them; the HPCC artifact is silent";
-        /// Time between two NACKs that ask for the same packet.
+        /// Minimum time between two NACKs for the same packet.
         pub nack_interval: Span = Span::from_us(500), "nack-interval", "HPCC artifact: NACK interval of 500 us";
-        /// Time without progress after which everything outstanding is sent again; doubles with each timeout in a row. Four unloaded
-        /// round trips, with a warning, where the default is less than one.
+        /// Time without progress after which all outstanding packets are sent again; it doubles with each timeout in a row. If the default
+        /// is below one unloaded round trip, four are used, with a warning.
         pub timeout: Span = Span::from_ms(1), "rto", "decision: the HPCC artifact has no timeout and hangs when the last packet is lost";
-        /// The longest that doubling makes the timeout.
+        /// Largest timeout after doubling.
         pub timeout_max: Span = Span::from_ms(8), "rto-max", "decision";
         /// Queue pairs of each flow, at most 32, each with its own congestion controller and path.
         pub queue_pairs: NonZero<u8> = NonZero::new(1).expect("not zero"), "qps", "STrack §2.1 uses 1 and 4";
         /// Striping of messages over the queue pairs.
         pub stripe: Stripe = Stripe::Split, "stripe", "decision: STrack §2.1 does not say";
-        /// Chunk that one queue pair carries before it is the next one's turn, rounded up to whole packets.
+        /// Bytes that one queue pair carries before the next one takes its turn, rounded up to whole packets.
         pub stripe_chunk: Bytes = Bytes::new(65_536), "stripe-chunk", "decision";
-        /// Send control packets before data; otherwise they take turns with it.
+        /// Send control packets before data; otherwise they take turns.
         pub control_first: bool = true, "control-first", "HPCC artifact: the acknowledgement queue of a NIC goes first";
-        /// Life of a receiver after the last packet of its flow, in which copies count for congestion notifications. Later copies are
-        /// answered by the final acknowledgement, which stays for good; `"auto"` is four of the longest timeouts.
+        /// Life of a receiver after the last packet of its flow; copies that arrive during it count for congestion notifications. Later
+        /// copies are answered with the final acknowledgement, which is kept for the whole run. `"auto"` is four of the longest timeouts.
         pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
     }
 }
@@ -144,7 +144,7 @@ impl Rules {
         }
         let (total, all) = (bytes.as_u64(), u64::from(self.queue_pairs));
         let own = u64::from(queue_pair);
-        // Of a message without bytes one queue pair carries a packet.
+        // A message without bytes has one packet, on one queue pair.
         let first = match self.stripe {
             Stripe::Split | Stripe::RoundRobin => 0,
             Stripe::Message => u64::from(message.0) % all,

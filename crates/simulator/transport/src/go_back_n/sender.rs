@@ -1,4 +1,4 @@
-//! The sending half of a queue pair: what to send next, and from where to send again.
+//! The sending half of a queue pair: the next packet to send, and the packet from which to send again.
 
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
@@ -354,7 +354,7 @@ impl Sender {
                 });
         self.acknowledged = epsn;
         self.delivered += bytes;
-        // What was sent before the sender went back is not in flight, and may have arrived after all.
+        // Packets sent before the sender went back do not count as in flight, and may have arrived after all.
         self.next = self.next.max(epsn);
         self.in_flight = self.in_flight.saturating_sub(bytes);
         self.timeout = rules.timeout;

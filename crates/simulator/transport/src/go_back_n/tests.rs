@@ -216,7 +216,7 @@ fn a_lost_nack_is_repeated_after_the_interval() {
     let counters = pair.counters();
     assert_eq!(counters.timeouts, 0);
     assert_eq!((counters.nacks_sent, *nacks.borrow()), (2, 2));
-    // In 500 us 6010 packets arrive; those of the round trip come on top.
+    // In 500 us 6010 packets arrive; packets of the round trip come on top.
     assert!(
         (6000..6200).contains(&counters.retransmitted),
         "{}",

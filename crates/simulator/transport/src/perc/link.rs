@@ -143,6 +143,7 @@ impl LargestElsewhere {
     fn roll_over(&mut self, now: Time, interval: Span) {
         if now >= self.ends {
             let passed = now.since(self.ends);
+            // If a whole round passed without a control packet, even the values of the last round are too old.
             self.since_last = match passed < self.length {
                 true => self.in_round,
                 false => 0.0,
@@ -154,6 +155,7 @@ impl LargestElsewhere {
             let whole = last.max(this).max(interval) + self.least / 2;
             let late = Span::from_ps(passed.as_ps() % self.length.as_ps());
             self.length = whole.max(self.least);
+            // The new round began `late` ago. It lasts at least 1 ps from now, so that calls at one instant end one round at most.
             self.ends = now.saturating_add(self.length.saturating_sub(late).max(Span::from_ps(1)));
         }
         self.intervals[1] = self.intervals[1].max(interval);
@@ -235,6 +237,7 @@ impl LinkAgent {
             record.allocated[link] = 0.0;
             return;
         };
+        // After a change of path or a long silence these sums hold no part of the flow (`sums.rs`): taking one out would spoil them.
         let status = match self.sums.know(record.visits[link]) {
             true => status,
             false => Status::New,
@@ -253,9 +256,11 @@ impl LinkAgent {
             Status::Bottlenecked => Some(Part::Weight(weight(old))),
             Status::Elsewhere => Some(self.rate_part(record.allocated[link], old)),
         };
+        // The flow's own part goes out first: `b` counts the flow once, with its new weight.
         if let Some(part) = part {
             self.sums.remove(part, record.visits[link]);
         }
+        // After losses of control packets `SumE` may be too large: the floor keeps the share above zero.
         let free = (self.capacity - self.elsewhere()).max(self.capacity * LEAST_SHARE);
         free / self.sums.bottlenecked_with(weight(record.new_connections))
     }
@@ -267,7 +272,7 @@ impl LinkAgent {
             return;
         };
         windows.enter(now, record.sent(), bottleneck);
-        // A flow with a rate is new to the links of another path, too, and has no speculative packets any more.
+        // A flow with a rate is also new to the links of another path, but has no speculative packets any more.
         if status == Status::New && !record.has_rate {
             let threshold = windows.threshold(record.first(), record.speculative_connections);
             record.let_through = record.let_through.min(threshold);
@@ -282,7 +287,9 @@ impl LinkAgent {
         let allocated = bottleneck.min(limit) as f32;
         record.bottleneck[link] = bottleneck as f32;
         record.allocated[link] = allocated;
+        // If `b` is below `MaxE`, a flow limited elsewhere has more than `b`: other links then do not take `b` as a limit (`i`).
         record.set_ignored(link, bottleneck < self.largest.since_last);
+        // A flow that leaves puts no part back, so the link forgets it at once.
         let (status, part) = if record.leaving() {
             (Status::New, None)
         } else if limit < bottleneck * (1.0 - TOLERANCE) {
@@ -325,7 +332,7 @@ impl LinkAgent {
         self.malformed
     }
 
-    /// Part of a flow with a rate. A link never allocates more than its capacity, or what that was when it did.
+    /// Part of a flow with a rate. A link never allocates more than its capacity at that time, so the greatest capacity bounds each part.
     fn rate_part(&self, per_unit_weight: f32, connections: u16) -> Part {
         let rate = f64::from(per_unit_weight) / f64::from(connections);
         Part::Rate((rate.min(self.greatest) * RATE_UNITS) as u64)

@@ -1,8 +1,8 @@
 //! s-PERC with weights and 1RC: links compute max-min fair rates, and bound the first round trip of new flows.
 //!
 //! Snyder §5.1.1 (Algorithm 3, after Jose et al.), §5.2 (1RC), §5.3 (weights) and §5.4 (Algorithms 4 and 5). Each flow keeps one
-//! [`ControlRecord`] on its way to the receiver and back. Every egress link on the way there updates it, and with it the two sums
-//! that are all the link knows: of bottlenecked flows the weight (`NumB`), of flows bottlenecked elsewhere the rate (`SumE`).
+//! [`ControlRecord`] on its way to the receiver and back. Every egress link on the way there updates it, and with it the two sums that are
+//! all the link knows: the weight of bottlenecked flows (`NumB`) and the rate of flows bottlenecked elsewhere (`SumE`).
 //!
 //! ```text
 //!   Source::transmit ──► LinkAgent::on_control ──► ... ──► receiver: sends it back as it is
@@ -16,11 +16,11 @@
 //! link's window table once per epoch. Packets are admitted by number: all links together drop the tail of a flow's speculative
 //! packets, so order is kept, and the control packet brings back where the tail begins.
 //!
-//! Nothing here knows a clock, a queue or a packet: what travels beside a packet is its [`Attachment`].
+//! Nothing here knows a clock, a queue or a packet: the [`Attachment`] travels beside a packet.
 //!
 //! **Invariants:** without loss of control packets `SumE` stays below the capacity, and both sums return to exactly zero when all flows
-//! have left. With losses, duplicates, reordering, changes of paths and flows that vanish, what they leave in a sum is gone after two
-//! [periods](LinkParameters::period). No record makes a link panic, or leaves a sum that is not finite.
+//! have left. With losses, duplicates, reordering, changes of paths and flows that vanish, the error that they leave in a sum is gone after
+//! two [periods](LinkParameters::period). No record makes a link panic, or leaves a sum that is not finite.
 //!
 //! # Decisions
 //! * A link that a flow has not visited has the status *new*, beside bottlenecked (B) and elsewhere (E). Algorithm 4 starts with E
@@ -35,19 +35,19 @@
 //!   line 18 (I5): shared numbers and weights of the moment would punish twice (Figure 5.4).
 //! * `let_through` is recorded by control packets (Algorithm 4); a packet whose number is equal to the threshold is dropped (I6).
 //!   Before the first link it is infinite (I7).
-//! * The epoch of `let_through` is that of the flow's first control packet. It is the epoch of this packet too, unless the first one
+//! * The epoch of `let_through` is the epoch of the flow's first control packet. It is also the epoch of this packet, unless the first one
 //!   was lost.
 //! * `old_connections` is the number that the flow itself announced with its last control packet (I8).
 //! * A flow that starts late in an epoch uses a window from the start of the epoch (I9), and all flows of an epoch that began on an
 //!   idle link may send a bandwidth-delay product each (I10). Both are inherent in 1RC: it is fair with the rate that was computed.
-//! * The host limit is that of one flow: it lets each of a host's flows have the whole rate of the host. A host that is to divide its
-//!   link among its flows has a [`LinkAgent`] without 1RC for it, as the first egress link.
+//! * The host limit is per flow: it lets each of a host's flows have the whole rate of the host. A host that is to divide its link among
+//!   its flows has a [`LinkAgent`] without 1RC for it, as the first egress link.
 //! * The host limit is the [demand](HostLimit::Demand) of the flow, or the rate of its host's link if that is less. §5.1.1 compares a
 //!   link's rate with the lowest one "at another switch or on the end-host", so that no flow is allocated bandwidth that it will not use.
 //!   With the rate of the link alone a flow of a few packets takes a full share of each of its links for a round trip, and flows above
 //!   153 KB in Figures 5.5 and 5.6 get a third of the throughput of those figures. Figure 5.1 holds with both, if its flows are as long as
 //!   a round trip.
-//! * Agents take the rate that their link has at the moment. That of a NIC's own link is the line rate, also while the link is degraded.
+//! * Agents take the present rate of their link. For a NIC's own link it is the line rate, also while the link is degraded.
 //! * With 1RC no flow is exempt from control packets (I11). The host's own link is not policed (I12): its rate is the host limit.
 //! * §5.4 leaves open how window-table entries are collected. Here it is a ring of 64 epochs with tags. A speculative packet without
 //!   an entry is dropped and counted.
@@ -55,11 +55,11 @@
 //!   epochs before.
 //! * A link compares `e < b` with a tolerance: with exact ties, rounding would leave a flow on the wrong side for good.
 //! * Sums are integers in units fine enough: floating point would drift as flows come and go.
-//! * A link that a flow leaves becomes new again in its record, so that the record says what the link knows.
-//! * A lost control packet leaves links with a state that its flow does not know, as links have no state per flow. The flow resends
-//!   what it last got back. The dissertation has neither losses nor changes of paths, and its sums would be wrong for ever. Here they are
-//!   soft state in two banks, of which a flow that is not heard of falls out (`sums.rs`). Until then links bound the error: no sum falls
-//!   below zero, `NumB` not below the weight of a visitor, and no share below a millionth of the capacity, so that a flow always gets on.
+//! * A link that a flow leaves becomes new again in its record, so that the record agrees with the link.
+//! * A lost control packet leaves links with a state that its flow does not know, as links have no state per flow. The flow resends the
+//!   last record that it got back. The dissertation has neither losses nor changes of paths, and its sums would be wrong for ever. Here
+//!   they are soft state in two banks, from which a silent flow falls out (`sums.rs`). Until then links bound the error: no sum falls below
+//!   zero, `NumB` not below the weight of a visitor, and no share below a millionth of the capacity, so that a flow always gets on.
 //! * Algorithms 3 and 4 index a record by hop. A flow that is rerouted would be taken out of sums that it was never in. Here each entry
 //!   has the number of its link: at another link the flow is new, and so it is to a link that has not seen it for a period. Entries
 //!   beyond the links of the last trip limit nothing.

@@ -66,7 +66,7 @@ pub struct ControlRecord {
     pub(super) bottleneck: [f32; EGRESS_LINKS],
     /// Allocated rates (`x`).
     pub(super) allocated: [f32; EGRESS_LINKS],
-    /// Which link each entry is of, and when it wrote it.
+    /// Link of each entry, and the period in which it wrote it.
     pub(super) visits: [Visit; EGRESS_LINKS],
     /// Time in ns since the control packet before this one was sent.
     pub(super) interval: u32,
@@ -164,7 +164,7 @@ impl ControlRecord {
         self.sequence
     }
 
-    /// Header of the packet that carries the record, with what can be seen of it on a wire.
+    /// Header of the packet that carries the record, with the fields that are visible on a wire.
     pub fn header(&self, reflected: bool) -> Header {
         Header::RateControl {
             reflected,

@@ -26,8 +26,8 @@ clearway_units::choices! {
 pub struct RateAllocation {
     /// Messages of at most so many bytes are exempt: they are sent at line rate without control packets.
     pub exempt: Bytes,
-    /// Part of the capacity of each link that is given to flows; `None` is [what acknowledgements and control packets
-    /// leave](Self::part_of_flows).
+    /// Part of the capacity of each link that is given to flows; `None` is [the rest after acknowledgements and control
+    /// packets](Self::part_of_flows).
     pub headroom: Option<f64>,
     /// Limit of a flow at its own host.
     pub host_limit: HostLimit,
@@ -49,7 +49,7 @@ impl RateAllocation {
     ///
     /// Without a `headroom` it is 0.96 less the acknowledgements. A link that has as much data in one direction as in the other then
     /// carries the part `p` of its capacity as data, `p * acknowledgements` that answer the other direction, and 2 % of `p` twice as
-    /// control packets, those of its flows and those that come back: `p * (1.04 + acknowledgements)`, which is less than 1.
+    /// control packets, of its own flows and returning ones of the other direction: `p * (1.04 + acknowledgements)`, which is less than 1.
     pub fn part_of_flows(&self, acknowledgements: f64) -> f64 {
         let part = self
             .headroom

@@ -52,10 +52,10 @@ pub struct Source {
     all_sent: bool,
     done: bool,
     timeouts: u32,
-    /// Of these, those since a control packet last came back.
+    /// Timeouts since a control packet last came back.
     in_a_row: u32,
     speculated: SequenceRuns,
-    /// The most that the flow can use; no limit besides that of the host without.
+    /// The most that the flow can use; without it only the host's limit holds.
     demand: Option<Rate>,
 }
 
@@ -79,7 +79,7 @@ impl Source {
         }
     }
 
-    /// Sets the rate that the flow can use, which limits what it asks for with its next control packets.
+    /// Sets the rate that the flow can use, which limits the demand of its next control packets.
     pub fn set_demand(&mut self, demand: Rate) {
         self.demand = Some(demand);
     }
@@ -124,6 +124,7 @@ impl Source {
     /// lost.
     pub fn on_return(&mut self, now: Time, record: &ControlRecord) -> Option<Returned> {
         let known = self.known.as_mut()?;
+        // The sequence number wraps after 2^16 control packets, so the times must also agree.
         let awaited = self.outstanding
             && record.sequence() == self.sequence
             && record.sent() == self.sent
@@ -134,6 +135,7 @@ impl Source {
         *known = *record;
         self.outstanding = false;
         self.in_a_row = 0;
+        // At most one control packet per unloaded round trip.
         self.due = now.max(self.sent.saturating_add(self.parameters.round_trip));
         let delivered = self.rate.is_none().then(|| self.settle(record));
         let rate = rate_of(record).min(self.parameters.host_rate);
@@ -186,6 +188,7 @@ impl Source {
     /// no longer holds, and has to be said again.
     pub fn on_all_sent(&mut self, now: Time) {
         self.all_sent = true;
+        // No link has seen the flow yet, so it has nothing to leave.
         if self.known.is_none() {
             (self.done, self.due) = (true, Time::NEVER);
         } else if !self.outstanding && !self.done {
@@ -205,7 +208,7 @@ impl Source {
 
     /// True if the next control packet is marked as leaving.
     pub(crate) fn will_leave(&self) -> bool {
-        // A flow that does not know yet what was dropped cannot have sent all.
+        // A flow that does not know yet which packets were dropped cannot have sent all.
         self.all_sent && self.rate.is_some()
     }
 

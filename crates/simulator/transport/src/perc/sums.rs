@@ -1,7 +1,7 @@
-//! Sums of a link over its flows, in two banks, so that what is wrong in them passes.
+//! Sums of a link over its flows, in two banks, so that errors in them pass.
 //!
-//! s-PERC keeps no state of a flow at a link: the flow's record says what the sums hold of it, and each control packet takes that out
-//! and puts the new in. A control packet that is lost behind the link breaks this, as does a flow that takes another path or never says
+//! s-PERC keeps no state of a flow at a link: the flow's record holds its part of the sums, and each control packet takes that part out and
+//! puts the new one in. A control packet that is lost behind the link breaks this, as does a flow that takes another path or never says
 //! that it leaves: its part stays for ever. The dissertation does not speak of losses (§5.1.1 and §5.4 have none), and so the scheme here
 //! is a decision of this library, soft state in two banks:
 //!
@@ -22,7 +22,7 @@ pub(super) const RATE_UNITS: f64 = 65536.0;
 
 /// Last visit of a flow at a link: the link's number modulo 2^24, and the period of its sums modulo 2^8.
 ///
-/// A period that is taken for another one 256 later costs what a lost control packet does, and passes as that does.
+/// A period that is taken for another one 256 later costs as much as a lost control packet, and passes in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visit(u32);
 
@@ -76,7 +76,7 @@ impl Bank {
         }
     }
 
-    /// Takes a part out; what was never put in leaves no sum below zero.
+    /// Takes a part out; a part that was never put in leaves no sum below zero.
     fn remove(&mut self, part: Part) {
         match part {
             Part::Weight(weight) => self.bottlenecked = self.bottlenecked.saturating_sub(weight),

@@ -5,7 +5,7 @@
 /// epochs, about 100 us in the network of the dissertation, that happens behind a slow link.
 const ENTRIES: usize = 64;
 
-/// An epoch and its window in packets; a window of zero is no entry.
+/// An epoch and its window in packets; a window of zero means an empty entry.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     epoch: u64,

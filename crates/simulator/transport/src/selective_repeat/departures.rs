@@ -18,7 +18,7 @@ impl Departure {
     };
 }
 
-/// Ring of departures, addressed by packet sequence number. It has room for what is in flight, and grows with it.
+/// Ring of departures, addressed by packet sequence number. It has room for the packets in flight, and grows with their number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Departures(Box<[Departure]>);
 
@@ -26,7 +26,7 @@ impl Departures {
     /// Least size of a ring that is not empty.
     const LEAST: u64 = 8;
 
-    /// Makes room for the packets with these sequence numbers; those already noted keep their departures.
+    /// Makes room for the packets with these sequence numbers; packets already noted keep their departures.
     #[inline]
     pub(crate) fn make_room(&mut self, packets: Range<u64>) {
         if packets.end - packets.start > self.0.len() as u64 {

@@ -27,10 +27,10 @@ clearway_units::choices! {
     pub enum Recovery {
         /// As STrack has it: the out-of-order counter against the window, and probes.
         Strack = "strack",
-        /// SLEEK of Ultra Ethernet: the same with other thresholds; what is sent again is bounded by a window from the first missing packet
-        /// and does not wait for room.
+        /// SLEEK of Ultra Ethernet: the same with other thresholds; retransmissions are bounded by a window from the first missing packet
+        /// and do not wait for room.
         Sleek = "sleek",
-        /// Neither: for fabrics that trim packets, where what is late is not lost.
+        /// Neither: for fabrics that trim packets, where late packets are not lost.
         None = "none",
         /// IRN (SIGCOMM 2018): a single packet out of order, and no probes; each missing packet is sent again once until a
         /// timeout, which adds only the first one.
@@ -41,52 +41,52 @@ clearway_units::choices! {
 clearway_units::parameters! {
     /// Settings of selective repeat.
     pub struct SelectiveRepeatParameters {
-        /// Payload bytes after which an acknowledgement is due; `"auto"` is one full packet. Expected packets, duplicates and
-        /// requests are acknowledged at once whatever this says.
+        /// Payload bytes after which an acknowledgement is due; `"auto"` is one full packet. Duplicates, requests and, with `ack-in-order`,
+        /// expected packets are acknowledged at once in any case.
         pub ack_bytes: Option<Bytes> = None, "ack-bytes", "STrack §3.3.1, condition 1 (Q14)";
-        /// Acknowledge expected packets at once, and ask for acknowledgements where STrack does. Otherwise the rules are those of UEC: the
-        /// first packet of a flow is acknowledged at once, expected ones only after `ack-bytes` or on request, and once more when the last
-        /// gap closes after a request; requests are set on the last packet of a message, on retransmissions, and where one more packet
+        /// Acknowledge expected packets at once, and request acknowledgements as STrack does. Otherwise UEC's rules apply. The receiver
+        /// acknowledges the first packet of a flow at once, expected packets only after `ack-bytes` or on request, and once more when the
+        /// last gap closes after a request. Senders request with the last packet of a message, with retransmissions, and if one more packet
         /// would reach the window.
         pub ack_in_order: bool = true, "ack-in-order", "STrack §3.3.1; UEC reference simulator: false (U14)";
         /// Acknowledge marked packets at once.
         pub ack_on_ecn: bool = false, "ack-on-ecn", "not in STrack; the UEC reference simulator does it (Q14)";
-        /// Packets that may be on their way beyond the first missing one, rounded up to a power of two from 256 to 32768;
-        /// `"auto"` is twice the controller's largest window.
+        /// Packets that may be in flight beyond the first missing one, rounded up to a power of two from 256 to 32768; `"auto"` is twice
+        /// the controller's largest window.
         pub bitmap: Option<u32> = None, "bitmap", "STrack §3.3.1: 256 bits in four segments";
-        /// Detection of losses besides timeouts and negative acknowledgements: "strack", "sleek", "irn" or "none".
+        /// Detection of losses in addition to timeouts and negative acknowledgements: "strack", "sleek", "irn" or "none".
         pub recovery: Recovery = Recovery::Strack, "recovery", "STrack §3.3.2; UEC reference simulator: sleek without trimming, none with it";
-        /// Out-of-order packets that are never taken for a loss.
+        /// Number of out-of-order packets that never counts as a loss.
         pub out_of_order_min: u16 = 5, "ooo-min", "STrack §3.3.2: say 5";
-        /// Out-of-order packets that are taken for a loss, as a multiple of the window.
+        /// Number of out-of-order packets that counts as a loss, as a multiple of the window.
         pub out_of_order_factor: f64 = 1.0, "ooo-factor", "STrack §3.3.2: the window's worth of packets (Q20)";
-        /// Propagation round trips without any acknowledgement after which a probe is sent; at least the unloaded round trip
-        /// with its serialisation.
+        /// Time without any acknowledgement after which a probe is sent, in propagation round trips; at least the unloaded round trip with
+        /// its serialisation.
         pub probe_after: f64 = 3.0, "probe-after", "STrack §3.3.2 and Algorithm 1 line 9";
-        /// A probe answered within so many propagation round trips, and before any data, says that the data is lost.
+        /// Propagation round trips within which the answer to a probe, if it comes before any data, shows that the data is lost.
         pub probe_rtt_limit: f64 = 2.0, "probe-rtt-limit", "STrack Algorithm 1 line 10 (Q6)";
-        /// The service class of probes. In the data class a probe waits in the queues that the data waits in, which is what the
-        /// test of its round trip (Algorithm 1 line 10) is about: one that overtakes them comes back fast from a congested
-        /// network, and what merely waits is taken for lost. With 128 senders to one host and probes in the control class the
-        /// queue settles at 38 us, with the data class at 13 us (STrack Figure 20: slightly above 8 us).
+        /// Service class of probes. In the data class a probe waits in the queues of the data, as the test of its round trip requires
+        /// (Algorithm 1 line 10). A probe that overtakes them returns fast from a congested network, and packets that merely wait are taken
+        /// for lost. With 128 senders to one host, the queue settles at 38 us with probes in the control class and at 13 us with probes in
+        /// the data class (STrack Figure 20: slightly above 8 us).
         pub probe_class: ProbeClass = ProbeClass::Data, "probe-class", "decision: not in STrack, measured with its Figure 20";
-        /// Time without progress of the expected sequence number after which everything outstanding is sent again. Four unloaded round
-        /// trips, with a warning, where the default is less than one.
+        /// Time without progress of the expected sequence number after which all outstanding packets are sent again. If the default is
+        /// below one unloaded round trip, four are used, with a warning.
         pub timeout: Span = Span::from_us(250), "rto", "STrack §3.3.2: hundreds of microseconds";
-        /// Timeout while fewer than `rto-low-packets` are in flight, which no later packet may show to be lost; `"auto"` is `rto`.
+        /// Timeout while fewer than `rto-low-packets` are in flight, when no later packet may reveal a loss; `"auto"` is `rto`.
         pub timeout_low: Option<Span> = None, "rto-low", "STrack has one timeout; IRN §3.1: RTO_low 100 us";
-        /// Full packets in flight from which on the timeout is `rto`, and below it `rto-low`.
+        /// Full packets in flight from which the timeout is `rto`; below it is `rto-low`.
         pub timeout_low_packets: u32 = 3, "rto-low-packets", "IRN §3.1: N = 3";
-        /// Unloaded round trips of the network that are added to `rto`.
+        /// Unloaded round trips of the network added to `rto`.
         pub timeout_rtts: f64 = 0.0, "rto-rtts", "UEC reference simulator: six times a full queue, which is one with trimming (U27)";
-        /// Timeout of each packet by itself, counted from its last departure: only what has waited for so long is sent again.
+        /// Separate timeout for each packet, counted from its last departure; only packets that have waited that long are sent again.
         pub timeout_per_packet: bool = false, "rto-per-packet", "UEC reference simulator: true (U27)";
-        /// Send only what fits the window as a whole.
+        /// Send a packet only if the whole packet fits the window.
         pub strict_window: bool = false, "strict-window", "STrack §3.3.2 and §4.2 (Q11)";
-        /// Send acknowledgements and probes before data; otherwise they take turns with it.
+        /// Send acknowledgements and probes before data; otherwise they take turns.
         pub control_first: bool = true, "control-first", "not in STrack; the UEC reference simulator does it";
-        /// Life of a receiver after the last packet of its flow, in which copies count for congestion notifications. Later copies are
-        /// answered by the final acknowledgement, which stays for good; `"auto"` is four retransmission timeouts.
+        /// Life of a receiver after the last packet of its flow; copies that arrive during it count for congestion notifications. Later
+        /// copies are answered with the final acknowledgement, which is kept for the whole run. `"auto"` is four retransmission timeouts.
         pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
     }
 }
@@ -109,7 +109,7 @@ impl SelectiveRepeatParameters {
         self.timeout + Span::from_ps(round_trips as u64)
     }
 
-    /// The retransmission timeout on a network as it is used: the configured one; if that is less than one round trip, four.
+    /// Retransmission timeout in use on a network: the configured one, or four round trips if that is less than one.
     pub fn timeout_on(&self, network: &NetworkFacts) -> Span {
         network.usable_timeout(self.configured_timeout(network))
     }
@@ -155,7 +155,7 @@ pub(crate) struct Rules {
     pub(crate) out_of_order_min: u16,
     /// An acknowledgement may bring timers forward: with SLEEK, or a shorter timeout with few packets in flight.
     pub(crate) moves_timers: bool,
-    /// What SLEEK has otherwise; `None` without it.
+    /// Further settings of SLEEK; `None` without it.
     pub(crate) sleek: Option<Sleek>,
     /// Multiply by an out-of-order count to compare with a window in bytes.
     pub(crate) out_of_order_bytes: f64,

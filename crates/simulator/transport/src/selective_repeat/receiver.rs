@@ -181,8 +181,8 @@ impl Receiver {
         self.bytes_received == length || (self.request_pending && self.out_of_order == 0)
     }
 
-    /// Processes a data packet without its payload, which a switch has cut off: asks for it by a negative acknowledgement, or repeats what
-    /// is known if it has arrived before.
+    /// Processes a data packet without its payload, which a switch has cut off: asks for it by a negative acknowledgement, or acknowledges
+    /// again if the packet has arrived before.
     #[cold]
     pub(crate) fn on_trimmed<T: Copy>(
         &mut self,
@@ -299,7 +299,7 @@ impl Receiver {
         };
         let end_of_message = flags.contains(DataFlags::END_OF_MESSAGE);
         if flags.contains(DataFlags::END_OF_FLOW) {
-            // The packet was accepted, so it lies at most a window away from what is expected now.
+            // The packet was accepted, so it lies at most a window away from the expected packet.
             let ahead = psn.wrapping_sub(self.expected as u32) as i32;
             self.last = self.expected.wrapping_add(i64::from(ahead) as u64);
             if !end_of_message {

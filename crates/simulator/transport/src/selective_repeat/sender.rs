@@ -43,7 +43,7 @@ pub(crate) struct Sender {
     received: u64,
     messages: Messages,
 
-    /// Packets that wait for retransmission, and a sequence number below which there are none; it is at most a window below `next`.
+    /// Packets that wait for retransmission, and a sequence number below which no packet waits; it is at most a window below `next`.
     lost: u32,
     lost_from: u64,
     scoreboard: Scoreboard,
@@ -197,7 +197,7 @@ impl Sender {
         self.pacer.departure()
     }
 
-    /// True if what is in flight fills the window; by the rules of UEC, if it would with one more packet.
+    /// True if the packets in flight fill the window; by the rules of UEC, if they would with one more packet.
     #[inline]
     fn fills_window(&self, rules: &Rules) -> bool {
         (self.in_window() + rules.request_margin) as f64 >= self.window
@@ -238,6 +238,8 @@ impl Sender {
             }
             self.in_flight += i64::from(*payload);
             let fills = self.fills_window(rules);
+            // Ask for an acknowledgement where waiting for one would hold the flow up: at a full window, after a loss, at the end of a
+            // message.
             let asks = DataFlags::RETRANSMISSION.union(DataFlags::END_OF_MESSAGE);
             let requests = fills || flags.intersects(asks) || *payload == 0;
             *flags = flags.with(DataFlags::ACK_REQUEST, requests);
@@ -276,6 +278,7 @@ impl Sender {
         }
         self.timeout_at = now.saturating_add(rules.timeout);
         self.probe_at = now.saturating_add(rules.probe_after);
+        // A shared controller restarts only if the other queue pairs have nothing in flight either.
         if self.others.account.in_flight <= 0 {
             cx.controller.on_restart(now);
         }
@@ -335,6 +338,7 @@ impl Sender {
         let Header::Sack { bitmap, bytes_received, epsn, base_offset, out_of_order, probe } = packet.header else {
             return;
         };
+        // The difference modulo 2^32 restores the 64-bit number: windows are below 2^31 packets.
         let advance = i64::from(epsn.wrapping_sub(self.acknowledged as u32) as i32);
         let outstanding = (self.next - self.acknowledged) as i64;
         if advance > outstanding || (advance < 0 && -advance > self.acknowledged as i64) {
@@ -345,6 +349,7 @@ impl Sender {
         let rtt = cx.now.since(packet.stamp);
         let path = self.paths.path_of(packet.source_port);
         self.statistics.marked += u32::from(packet.ecn);
+        // An overtaken acknowledgement reports fewer bytes than are known already.
         let newly = i64::from(bytes_received.wrapping_sub(self.received as u32) as i32).max(0);
         self.received += newly as u64;
         self.in_flight -= newly;

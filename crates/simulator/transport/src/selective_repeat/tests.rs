@@ -277,7 +277,7 @@ fn corner_case_4_claims_beyond_what_is_missing_may_make_the_sum_negative_but_it_
     bench.post(0, 8 * MTU);
     let packets = bench.transmit();
     let sacks: Vec<_> = packets.iter().filter_map(|p| bench.deliver(p)).collect();
-    // The acknowledgement of the third says that three have arrived; strip what it says of which.
+    // The acknowledgement of the third says that three have arrived; remove the information which ones.
     let mut vague = sacks[2];
     if let Header::Sack { epsn, .. } = &mut vague.header {
         *epsn = 0;
@@ -390,7 +390,7 @@ fn a_probe_recovers_what_was_sent_before_it_only() {
     bench.sack(&answer);
     assert_eq!(bench.counters.lost_probe, 2);
     assert_eq!(psns(&bench.transmit()), [0, 1]);
-    // The same answer once more must not claim what has just been sent again.
+    // The same answer once more must not claim packets that have just been sent again.
     bench.sack(&answer);
     assert_eq!(bench.counters.lost_probe, 2);
 }
@@ -478,7 +478,7 @@ fn the_bitmap_limits_what_is_on_its_way() {
     let packets = bench.transmit();
     assert_eq!(packets.len(), 256);
     bench.exchange(&packets[1..]);
-    // The first is missing: it alone may be sent again, whatever the window.
+    // The first is missing: it alone may be sent again, with any window.
     assert!(bench.transmit().is_empty());
     bench.wait(250);
     assert_eq!(psns(&bench.transmit()), [0]);
@@ -762,7 +762,7 @@ fn a_receiver_that_has_lost_its_state_does_not_leave_the_sender_waiting() {
     }
 }
 
-/// The distinct source ports of what `count` calls of `send` yield.
+/// Number of distinct source ports from `count` calls of `send`.
 fn distinct_ports(count: usize, mut send: impl FnMut() -> u16) -> usize {
     let ports: BTreeSet<u16> = (0..count).map(|_| send()).collect();
     ports.len()
@@ -770,7 +770,7 @@ fn distinct_ports(count: usize, mut send: impl FnMut() -> u16) -> usize {
 
 #[test]
 fn probes_use_every_path_of_the_selector() {
-    // A path is told by its port, whatever the salt of the flow.
+    // The port identifies the path, with any salt of the flow.
     for seed in 1..=8 {
         let mut profile = Profile::strack(facts());
         profile.selector = SelectorSettings::named("oblivious").unwrap();

@@ -1,8 +1,8 @@
 //! STrack's adaptive packet spraying (STrack §3.1, Algorithm 3).
 //!
-//! An unmarked acknowledgement donates its path to the next packet. Without one, packets take the paths in turn and skip those
-//! whose last acknowledgement was marked; each packet forgives the first path that it skips, so that a bad path is tried again
-//! after a sweep. Only the first `2 × window` paths are swept: what a larger sweep would remember is older than two round trips.
+//! An unmarked acknowledgement donates its path to the next packet. Without one, packets take the paths in turn and skip those whose last
+//! acknowledgement was marked; each packet forgives the first path that it skips, so that a bad path is tried again after a sweep. Only the
+//! first `2 × window` paths are swept: the marks of a larger sweep would be older than two round trips.
 //!
 //! Deviations from the algorithm as printed:
 //! * Q2, polarity: printed, a mark *clears* the bit and the chooser skips set bits. The prose says that marked paths are
@@ -44,10 +44,10 @@ clearway_units::parameters! {
     pub struct AdaptiveParameters {
         /// Number of paths, at least 1.
         pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1 and Algorithm 3 line 1";
-        /// Paths that are swept however small the window, at least 1.
+        /// Minimum number of paths in a sweep, however small the window; at least 1.
         pub min_paths: NonZero<u16> = DEFAULT_SWEEP, "min-paths", "STrack Algorithm 3 line 18";
-        /// Treatment of paths on which nothing is answered, as on a link that has failed before routing knows: "off" or "probe", which
-        /// avoids them. It needs selective repeat with probes, and an acknowledgement for each packet.
+        /// Treatment of paths without answers, for instance over a failed link that routing still uses: "off", or "probe" to avoid them.
+        /// "probe" needs selective repeat with probes, and an acknowledgement for each packet.
         pub dead_path: DeadPath = DeadPath::Off, "dead-path", "not in STrack, which marks paths alone; over UDP paths are avoided so";
     }
 }
@@ -62,7 +62,7 @@ pub struct Adaptive {
     last: u32,
     min_paths: u32,
     max_paths: u32,
-    /// Paths whose acknowledgements mean no more than a mark or none: all, or none where dead paths are avoided.
+    /// Number of paths whose acknowledgements only set or clear a mark: all paths, or 0 where dead paths are avoided.
     plain_paths: u32,
     /// A set bit is a path whose last acknowledgement was marked (`bitmap`, inverted: see Q2).
     bad: Box<[u64]>,
@@ -73,7 +73,7 @@ pub struct Adaptive {
 impl SelectorDefinition for Adaptive {
     const NAME: &'static str = "adaptive";
     const SUMMARY: &'static str =
-        "STrack: paths of unmarked acknowledgements first, marked ones skipped";
+        "STrack: paths of unmarked acknowledgements first; skips marked paths";
     type Parameters = AdaptiveParameters;
 
     fn new(parameters: &AdaptiveParameters, mut context: SelectorContext<'_>) -> Self {
@@ -165,7 +165,7 @@ impl Adaptive {
         }
     }
 
-    /// Feedback on a path that is not plain. By value, so that the packet loop makes no copy of what only this reads.
+    /// Feedback on a path that is not plain. By value, so that the packet loop makes no copy of values that only this function reads.
     #[cold]
     #[inline(never)]
     fn on_further_feedback(&mut self, path: PathId, is_marked: bool, now: Time, rtt: Span) {
@@ -198,7 +198,7 @@ impl Adaptive {
         path as PathId
     }
 
-    /// As [`sweep`](Self::sweep) without the dead paths; if there are no others, of those that the sweep leaves out.
+    /// As [`sweep`](Self::sweep) without the dead paths; if all of them are dead, of the paths that the sweep leaves out.
     fn sweep_around(&mut self, dead: &DeadPaths, window: f64, now: Time) -> u32 {
         let (path, paths) = self.sweep_start(window);
         let swept = (path..paths).chain(0..path);

@@ -37,7 +37,7 @@ pub struct Bitmap {
 
 impl SelectorDefinition for Bitmap {
     const NAME: &'static str = "bitmap";
-    const SUMMARY: &'static str = "UEC: every path in turn, skipped for each mark and NACK on it";
+    const SUMMARY: &'static str = "UEC: every path in turn; skips paths after marks and NACKs";
     type Parameters = BitmapParameters;
 
     fn new(parameters: &BitmapParameters, context: SelectorContext<'_>) -> Self {

@@ -1,17 +1,17 @@
 //! Dead paths of one sender, for path selectors that avoid them.
 //!
-//! STrack says no more than that a path is marked. A path whose packets are not answered is then as good as any other to Algorithm 3, and
-//! each sweep loses a packet on it. Here such a path is dead once a packet of another path was answered that left so much later as a probe
-//! waits (STrack §3.3.2): that packet has told what a probe tells. An answer of the path ends it.
+//! STrack only marks paths. A path whose packets are not answered is then as good as any other to Algorithm 3, and each sweep loses a
+//! packet on it. Here such a path is dead once another path's packet was answered that left later by the waiting time of a probe (STrack
+//! §3.3.2): that packet serves as a probe. An answer of the path ends this state.
 //!
 //! A dead path gets no packets, so none can be answered: it is tried again with one packet when it has had none for a retransmission
 //! timeout, and each time in vain it waits as long again as it has been silent. So a path that comes back is found after at most as long
 //! as it was away, or a timeout, and one that was taken for dead for a single loss soon counts again.
 //!
-//! The path that answered last is never dead: what leaves on it afterwards is not older than the packet that was answered.
+//! The path that answered last is never dead: packets that leave on it afterwards are not older than the packet that was answered.
 //!
-//! Answers are those of acknowledgements, each for the path of one packet: where one acknowledgement stands for several packets, paths are
-//! silent that are not dead.
+//! Acknowledgements are the answers, each for the path of one packet: where one acknowledgement stands for several packets, live paths may
+//! be silent.
 
 use super::{DeadAfter, PathId, SelectorContext, Unanswered};
 use clearway_units::{Span, Time};

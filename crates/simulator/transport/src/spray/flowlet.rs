@@ -11,7 +11,7 @@ clearway_units::parameters! {
     pub struct FlowletParameters {
         /// Time without an acknowledgement after which a flow changes its path, in unloaded round trips.
         pub gap: f64 = 0.5, "flowlet-gap", "REPS artifact: half a base round trip";
-        /// Least time between two changes; `"auto"` is a retransmission timeout.
+        /// Minimum time between two changes; `"auto"` is a retransmission timeout.
         pub interval: Option<Span> = None, "flowlet-interval", "REPS artifact: one RTO";
     }
 }

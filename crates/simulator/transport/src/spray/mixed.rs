@@ -22,7 +22,7 @@ clearway_units::parameters! {
     }
 }
 
-/// Paths of unmarked acknowledgements first, those of [`Bitmap`] then.
+/// Paths of unmarked acknowledgements first, then the paths of [`Bitmap`].
 #[derive(Debug, Clone)]
 pub struct Mixed {
     /// Paths of unmarked acknowledgements that no packet has taken yet.
@@ -32,7 +32,7 @@ pub struct Mixed {
 
 impl SelectorDefinition for Mixed {
     const NAME: &'static str = "mixed";
-    const SUMMARY: &'static str = "UEC: paths of unmarked acknowledgements first, else as bitmap";
+    const SUMMARY: &'static str = "UEC: paths of unmarked acknowledgements first, then as bitmap";
     type Parameters = MixedParameters;
 
     fn new(parameters: &MixedParameters, context: SelectorContext<'_>) -> Self {

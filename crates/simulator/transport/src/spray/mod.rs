@@ -73,7 +73,7 @@ impl PathVerdict {
             (false, false) => Self::Good,
         }
     }
-    /// True if nothing speaks against the path: no mark, and what was trimmed was so at the last hop, which all paths share.
+    /// True if nothing speaks against the path: no mark, and trimming only at the last hop, which all paths share.
     #[inline]
     pub const fn is_good(self) -> bool {
         matches!(
@@ -112,8 +112,8 @@ pub struct PathFeedback {
     pub verdict: PathVerdict,
     /// Payload bytes of the flow that are known to have arrived, since its beginning.
     pub delivered: Bytes,
-    /// Payload bytes of the flow that have been sent, since its beginning. Once `delivered` exceeds what `sent` was at some
-    /// instant, a round trip has passed since then. Equal to `delivered` if nothing is in flight.
+    /// Payload bytes of the flow that have been sent, since its beginning. Once `delivered` exceeds the value of `sent` at some instant, a
+    /// round trip has passed since then. Equal to `delivered` if nothing is in flight.
     pub sent: Bytes,
     /// Round trip of the packet that the acknowledgement answers.
     pub rtt: Span,
@@ -136,13 +136,12 @@ pub trait PathSelector: Send {
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let _ = feedback;
     }
-    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause) but trimming: a timeout is one. Of a trimmed
-    /// packet the path is known, and [`on_feedback`](Self::on_feedback) tells; for timeouts see
-    /// [`on_path_timeout`](Self::on_path_timeout).
+    /// Packets have been declared lost, by any [cause](crate::cc::LossCause) but trimming: a timeout is one. The path of a trimmed packet
+    /// is known, and [`on_feedback`](Self::on_feedback) reports it; for timeouts see [`on_path_timeout`](Self::on_path_timeout).
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
     }
-    /// A packet that took this path was not answered within the timeout of the flow. Only senders that time each packet by itself
+    /// A packet that took this path was not answered within the timeout of the flow. Only senders with a timer for each packet
     /// (`rto-per-packet`) know it; [`on_loss`](Self::on_loss) follows, once for all packets.
     fn on_path_timeout(&mut self, path: PathId) {
         let _ = path;
@@ -234,7 +233,7 @@ macro_rules! selectors {
         impl PathSelector for Selector {
             #[inline(always)]
             fn on_feedback(&mut self, feedback: &PathFeedback) {
-                // Copies of their own: what the selector at hand does not read is then never made.
+                // Separate copies: the compiler then drops the fields that the selector at hand does not read.
                 match self {
                     Self::$first(selector) => selector.on_feedback(&{ *feedback }),
                     _ => self.pass_feedback({ *feedback }),

@@ -1,9 +1,8 @@
-//! Oblivious spraying: the baseline that STrack §4.2 compares with. Every path in turn, in an order that changes with each
-//! round, whatever the acknowledgements say.
+//! Oblivious spraying: the baseline that STrack §4.2 compares with. Every path in turn, in an order that changes with each round,
+//! regardless of acknowledgements.
 //!
-//! The paper does not define its oblivious spraying further than that; the order here (a fresh random XOR of the counter on
-//! each wrap) is that of the UEC reference simulator. Without it, flows that started together would march over the fabric in
-//! step for ever.
+//! The paper does not define its oblivious spraying further than that; the order here (a fresh random XOR of the counter on each wrap)
+//! comes from the UEC reference simulator. Without it, flows that started together would march over the fabric in step for ever.
 
 use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
 use clearway_units::RandomStream;
@@ -32,7 +31,7 @@ pub struct Oblivious {
 
 impl SelectorDefinition for Oblivious {
     const NAME: &'static str = "oblivious";
-    const SUMMARY: &'static str = "every path in turn, congestion ignored";
+    const SUMMARY: &'static str = "every path in turn, regardless of congestion";
     type Parameters = ObliviousParameters;
 
     fn new(parameters: &ObliviousParameters, context: SelectorContext<'_>) -> Self {

@@ -20,13 +20,13 @@ const PAUSE: u64 = 10;
 clearway_units::parameters! {
     /// Settings of [`Plb`].
     pub struct PlbParameters {
-        /// Part of the acknowledgements of a round trip that are marked from which on it counts as congested (K).
+        /// Share of marked acknowledgements from which a round trip counts as congested (K).
         pub threshold: f64 = 0.5, "plb-threshold", "Linux: tcp_plb_cong_thresh";
         /// Congested round trips in a row after which a flow with nothing in flight changes its path (M).
         pub idle_rounds: NonZero<u8> = IDLE_ROUNDS, "plb-idle-rounds", "Linux: tcp_plb_idle_rehash_rounds";
         /// Congested round trips in a row after which any flow changes its path (N).
         pub rounds: NonZero<u8> = ROUNDS, "plb-rounds", "Linux: tcp_plb_rehash_rounds";
-        /// Time for which a flow keeps its path after a timeout, up to twice as long by chance; `"auto"` is ten timeouts.
+        /// Time for which a flow keeps its path after a timeout, randomly up to twice as long; `"auto"` is ten timeouts.
         pub pause: Option<Span> = None, "plb-pause", "decision U19; Linux, tcp_plb_suspend_rto_sec: 60 s";
     }
 }

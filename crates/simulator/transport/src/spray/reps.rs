@@ -5,9 +5,9 @@
 //! these have worked, and random ones may lead into a failure. When it thaws it forgets all, and explores with random paths.
 //!
 //! * Decision U18: a timeout freezes only if no round trip was longer than 1.65 unloaded ones since the lost packet left (`freeze-rtt`),
-//!   because switches that drop lose packets by congestion too. Where they trim packets instead, a timeout is a failure whatever the round
-//!   trips, and the limit may be as large as one likes. When the packet left is not known: the last timeout is looked at, and up to
-//!   another one before it.
+//!   because switches that drop lose packets by congestion too. Where they trim packets instead, a timeout is a failure at any round trips,
+//!   and the limit may be arbitrarily large. When the packet left is not known: the last timeout is looked at, and up to another one before
+//!   it.
 //! * Decision U20: thawed, it explores with the packets of one bandwidth-delay product; frozen it is for 100 us.
 //! * Where acknowledgements answer several packets, as many paths fewer come back: each can be used several times (`path-uses`).
 //! * A probe takes a random path, or when frozen the next remembered one without using it up; the sources say nothing of probes.
@@ -28,12 +28,12 @@ clearway_units::parameters! {
     pub struct RepsParameters {
         /// Number of paths, at least 1.
         pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1; UEC 1.0.3: 64 to 256; REPS artifact: 65535";
-        /// Packets that take the path of an unmarked acknowledgement: as many as one acknowledgement answers.
+        /// Packets that reuse the path of an unmarked acknowledgement: as many as one acknowledgement answers.
         pub uses: NonZero<u8> = NonZero::<u8>::MIN, "path-uses", "REPS: each entropy is used once, and each packet acknowledged";
-        /// Time for which a selector is frozen: after a timeout it takes only paths that have worked.
+        /// Duration of a freeze: after a timeout, the selector takes only paths that have worked.
         pub freeze: Span = Span::from_us(100), "freeze", "REPS artifact, runs with failures: 100 us";
-        /// Longest round trip before a timeout with which the selector freezes, in unloaded round trips: a timeout without congestion is a
-        /// failure. A large number, for any timeout, where switches trim packets instead of dropping them.
+        /// Longest round trip before a timeout at which the selector freezes, in unloaded round trips: a timeout without congestion is a
+        /// failure. Where switches trim packets instead of dropping them, a large number makes any timeout freeze.
         pub freeze_rtt: f64 = 1.65, "freeze-rtt", "REPS artifact without trimming: 1.65";
     }
 }
@@ -100,7 +100,7 @@ pub struct Reps {
 impl SelectorDefinition for Reps {
     const NAME: &'static str = "reps";
     const SUMMARY: &'static str =
-        "REPS: paths of unmarked acknowledgements again, else random ones";
+        "REPS: paths of unmarked acknowledgements again, then random paths";
     type Parameters = RepsParameters;
 
     fn new(parameters: &RepsParameters, context: SelectorContext<'_>) -> Self {
@@ -137,7 +137,7 @@ impl SelectorDefinition for Reps {
 impl Reps {
     fn remember(&mut self, path: PathId) {
         let slot = &mut self.slots[self.head];
-        // A frozen selector takes paths without using them up; what it counts is forgotten when it thaws.
+        // A frozen selector takes paths without using them up; its count is forgotten when it thaws.
         if slot.uses == 0 {
             self.fresh = (self.fresh + 1).min(SLOTS);
         }
@@ -337,7 +337,7 @@ mod tests {
         assert!(after(base * 164 / 100, soon, LossCause::Timeout));
         assert!(!after(base * 166 / 100, soon, LossCause::Timeout));
         assert!(!after(base, soon, LossCause::OutOfOrder));
-        // The timeout of these tests is 250 us: what is older than two is of no account.
+        // The timeout of these tests is 250 us: round trips older than two timeouts do not count.
         assert!(!after(base * 2, Span::from_us(400), LossCause::Timeout));
         assert!(after(base * 2, Span::from_us(500), LossCause::Timeout));
     }

@@ -1,8 +1,9 @@
 //! Packets on a path that no acknowledgement has answered, and the test by which such a path is dead.
 //!
-//! A path is dead when several packets in a row had no acknowledgement while one of another path had that left so much later. By time of
-//! departure: what delays all paths alike, such as a queue in front of the receiver or a host that is not scheduled, makes none of them
-//! dead, and of paths that all lead nowhere none ever is. The spraying of STrack and the connections over UDP go by this test.
+//! A path is dead when several packets in a row have no acknowledgement, but a packet on another path that left later by a set time has
+//! one. The test compares times of departure. So a delay of all paths alike, such as a queue in front of the receiver or a host that is not
+//! scheduled, makes no path dead, and if all paths lead nowhere no path is ever dead. The spraying of STrack and the connections over UDP
+//! use this test.
 
 use clearway_units::{Span, Time};
 

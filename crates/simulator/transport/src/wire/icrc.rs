@@ -1,4 +1,4 @@
-//! CRC-32 as Ethernet has it, and the invariant CRC of RoCEv2, which covers what routers leave alone.
+//! CRC-32 of Ethernet, and the invariant CRC of RoCEv2, which covers the fields that routers do not change.
 
 /// The polynomial, reflected: the highest bit is the coefficient of x^0.
 const POLYNOMIAL: u32 = 0xedb8_8320;
@@ -64,7 +64,7 @@ impl Crc {
         Self(bytes.iter().fold(self.0, step))
     }
 
-    /// As `count` zero bytes, which is what simulated payload is made of, in time logarithmic in their number.
+    /// State after `count` zero bytes, of which simulated payload consists, in time logarithmic in their number.
     #[must_use]
     pub(super) fn zeros(self, count: usize) -> Self {
         let factors = (0..32).filter(|k| count >> k & 1 == 1);
@@ -77,14 +77,13 @@ impl Crc {
     }
 }
 
-/// Length of what the CRC replaces or covers from the headers: IPv4, UDP and BTH.
+/// Length of the headers that the CRC covers, some of their fields replaced: IPv4, UDP and BTH.
 pub(super) const COVERED: usize = 20 + 8 + 12;
 
 /// The invariant CRC over `headers`, which begin with an IPv4 header of 20 bytes, `zeros` more bytes of zero, and `rest`.
 ///
-/// What may change on the way counts as ones: type of service, time to live, both checksums, and the byte of the congestion
-/// bits in the base transport header. In front come eight bytes of ones in place of InfiniBand's local route header (IBTA
-/// annex A17).
+/// Fields that may change on the way count as ones: type of service, time to live, both checksums, and the byte of the congestion bits in
+/// the base transport header. In front come eight bytes of ones in place of InfiniBand's local route header (IBTA annex A17).
 ///
 /// # Panics
 /// If the headers are shorter than [`COVERED`].

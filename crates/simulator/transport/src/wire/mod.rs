@@ -1,26 +1,26 @@
 //! Packets as bytes: real frames for captures, and datagrams for sockets.
 //!
-//! A simulated packet becomes an Ethernet frame with IPv4, UDP and the headers of its transport. Go-back-N is RoCEv2
-//! ([`rocev2`]); selective repeat has a header of our own ([`strack`]). Pause frames are those of IEEE 802.1Qbb.
+//! A simulated packet becomes an Ethernet frame with IPv4, UDP and the headers of its transport. Go-back-N is RoCEv2 ([`rocev2`]);
+//! selective repeat has a header of our own ([`strack`]). Pause frames follow IEEE 802.1Qbb.
 //!
 //! # Addresses
 //!
-//! * Host `h` has the address 10.x.y.z, where x.y.z are the lower 24 bits of `h`, and the locally administered MAC address
-//!   02:00 followed by its number; that of a switch begins with 06:00. Frames carry the MAC addresses of their ends on every
-//!   link, and switches take nothing from the time to live.
-//! * The UDP source port is that of the packet with the two highest bits set, as adapters choose it: 49152 and above. The lower
-//!   14 bits are the entropy; so no analyser takes the port for that of some other protocol.
+//! * Host `h` has the address 10.x.y.z, where x.y.z are the lower 24 bits of `h`, and the locally administered MAC address 02:00 followed
+//!   by its number; a switch's address begins with 06:00. Frames carry the MAC addresses of their ends on every link, and switches take
+//!   nothing from the time to live.
+//! * The UDP source port is the packet's port with the two highest bits set, as adapters choose it: 49152 and above. The lower 14 bits are
+//!   the entropy; so no analyser takes the port for another protocol's.
 //! * Data of class n has DSCP 8n + 2, so that the upper three bits are the class, as switches usually map them. Control has
 //!   DSCP 48. Data is ECN-capable; a mark is congestion experienced.
 //!
 //! # Lengths
 //!
-//! A frame has the length of its headers and payload, or the packet's simulated size if that is more: what is missing is zeros
-//! behind the IP packet, an Ethernet trailer. The frame check sequence is neither counted nor there. Headers are 58 bytes for data
-//! and 62 for acknowledgements of RoCEv2 (74 for notifications), and 82 for data and acknowledgements of STrack; a scenario that
-//! gives its packets at least as much has frames of the simulated size. Payload that IPv4 has no room for is left out.
+//! A frame has the length of its headers and payload, or the packet's simulated size if that is more: zeros behind the IP packet, an
+//! Ethernet trailer, fill the rest. The frame check sequence is left out and not counted. Headers are 58 bytes for data and 62 for
+//! acknowledgements of RoCEv2 (74 for notifications), and 82 for data and acknowledgements of STrack; a scenario that gives its packets at
+//! least as much has frames of the simulated size. Payload that IPv4 has no room for is left out.
 //!
-//! Payload is zeros. The invariant CRC of RoCEv2 is that of the whole frame, also where a capture keeps only its beginning.
+//! Payload is zeros. The invariant CRC of RoCEv2 covers the whole frame, also where a capture keeps only its beginning.
 
 mod error;
 mod icrc;
@@ -58,7 +58,7 @@ impl Format {
     }
 }
 
-/// Writes the first `snap` bytes of a packet's frame in place of what is in `frame`, and returns the length of all of it.
+/// Replaces the contents of `frame` by the first `snap` bytes of a packet's frame, and returns the length of the whole frame.
 ///
 /// `completed` is how many messages the sender of an acknowledgement has received in full; the message sequence number of
 /// RoCEv2 says so. Selective acknowledgements, probes, rate control, trimmed packets and their acknowledgements, for which RoCEv2 has no

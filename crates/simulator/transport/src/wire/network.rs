@@ -87,11 +87,11 @@ pub(super) fn write(packet: &Packet, port: u16, length: usize, out: &mut Vec<u8>
     out.extend(wire_port(packet.source_port).to_be_bytes());
     out.extend(port.to_be_bytes());
     out.extend(((UDP + length) as u16).to_be_bytes());
-    // None, as is usual for RoCEv2, whose invariant CRC covers more.
+    // Without a checksum, as is usual for RoCEv2, whose invariant CRC covers more.
     out.extend([0, 0]);
 }
 
-/// The Internet checksum (RFC 1071) of an even number of bytes; of a header that holds its own, zero.
+/// The Internet checksum (RFC 1071) of an even number of bytes; zero for a header that holds its own checksum.
 fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2);
     let sum: u32 = words

@@ -1,15 +1,14 @@
 //! RoCEv2: reliable connections of InfiniBand over UDP (IBTA specification volume 1, chapter 9, and annex A17).
 //!
-//! Data are SENDs, whose packets all have the same headers, as in the simulation; an RDMA WRITE would have 16 bytes more in
-//! each first packet, and the length of the whole message in them, which no packet of ours knows. What the base transport
-//! header cannot say is lost: the time stamp, whether a packet was sent before, and the upper bits of sequence numbers, which
-//! have 24.
+//! Data are SENDs, whose packets all have the same headers, as in the simulation; an RDMA WRITE would have 16 bytes more in each first
+//! packet, and the length of the whole message in them, which no packet of ours knows. Facts that the base transport header cannot express
+//! are lost: the time stamp, whether a packet was sent before, and the upper bits of sequence numbers, which have 24.
 //!
 //! * *Opcode*: First, Middle, Last or Only by the place in the message. A packet begins its message if its offset is zero, or
 //!   if it is the first of its queue pair; so the parts of striped messages after a flow's first one begin with a Middle.
 //! * *Destination queue pair*: see [`queue_pair`].
-//! * *Acknowledgements* carry the number of the last packet that has arrived in order, negative ones that of the packet that is
-//!   missing (NAK code 0, a gap in the sequence). The echo of a mark is the BECN bit.
+//! * *Acknowledgements* carry the number of the last packet that has arrived in order, negative ones the number of the missing packet (NAK
+//!   code 0, a gap in the sequence). The echo of a mark is the BECN bit.
 //! * *Congestion notifications* have opcode 0x81, the BECN bit, and 16 reserved bytes.
 
 use super::Network;
@@ -42,11 +41,11 @@ const SYNDROME_SEQUENCE_ERROR: u8 = 0x60;
 
 const BECN: u8 = 0x40;
 const ACK_REQUEST: u8 = 0x80;
-/// The path is the one that the connection has migrated to, as it is where there is no other.
+/// The path is the one that the connection has migrated to, as always with a single path.
 const MIGRATED: u8 = 0x40;
 
-/// The number of a queue pair: 32 for each flow, from 32 on, because 0 and 1 are those of management. It is the same at both
-/// ends. Unique for the first 524 286 flows.
+/// The number of a queue pair: 32 for each flow, from 32 on, because 0 and 1 are reserved for management. It is the same at both ends.
+/// Unique for the first 524 286 flows.
 pub fn queue_pair(flow: FlowId, queue_pair: u8) -> u32 {
     const FLOWS: u32 = (1 << 19) - 2;
     (flow.0 % FLOWS + 1) << 5 | u32::from(queue_pair & 31)
@@ -105,7 +104,7 @@ pub(super) fn write(packet: &Packet, completed: u32, padding: usize, out: &mut V
     }
 }
 
-/// Bytes of the headers of a packet, and of zeros that come after them: payload, or what is reserved.
+/// Bytes of the headers of a packet, and of zeros that come after them: payload, or reserved bytes.
 pub(super) fn lengths(header: &Header) -> (usize, usize) {
     match header {
         Header::Data { payload, .. } => (BASE, usize::from(*payload)),

@@ -38,8 +38,8 @@
 //! | | 36 | egress links passed |
 //! | | 37–39 | 0 |
 //!
-//! What links keep in a control packet of rate control for themselves, their rates and states, is not written. A trimmed data packet
-//! ends after its header.
+//! The rates and states that links keep for themselves in a control packet of rate control are not written. A trimmed data packet ends
+//! after its header.
 //!
 //! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control | negative acknowledgement | probe |
 //! |---|---|---|---|---|---|---|
@@ -55,8 +55,8 @@ use super::error::WireError;
 use crate::packet::{DataFlags, Header, Packet, header_hash};
 use clearway_units::{FlowId, MessageId, Time};
 
-/// The UDP port: one that IANA has not assigned, beside those of RoCEv2 (4791) and Ultra Ethernet (4793). It is below all source
-/// ports that are used, so analysers, which try the lower port first, take no datagram for something else.
+/// The UDP port: one that IANA has not assigned, beside the ports of RoCEv2 (4791) and Ultra Ethernet (4793). It is below all source ports
+/// that are used, so analysers, which try the lower port first, take no datagram for something else.
 pub const PORT: u16 = 4794;
 
 const VERSION: u8 = 1;
@@ -161,7 +161,7 @@ fn bits(flags: [bool; 4]) -> u8 {
 /// If the datagram ends too soon, or is of a version or type that does not exist.
 pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
     let (packet, rest) = read_header(datagram, network)?;
-    // The datagram must hold what IPv4 lets it.
+    // The datagram must hold all payload that IPv4 lets it hold.
     if let Header::Data { payload, .. } = packet.header
         && packet.can_be_trimmed()
     {
@@ -173,11 +173,11 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
     Ok(packet)
 }
 
-/// Reads the header at the beginning of a datagram as [`read`] does, whether its payload is there or not. Returns what comes after
-/// the header as well.
+/// Reads the header at the beginning of a datagram as [`read`] does, whether its payload is there or not. Also returns the bytes after the
+/// header.
 ///
 /// # Errors
-/// As `read`, save that only the header has to be there.
+/// As `read`, except that only the header has to be there.
 pub fn read_header<'a>(
     datagram: &'a [u8],
     network: &Network,

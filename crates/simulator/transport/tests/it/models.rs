@@ -1,8 +1,8 @@
 //! Congestion controllers and path selectors compared with small models of them, step by step.
 //!
-//! A model is written from the papers and from decisions on what they leave open, not from the code that it checks, and shares no
-//! arithmetic with it. Model and controller are given the same random acknowledgements, in episodes with more and less congestion, and
-//! must allow the same windows and rates after each. A model counts the branches that it takes; a test fails if one was never taken.
+//! A model is written from the papers and from decisions on open points, not from the code that it checks, and shares no arithmetic with
+//! it. Model and controller are given the same random acknowledgements, in episodes with more and less congestion, and must allow the same
+//! windows and rates after each. A model counts the branches that it takes; a test fails if one was never taken.
 
 use clearway_transport::cc::{AckSample, Allowance, LossCause, LossSample};
 use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
@@ -40,7 +40,7 @@ impl Branches {
         }
     }
 
-    /// Each of the branches, told apart by commas, was taken a few times, and there are no others.
+    /// Asserts that each of the branches, separated by commas, was taken a few times, and that there are no others.
     #[track_caller]
     fn assert_all(&self, names: &str) {
         let mut names: Vec<&str> = names.split(", ").collect();
@@ -51,7 +51,7 @@ impl Branches {
     }
 }
 
-/// Compares a window in bytes: both sides compute with floating-point numbers, in an order of their own.
+/// Compares a window in bytes: both sides compute with floating-point numbers, in different orders.
 #[track_caller]
 fn assert_window(allowance: Allowance, model: f64, step: impl std::fmt::Debug) {
     let window = allowance.window;

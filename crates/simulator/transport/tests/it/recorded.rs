@@ -1,8 +1,8 @@
 //! Recorded behaviour: packets, reports and state of every composition of parts over five networks, as digests.
 //!
-//! A digest says that something has changed, not what is right: that is what the other tests are for. A change that moves protocols about
-//! keeps every digest; one that changes a protocol changes those of the compositions which it concerns, and no others, and records
-//! them: the test prints the new lines.
+//! A digest says that something has changed, not that it is right: the other tests check that. A change that moves protocols about keeps
+//! every digest; one that changes a protocol changes the digests of the compositions that use it, and no others, and records them: the test
+//! prints the new lines.
 
 use clearway_transport::cc::CongestionControl;
 use clearway_transport::cc::{LossCause, NetworkFacts};
@@ -65,7 +65,7 @@ fn compositions() -> Vec<(String, Profile)> {
     let go_back_n = Reliability::named("go-back-n").expect("built in");
     let mut all = Vec::new();
     let mut add = |name: String, profile: Profile| all.push((name, profile));
-    // Those that wait for links to allocate rates do nothing of their own here.
+    // Controllers that wait for links to allocate rates do nothing here.
     let controllers = registry.controllers().filter(|(name, _)| {
         let settings = registry.controller(name).expect("built in");
         settings.build(&facts()).allocation().is_none()

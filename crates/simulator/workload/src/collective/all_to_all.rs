@@ -9,9 +9,9 @@ use clearway_units::{Bytes, parameters};
 
 parameters! {
     /// All-to-all in which rank r sends to the ranks r + 1, r + 2, ... mod N in this order, a limited number at a time (STrack §4.3).
-    /// Limits count messages: with "auto" for `chunk` those are connections.
+    /// Limits count messages, which are connections if `chunk` is "auto".
     pub struct AllToAllSettings {
-        /// Size of the buffer of a rank, with one block for each rank. The block for the rank itself stays where it is.
+        /// Size of the buffer of a rank, with one block for each rank. A rank does not send its own block.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         /// Maximum number of messages in flight from a rank: the next is sent when one is acknowledged. "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";

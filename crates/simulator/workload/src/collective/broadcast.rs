@@ -15,10 +15,10 @@ parameters! {
     pub struct ChainBroadcastSettings {
         /// Size of the buffer of the root.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
-        /// The rank whose buffer is broadcast.
+        /// Rank whose buffer is broadcast.
         pub root: u32 = 0, "root", "any is as good";
         with {
-            /// Chains side by side.
+            /// Parallel chains.
             pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
@@ -42,7 +42,7 @@ parameters! {
     pub struct TreeBroadcastSettings {
         /// Size of the buffer of the root.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
-        /// The rank whose buffer is broadcast.
+        /// Rank whose buffer is broadcast.
         pub root: u32 = 0, "root", "any is as good";
         /// Shape of the tree.
         pub shape: TreeShape = TreeShape::Binary, "shape", "the faster one for messages of many chunks";
@@ -79,7 +79,7 @@ fn broadcast<D: CollectiveDefinition>(
             (order, builder.chunks(parts.range(channel)))
         })
         .collect();
-    // Of each channel the next chunk, until none has any.
+    // The next chunk of each channel in turn, until no channel has any.
     let mut is_left = true;
     while is_left {
         is_left = false;

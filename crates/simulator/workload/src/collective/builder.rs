@@ -264,7 +264,7 @@ impl Builder {
     }
 }
 
-/// Fix to suggest: a chunk so large, or a size so small, that chunks make no more than `left` messages beside the pieces.
+/// Fix to suggest: a chunk so large, or a size so small, that chunks make at most `left` messages beside the pieces.
 fn enough(size: Bytes, chunk: u64, extent: Extent, left: u128) -> String {
     const KIB: u64 = 1024;
     let needed = (extent.payload / left) as u64 + 1;

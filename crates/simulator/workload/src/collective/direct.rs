@@ -10,7 +10,7 @@ use clearway_units::{Bytes, parameters};
 parameters! {
     /// All-gather in which every rank sends its block to every other, all at once, to the next rank first.
     pub struct DirectAllGatherSettings {
-        /// Size of the buffer of each rank in the end: the blocks of all ranks together.
+        /// Final size of the buffer of each rank: the blocks of all ranks together.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
             /// Chunk size and window of the messages.
@@ -64,7 +64,7 @@ impl CollectiveDefinition for DirectAllGatherSettings {
 impl CollectiveDefinition for DirectReduceScatterSettings {
     const OPERATION: &'static str = "reduce-scatter";
     const ALGORITHM: &'static str = "direct";
-    const SUMMARY: &'static str = "every rank sends each other the block that is its own";
+    const SUMMARY: &'static str = "every rank sends each other rank that rank's block";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         sound::<Self>(ranks, self.size)?;

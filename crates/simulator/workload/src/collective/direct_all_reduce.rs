@@ -45,7 +45,7 @@ parameters! {
 impl CollectiveDefinition for DirectAllReduceSettings {
     const OPERATION: &'static str = "all-reduce";
     const ALGORITHM: &'static str = "direct";
-    const SUMMARY: &'static str = "every rank adds up one block for all, and sends it to all";
+    const SUMMARY: &'static str = "every rank sums one block and sends it to all";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         sound::<Self>(ranks, self.size)?;

@@ -12,13 +12,13 @@ use clearway_units::{Bytes, parameters};
 use std::ops::Range;
 
 parameters! {
-    /// All-reduce over two binary trees: chunks go alternately up and down the one and the other. A rank sends a chunk up when it has
-    /// it from its children; the root sends it down as soon as it has the sum, while later chunks are still on their way up.
+    /// All-reduce over two binary trees that carry alternate chunks. A rank sends a chunk up when its children have sent it; the root sends
+    /// it down as soon as it has the sum, while later chunks are still on their way up.
     pub struct DoubleBinaryTreeSettings {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
-            /// Pairs of trees side by side.
+            /// Parallel pairs of trees.
             pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
@@ -146,7 +146,7 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
                 (BinaryTree::pair(ranks).map(pass), chunks)
             })
             .collect();
-        // Of each pair the next chunk, until none has any.
+        // The next chunk of each pair in turn, until no pair has any.
         let (mut number, mut is_left) = (0, true);
         while is_left {
             is_left = false;

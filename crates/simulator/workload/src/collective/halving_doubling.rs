@@ -21,8 +21,8 @@ choices! {
 }
 
 parameters! {
-    /// All-reduce by recursive halving and doubling. Where the number of ranks is no power of two, each rank beyond the largest power
-    /// of two first sends all it has to a rank below, sits out, and gets the sum from there.
+    /// All-reduce by recursive halving and doubling. If the number of ranks is not a power of two, each rank beyond the largest power of
+    /// two first sends its buffer to a lower rank, pauses, and receives the sum from there.
     pub struct HalvingDoublingSettings {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";

@@ -5,20 +5,20 @@ use clearway_units::{Bytes, Rate, parameters};
 use std::num::NonZero;
 
 parameters! {
-    /// Chunk size and window of an algorithm that passes data on.
+    /// Chunk size and window of an algorithm that forwards data.
     pub struct Pipelining {
-        /// Maximum payload of a message. A rank passes on each chunk as soon as it has it.
+        /// Maximum payload of a message. A rank forwards each chunk as soon as it has it.
         pub chunk: Bytes = Bytes::new(131_072), "chunk", "STrack §4.3: 128KB";
-        /// Maximum number of messages in flight from one rank to another, counted for each tree on its own. "auto": no limit.
+        /// Maximum number of messages in flight from one rank to another, counted separately for each tree. "auto": no limit.
         pub window: Option<u32> = None, "window", "STrack names no limit";
     }
 }
 
 parameters! {
-    /// Channels of an algorithm that passes data on from rank to rank.
+    /// Channels of an algorithm that forwards data from rank to rank.
     pub struct Channels {
-        /// Number of rings, or of pairs of trees, side by side, each with as many of the bytes; each enters a node at another rank, so that
-        /// all NICs of a node have work. "auto": as many as each node has ranks, or one where nodes have not all as many.
+        /// Number of parallel rings, or pairs of trees, each with an equal share of the bytes. Each enters a node at another rank, so that
+        /// all NICs of a node have work. "auto": the number of ranks of each node, or one if nodes have different numbers.
         pub channels: Option<NonZero<u32>> = None, "channels", "NCCL: one for each NIC of a node at least";
     }
 }
@@ -35,7 +35,7 @@ impl Channels {
 parameters! {
     /// Chunk size and window of an algorithm that sends directly to the receiver.
     pub struct Parts {
-        /// Maximum payload of a message. "auto": one message for all that goes from one rank to another at a time.
+        /// Maximum payload of a message. "auto": one message for all data that goes from one rank to another at a time.
         pub chunk: Option<Bytes> = None, "chunk", "nobody waits for less, so the whole is one message";
         /// Maximum number of messages in flight from one rank to another. "auto": no limit.
         pub window: Option<u32> = None, "window", "no limit";
@@ -45,7 +45,7 @@ parameters! {
 parameters! {
     /// Chunk size and window of an algorithm in which all ranks take the same steps.
     pub struct Steps {
-        /// Maximum payload of a message; each is passed on as soon as it has arrived. "auto": one message for a step.
+        /// Maximum payload of a message; each is forwarded as soon as it has arrived. "auto": one message for a step.
         pub chunk: Option<Bytes> = None, "chunk", "steps follow each other; chunks of one would compete with those of the next. STrack §4.3: 128KB";
         /// Maximum number of messages in flight from one rank to another. "auto": no limit.
         pub window: Option<u32> = None, "window", "no limit";
@@ -55,8 +55,8 @@ parameters! {
 parameters! {
     /// Rate of the reduction.
     pub struct Reduction {
-        /// Rate at which a rank adds received data to its own, message by message. It may pass on a message only after that. The addition
-        /// takes no time from the computations of the job, and is no slower on a straggler. "auto": at once.
+        /// Rate at which a rank adds received data to its own, message by message. It may forward a message only after that. The addition
+        /// takes no time from the computations of the job, and is as fast on a straggler. "auto": at once.
         pub reduction_rate: Option<Rate> = None, "reduction-rate", "STrack §4.3 measures the network alone";
     }
 }

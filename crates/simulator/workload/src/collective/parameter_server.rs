@@ -18,12 +18,12 @@ choices! {
 }
 
 parameters! {
-    /// All-reduce at one rank, the parameter server: all workers send all they have to it, and when it has everything it sends the sum
+    /// All-reduce at one rank, the parameter server: all workers send their buffers to it, and when it has all of them it sends the sum
     /// back to all (TMDML Fig. 2a).
     pub struct ParameterServerSettings {
         /// Size of the buffer that each worker contributes to the sum.
         pub size: Bytes = Bytes::new(527_800_000), "size", "TMDML Table III: VGG-16";
-        /// The rank that is the server. "auto": the last one.
+        /// Rank of the server. "auto": the last one.
         pub server: Option<u32> = None, "server", "TMDML Fig. 2a: server 8 of 8";
         /// Role of the server.
         pub server_role: ServerRole = ServerRole::Separate, "server-role", "TMDML Fig. 2a: 7 workers and a server";
@@ -39,7 +39,7 @@ parameters! {
 impl CollectiveDefinition for ParameterServerSettings {
     const OPERATION: &'static str = "all-reduce";
     const ALGORITHM: &'static str = "parameter-server";
-    const SUMMARY: &'static str = "all ranks send to one, which adds up and sends back";
+    const SUMMARY: &'static str = "all ranks send to one, which sums and sends back";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         sound::<Self>(ranks, self.size)?;

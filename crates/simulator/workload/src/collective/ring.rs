@@ -16,7 +16,7 @@ parameters! {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
-            /// Rings side by side.
+            /// Parallel rings.
             pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
@@ -32,7 +32,7 @@ parameters! {
         /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// Rings side by side.
+            /// Parallel rings.
             pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
@@ -45,10 +45,10 @@ parameters! {
 parameters! {
     /// All-gather around a ring. Rank r sends block r - s mod N to rank r + 1 in step s.
     pub struct RingAllGatherSettings {
-        /// Size of the buffer of each rank in the end: the blocks of all ranks together.
+        /// Final size of the buffer of each rank: the blocks of all ranks together.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// Rings side by side.
+            /// Parallel rings.
             pub channels: Channels,
             /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
@@ -122,7 +122,7 @@ impl Way {
 impl CollectiveDefinition for RingAllReduceSettings {
     const OPERATION: &'static str = "all-reduce";
     const ALGORITHM: &'static str = "ring";
-    const SUMMARY: &'static str = "blocks around a ring, once to add up and once to hand out";
+    const SUMMARY: &'static str = "blocks around a ring, once to sum and once to distribute";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         self.build_on(&Layout::flat(ranks))
@@ -150,7 +150,7 @@ impl CollectiveDefinition for RingAllReduceSettings {
 impl CollectiveDefinition for RingReduceScatterSettings {
     const OPERATION: &'static str = "reduce-scatter";
     const ALGORITHM: &'static str = "ring";
-    const SUMMARY: &'static str = "blocks around a ring, each rank adds its own to them";
+    const SUMMARY: &'static str = "blocks around a ring; each rank adds its own block";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         self.build_on(&Layout::flat(ranks))
@@ -178,7 +178,7 @@ impl CollectiveDefinition for RingReduceScatterSettings {
 impl CollectiveDefinition for RingAllGatherSettings {
     const OPERATION: &'static str = "all-gather";
     const ALGORITHM: &'static str = "ring";
-    const SUMMARY: &'static str = "blocks around a ring, each rank keeps a copy";
+    const SUMMARY: &'static str = "blocks around a ring; each rank keeps a copy";
 
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         self.build_on(&Layout::flat(ranks))

@@ -9,7 +9,7 @@ pub const MOST_SKEW: f64 = 8.0;
 /// Spread of tokens over experts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Popularity {
-    /// All experts get the same number of tokens, save for one: in turn, in an order that is drawn.
+    /// All experts get the same number of tokens, to within one: in turn, in an order that is drawn.
     Balanced,
     /// The i-th most popular expert is drawn in proportion to i to the power of minus this exponent, from 0 to [`MOST_SKEW`]; with 0 all
     /// experts have the same probability. The order of the experts is also drawn.

@@ -1,7 +1,7 @@
 //! Matching of the collective calls of all ranks.
 
 use super::matching::{Numbers, order, partners};
-use super::{CollectiveKind, Operation, OperationId, Program, ProgramError};
+use super::{CollectiveKind, JobProgram, Operation, OperationId, ProgramError};
 use crate::graph::Rank;
 use clearway_units::Bytes;
 
@@ -12,7 +12,7 @@ pub struct Collective {
     pub kind: CollectiveKind,
     /// Size of the collective; see [`CollectiveCall::bytes`](super::CollectiveCall::bytes).
     pub bytes: Bytes,
-    /// Group of ranks: an index into [`Program::groups`].
+    /// Group of ranks: an index into [`JobProgram::groups`].
     pub group: u32,
     /// Number of each rank's call among its operations, in the order of the group.
     pub calls: Vec<u32>,
@@ -25,7 +25,7 @@ impl Collective {
     }
 }
 
-impl Program {
+impl JobProgram {
     /// Collectives of the program, group by group, within a group in the order in which its ranks call them.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Meeting {
 
 /// The collectives of `program`; for each call, `partner` gets the index of its collective.
 pub(super) fn meetings(
-    program: &Program,
+    program: &JobProgram,
     numbers: &Numbers,
     orders: &[Vec<u32>],
     partner: &mut [u32],
@@ -120,7 +120,7 @@ pub(super) fn meetings(
 
 /// The calls on each group, for each of its ranks in the order in which it makes them.
 fn calls(
-    program: &Program,
+    program: &JobProgram,
     orders: &[Vec<u32>],
 ) -> Result<Vec<Vec<Vec<OperationId>>>, ProgramError> {
     let places: Vec<Vec<(Rank, usize)>> = program.groups.iter().map(|g| places(g)).collect();
@@ -153,14 +153,14 @@ fn places(group: &[Rank]) -> Vec<(Rank, usize)> {
     places
 }
 
-fn called(program: &Program, call: OperationId) -> (CollectiveKind, Bytes) {
+fn called(program: &JobProgram, call: OperationId) -> (CollectiveKind, Bytes) {
     match program.operation(call) {
         Operation::Collective { kind, bytes, .. } => (kind, bytes),
         _ => unreachable!("only collectives are called"),
     }
 }
 
-fn differ(program: &Program, first: OperationId, other: OperationId) -> ProgramError {
+fn differ(program: &JobProgram, first: OperationId, other: OperationId) -> ProgramError {
     let [(kind, size), (other_kind, other_size)] = [first, other].map(|call| called(program, call));
     if (kind, other_kind) == (CollectiveKind::AllToAll, CollectiveKind::AllToAll) {
         return ProgramError::Uneven {

@@ -32,7 +32,7 @@ impl CollectiveCall<'_> {
             });
         }
         let first = graph.len() as u32;
-        // Of each task whether another one waits for its end where it begins and where it ends.
+        // For each task: true if another one waits for its end, at the rank where it begins and at the rank where it ends.
         let mut is_waited_for = vec![[false; 2]; part.len()];
         let mut needs = Vec::new();
         for (id, task) in part.numbered() {

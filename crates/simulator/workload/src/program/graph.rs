@@ -3,7 +3,7 @@
 use super::collectives::{Meeting, meetings};
 use super::matching::{NONE, Numbers, order, partners};
 use super::{
-    CollectiveCall, Expand, ExpansionFault, Operation, OperationId, Program, ProgramError, Wait,
+    CollectiveCall, Expand, ExpansionFault, JobProgram, Operation, OperationId, ProgramError, Wait,
 };
 use crate::graph::{Graph, Need, Rank, Task, TaskId};
 use clearway_units::{Bytes, Span};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-impl Program {
+impl JobProgram {
     /// The tasks of the program, with the messages that `expand` makes of collective calls. Faults that [`Graph::check`] finds come only
     /// from `expand`.
     ///
@@ -55,7 +55,7 @@ fn carried(bytes: Bytes) -> Bytes {
 
 /// State of the construction of a program's graph.
 struct Build<'a> {
-    program: &'a Program,
+    program: &'a JobProgram,
     numbers: Numbers,
     /// For each send its receive, for each receive its send, and for each call the index of its meeting.
     partner: Vec<u32>,
@@ -80,7 +80,7 @@ struct Build<'a> {
 
 impl<'a> Build<'a> {
     fn new(
-        program: &'a Program,
+        program: &'a JobProgram,
         numbers: Numbers,
         partner: Vec<u32>,
         meetings: Vec<Meeting>,
@@ -103,6 +103,7 @@ impl<'a> Build<'a> {
         for (id, _) in program.numbered() {
             left.push(program.ranks[id.rank.index()].waits(id.index).len() as u32);
         }
+        // Counting sort of the waits by the operation that is waited for: `release` then finds its successors in one range.
         for (id, wait) in all_waits() {
             first_successor[other(id, wait) + 1] += 1;
         }
@@ -332,6 +333,7 @@ impl<'a> Build<'a> {
             let step = self.stuck_by(way[way.len() - 1]);
             if let Some(&place) = places.get(&step) {
                 let mut circle: Vec<u32> = way[place..].iter().map(|step| step.0).collect();
+                // Beginning and end of an operation are separate steps, but the cycle names it once.
                 circle.dedup();
                 if circle.len() > 1 && circle.first() == circle.last() {
                     circle.pop();

@@ -1,7 +1,7 @@
 //! Receives that take more than comes: they may run, and are probably not meant.
 
 use super::matching::{Numbers, order, partners};
-use super::{Operation, OperationId, Program};
+use super::{JobProgram, Operation, OperationId};
 use clearway_units::Bytes;
 
 /// The first receive that takes more than its message brings, and how many there are.
@@ -19,7 +19,7 @@ pub struct LongerReceives {
     pub count: usize,
 }
 
-impl Program {
+impl JobProgram {
     /// Receives that take more than comes to them; `None` without any, or if messages cannot be matched, which
     /// [`graph`](Self::graph) refuses.
     pub fn longer_receives(&self) -> Option<LongerReceives> {

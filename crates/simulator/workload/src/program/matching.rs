@@ -1,6 +1,6 @@
 //! Matching of receives with sends.
 
-use super::{Operation, OperationId, Program, ProgramError, RankProgram};
+use super::{JobProgram, Operation, OperationId, ProgramError, RankProgram};
 use crate::graph::Rank;
 use clearway_units::Bytes;
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(program: &Program) -> Result<Self, ProgramError> {
+    pub(super) fn of(program: &JobProgram) -> Result<Self, ProgramError> {
         let mut first = vec![0u32];
         let mut count = 0u32;
         for (rank, operations) in (0..).zip(&program.ranks) {
@@ -82,13 +82,14 @@ pub(super) fn order(rank: &RankProgram) -> Vec<u32> {
             }
         }
     }
+    // Operations in a cycle get places as well, so that matching goes on; the construction of the graph reports the cycle.
     order.extend((0..count).filter(|&who| left[who as usize] > 0));
     order
 }
 
 /// For each receive the number of its send and the other way round; [`NONE`] for all other operations.
 pub(super) fn partners(
-    program: &Program,
+    program: &JobProgram,
     numbers: &Numbers,
     orders: &[Vec<u32>],
 ) -> Result<Vec<u32>, ProgramError> {
@@ -138,7 +139,7 @@ struct Incoming {
 
 /// All messages: the index of the first one to each rank and one more, and the messages to each rank by sender and order.
 fn incoming(
-    program: &Program,
+    program: &JobProgram,
     numbers: &Numbers,
     orders: &[Vec<u32>],
 ) -> Result<(Vec<usize>, Vec<Incoming>), ProgramError> {

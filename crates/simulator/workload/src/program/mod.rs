@@ -1,6 +1,6 @@
 //! Operations of each rank of a job, as traces list them: sends and receives apart, and calls of collectives.
 //!
-//! A [`Program`] becomes a [`Graph`] in three steps:
+//! A [`JobProgram`] becomes a [`Graph`] in three steps:
 //!
 //! 1. Each receive finds its send. A receive takes the first message that fits, by sender and tag, of those that no receive before it
 //!    has taken; *before* means the order in which the rank lists its operations or, where they wait for later ones, the order with the
@@ -22,8 +22,8 @@
 //! * A message of a rank to itself takes no time.
 //! * A message of no bytes carries one, as a message needs a packet.
 //! * A collective call begins when all its dependencies are over; the caller's `expand` makes messages of it, for example by
-//!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes, but for a barrier, and a call in a group of one rank
-//!   send nothing and wait for no rank.
+//!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes (except a barrier) and a call in a group of one rank
+//!   send nothing and do not wait.
 //! * All ranks of a call bring in the same size. An all-to-all in which ranks bring in different sizes, as in a mixture of experts, is
 //!   refused: the algorithms here cut equal arrays into equal parts.
 
@@ -102,7 +102,7 @@ pub enum Operation {
         kind: CollectiveKind,
         /// Size of the collective; see [`CollectiveCall::bytes`].
         bytes: Bytes,
-        /// Group of ranks that take part: an index into [`Program::groups`].
+        /// Group of ranks that take part: an index into [`JobProgram::groups`].
         group: u32,
     },
 }
@@ -187,7 +187,7 @@ impl RankProgram {
 
 /// Operations of the ranks of a job; see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Program {
+pub struct JobProgram {
     /// The operations of each rank.
     pub ranks: Vec<RankProgram>,
     /// The ranks of each group that collective calls name, in the order of their places in it.
@@ -209,7 +209,7 @@ impl fmt::Display for OperationId {
     }
 }
 
-impl Program {
+impl JobProgram {
     /// The operation that `id` names.
     ///
     /// # Panics

@@ -68,8 +68,8 @@ fn rank<const N: usize, const W: usize>(
     RankProgram::new(operations.to_vec(), waits.to_vec())
 }
 
-fn program(ranks: impl Into<Vec<RankProgram>>) -> Program {
-    Program {
+fn program(ranks: impl Into<Vec<RankProgram>>) -> JobProgram {
+    JobProgram {
         ranks: ranks.into(),
         groups: Vec::new(),
     }
@@ -98,13 +98,13 @@ fn to_all(
     Ok(ends)
 }
 
-fn graph(program: &Program) -> Graph {
+fn graph(program: &JobProgram) -> Graph {
     let graph = program.graph(&mut to_all).unwrap();
     graph.check().unwrap();
     graph
 }
 
-fn refused(program: &Program) -> ProgramError {
+fn refused(program: &JobProgram) -> ProgramError {
     let error = program.graph(&mut to_all).unwrap_err();
     let (text, fix) = (error.to_string(), error.fix());
     assert!(text.contains(&error.operation().to_string()) && !fix.is_empty());
@@ -298,7 +298,7 @@ fn any_sender_is_taken_if_only_one_can_come() {
         ]
     };
     let with = |receiver| program([&senders()[..], &[receiver]].concat());
-    let taken = |program: &Program| -> Vec<_> {
+    let taken = |program: &JobProgram| -> Vec<_> {
         let graph = graph(program);
         messages(&graph)
             .iter()
@@ -635,7 +635,7 @@ fn assert_embeds(part: &Graph) {
             [(1, Wait::over(0)), (2, Wait::over(1))],
         ),
     };
-    let program = Program {
+    let program = JobProgram {
         ranks: (0..ranks).map(of_rank).collect(),
         groups: vec![(2..ranks).rev().map(Rank).collect()],
     };
@@ -691,7 +691,7 @@ fn what_is_no_graph_of_the_call_is_not_embedded() {
 
 /// Pairs of sends and receives in a run of MPI: messages of each sender come in their order, receives are begun in theirs, and of a message
 /// and its receive the first waits for the other one. The senders are interleaved at random.
-fn partners_of_a_run(program: &Program, seed: u64) -> Vec<(u32, u32)> {
+fn partners_of_a_run(program: &JobProgram, seed: u64) -> Vec<(u32, u32)> {
     let mut random = RandomStream::new(seed, Purpose::Test, 8);
     let numbers = Numbers::of(program).unwrap();
     let mut next = vec![0; program.ranks.len()];
@@ -736,7 +736,7 @@ fn partners_of_a_run(program: &Program, seed: u64) -> Vec<(u32, u32)> {
 }
 
 /// Two or three ranks that send to rank 0, which receives as much in some way.
-fn any_exchange() -> impl Strategy<Value = Program> {
+fn any_exchange() -> impl Strategy<Value = JobProgram> {
     let message = (1u32..4, 0u32..3);
     proptest::collection::vec((message, 0u32..8, any::<bool>()), 0..8).prop_map(|messages| {
         let mut ranks = vec![Vec::new(); 4];

@@ -21,7 +21,7 @@ use clearway_units::{Bytes, RandomStream, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use plan::Plan;
+pub use plan::PreparedGraph;
 pub use slots::Slots;
 use units::Units;
 
@@ -127,7 +127,7 @@ struct Iteration {
 }
 
 impl Iteration {
-    fn new(plan: &Plan, rank: Rank) -> Self {
+    fn new(plan: &PreparedGraph, rank: Rank) -> Self {
         let needs = |id: &TaskId| plan.graph().needs(*id).len() as u32;
         Self {
             waits: plan.of(rank).iter().map(needs).collect(),
@@ -150,7 +150,7 @@ impl Iteration {
 /// One rank of a job.
 #[derive(Debug)]
 pub struct RankRun {
-    plan: Arc<Plan>,
+    plan: Arc<PreparedGraph>,
     rank: Rank,
     iterations: u32,
     pace: Pace,
@@ -165,10 +165,10 @@ pub struct RankRun {
     opens: Time,
     /// Messages that wait for it.
     early: VecDeque<TaskId>,
-    /// Messages that may leave, but for the limit of parallelism.
+    /// Messages that only the limit of parallelism holds back.
     held: VecDeque<TaskId>,
     under_way: u32,
-    /// Tasks that are ready, and have not been looked at.
+    /// Tasks that are ready and have not begun.
     ready: VecDeque<TaskId>,
     outputs: VecDeque<Output>,
 }
@@ -178,7 +178,7 @@ impl RankRun {
     ///
     /// # Panics
     /// If the graph has no such rank, or all iterations together have more than 2^32 - 1 messages.
-    pub fn new(plan: Arc<Plan>, rank: Rank, iterations: u32, pace: Pace) -> Self {
+    pub fn new(plan: Arc<PreparedGraph>, rank: Rank, iterations: u32, pace: Pace) -> Self {
         assert!(rank.0 < plan.graph().ranks(), "the job has this rank");
         let messages = plan.graph().len() as u64 * u64::from(iterations);
         assert!(messages < u64::from(u32::MAX), "messages have numbers");
@@ -259,6 +259,7 @@ impl RankRun {
             return false;
         };
         let ahead = ahead as usize;
+        // The sender may be ahead: its message counts for the iteration that it belongs to.
         while self.open.len() <= ahead {
             let iteration = Iteration::new(&self.plan, self.rank);
             self.open.push_back(iteration);
@@ -266,6 +267,7 @@ impl RankRun {
         if !self.open[ahead].note_arrival(place) {
             return false;
         }
+        // The message shows that the job communicates already, so this rank does not wait for a slot.
         self.open[ahead].is_open = true;
         if ahead == 0 {
             self.let_go();
@@ -457,6 +459,7 @@ impl RankRun {
 
     fn release(&mut self, ahead: usize, id: TaskId, for_beginning: bool) {
         let waits = &mut self.open[ahead].waits;
+        // Tasks of a later iteration, or before the start, become ready in `begin`, which looks at all counts.
         let begins = self.running && ahead == 0;
         for waiting in self.plan.waiting(id, self.rank, for_beginning) {
             let waits = &mut waits[self.plan.place(waiting)];

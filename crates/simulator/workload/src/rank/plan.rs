@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 ///
 /// Jobs that do the same can share one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct PreparedGraph {
     graph: Graph,
     successors: Successors,
     /// Tasks rank by rank, from rank 0 on, within a rank in the order of their numbers.
@@ -22,12 +22,14 @@ pub struct Plan {
     incoming: Vec<u32>,
 }
 
-impl Plan {
+impl PreparedGraph {
     /// Prepares a graph that has been [checked](Graph::check).
     ///
     /// # Panics
     /// If the graph names ranks that it does not have.
     pub fn new(graph: Graph) -> Self {
+        // Counting sort of the tasks by rank: linear in the tasks, of which there may be 2^25, and stable. `first[r + 1]` counts the tasks
+        // of r.
         let ranks = graph.ranks() as usize;
         let mut first = vec![0u32; ranks + 1];
         let mut incoming = vec![0; ranks];
@@ -42,6 +44,7 @@ impl Plan {
         for rank in 0..ranks {
             first[rank + 1] += first[rank];
         }
+        // The second pass in task order keeps the tasks of a rank in the order of their numbers.
         let mut next = first.clone();
         let mut by_rank = vec![TaskId(0); graph.len()];
         let mut place = vec![0; graph.len()];

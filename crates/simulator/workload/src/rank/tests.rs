@@ -55,7 +55,7 @@ impl World {
     fn new(graph: Graph, iterations: u32, latency: fn(TaskId) -> Span) -> Self {
         graph.check().unwrap();
         let ranks = graph.ranks();
-        let plan = Arc::new(Plan::new(graph));
+        let plan = Arc::new(PreparedGraph::new(graph));
         let rank = |rank| RankRun::new(Arc::clone(&plan), Rank(rank), iterations, steady());
         Self {
             ranks: (0..ranks).map(rank).collect(),
@@ -152,7 +152,7 @@ fn words_of_messages_that_a_rank_does_not_have_change_nothing() {
         matches!(message, Task::Message { dst: Rank(0), .. })
     };
     let to_the_other = (0..tasks).find(|&number| other(number)).unwrap();
-    // Of another rank, beyond the last iteration, and the largest number there is.
+    // Messages of another rank, beyond the last iteration, and with the largest number.
     for number in [to_the_other, 2 * tasks + to_the_other, u32::MAX] {
         assert!(!world.ranks[1].on_received(Time::ZERO, MessageNumber(number)));
     }
@@ -283,7 +283,7 @@ fn a_limit_holds_messages_back() {
 
 #[test]
 fn stragglers_and_jitter_take_longer() {
-    let plan = Arc::new(Plan::new(ring(2)));
+    let plan = Arc::new(PreparedGraph::new(ring(2)));
     let end = |factor, jitter| {
         let random = RandomStream::new(3, Purpose::Test, 9);
         let pace = Pace {

@@ -1,6 +1,8 @@
 //! All executions of a collective in one process: messages are delivered in random orders, and the result is compared with a local one.
 
-use clearway_collective::{Algorithm, Buffers, Execution, Operation, Outgoing, Plan, Unexpected};
+use clearway_collective::{
+    Algorithm, BufferOperation, Buffers, CollectivePlan, Execution, Outgoing, Unexpected,
+};
 use clearway_units::{Purpose, RandomStream};
 use clearway_workload::collective::CollectiveSettings;
 use clearway_workload::{Task, TaskId};
@@ -12,7 +14,7 @@ type Letter = (u32, u32, u32, Vec<u8>);
 
 /// Buffers of all ranks.
 struct World {
-    plan: Arc<Plan>,
+    plan: Arc<CollectivePlan>,
     /// Buffers to send from, in an all-to-all; those of the result.
     send: Vec<Vec<f32>>,
     own: Vec<Vec<f32>>,
@@ -20,19 +22,19 @@ struct World {
 
 impl World {
     /// Ranks whose element `at` of rank `rank` is `value(rank, at)`.
-    fn new(plan: &Arc<Plan>, value: impl Fn(u32, usize) -> f32) -> Self {
+    fn new(plan: &Arc<CollectivePlan>, value: impl Fn(u32, usize) -> f32) -> Self {
         let fill = |rank: u32| (0..plan.count()).map(|at| value(rank, at)).collect();
         let ranks = 0..plan.ranks();
         let (mut send, mut own): (Vec<Vec<f32>>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
         for rank in ranks {
             let mut buffer: Vec<f32> = fill(rank);
             match plan.algorithm().operation() {
-                Operation::AllToAll => {
+                BufferOperation::AllToAll => {
                     let length = plan.block(rank).len() * plan.ranks() as usize;
                     own.push(vec![f32::NAN; length]);
                     send.push(buffer);
                 }
-                Operation::AllGather => {
+                BufferOperation::AllGather => {
                     for (at, element) in buffer.iter_mut().enumerate() {
                         if !plan.block(rank).contains(&at) {
                             *element = f32::NAN;
@@ -50,7 +52,7 @@ impl World {
     fn buffers(&mut self, rank: u32) -> Buffers<'_> {
         let rank = rank as usize;
         match self.plan.algorithm().operation() {
-            Operation::AllToAll => Buffers::Apart {
+            BufferOperation::AllToAll => Buffers::Apart {
                 send: &self.send[rank],
                 receive: &mut self.own[rank],
             },
@@ -112,20 +114,20 @@ fn check(world: &World, value: impl Fn(u32, usize) -> f32) {
     for rank in 0..plan.ranks() {
         let own = &world.own[rank as usize];
         match plan.algorithm().operation() {
-            Operation::AllReduce => {
+            BufferOperation::AllReduce => {
                 (0..plan.count()).for_each(|at| assert_eq!(own[at], sum(at), "{rank} {at}"));
             }
-            Operation::ReduceScatter => {
+            BufferOperation::ReduceScatter => {
                 plan.block(rank)
                     .for_each(|at| assert_eq!(own[at], sum(at), "{rank} {at}"));
             }
-            Operation::AllGather => {
+            BufferOperation::AllGather => {
                 for other in 0..plan.ranks() {
                     plan.block(other)
                         .for_each(|at| assert_eq!(own[at], value(other, at), "{rank} {at}"));
                 }
             }
-            Operation::AllToAll => {
+            BufferOperation::AllToAll => {
                 let block = plan.block(rank);
                 for other in 0..plan.ranks() {
                     let from = &own[other as usize * block.len()..][..block.len()];
@@ -142,11 +144,16 @@ fn algorithms() -> Vec<Algorithm> {
     let named = |operation| {
         Algorithm::names(operation).map(move |name| Algorithm::named(operation, name).unwrap())
     };
-    Operation::ALL.into_iter().flat_map(named).collect()
+    BufferOperation::ALL.into_iter().flat_map(named).collect()
 }
 
-fn plan(algorithm: Algorithm, ranks: u32, count: usize, chunk: Option<usize>) -> Arc<Plan> {
-    Arc::new(Plan::new(algorithm, ranks, count, chunk).expect("a plan"))
+fn plan(
+    algorithm: Algorithm,
+    ranks: u32,
+    count: usize,
+    chunk: Option<usize>,
+) -> Arc<CollectivePlan> {
+    Arc::new(CollectivePlan::new(algorithm, ranks, count, chunk).expect("a plan"))
 }
 
 #[test]
@@ -201,11 +208,11 @@ proptest! {
         for rank in 0..ranks as usize {
             let (own, again) = (bits(&one.own[rank]), bits(&other.own[rank]));
             let block = match plan.algorithm().operation() {
-                Operation::ReduceScatter => plan.block(rank as u32),
+                BufferOperation::ReduceScatter => plan.block(rank as u32),
                 _ => 0..own.len(),
             };
             prop_assert_eq!(&own[block.clone()], &again[block]);
-            if plan.algorithm().operation() == Operation::AllReduce {
+            if plan.algorithm().operation() == BufferOperation::AllReduce {
                 prop_assert_eq!(&own, &bits(&one.own[0]));
             }
         }
@@ -216,7 +223,10 @@ proptest! {
 fn rings_add_in_the_order_that_is_documented() {
     let (ranks, count) = (5, 23);
     let value = rough(7);
-    for (operation, shift) in [(Operation::AllReduce, 0), (Operation::ReduceScatter, 1)] {
+    for (operation, shift) in [
+        (BufferOperation::AllReduce, 0),
+        (BufferOperation::ReduceScatter, 1),
+    ] {
         let plan = plan(Algorithm::default_of(operation), ranks, count, Some(3));
         let mut world = World::new(&plan, &value);
         world.run(1);
@@ -260,23 +270,38 @@ fn the_graph_is_that_of_the_simulator() {
 
 #[test]
 fn neighbours_are_those_of_the_graph() {
-    let ring = plan(Algorithm::default_of(Operation::AllReduce), 5, 100, None);
+    let ring = plan(
+        Algorithm::default_of(BufferOperation::AllReduce),
+        5,
+        100,
+        None,
+    );
     assert_eq!(ring.neighbours(0), [1, 4]);
-    let direct = plan(Algorithm::default_of(Operation::AllToAll), 5, 100, None);
+    let direct = plan(
+        Algorithm::default_of(BufferOperation::AllToAll),
+        5,
+        100,
+        None,
+    );
     assert_eq!(direct.neighbours(2), [0, 1, 3, 4]);
-    let tree = Algorithm::named(Operation::AllReduce, "tree").unwrap();
+    let tree = Algorithm::named(BufferOperation::AllReduce, "tree").unwrap();
     // The first tree hangs rank 2 below rank 4 and above ranks 1 and 3; the second is its mirror image.
     let tree = plan(tree, 8, 100, Some(10));
     assert!(tree.neighbours(2).len() < 7, "{:?}", tree.neighbours(2));
     assert!(
-        plan(Algorithm::default_of(Operation::AllReduce), 1, 100, None)
-            .neighbours(0)
-            .is_empty()
+        plan(
+            Algorithm::default_of(BufferOperation::AllReduce),
+            1,
+            100,
+            None
+        )
+        .neighbours(0)
+        .is_empty()
     );
 }
 
 /// What ranks send without having received anything: from, to, number and content of each message.
-fn sent(plan: &Arc<Plan>, all: &mut [Buffers<'_>]) -> Vec<(u32, u32, u32, Vec<u8>)> {
+fn sent(plan: &Arc<CollectivePlan>, all: &mut [Buffers<'_>]) -> Vec<(u32, u32, u32, Vec<u8>)> {
     let mut sent = Vec::new();
     for (rank, buffers) in (0..).zip(all) {
         let mut execution = Execution::new(plan, rank, buffers).unwrap();
@@ -290,7 +315,7 @@ fn sent(plan: &Arc<Plan>, all: &mut [Buffers<'_>]) -> Vec<(u32, u32, u32, Vec<u8
 
 #[test]
 fn a_message_that_waits_for_its_turn_is_not_expected_any_more() {
-    let direct = Algorithm::named(Operation::ReduceScatter, "direct").unwrap();
+    let direct = Algorithm::named(BufferOperation::ReduceScatter, "direct").unwrap();
     let plan = plan(direct, 4, 1, None);
     let mut buffers = [[1.0f32], [2.0], [3.0], [4.0]];
     let mut all: Vec<_> = (buffers.iter_mut().map(|one| Buffers::InPlace(one))).collect();
@@ -313,7 +338,7 @@ fn a_message_that_waits_for_its_turn_is_not_expected_any_more() {
 
 #[test]
 fn messages_that_nobody_waits_for_change_nothing() {
-    let direct = Algorithm::named(Operation::ReduceScatter, "direct").unwrap();
+    let direct = Algorithm::named(BufferOperation::ReduceScatter, "direct").unwrap();
     let plan = plan(direct, 3, 6, None);
     let mut buffers = [[1.0f32; 6], [2.0; 6], [3.0; 6]];
     let [first, second, third] = &mut buffers;
@@ -367,7 +392,12 @@ fn messages_that_nobody_waits_for_change_nothing() {
 
 #[test]
 fn buffers_of_other_lengths_are_refused() {
-    let reduce = plan(Algorithm::default_of(Operation::AllReduce), 3, 10, None);
+    let reduce = plan(
+        Algorithm::default_of(BufferOperation::AllReduce),
+        3,
+        10,
+        None,
+    );
     let mut short = [0.0; 9];
     let refused = Execution::new(&reduce, 0, &mut Buffers::InPlace(&mut short));
     let error = refused.unwrap_err().to_string();
@@ -375,7 +405,12 @@ fn buffers_of_other_lengths_are_refused() {
         error,
         "the buffers have 9 and 9 elements, and the collective 10 and 10"
     );
-    let exchange = plan(Algorithm::default_of(Operation::AllToAll), 3, 10, None);
+    let exchange = plan(
+        Algorithm::default_of(BufferOperation::AllToAll),
+        3,
+        10,
+        None,
+    );
     let mut buffer = [0.0; 10];
     let refused = Execution::new(&exchange, 0, &mut Buffers::InPlace(&mut buffer));
     assert!(refused.is_err());
@@ -390,9 +425,9 @@ fn buffers_of_other_lengths_are_refused() {
 
 #[test]
 fn chunks_and_ranks_out_of_bounds_are_told() {
-    let ring = Algorithm::default_of(Operation::AllReduce);
+    let ring = Algorithm::default_of(BufferOperation::AllReduce);
     let fault = |ranks, chunk| {
-        let error = Plan::new(ring, ranks, 100, Some(chunk)).unwrap_err();
+        let error = CollectivePlan::new(ring, ranks, 100, Some(chunk)).unwrap_err();
         format!("{error}; {}", error.fix)
     };
     assert_eq!(
@@ -403,9 +438,9 @@ fn chunks_and_ranks_out_of_bounds_are_told() {
         let error = fault(2, chunk);
         assert!(error.contains("`chunk` of the ring all-reduce"), "{error}");
     }
-    let many = Plan::new(ring, 1000, 1 << 40, Some(1)).unwrap_err();
+    let many = CollectivePlan::new(ring, 1000, 1 << 40, Some(1)).unwrap_err();
     assert!(many.message.contains("messages"), "{many}");
-    let unknown = Algorithm::named(Operation::AllGather, "tree").unwrap_err();
+    let unknown = Algorithm::named(BufferOperation::AllGather, "tree").unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "all-gather has no algorithm `tree`: it has ring, direct"

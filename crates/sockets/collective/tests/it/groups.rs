@@ -1,7 +1,8 @@
 //! Groups over real sockets on the loopback interface, all ranks in one process.
 
 use clearway_collective::{
-    Algorithm, Ending, Group, GroupError, Joining, Listening, Members, Operation, Pairs, Plan,
+    Algorithm, BufferOperation, CloseReason, CollectivePlan, Group, GroupError, Joining, Listening,
+    Members, Pairs,
 };
 use clearway_udp::net::connect;
 use clearway_udp::{Closed, PreSharedKey, Security};
@@ -96,7 +97,7 @@ fn filled(rank: u32, count: usize) -> Vec<f32> {
 #[test]
 fn collectives_follow_each_other_on_one_group() {
     run(async {
-        let tree = Algorithm::named(Operation::AllReduce, "tree").unwrap();
+        let tree = Algorithm::named(BufferOperation::AllReduce, "tree").unwrap();
         let results = each(groups(5).await, |mut group| async move {
             let rank = group.rank();
             // None waits for another: ranks are ahead of each other, as far as they may.
@@ -136,7 +137,7 @@ fn collectives_follow_each_other_on_one_group() {
 fn all_ranks_have_the_same_bits() {
     run(async {
         for name in ["ring", "tree", "halving-doubling", "direct"] {
-            let algorithm = Algorithm::named(Operation::AllReduce, name).unwrap();
+            let algorithm = Algorithm::named(BufferOperation::AllReduce, name).unwrap();
             let results = each(groups(4).await, |mut group| async move {
                 let rank = group.rank() as f32;
                 let mut buffer: Vec<f32> = (0..50_000)
@@ -186,7 +187,7 @@ fn other_sizes_and_operations_are_told() {
         assert!(errors.iter().any(disagree), "{errors:?}");
         let known = |error: &GroupError| {
             disagree(error)
-                || matches!(error, GroupError::Ended { ending, .. } if matches!(ending, Ending::Disagreement(_)))
+                || matches!(error, GroupError::Ended { ending, .. } if matches!(ending, CloseReason::Disagreement(_)))
         };
         assert!(errors.iter().all(known), "{errors:?}");
     });
@@ -227,8 +228,8 @@ fn a_rank_that_ends_without_a_word_is_named_by_all() {
 
 /// Groups of a ring of ranks.
 async fn ring(ranks: u32) -> Vec<Group> {
-    let ring = Algorithm::default_of(Operation::AllReduce);
-    let plan = Arc::new(Plan::new(ring, ranks, 1000, None).unwrap());
+    let ring = Algorithm::default_of(BufferOperation::AllReduce);
+    let plan = Arc::new(CollectivePlan::new(ring, ranks, 1000, None).unwrap());
     let joined = join(ranks, |_| Joining {
         pairs: Pairs::Of(vec![Arc::clone(&plan)]),
         ..joining()
@@ -345,7 +346,7 @@ fn news_of_a_lost_rank_go_around_a_ring() {
                     error,
                     GroupError::Left { rank: 2, .. }
                         | GroupError::Ended {
-                            ending: Ending::Left(2),
+                            ending: CloseReason::Left(2),
                             ..
                         }
                 ),
@@ -382,7 +383,7 @@ fn a_rank_that_does_not_come_up_is_named() {
                     assert_eq!(address, missing);
                     absent += 1;
                 }
-                GroupError::Ended { ending, .. } => assert_eq!(ending, Ending::Absent(1)),
+                GroupError::Ended { ending, .. } => assert_eq!(ending, CloseReason::Absent(1)),
                 other => panic!("{other}"),
             }
         }

@@ -1,9 +1,10 @@
 //! Measurements, with ranks in threads that wait for each other.
 
-use clearway_collective::blocking::{Group, Listener};
-use clearway_collective::measure::{Measured, Measurement};
+use clearway_collective::blocking::{Group, RankListener};
+use clearway_collective::measure::{CollectiveMeasurement, Measurement};
 use clearway_collective::{
-    Algorithm, Buffers, GroupError, Joining, Members, Operation, Pairs, PreSharedKey, Security,
+    Algorithm, BufferOperation, Buffers, GroupError, Joining, Members, Pairs, PreSharedKey,
+    Security,
 };
 use clearway_units::Span;
 use std::net::SocketAddr;
@@ -22,9 +23,9 @@ fn each<T: Send + 'static>(
     joining.settings.idle = Span::from_ms(4_000);
     joining.pairs = pairs(ranks);
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
-    let bind = |rank| Listener::bind(local, rank, ranks, joining.clone()).unwrap();
-    let listeners: Vec<Listener> = (0..ranks).map(bind).collect();
-    let addresses: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
+    let bind = |rank| RankListener::bind(local, rank, ranks, joining.clone()).unwrap();
+    let listeners: Vec<RankListener> = (0..ranks).map(bind).collect();
+    let addresses: Vec<SocketAddr> = listeners.iter().map(RankListener::address).collect();
     let (tell, told) = mpsc::channel();
     for (rank, listener) in (0..).zip(listeners) {
         let (tell, task) = (tell.clone(), task.clone());
@@ -46,7 +47,7 @@ fn each<T: Send + 'static>(
 
 #[test]
 fn all_operations_are_measured_and_right() {
-    for operation in Operation::ALL {
+    for operation in BufferOperation::ALL {
         for name in Algorithm::names(operation) {
             let measurement = Measurement {
                 algorithm: Algorithm::named(operation, name).unwrap(),
@@ -57,7 +58,7 @@ fn all_operations_are_measured_and_right() {
                 check: true,
             };
             let pairs = |ranks| Pairs::Of(measurement.plans(ranks).unwrap().to_vec());
-            let results: Vec<Measured> = each(3, pairs, move |mut group| {
+            let results: Vec<CollectiveMeasurement> = each(3, pairs, move |mut group| {
                 let measured = measurement.run(&mut group).unwrap();
                 group.leave().unwrap();
                 measured
@@ -67,7 +68,7 @@ fn all_operations_are_measured_and_right() {
             assert!(first.time > Span::ZERO && first.bus_bandwidth > 0.0);
             assert!(results.iter().all(|measured| *measured == first));
             let (size, count) = match operation {
-                Operation::AllReduce => (100_000, 25_000),
+                BufferOperation::AllReduce => (100_000, 25_000),
                 _ => (99_996, 8_333),
             };
             assert_eq!((first.size, first.count), (size, count));
@@ -81,7 +82,9 @@ fn a_rank_that_computes_stays_alive_and_one_that_waits_can_be_interrupted() {
         2,
         |_| Pairs::All,
         |mut group| {
-            let plan = group.plan(Operation::AllReduce, None, 10, None).unwrap();
+            let plan = group
+                .plan(BufferOperation::AllReduce, None, 10, None)
+                .unwrap();
             let mut buffer = [1.0; 10];
             let mut buffers = Buffers::InPlace(&mut buffer);
             if group.rank() == 0 {
@@ -94,7 +97,9 @@ fn a_rank_that_computes_stays_alive_and_one_that_waits_can_be_interrupted() {
                 thread::sleep(Duration::from_millis(1_000));
                 return group.run(&plan, &mut buffers, &mut || true).unwrap_err();
             }
-            let later = group.plan(Operation::AllToAll, None, 10, None).unwrap();
+            let later = group
+                .plan(BufferOperation::AllToAll, None, 10, None)
+                .unwrap();
             let wrong = group.run(&later, &mut buffers, &mut || true);
             assert!(matches!(wrong, Err(GroupError::Buffer(_))), "{wrong:?}");
             group.run(&plan, &mut buffers, &mut || false).unwrap_err()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::command::LinkNames;
+use crate::command::ActiveLinks;
 use crate::packet::{Version, is_markable};
 use crate::testing::{udp_v4, udp_v6};
 use clearway_fabric::PathChoice;
@@ -16,7 +16,7 @@ const WIRE: Span = Span::from_us(80);
 
 struct World {
     switch: SoftSwitch,
-    names: LinkNames,
+    names: ActiveLinks,
     topology: Topology,
 }
 
@@ -41,7 +41,7 @@ fn world(topology: Topology, settings: &[(&str, &str)], seed: u64) -> World {
     };
     World {
         switch: SoftSwitch::new(&plan).unwrap(),
-        names: LinkNames::of(&topology),
+        names: ActiveLinks::of(&topology),
         topology,
     }
 }
@@ -101,7 +101,7 @@ impl World {
         found
     }
 
-    fn link(&self, name: &str) -> LinkCounters {
+    fn link(&self, name: &str) -> ForwardedLinkCounters {
         let mut links = self.switch.links();
         links
             .find(|(id, _)| self.topology.link_name(*id) == name)
@@ -433,7 +433,7 @@ fn choices_by_what_waits_are_refused() {
 /// Packets that came out: host, time and bytes.
 type Delivered = Vec<(u32, Time, Vec<u8>)>;
 
-fn random_run(seed: u64, steps: u32) -> (Delivered, Vec<LinkCounters>, Totals) {
+fn random_run(seed: u64, steps: u32) -> (Delivered, Vec<ForwardedLinkCounters>, Totals) {
     const LINES: [&str; 8] = [
         "link leaf0-spine1 down",
         "link leaf*-spine1 up",

@@ -1,6 +1,6 @@
 //! The loop that forwards packets.
 
-use super::inbox::{Inbox, Request};
+use super::inbox::{ForwarderRequest, Inbox};
 use super::lateness::Lateness;
 use super::port::Port;
 use crate::SoftSwitch;
@@ -184,8 +184,8 @@ impl Forwarder {
         self.inbox.drain();
         while let Some(request) = self.inbox.take() {
             match request {
-                Request::Change(command) => self.switch.apply(clock.now(), &command),
-                Request::Counters => on_counters(self, clock.now()),
+                ForwarderRequest::Change(command) => self.switch.apply(clock.now(), &command),
+                ForwarderRequest::Counters => on_counters(self, clock.now()),
             }
         }
     }

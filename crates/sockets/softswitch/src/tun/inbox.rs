@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 
 /// Request to a forwarder.
 #[derive(Debug)]
-pub enum Request {
+pub enum ForwarderRequest {
     /// Change links now.
     Change(Command),
     /// Tell the counters.
@@ -19,7 +19,7 @@ pub enum Request {
 /// End at which a forwarder takes requests.
 #[derive(Debug)]
 pub struct Inbox {
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<ForwarderRequest>,
     woken: UnixStream,
     stopped: Arc<AtomicBool>,
 }
@@ -27,7 +27,7 @@ pub struct Inbox {
 /// End at which others put them; clones are of one inbox.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<ForwarderRequest>,
     wake: Arc<UnixStream>,
     stopped: Arc<AtomicBool>,
 }
@@ -57,7 +57,7 @@ pub fn inbox() -> io::Result<(Inbox, Outbox)> {
 
 impl Outbox {
     /// Puts a request. Nobody takes it if the forwarder has ended.
-    pub fn put(&self, request: Request) {
+    pub fn put(&self, request: ForwarderRequest) {
         if self.requests.send(request).is_ok() {
             self.wake();
         }
@@ -85,7 +85,7 @@ impl Outbox {
 
 impl Inbox {
     /// The next request.
-    pub(super) fn take(&self) -> Option<Request> {
+    pub(super) fn take(&self) -> Option<ForwarderRequest> {
         self.requests.try_recv().ok()
     }
 

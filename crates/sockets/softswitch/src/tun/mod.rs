@@ -12,7 +12,7 @@ mod namespace;
 mod port;
 
 pub use forwarder::{Forwarder, Statistics};
-pub use inbox::{Inbox, Outbox, Request, inbox};
+pub use inbox::{ForwarderRequest, Inbox, Outbox, inbox};
 pub use lateness::Lateness;
 pub use namespace::{CreatedNamespaces, NamespaceError, within};
 pub use port::{DEVICE, Port, PortError};

@@ -1,6 +1,6 @@
 use super::*;
 use crate::plan::Switches;
-use crate::setup::Setup;
+use crate::setup::BedSetup;
 use std::collections::BTreeMap;
 
 /// Flows from leaf to leaf.
@@ -51,7 +51,7 @@ fn a_link_has_the_delay_that_is_given_to_it_by_whichever_key() {
 /// Simulated round trip of a handshake after a calibration to so many microseconds, and the delay that came from it.
 fn calibrated(more: &[&str], switches: Switches, us: u64) -> (f64, Option<String>) {
     let laboratory = Laboratory::new();
-    let setup = Setup::new(&laboratory, SOURCE, &keys(more), switches).unwrap();
+    let setup = BedSetup::new(&laboratory, SOURCE, &keys(more), switches).unwrap();
     let (assembly, software) = setup.simulated(&laboratory, Span::from_us(us)).unwrap();
     let key = software.into_iter().find(|key| key.starts_with(LINK_DELAY));
     (simulated_handshake(&assembly).as_us(), key)
@@ -106,7 +106,7 @@ fn fabrics_from_files_have_the_delays_of_their_files() {
     let keys = vec!["topology.kind=\"file\"".to_owned(), file];
     let laboratory = Laboratory::new();
     for switches in [Switches::Kernel, Switches::Soft] {
-        let setup = Setup::new(&laboratory, "quickstart", &keys, switches).unwrap();
+        let setup = BedSetup::new(&laboratory, "quickstart", &keys, switches).unwrap();
         let (assembly, software) = setup.simulated(&laboratory, Span::from_us(900)).unwrap();
         assert!(!software.iter().any(|key| key.starts_with(LINK_DELAY)));
         let delay = |name: &str| {

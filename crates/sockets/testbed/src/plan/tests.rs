@@ -1,5 +1,5 @@
 use super::*;
-use crate::setup::Setup;
+use crate::setup::BedSetup;
 use clearway_lab::Laboratory;
 
 /// Keys of a fabric of four hosts, and `keys`.
@@ -14,14 +14,14 @@ fn small(keys: &[&str]) -> Vec<String> {
     small.iter().chain(keys).map(ToString::to_string).collect()
 }
 
-fn setup(keys: &[&str], switches: Switches) -> Result<Setup, Fault> {
-    Setup::new(&Laboratory::new(), "quickstart", &small(keys), switches)
+fn setup(keys: &[&str], switches: Switches) -> Result<BedSetup, Fault> {
+    BedSetup::new(&Laboratory::new(), "quickstart", &small(keys), switches)
 }
 
-fn plan(keys: &[&str], switches: Switches) -> Result<Plan, Fault> {
+fn plan(keys: &[&str], switches: Switches) -> Result<BedPlan, Fault> {
     let setup = setup(keys, switches)?;
     let name = BedName::new("x").unwrap();
-    Plan::new(&name, &setup.assembly, &setup.ports(), switches)
+    BedPlan::new(&name, &setup.assembly, &setup.ports(), switches)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_link_that_dies_is_whole_again_by_the_steps_that_made_it() {
             ]
         );
         let alive = bucket("p3", "rate 100000000bit burst 1514 limit 95616");
-        let shapes: Vec<&Step> = plan.shapes().collect();
+        let shapes: Vec<&CommandBatch> = plan.shapes().collect();
         assert_eq!(shapes.len(), 8);
         let leaf = shapes
             .iter()
@@ -123,10 +123,10 @@ fn what_no_bed_can_be_is_refused_with_a_fix() {
             "one machine cannot carry",
         ),
         (&["switch.kind=\"shared-buffer\""], "lossless switches"),
-        (&["switch.routing=\"adaptive\""], "by what waits there"),
+        (&["switch.routing=\"adaptive\""], "by their queues"),
         (
             &["topology.kind=\"multi-plane\"", "topology.planes=2"],
-            "by what waits there",
+            "by their queues",
         ),
         (
             &["transport.kind=\"dctcp\""],

@@ -1,8 +1,8 @@
 //! Files as their receiver knows them.
 
-use crate::blocks::{BlockSet, Digest, Geometry};
+use crate::blocks::{BlockSet, ContentHash, Geometry};
 use crate::name::Name;
-use crate::wire::{Message, Offer};
+use crate::wire::{ControlMessage, Offer};
 use std::collections::VecDeque;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct File {
     pub(super) attempts: u32,
     pub(super) geometry: Geometry,
     pub(super) stage: Stage,
-    pub(super) digests: Vec<Digest>,
+    pub(super) digests: Vec<ContentHash>,
     /// Blocks of an earlier transfer that are still to be checked.
     pub(super) unchecked: VecDeque<u32>,
     /// Jobs that are under way.
@@ -32,7 +32,7 @@ pub(super) struct File {
     pub(super) written: u32,
     pub(super) moved: u64,
     pub(super) repairs: u32,
-    pub(super) finish: Option<(u32, Digest)>,
+    pub(super) finish: Option<(u32, ContentHash)>,
 }
 
 /// A file of which a part has come.
@@ -85,13 +85,13 @@ impl File {
 pub(super) struct Closing {
     /// Jobs that are under way, without that which closes it.
     pub(super) jobs: u32,
-    answer: Message,
+    answer: ControlMessage,
     /// The answer to a withdrawal that has come since.
-    pub(super) withdrawn: Option<Message>,
+    pub(super) withdrawn: Option<ControlMessage>,
 }
 
 impl Closing {
-    pub(super) fn new(jobs: u32, answer: Message) -> Self {
+    pub(super) fn new(jobs: u32, answer: ControlMessage) -> Self {
         Self {
             jobs,
             answer,
@@ -100,7 +100,7 @@ impl Closing {
     }
 
     /// Answers to the sender.
-    pub(super) fn answers(self) -> impl Iterator<Item = Message> {
+    pub(super) fn answers(self) -> impl Iterator<Item = ControlMessage> {
         [Some(self.answer), self.withdrawn].into_iter().flatten()
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs of the receiving side, and its bounds.
 
-use crate::blocks::Digest;
+use crate::blocks::ContentHash;
 use crate::name::Name;
 use crate::reason::Reason;
 use crate::wire::Offer;
@@ -54,9 +54,9 @@ pub(crate) enum Job {
         /// Number of the file.
         file: u32,
         /// Digests of its blocks.
-        digests: Vec<Digest>,
+        digests: Vec<ContentHash>,
         /// Digest that the sender has computed.
-        digest: Digest,
+        digest: ContentHash,
     },
     /// Close a file; what is there of it is kept.
     Forget(u32),
@@ -77,7 +77,7 @@ pub(crate) enum Outcome {
         /// Number of the file.
         file: u32,
         /// Blocks and digests.
-        blocks: Vec<(u32, Digest)>,
+        blocks: Vec<(u32, ContentHash)>,
     },
     /// A block was written, or not; `Ok(None)` if it is not what its digest says.
     Written {
@@ -88,7 +88,7 @@ pub(crate) enum Outcome {
         /// Bytes of digest and content.
         length: usize,
         /// The digest.
-        result: Result<Option<Digest>, Reason>,
+        result: Result<Option<ContentHash>, Reason>,
     },
     /// The file is in its place, or not.
     Published {

@@ -10,12 +10,12 @@ pub use file::Unfinished;
 pub use job::Bounds;
 pub(crate) use job::{Job, Outcome};
 
-use crate::blocks::{BlockSet, DIGEST, Digest, MOST_BLOCKS};
+use crate::blocks::{BlockSet, ContentHash, DIGEST, MOST_BLOCKS};
 use crate::name::Name;
-use crate::party::{Event, Party, Progress, Violation, What, event};
+use crate::party::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{MOST_ACTIVE, MOST_REPAIRS};
-use crate::wire::{Message, Offer, Tag, VERSION};
+use crate::wire::{ControlMessage, Offer, Tag, VERSION};
 use bytes::Bytes;
 use file::{Closing, File, Stage};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,8 +53,8 @@ pub struct Receiving {
     waiting_bytes: usize,
     outbox: VecDeque<(u64, Bytes)>,
     jobs: VecDeque<Job>,
-    events: VecDeque<Event>,
-    progress: Progress,
+    events: VecDeque<TransferEvent>,
+    progress: TransferProgress,
     /// Written bytes of which the sender was told.
     told: u64,
 }
@@ -78,7 +78,7 @@ impl Receiving {
             outbox: VecDeque::new(),
             jobs: VecDeque::new(),
             events: VecDeque::new(),
-            progress: Progress::default(),
+            progress: TransferProgress::default(),
             told: 0,
         }
     }
@@ -88,7 +88,7 @@ impl Receiving {
         self.active.values().filter_map(File::unfinished)
     }
 
-    fn push(&mut self, message: &Message) {
+    fn push(&mut self, message: &ControlMessage) {
         self.outbox.push_back(message.encode());
     }
 
@@ -97,7 +97,7 @@ impl Receiving {
             return Err(Violation("it greets twice"));
         }
         // A sender of another version reads which one this is.
-        self.push(&Message::Greeting {
+        self.push(&ControlMessage::Greeting {
             version: VERSION,
             files: 0,
             bytes: 0,
@@ -150,7 +150,7 @@ impl Receiving {
             return Err(Reason::new(ReasonKind::Limit, &most));
         }
         let mut key = [0; 16];
-        key.copy_from_slice(&Digest::of_block(name.as_str().as_bytes()).0[..16]);
+        key.copy_from_slice(&ContentHash::of_block(name.as_str().as_bytes()).0[..16]);
         match self.names.insert(key) {
             true => Ok(name),
             false => Err(Reason::new(
@@ -163,12 +163,12 @@ impl Receiving {
     /// Refuses a file that was never active.
     fn refuse_offer(&mut self, offer: &Offer, reason: Reason) {
         self.progress.add_failed(offer.geometry.size());
-        self.events.push_back(Event {
+        self.events.push_back(TransferEvent {
             // Without what could move a cursor, as details are.
             name: Reason::new(reason.kind, &offer.name).detail,
             what: What::Failed(reason.clone()),
         });
-        self.push(&Message::Refuse {
+        self.push(&ControlMessage::Refuse {
             file: offer.file,
             reason,
         });
@@ -176,7 +176,7 @@ impl Receiving {
 
     /// Gives an active file up and says so.
     fn refuse(&mut self, file: u32, reason: Reason) {
-        let answer = Message::Refuse {
+        let answer = ControlMessage::Refuse {
             file,
             reason: reason.clone(),
         };
@@ -184,7 +184,7 @@ impl Receiving {
     }
 
     /// Ends an active file. The answer is sent when it is closed, so that the sender does not offer others before.
-    fn end(&mut self, file: u32, answer: Message, what: impl FnOnce(&File) -> What) {
+    fn end(&mut self, file: u32, answer: ControlMessage, what: impl FnOnce(&File) -> What) {
         let Some(ended) = self.active.remove(&file) else {
             return;
         };
@@ -243,7 +243,7 @@ impl Receiving {
         };
         let blocks = active.geometry.blocks();
         active.stage = Stage::Taking;
-        active.digests = vec![Digest::default(); blocks as usize];
+        active.digests = vec![ContentHash::default(); blocks as usize];
         (active.kept, active.arrived) = (BlockSet::new(blocks), BlockSet::new(blocks));
         for block in kept {
             if active.kept.insert(block) {
@@ -260,14 +260,14 @@ impl Receiving {
             self.events
                 .push_back(event(&active.name, What::Kept { bytes, changed }));
         }
-        self.push(&Message::Accept {
+        self.push(&ControlMessage::Accept {
             file,
             kept: count,
             changed,
         });
     }
 
-    fn on_checked(&mut self, file: u32, blocks: Vec<(u32, Digest)>) {
+    fn on_checked(&mut self, file: u32, blocks: Vec<(u32, ContentHash)>) {
         self.checks -= 1;
         self.after_job(file);
         let Some(active) = self.active.get_mut(&file) else {
@@ -276,7 +276,7 @@ impl Receiving {
         for (block, digest) in &blocks {
             active.digests[*block as usize] = *digest;
         }
-        self.push(&Message::Have { file, blocks });
+        self.push(&ControlMessage::Have { file, blocks });
         self.publish_if_complete(file);
     }
 
@@ -318,7 +318,7 @@ impl Receiving {
         file: u32,
         block: u32,
         length: usize,
-        result: Result<Option<Digest>, Reason>,
+        result: Result<Option<ContentHash>, Reason>,
     ) {
         self.waiting_bytes -= length;
         self.after_job(file);
@@ -340,7 +340,7 @@ impl Receiving {
                 active.repairs += 1;
                 self.progress.repaired += 1;
                 match active.repairs <= MOST_REPAIRS {
-                    true => self.push(&Message::Again { file, block }),
+                    true => self.push(&ControlMessage::Again { file, block }),
                     false => self.refuse(
                         file,
                         Reason::new(ReasonKind::Content, "too many blocks are damaged"),
@@ -351,7 +351,7 @@ impl Receiving {
         }
     }
 
-    fn on_finish(&mut self, file: u32, sent: u32, digest: Digest) -> Result<(), Violation> {
+    fn on_finish(&mut self, file: u32, sent: u32, digest: ContentHash) -> Result<(), Violation> {
         let Some(active) = self.active.get_mut(&file) else {
             return match self.seen.contains(&file) {
                 true => Ok(()),
@@ -406,7 +406,7 @@ impl Receiving {
     fn on_published(&mut self, file: u32, result: Result<(), Reason>) {
         self.after_job(file);
         match result {
-            Ok(()) => self.end(file, Message::Done { file }, |ended| What::Done {
+            Ok(()) => self.end(file, ControlMessage::Done { file }, |ended| What::Done {
                 size: ended.geometry.size(),
                 moved: ended.moved,
             }),
@@ -418,7 +418,7 @@ impl Receiving {
         if !self.seen.contains(&file) {
             return Err(Violation("it withdraws a file that it has not offered"));
         }
-        let heard = Message::Refuse {
+        let heard = ControlMessage::Refuse {
             file,
             reason: Reason::new(ReasonKind::Withdrawn, ""),
         };
@@ -460,8 +460,9 @@ impl Party for Receiving {
         if let Some(Tag::Block { file, block }) = Tag::of(tag) {
             return self.on_block(file, block, content);
         }
-        let message = Message::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
-        if let Message::Greeting {
+        let message =
+            ControlMessage::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
+        if let ControlMessage::Greeting {
             version,
             files,
             bytes,
@@ -473,10 +474,12 @@ impl Party for Receiving {
             return Err(Violation("it does not greet"));
         }
         match message {
-            Message::Offer(offer) => self.on_offer(offer),
-            Message::Finish { file, sent, digest } => self.on_finish(file, sent, digest),
-            Message::Withdraw { file, reason } => self.on_withdraw(file, reason),
-            _ => Err(Violation("a sender sends a message that only receivers may send")),
+            ControlMessage::Offer(offer) => self.on_offer(offer),
+            ControlMessage::Finish { file, sent, digest } => self.on_finish(file, sent, digest),
+            ControlMessage::Withdraw { file, reason } => self.on_withdraw(file, reason),
+            _ => Err(Violation(
+                "a sender sends a message that only receivers may send",
+            )),
         }
     }
 
@@ -499,7 +502,7 @@ impl Party for Receiving {
         let bytes = self.progress.written;
         if bytes > self.told {
             self.told = bytes;
-            self.push(&Message::Written { bytes });
+            self.push(&ControlMessage::Written { bytes });
         }
         self.ticks = self.ticks.wrapping_add(1);
         if !self.ticks.is_multiple_of(ATTEMPT_TICKS) {
@@ -527,11 +530,11 @@ impl Party for Receiving {
         job.or_else(|| self.poll_check())
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<TransferEvent> {
         self.events.pop_front()
     }
 
-    fn progress(&self) -> &Progress {
+    fn progress(&self) -> &TransferProgress {
         &self.progress
     }
 

@@ -7,11 +7,11 @@ mod job;
 
 pub(crate) use job::{Job, Outcome};
 
-use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
+use crate::blocks::{BlockSet, ContentHash, DIGEST, Geometry, MOST_BLOCKS};
 use crate::name::Name;
-use crate::party::{Event, Party, Progress, Violation, What, event};
+use crate::party::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::reason::{Reason, ReasonKind};
-use crate::wire::{Facts, Message, Offer, Tag, VERSION};
+use crate::wire::{ControlMessage, Facts, Offer, Tag, VERSION};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,9 +44,9 @@ struct File {
     next: u32,
     reading: u32,
     /// Digests of blocks that were read.
-    digests: Vec<Digest>,
+    digests: Vec<ContentHash>,
     /// Digests of blocks that the receiver has.
-    theirs: BTreeMap<u32, Digest>,
+    theirs: BTreeMap<u32, ContentHash>,
     sent: BlockSet,
     moved: u64,
     kept: u64,
@@ -67,13 +67,13 @@ pub struct Sending {
     blocks: u64,
     outbox: VecDeque<(u64, Bytes)>,
     jobs: VecDeque<Job>,
-    events: VecDeque<Event>,
+    events: VecDeque<TransferEvent>,
     /// Blocks that the receiver wants again.
     again: VecDeque<(u32, u32)>,
     /// Blocks that are being read or wait in the outbox, and their bytes.
     ahead: usize,
     ahead_bytes: u64,
-    progress: Progress,
+    progress: TransferProgress,
     /// Bytes that were sent of files that are in their place.
     in_place: u64,
 }
@@ -82,12 +82,12 @@ impl Sending {
     /// A sender of files with these names and sizes.
     pub fn new(files: impl IntoIterator<Item = (Name, u64)>) -> Self {
         let (names, sizes): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-        let progress = Progress {
+        let progress = TransferProgress {
             files: names.len() as u64,
             bytes: sizes.iter().copied().fold(0, u64::saturating_add),
-            ..Progress::default()
+            ..TransferProgress::default()
         };
-        let greeting = Message::Greeting {
+        let greeting = ControlMessage::Greeting {
             version: VERSION,
             files: progress.files,
             bytes: progress.bytes,
@@ -111,7 +111,7 @@ impl Sending {
         }
     }
 
-    fn push(&mut self, message: &Message) {
+    fn push(&mut self, message: &ControlMessage) {
         self.outbox.push_back(message.encode());
     }
 
@@ -153,7 +153,7 @@ impl Sending {
         }
         active.stage = Stage::Withdrawn;
         self.say(file, What::Failed(reason.clone()));
-        self.push(&Message::Withdraw { file, reason });
+        self.push(&ControlMessage::Withdraw { file, reason });
     }
 
     fn on_opened(&mut self, file: u32, result: Result<Facts, Reason>) {
@@ -182,7 +182,7 @@ impl Sending {
             stage: Stage::Offered,
             next: 0,
             reading: 0,
-            digests: vec![Digest::default(); geometry.blocks() as usize],
+            digests: vec![ContentHash::default(); geometry.blocks() as usize],
             theirs: BTreeMap::new(),
             sent: BlockSet::new(geometry.blocks()),
             moved: 0,
@@ -191,7 +191,7 @@ impl Sending {
         };
         self.active.insert(file, active);
         let name = self.names[file as usize].to_string();
-        self.push(&Message::Offer(Offer {
+        self.push(&ControlMessage::Offer(Offer {
             file,
             geometry,
             modified: facts.modified,
@@ -218,7 +218,7 @@ impl Sending {
         if active.stage == Stage::Withdrawn {
             return self.forget_ahead(length);
         }
-        let mut digest = Digest::default();
+        let mut digest = ContentHash::default();
         digest.0.copy_from_slice(&content[..DIGEST]);
         if !first_time && active.digests[block as usize] != digest {
             self.forget_ahead(length);
@@ -260,10 +260,10 @@ impl Sending {
             return;
         }
         active.stage = Stage::Finished;
-        let finish = Message::Finish {
+        let finish = ControlMessage::Finish {
             file,
             sent: active.sent.len(),
-            digest: Digest::of_file(active.geometry, &active.digests),
+            digest: ContentHash::of_file(active.geometry, &active.digests),
         };
         self.push(&finish);
     }
@@ -309,7 +309,7 @@ impl Sending {
         Ok(())
     }
 
-    fn on_have(&mut self, file: u32, blocks: Vec<(u32, Digest)>) -> Result<(), Violation> {
+    fn on_have(&mut self, file: u32, blocks: Vec<(u32, ContentHash)>) -> Result<(), Violation> {
         let Some(active) = self.active.get_mut(&file) else {
             return self.expect_ended(file, "it has blocks of a file that was not offered");
         };
@@ -321,7 +321,9 @@ impl Sending {
                 _ => return Err(Violation("it has sent more digests than it has blocks")),
             }
             if block >= active.geometry.blocks() || active.theirs.insert(block, digest).is_some() {
-                return Err(Violation("it claims a block that the file does not have, or claims a block twice"));
+                return Err(Violation(
+                    "it claims a block that the file does not have, or claims a block twice",
+                ));
             }
             if active.stage == Stage::Hearing(0) {
                 active.stage = Stage::Reading;
@@ -431,8 +433,9 @@ impl Party for Sending {
     type Outcome = Outcome;
 
     fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation> {
-        let message = Message::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
-        if let Message::Greeting { version, .. } = message {
+        let message =
+            ControlMessage::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
+        if let ControlMessage::Greeting { version, .. } = message {
             if version != VERSION {
                 return Err(Violation("it speaks another version of transfers"));
             }
@@ -443,17 +446,19 @@ impl Party for Sending {
             return Ok(());
         }
         match message {
-            Message::Accept {
+            ControlMessage::Accept {
                 file,
                 kept,
                 changed,
             } => self.on_accept(file, kept, changed),
-            Message::Have { file, blocks } => self.on_have(file, blocks),
-            Message::Refuse { file, reason } => self.on_refuse(file, reason),
-            Message::Again { file, block } => self.on_again(file, block),
-            Message::Done { file } => self.on_file_done(file),
-            Message::Written { bytes } => self.on_written(bytes),
-            _ => Err(Violation("a receiver sends a message that only senders may send")),
+            ControlMessage::Have { file, blocks } => self.on_have(file, blocks),
+            ControlMessage::Refuse { file, reason } => self.on_refuse(file, reason),
+            ControlMessage::Again { file, block } => self.on_again(file, block),
+            ControlMessage::Done { file } => self.on_file_done(file),
+            ControlMessage::Written { bytes } => self.on_written(bytes),
+            _ => Err(Violation(
+                "a receiver sends a message that only senders may send",
+            )),
         }
     }
 
@@ -493,11 +498,11 @@ impl Party for Sending {
             .or_else(|| self.poll_read())
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<TransferEvent> {
         self.events.pop_front()
     }
 
-    fn progress(&self) -> &Progress {
+    fn progress(&self) -> &TransferProgress {
         &self.progress
     }
 

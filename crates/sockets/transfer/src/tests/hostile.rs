@@ -2,10 +2,10 @@
 
 use super::pair::{Pair, content, failed, write};
 use super::sources;
-use crate::blocks::{Digest, Geometry};
+use crate::blocks::{ContentHash, Geometry};
 use crate::party::{Disk as _, Party as _};
-use crate::wire::{Message, Offer, Tag, VERSION};
-use crate::{Bounds, Reason, ReasonKind, Receiving, Sending, Sources, Store};
+use crate::wire::{ControlMessage, Offer, Tag, VERSION};
+use crate::{Bounds, Reason, ReasonKind, ReceiveStore, Receiving, Sending, Sources};
 use bytes::Bytes;
 use clearway_testing::Folder;
 use clearway_units::{Purpose, RandomStream};
@@ -15,7 +15,7 @@ use std::path::Path;
 const BLOCK: u32 = 1 << 16;
 
 fn greeting() -> (u64, Bytes) {
-    let greeting = Message::Greeting {
+    let greeting = ControlMessage::Greeting {
         version: VERSION,
         files: 1,
         bytes: 10,
@@ -24,8 +24,8 @@ fn greeting() -> (u64, Bytes) {
 }
 
 /// Greeting of a receiver.
-fn hello() -> Message {
-    Message::Greeting {
+fn hello() -> ControlMessage {
+    ControlMessage::Greeting {
         version: VERSION,
         files: 0,
         bytes: 0,
@@ -34,7 +34,7 @@ fn hello() -> Message {
 
 fn withdraw(file: u32) -> (u64, Bytes) {
     let reason = Reason::new(ReasonKind::Read, "");
-    Message::Withdraw { file, reason }.encode()
+    ControlMessage::Withdraw { file, reason }.encode()
 }
 
 fn offer(file: u32, name: &str, size: u64) -> (u64, Bytes) {
@@ -45,26 +45,26 @@ fn offer(file: u32, name: &str, size: u64) -> (u64, Bytes) {
         executable: false,
         name: name.into(),
     };
-    Message::Offer(offer).encode()
+    ControlMessage::Offer(offer).encode()
 }
 
 fn block(file: u32, block: u32, content: &[u8]) -> (u64, Bytes) {
-    let whole = [&Digest::of_block(content).0[..], content].concat();
+    let whole = [&ContentHash::of_block(content).0[..], content].concat();
     (Tag::of_block(file, block), whole.into())
 }
 
 /// A receiver that carries out each job at once.
 struct Receiver {
     party: Receiving,
-    store: Store,
-    answers: Vec<Message>,
+    store: ReceiveStore,
+    answers: Vec<ControlMessage>,
 }
 
 impl Receiver {
     fn new(folder: &Path) -> Self {
         Self {
             party: Receiving::new(Bounds::default()),
-            store: Store::open(folder, false).unwrap(),
+            store: ReceiveStore::open(folder, false).unwrap(),
             answers: Vec::new(),
         }
     }
@@ -87,7 +87,8 @@ impl Receiver {
             self.party.on_outcome(outcome);
         }
         while let Some((tag, content)) = self.party.poll_send() {
-            self.answers.push(Message::decode(tag, &content).unwrap());
+            self.answers
+                .push(ControlMessage::decode(tag, &content).unwrap());
         }
         while self.party.poll_event().is_some() {}
     }
@@ -100,9 +101,12 @@ fn wrong(messages: impl IntoIterator<Item = (u64, Bytes)>) -> Option<&'static st
 }
 
 fn finish(file: u32, sent: u32, blocks: &[&[u8]], size: u64) -> (u64, Bytes) {
-    let digests: Vec<_> = blocks.iter().map(|block| Digest::of_block(block)).collect();
-    let digest = Digest::of_file(Geometry::new(size, BLOCK).unwrap(), &digests);
-    Message::Finish { file, sent, digest }.encode()
+    let digests: Vec<_> = blocks
+        .iter()
+        .map(|block| ContentHash::of_block(block))
+        .collect();
+    let digest = ContentHash::of_file(Geometry::new(size, BLOCK).unwrap(), &digests);
+    ControlMessage::Finish { file, sent, digest }.encode()
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn senders_that_break_the_protocol_are_found_out() {
     let full = vec![7; BLOCK as usize];
     let two = offer(0, "x", u64::from(BLOCK) + 1);
     let wrong_tag = (0x1234, Bytes::new());
-    let accept = Message::Accept {
+    let accept = ControlMessage::Accept {
         file: 0,
         kept: 0,
         changed: false,
@@ -185,7 +189,7 @@ fn names_that_lead_elsewhere_are_refused_and_leave_nothing() {
         assert_eq!(receiver.take([offer(file, name, 10)]), None);
         let last = receiver.answers.pop();
         assert!(
-            matches!(&last, Some(Message::Refuse { reason, .. }) if reason.kind == ReasonKind::Name),
+            matches!(&last, Some(ControlMessage::Refuse { reason, .. }) if reason.kind == ReasonKind::Name),
             "{name:?}: {last:?}"
         );
     }
@@ -207,13 +211,13 @@ fn duplicates_within_a_transfer_are_refused() {
         None
     );
     assert!(
-        matches!(&receiver.answers[2], Message::Done { file: 0 }),
+        matches!(&receiver.answers[2], ControlMessage::Done { file: 0 }),
         "{:?}",
         receiver.answers
     );
     let last = receiver.answers.pop();
     assert!(
-        matches!(last, Some(Message::Refuse { reason, .. }) if reason.kind == ReasonKind::Exists)
+        matches!(last, Some(ControlMessage::Refuse { reason, .. }) if reason.kind == ReasonKind::Exists)
     );
 }
 
@@ -231,7 +235,7 @@ fn a_file_that_is_not_what_its_digest_says_gets_no_name() {
     // Blocks that were announced, but never came.
     let messages = [offer(1, "y", 1), finish(1, 0, &[b"b"], 1)];
     assert_eq!(receiver.take(messages), None);
-    let refused = |message: &&Message| matches!(message, Message::Refuse { reason, .. } if reason.kind == ReasonKind::Content);
+    let refused = |message: &&ControlMessage| matches!(message, ControlMessage::Refuse { reason, .. } if reason.kind == ReasonKind::Content);
     assert_eq!(
         receiver.answers.iter().filter(refused).count(),
         2,
@@ -270,7 +274,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
     let folder = Folder::new("transfer-hostile-receiver");
     write(&folder.join("from"), &content(3 << 20, 1));
     let sources = Sources::find(&[folder.join("from")]).unwrap();
-    let told = |messages: Vec<Message>| {
+    let told = |messages: Vec<ControlMessage>| {
         let mut sending = sources.sending();
         for message in messages {
             let (tag, content) = message.encode();
@@ -286,21 +290,21 @@ fn receivers_that_break_the_protocol_are_found_out() {
         None
     };
     let hello = hello();
-    let other = Message::Greeting {
+    let other = ControlMessage::Greeting {
         version: VERSION + 1,
         files: 0,
         bytes: 0,
     };
-    let accept = |kept| Message::Accept {
+    let accept = |kept| ControlMessage::Accept {
         file: 0,
         kept,
         changed: false,
     };
-    let have = |block| Message::Have {
+    let have = |block| ControlMessage::Have {
         file: 0,
-        blocks: vec![(block, Digest::default())],
+        blocks: vec![(block, ContentHash::default())],
     };
-    let again = Message::Again { file: 0, block: 2 };
+    let again = ControlMessage::Again { file: 0, block: 2 };
     let cases = [
         told(vec![other]),
         told(vec![hello.clone(), hello.clone()]),
@@ -312,15 +316,15 @@ fn receivers_that_break_the_protocol_are_found_out() {
         told(vec![hello.clone(), have(1), accept(0)]),
         told(vec![hello.clone(), accept(3), again.clone()]),
         told([vec![hello.clone(), accept(0)], vec![again; 1001]].concat()),
-        told(vec![hello.clone(), Message::Done { file: 0 }]),
-        told(vec![hello.clone(), Message::Done { file: 9 }]),
-        told(vec![hello.clone(), Message::Written { bytes: 1 }]),
+        told(vec![hello.clone(), ControlMessage::Done { file: 0 }]),
+        told(vec![hello.clone(), ControlMessage::Done { file: 9 }]),
+        told(vec![hello.clone(), ControlMessage::Written { bytes: 1 }]),
         told(vec![
             hello,
-            Message::Finish {
+            ControlMessage::Finish {
                 file: 0,
                 sent: 0,
-                digest: Digest::default(),
+                digest: ContentHash::default(),
             },
         ]),
     ];
@@ -349,23 +353,23 @@ fn messages_that_the_end_of_a_file_has_overtaken_are_no_fault() {
     write(&folder.join("from"), &content(3 << 20, 1));
     let sources = Sources::find(&[folder.join("from")]).unwrap();
     let reason = Reason::new(ReasonKind::Write, "");
-    let refuse = Message::Refuse { file: 0, reason };
-    let accept = Message::Accept {
+    let refuse = ControlMessage::Refuse { file: 0, reason };
+    let accept = ControlMessage::Accept {
         file: 0,
         kept: 2,
         changed: false,
     };
-    let have = Message::Have {
+    let have = ControlMessage::Have {
         file: 0,
-        blocks: vec![(1, Digest::default())],
+        blocks: vec![(1, ContentHash::default())],
     };
-    let again = Message::Again { file: 0, block: 2 };
+    let again = ControlMessage::Again { file: 0, block: 2 };
     for late in [
         accept,
         have,
         again,
         refuse.clone(),
-        Message::Done { file: 0 },
+        ControlMessage::Done { file: 0 },
     ] {
         let mut sending = sources.sending();
         for message in [hello(), refuse.clone(), late.clone()] {
@@ -388,7 +392,7 @@ fn messages_that_the_end_of_a_file_has_overtaken_are_no_fault() {
 fn files_that_are_withdrawn_count_until_they_are_closed() {
     let folder = Folder::new("transfer-hostile-withdrawn");
     let mut party = Receiving::new(Bounds::default());
-    let store = Store::open(&folder, false).unwrap();
+    let store = ReceiveStore::open(&folder, false).unwrap();
     let take = |party: &mut Receiving, (tag, content): (u64, Bytes)| {
         party
             .on_message(tag, content.to_vec())
@@ -440,7 +444,7 @@ fn files_that_are_withdrawn_count_until_they_are_closed() {
 fn any_message(random: &mut RandomStream) -> (u64, Bytes) {
     let file = random.below(3);
     let number = random.below(4);
-    let digest = Digest::of_block(&[number as u8; 5]);
+    let digest = ContentHash::of_block(&[number as u8; 5]);
     let reason = Reason::new(ReasonKind::Read, "");
     match random.below(14) {
         0 => greeting(),
@@ -454,35 +458,35 @@ fn any_message(random: &mut RandomStream) -> (u64, Bytes) {
             number,
             &vec![number as u8; [5, 10, BLOCK as usize][random.below(3) as usize]],
         ),
-        6 => Message::Finish {
+        6 => ControlMessage::Finish {
             file,
             sent: number,
             digest,
         }
         .encode(),
-        7 => Message::Withdraw { file, reason }.encode(),
-        8 => Message::Accept {
+        7 => ControlMessage::Withdraw { file, reason }.encode(),
+        8 => ControlMessage::Accept {
             file,
             kept: number,
             changed: true,
         }
         .encode(),
-        9 => Message::Have {
+        9 => ControlMessage::Have {
             file,
             blocks: vec![(number, digest)],
         }
         .encode(),
-        10 => Message::Again {
+        10 => ControlMessage::Again {
             file,
             block: number,
         }
         .encode(),
-        11 => Message::Written {
+        11 => ControlMessage::Written {
             bytes: u64::from(number) << 20,
         }
         .encode(),
-        _ if number == 0 => Message::Refuse { file, reason }.encode(),
-        _ => Message::Done { file }.encode(),
+        _ if number == 0 => ControlMessage::Refuse { file, reason }.encode(),
+        _ => ControlMessage::Done { file }.encode(),
     }
 }
 
@@ -498,7 +502,7 @@ fn no_sequence_of_messages_makes_a_side_panic() {
         let mut random = RandomStream::new(seed, Purpose::Test, 4);
         let mut receiving = Receiving::new(Bounds::default());
         let mut sending: Sending = sources.sending();
-        let store = Store::open(&folder.join("to"), random.below(2) == 0).unwrap();
+        let store = ReceiveStore::open(&folder.join("to"), random.below(2) == 0).unwrap();
         receiving
             .on_message(greeting().0, greeting().1.to_vec())
             .unwrap();

@@ -1,7 +1,10 @@
 //! A sender and a receiver, and all that lies between them.
 
 use crate::party::{Disk, Party};
-use crate::{Bounds, Event, Progress, Receiving, Sending, Sources, Store, Violation, What};
+use crate::{
+    Bounds, ReceiveStore, Receiving, Sending, Sources, TransferEvent, TransferProgress, Violation,
+    What,
+};
 use clearway_units::{Purpose, RandomStream};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +27,7 @@ impl<P: Party> Side<P> {
     }
 
     /// Takes what it has to say; false if that is nothing.
-    fn poll(&mut self, to: &mut Vec<(u64, Vec<u8>)>, events: &mut Vec<Event>) -> bool {
+    fn poll(&mut self, to: &mut Vec<(u64, Vec<u8>)>, events: &mut Vec<TransferEvent>) -> bool {
         let mut any = false;
         while let Some(job) = self.party.poll_job() {
             self.jobs.push(job);
@@ -67,13 +70,13 @@ pub(super) type Damage = Box<dyn FnMut(&mut u64, &mut Vec<u8>)>;
 
 pub(super) struct Pair {
     sources: Sources,
-    pub(super) store: Store,
+    pub(super) store: ReceiveStore,
     sender: Side<Sending>,
     receiver: Side<Receiving>,
     random: RandomStream,
     pub(super) damage: Damage,
     /// Events of the sender and of the receiver.
-    pub(super) events: [Vec<Event>; 2],
+    pub(super) events: [Vec<TransferEvent>; 2],
 }
 
 impl Pair {
@@ -81,13 +84,13 @@ impl Pair {
         fs::create_dir_all(to).unwrap();
         Self::with(
             paths,
-            Store::open(to, false).unwrap(),
+            ReceiveStore::open(to, false).unwrap(),
             Bounds::default(),
             seed,
         )
     }
 
-    pub(super) fn with(paths: &[PathBuf], store: Store, bounds: Bounds, seed: u64) -> Self {
+    pub(super) fn with(paths: &[PathBuf], store: ReceiveStore, bounds: Bounds, seed: u64) -> Self {
         let sources = Sources::find(paths).unwrap();
         Self {
             sender: Side::new(sources.sending()),
@@ -100,7 +103,7 @@ impl Pair {
         }
     }
 
-    pub(super) fn progress(&self) -> [Progress; 2] {
+    pub(super) fn progress(&self) -> [TransferProgress; 2] {
         [
             *self.sender.party.progress(),
             *self.receiver.party.progress(),
@@ -174,14 +177,14 @@ pub(super) fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
 }
 
-pub(super) fn done(events: &[Event]) -> usize {
-    let is_done = |event: &&Event| matches!(event.what, What::Done { .. });
+pub(super) fn done(events: &[TransferEvent]) -> usize {
+    let is_done = |event: &&TransferEvent| matches!(event.what, What::Done { .. });
     events.iter().filter(is_done).count()
 }
 
 /// Reasons of files that failed.
-pub(super) fn failed(events: &[Event]) -> Vec<String> {
-    let reason = |event: &Event| match &event.what {
+pub(super) fn failed(events: &[TransferEvent]) -> Vec<String> {
+    let reason = |event: &TransferEvent| match &event.what {
         What::Failed(reason) => Some(format!("{}: {reason}", event.name)),
         _ => None,
     };
@@ -189,7 +192,7 @@ pub(super) fn failed(events: &[Event]) -> Vec<String> {
 }
 
 /// Blocks that were kept, in bytes, and whether the file has changed.
-pub(super) fn kept(events: &[Event]) -> Option<(u64, bool)> {
+pub(super) fn kept(events: &[TransferEvent]) -> Option<(u64, bool)> {
     events.iter().find_map(|event| match event.what {
         What::Kept { bytes, changed } => Some((bytes, changed)),
         _ => None,

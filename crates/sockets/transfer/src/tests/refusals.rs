@@ -2,7 +2,7 @@
 
 use super::pair::{Pair, content, done, failed, write};
 use super::sources;
-use crate::{Bounds, Sources, Store};
+use crate::{Bounds, ReceiveStore, Sources};
 use clearway_testing::Folder;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Sends all below `from`; returns what failed at both sides, which is the same.
 fn refused(folder: &Folder, overwrite: bool, bounds: Bounds) -> Vec<String> {
-    let store = Store::open(&folder.join("to"), overwrite).unwrap();
+    let store = ReceiveStore::open(&folder.join("to"), overwrite).unwrap();
     let mut pair = Pair::with(&sources(folder), store, bounds, 5);
     pair.run().unwrap();
     let [sent, received] = &pair.events;

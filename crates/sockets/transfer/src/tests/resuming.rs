@@ -2,7 +2,7 @@
 
 use super::pair::{Pair, content, kept, write};
 use super::{done, sources, tree};
-use crate::Store;
+use crate::ReceiveStore;
 use crate::record::Record;
 use clearway_testing::Folder;
 use std::fs;
@@ -212,7 +212,7 @@ fn the_record_of_a_file_that_is_in_its_place_goes_when_the_receiver_is_started_a
     assert_eq!(partial_names(&folder), None);
     // As if the receiver had been killed before it removed the record.
     write(&path, &record);
-    Store::open(&folder.join("to"), false).unwrap();
+    ReceiveStore::open(&folder.join("to"), false).unwrap();
     assert_eq!(partial_names(&folder), None);
     assert!(fs::read(folder.join("to/from")).unwrap() == content(SIZE, 1));
 }
@@ -235,7 +235,7 @@ fn records_of_unfinished_files_and_files_of_others_stay() {
         fs::write(path(&name), "clearway").unwrap();
     }
     fs::create_dir(path(&format!("{}.record", "2".repeat(32)))).unwrap();
-    Store::open(&folder.join("to"), false).unwrap();
+    ReceiveStore::open(&folder.join("to"), false).unwrap();
     let mut expected = unfinished;
     expected.extend([
         format!("{orphan}.txt"),

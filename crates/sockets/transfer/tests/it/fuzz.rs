@@ -4,8 +4,8 @@
 //! be repeated.
 
 use clearway_testing::{cases, number};
-use clearway_transfer::wire::{Message, Offer};
-use clearway_transfer::{Digest, Geometry, Name, Reason, ReasonKind};
+use clearway_transfer::wire::{ControlMessage, Offer};
+use clearway_transfer::{ContentHash, Geometry, Name, Reason, ReasonKind};
 use clearway_units::{Purpose, RandomStream};
 use std::panic::catch_unwind;
 
@@ -15,47 +15,47 @@ fn iterations() -> u64 {
 
 /// One message of each kind.
 fn corpus() -> Vec<(u64, Vec<u8>)> {
-    let digest = Digest::of_block(b"block");
+    let digest = ContentHash::of_block(b"block");
     let reason = Reason::new(ReasonKind::Write, "No space left on device (os error 28)");
     let messages = [
-        Message::Greeting {
+        ControlMessage::Greeting {
             version: 1,
             files: 3,
             bytes: 1 << 40,
         },
-        Message::Offer(Offer {
+        ControlMessage::Offer(Offer {
             file: 7,
             geometry: Geometry::for_size(5_000_000).expect("it is short"),
             modified: (1_700_000_000, 5),
             executable: true,
             name: "folder/file name".into(),
         }),
-        Message::Accept {
+        ControlMessage::Accept {
             file: 7,
             kept: 2,
             changed: true,
         },
-        Message::Have {
+        ControlMessage::Have {
             file: 7,
             blocks: vec![(0, digest), (3, digest)],
         },
-        Message::Refuse {
+        ControlMessage::Refuse {
             file: 7,
             reason: reason.clone(),
         },
-        Message::Again { file: 7, block: 4 },
-        Message::Finish {
+        ControlMessage::Again { file: 7, block: 4 },
+        ControlMessage::Finish {
             file: 7,
             sent: 5,
             digest,
         },
-        Message::Withdraw { file: 7, reason },
-        Message::Done { file: 7 },
-        Message::Written { bytes: 7 << 40 },
+        ControlMessage::Withdraw { file: 7, reason },
+        ControlMessage::Done { file: 7 },
+        ControlMessage::Written { bytes: 7 << 40 },
     ];
     messages
         .iter()
-        .map(Message::encode)
+        .map(ControlMessage::encode)
         .map(|(tag, content)| (tag, content.to_vec()))
         .collect()
 }
@@ -63,12 +63,12 @@ fn corpus() -> Vec<(u64, Vec<u8>)> {
 #[test]
 fn messages_are_read_as_they_are_written() {
     for (tag, content) in corpus() {
-        let message = Message::decode(tag, &content).expect("it is sound");
+        let message = ControlMessage::decode(tag, &content).expect("it is sound");
         assert_eq!(message.encode(), (tag, content.clone().into()));
         // Cut short it is another message or none.
         for end in 0..content.len() {
             assert_ne!(
-                Message::decode(tag, &content[..end]),
+                ControlMessage::decode(tag, &content[..end]),
                 Some(message.clone()),
                 "{end} of {message:?}"
             );
@@ -100,12 +100,12 @@ fn arbitrary_bytes_do_not_panic() {
         for _ in 0..random.below(4) {
             mutated(&mut content, &mut tag, &mut random);
         }
-        let read = catch_unwind(|| Message::decode(tag, &content));
+        let read = catch_unwind(|| ControlMessage::decode(tag, &content));
         match read.unwrap_or_else(|_| {
             panic!("iteration {iteration} panicked on tag {tag:x}, {content:x?}")
         }) {
             None => {}
-            Some(Message::Offer(offer)) => {
+            Some(ControlMessage::Offer(offer)) => {
                 sound += 1;
                 // A name that is taken stays below the folder.
                 if let Ok(name) = Name::new(&offer.name) {
@@ -120,7 +120,7 @@ fn arbitrary_bytes_do_not_panic() {
                 sound += 1;
                 let (again, written) = message.encode();
                 assert_eq!(
-                    Message::decode(again, &written),
+                    ControlMessage::decode(again, &written),
                     Some(message),
                     "iteration {iteration}"
                 );

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use clearway_testing::Folder;
-use clearway_transfer::wire::{Message, VERSION};
+use clearway_transfer::wire::{ControlMessage, VERSION};
 use clearway_transfer::{
-    Bounds, Event, Progress, Received, Sent, Sources, Store, TransferError, Watch, receive, send,
+    Bounds, ReceiveOutcome, ReceiveStore, SendOutcome, Sources, TransferError, TransferEvent,
+    TransferObserver, TransferProgress, receive, send,
 };
 use clearway_udp::net::{Channel, Server, connect};
 use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
@@ -21,10 +22,10 @@ use tokio::runtime::Builder;
 /// A user who only watches.
 struct User;
 
-impl Watch for User {
-    fn on_event(&mut self, _: &Event) {}
+impl TransferObserver for User {
+    fn on_event(&mut self, _: &TransferEvent) {}
 
-    fn on_tick(&mut self, _: &Progress) -> ControlFlow<()> {
+    fn on_tick(&mut self, _: &TransferProgress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -63,10 +64,10 @@ async fn pair(receive_memory: u64, line_rate: Rate) -> (Channel, Channel, Server
 /// A receiver's user who tells the sender's how many bytes have been written.
 struct Teller(Arc<AtomicU64>);
 
-impl Watch for Teller {
-    fn on_event(&mut self, _: &Event) {}
+impl TransferObserver for Teller {
+    fn on_event(&mut self, _: &TransferEvent) {}
 
-    fn on_tick(&mut self, progress: &Progress) -> ControlFlow<()> {
+    fn on_tick(&mut self, progress: &TransferProgress) -> ControlFlow<()> {
         self.0.store(progress.moved, Ordering::Relaxed);
         ControlFlow::Continue(())
     }
@@ -75,10 +76,10 @@ impl Watch for Teller {
 /// A sender's user who interrupts once so many bytes have been written at the other end.
 struct Listener(Arc<AtomicU64>, u64);
 
-impl Watch for Listener {
-    fn on_event(&mut self, _: &Event) {}
+impl TransferObserver for Listener {
+    fn on_event(&mut self, _: &TransferEvent) {}
 
-    fn on_tick(&mut self, _: &Progress) -> ControlFlow<()> {
+    fn on_tick(&mut self, _: &TransferProgress) -> ControlFlow<()> {
         match self.0.load(Ordering::Relaxed) >= self.1 {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -87,12 +88,12 @@ impl Watch for Listener {
 }
 
 /// Transfers all below `from`, with little memory. The sender is interrupted once so many bytes have been written.
-async fn transfer(folder: &Path, interrupted_at: u64) -> (Sent, Received) {
+async fn transfer(folder: &Path, interrupted_at: u64) -> (SendOutcome, ReceiveOutcome) {
     // Users are asked ten times a second: slow enough to be asked on the way.
     let (sender, receiver, _server) = pair(2 << 20, Rate::from_bps(200_000_000)).await;
     let sources = Sources::find(&[folder.join("from")]).expect("it is there");
     fs::create_dir_all(folder.join("to")).expect("a folder");
-    let store = Store::open(&folder.join("to"), false).expect("a folder");
+    let store = ReceiveStore::open(&folder.join("to"), false).expect("a folder");
     let written = Arc::new(AtomicU64::new(0));
     let mut user = Teller(Arc::clone(&written));
     let receiving =
@@ -143,7 +144,7 @@ fn ends(messages: Vec<(u64, Bytes)>) -> (String, Closed) {
     let folder = Folder::new("transfer-net-ends");
     run(async {
         let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
-        let store = Store::open(&folder, false).expect("a folder");
+        let store = ReceiveStore::open(&folder, false).expect("a folder");
         let receiving =
             tokio::spawn(
                 async move { receive(&receiver, store, Bounds::default(), &mut User).await },
@@ -173,7 +174,7 @@ fn a_sender_that_breaks_the_protocol_is_cut_off() {
     // What a measurement sends first.
     let measures = vec![(1, Bytes::from(vec![0x5a; 1000]))];
     assert_eq!(ends(measures), violation("a message is malformed"));
-    let done = Message::Done { file: 0 }.encode();
+    let done = ControlMessage::Done { file: 0 }.encode();
     assert_eq!(ends(vec![done]), violation("it does not greet"));
 }
 
@@ -192,7 +193,7 @@ fn a_receiver_that_breaks_the_protocol_or_says_nothing_is_given_up() {
         run(async {
             let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
             if let Some(version) = version {
-                let greeting = Message::Greeting {
+                let greeting = ControlMessage::Greeting {
                     version,
                     files: 0,
                     bytes: 0,

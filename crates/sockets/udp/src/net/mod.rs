@@ -29,7 +29,7 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-pub use shared::{Acceptors, Channel, Message, Snapshot};
+pub use shared::{Acceptors, Channel, ConnectionSnapshot, Message};
 
 /// A new key from the random bytes of the operating system.
 ///

@@ -3,7 +3,7 @@
 //! The end that is measured against counts and echoes messages by their tags; see [`serve`].
 
 use super::clock::Clock;
-use super::shared::{Channel, Snapshot};
+use super::shared::{Channel, ConnectionSnapshot};
 use crate::error::Closed;
 use crate::incoming::Acceptor;
 use crate::outgoing::SendError;
@@ -23,7 +23,7 @@ pub const DONE: u64 = 0;
 
 /// Plan of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct PerfPlan {
     /// Time for which messages are sent as fast as possible.
     pub time: Span,
     /// Length of these messages.
@@ -41,7 +41,7 @@ pub const SMALL: usize = 64;
 
 /// A part of the time in which messages were sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct PerfInterval {
     /// Beginning and end, from the first message on.
     pub from: Span,
     /// The end.
@@ -54,16 +54,16 @@ pub struct Interval {
 
 /// News of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress<'a> {
+pub enum PerfProgress<'a> {
     /// An interval of the time in which messages are sent as fast as possible is over.
-    Interval(&'a Interval),
+    Interval(&'a PerfInterval),
     /// All of these messages have arrived.
     Arrived,
 }
 
 /// Results of a measurement.
 #[derive(Debug, Clone, Default)]
-pub struct Measured {
+pub struct PerfMeasurement {
     /// Bytes of messages that have arrived, and the time that this took.
     pub bytes: u64,
     /// The time from the first message to the acknowledgement of the last.
@@ -75,7 +75,7 @@ pub struct Measured {
     /// Round trips of messages that were sent back, in ascending order.
     pub round_trips: Vec<Span>,
     /// State of the connection after the throughput was measured.
-    pub snapshot: Snapshot,
+    pub snapshot: ConnectionSnapshot,
 }
 
 /// Failure of a measurement.
@@ -129,9 +129,9 @@ pub async fn serve(channel: &Channel, pool: &Pool) -> Closed {
 /// If the connection ends, or the other end does not answer as it should.
 pub async fn measure(
     channel: &Channel,
-    plan: &Plan,
-    on_progress: impl FnMut(Progress<'_>),
-) -> Result<Measured, PerfError> {
+    plan: &PerfPlan,
+    on_progress: impl FnMut(PerfProgress<'_>),
+) -> Result<PerfMeasurement, PerfError> {
     match measure_all(channel, plan, on_progress).await {
         // That the connection has ended says less than why.
         Err(PerfError::Send(SendError::Closed)) => Err(channel.ended().await.into()),
@@ -141,11 +141,11 @@ pub async fn measure(
 
 async fn measure_all(
     channel: &Channel,
-    plan: &Plan,
-    mut on_progress: impl FnMut(Progress<'_>),
-) -> Result<Measured, PerfError> {
+    plan: &PerfPlan,
+    mut on_progress: impl FnMut(PerfProgress<'_>),
+) -> Result<PerfMeasurement, PerfError> {
     let clock = Clock::start();
-    let mut measured = Measured::default();
+    let mut measured = PerfMeasurement::default();
     let content = Bytes::from(vec![0x5a; plan.message]);
     let messages = send_for(
         channel,
@@ -155,7 +155,7 @@ async fn measure_all(
         Some((plan.interval, &mut on_progress)),
     );
     let (sent, time) = messages.await?;
-    on_progress(Progress::Arrived);
+    on_progress(PerfProgress::Arrived);
     measured.bytes = sent * plan.message as u64;
     measured.time = time;
     measured.snapshot = channel.snapshot();
@@ -178,7 +178,7 @@ async fn measure_all(
 }
 
 /// Called with each interval, of this length.
-type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(Progress<'_>))>;
+type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(PerfProgress<'_>))>;
 
 /// Sends messages for a time, as fast as they are taken. Returns their number and the time until the last has arrived.
 async fn send_for<'a>(
@@ -239,7 +239,7 @@ impl Telling<'_> {
         }
         let (arrived, snapshot) = (self.channel.arrived(), self.channel.snapshot());
         let retransmitted = snapshot.counters.retransmitted;
-        on_progress(Progress::Interval(&Interval {
+        on_progress(PerfProgress::Interval(&PerfInterval {
             from: self.since.since(self.began),
             to: now.since(self.began),
             bytes: (arrived - self.arrived) * self.length,

@@ -35,7 +35,7 @@ pub struct Message {
 
 /// State of a connection, as its driver saw it last.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct ConnectionSnapshot {
     /// Counters of the transport.
     pub counters: EndpointCounters,
     /// Datagrams that were of no use.
@@ -48,7 +48,7 @@ pub struct Snapshot {
     pub round_trip: Option<Span>,
 }
 
-impl Snapshot {
+impl ConnectionSnapshot {
     /// Takes the state of a connection.
     pub(super) fn take(&mut self, connection: &Connection) {
         self.counters = connection.counters();
@@ -89,7 +89,7 @@ pub(super) struct State {
     /// Length of the longest message that the other end takes.
     pub(super) longest: Option<u64>,
     pub(super) ending: Option<Ending>,
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: ConnectionSnapshot,
     driver: Option<Waker>,
 }
 
@@ -344,7 +344,7 @@ impl Channel {
     }
 
     /// State of the connection, at most some milliseconds old while something happens.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> ConnectionSnapshot {
         self.shared.lock().snapshot.clone()
     }
 }

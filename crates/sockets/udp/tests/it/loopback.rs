@@ -1,7 +1,7 @@
 //! Connections over real sockets, on the loopback interface.
 
 use bytes::Bytes;
-use clearway_udp::net::perf::{Plan, Pool, Progress, measure, serve};
+use clearway_udp::net::perf::{PerfPlan, PerfProgress, Pool, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{
     Allocate, Closed, Connection, Limits, PreSharedKey, Security, ServerName, Settings,
@@ -169,7 +169,7 @@ fn measurements_count_what_was_sent() {
         let (client, server, _listener) = pair([settings(), settings()]).await;
         let serving = tokio::spawn(async move { serve(&server, &Pool::default()).await });
         let ms = |name, usual| std::env::var(name).map_or(usual, |ms| ms.parse().unwrap());
-        let plan = Plan {
+        let plan = PerfPlan {
             time: Span::from_ms(ms("CLEARWAY_PERF_MS", 300)),
             message: 1 << 20,
             small_time: Span::from_ms(100),
@@ -177,9 +177,9 @@ fn measurements_count_what_was_sent() {
             interval: Span::from_ms(100),
         };
         let (mut bytes, mut all) = (0, false);
-        let on_progress = |progress: Progress<'_>| match progress {
-            Progress::Interval(interval) => bytes += interval.bytes,
-            Progress::Arrived => all = true,
+        let on_progress = |progress: PerfProgress<'_>| match progress {
+            PerfProgress::Interval(interval) => bytes += interval.bytes,
+            PerfProgress::Arrived => all = true,
         };
         let measured = measure(&client, &plan, on_progress).await.unwrap();
         assert!(all && bytes <= measured.bytes);

@@ -1,8 +1,8 @@
 use super::*;
 use std::thread;
 
-fn at(us: u64) -> Progress {
-    Progress {
+fn at(us: u64) -> RunProgress {
+    RunProgress {
         now: Time::from_us(us),
         flows_sent: 0,
         flows: 3,
@@ -10,7 +10,7 @@ fn at(us: u64) -> Progress {
     }
 }
 
-fn round(shared: &Shared, us: u64) -> Verdict {
+fn round(shared: &Shared, us: u64) -> RunDecision {
     shared.on_round(at(us), |_| (), || false)
 }
 
@@ -45,7 +45,7 @@ fn beside(shared: &Shared, control: impl FnOnce()) -> u64 {
         let stopping = Stopping(shared);
         let run = scope.spawn(|| {
             let mut us = 1;
-            while round(shared, us) == Verdict::Continue {
+            while round(shared, us) == RunDecision::Continue {
                 us += 1;
             }
             us
@@ -60,7 +60,7 @@ fn beside(shared: &Shared, control: impl FnOnce()) -> u64 {
 fn nobody_holds_a_run_that_nobody_asked_to_wait() {
     let shared = Shared::new((3, 1000), false);
     for us in 1..100 {
-        assert_eq!(round(&shared, us), Verdict::Continue);
+        assert_eq!(round(&shared, us), RunDecision::Continue);
     }
     let view = shared.view(0, 0);
     assert_eq!((view.status, view.progress), ("running", at(99)));
@@ -108,7 +108,7 @@ fn a_step_ends_with_the_first_round_that_reaches_its_time() {
 #[test]
 fn a_paused_run_hears_ctrl_c() {
     let shared = Shared::new((3, 1000), true);
-    assert_eq!(shared.on_round(at(1), |_| (), || true), Verdict::Stop);
+    assert_eq!(shared.on_round(at(1), |_| (), || true), RunDecision::Stop);
 }
 
 #[test]

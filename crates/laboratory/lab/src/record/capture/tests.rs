@@ -1,7 +1,7 @@
 use super::*;
 use crate::record::merge_all;
 use crate::{Assembly, Finished, Laboratory, RunOptions};
-use clearway_fabric::{Verdict, Watch};
+use clearway_fabric::{RunDecision, Watch};
 use clearway_transport::Class;
 use clearway_transport::Header;
 use clearway_transport::wire::{Decoded, decode, rocev2::Received};
@@ -20,7 +20,7 @@ fn run(assembly: &Assembly, threads: usize) -> (Finished, Capture) {
     let plan = assembly.capture.as_ref().unwrap();
     let options = RunOptions {
         threads: threads.into(),
-        on_progress: &mut |_| Verdict::Continue,
+        on_progress: &mut |_| RunDecision::Continue,
         on_flow: &mut |_, _, _| (),
     };
     let mut recorders = assembly.per_domain(|| CaptureRecorder::new(plan));

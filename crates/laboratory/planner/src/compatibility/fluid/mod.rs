@@ -28,7 +28,7 @@ mod tests;
 
 pub use simulation::run;
 
-use super::{Kind, Load, Problem, Resource};
+use super::{Load, PhaseKind, Problem, Resource};
 use clearway_units::statistics::nearest_rank;
 use clearway_units::{Span, Time};
 use std::fmt;
@@ -74,7 +74,7 @@ impl FluidJob {
         let links = job.placements[choice].links.iter().map(|load| load.link);
         let shares = links.map(|link| (link, problem.shares(index, choice, Resource::Link(link))));
         let shares: Vec<_> = shares.collect();
-        let phases = job.profile.phases(Kind::Communication);
+        let phases = job.profile.phases(PhaseKind::Communication);
         let mut order: Vec<usize> = (0..phases.len()).collect();
         order.sort_by_key(|&phase| phases[phase].start);
         let mut now = Span::ZERO;
@@ -108,7 +108,7 @@ impl FluidJob {
 
 /// Instants at which a job may begin to communicate (HotNets'22 §4, "Precise flow scheduling").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slots {
+pub struct CommunicationSlots {
     /// Time from one slot to the next. Above zero.
     pub period: Span,
     /// Time of the first slot; whole periods do not matter.
@@ -117,7 +117,7 @@ pub struct Slots {
     pub grace: Span,
 }
 
-impl Slots {
+impl CommunicationSlots {
     /// The first time from `now` on at which the job may begin to communicate.
     fn next(&self, now: Time) -> Time {
         let period = u128::from(self.period.as_ps());
@@ -147,7 +147,7 @@ pub enum Sharing {
     Priorities(Vec<u32>),
     /// Equal rates, but the first communication of each iteration waits for the job's next slot. What follows in the same iteration
     /// waits no more. A job without slots never waits.
-    Slots(Vec<Option<Slots>>),
+    Slots(Vec<Option<CommunicationSlots>>),
 }
 
 /// Error that prevents a run.
@@ -316,8 +316,9 @@ fn check(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<(), FluidEr
             Err(FluidError::Gain(*gain))
         }
         Sharing::Slots(slots) => {
-            let useless =
-                |slots: &Option<Slots>| slots.is_some_and(|slots| slots.grace >= slots.period);
+            let useless = |slots: &Option<CommunicationSlots>| {
+                slots.is_some_and(|slots| slots.grace >= slots.period)
+            };
             let job = slots.iter().position(useless);
             job.map_or(Ok(()), |job| Err(FluidError::Slots { job }))
         }

@@ -1,7 +1,9 @@
 //! Simulation of the fluid model, from event to event.
 
 use super::fill::{Links, Sender};
-use super::{FluidError, FluidJob, FluidRun, Iteration, Sharing, Slots, Stretch, check};
+use super::{
+    CommunicationSlots, FluidError, FluidJob, FluidRun, Iteration, Sharing, Stretch, check,
+};
 use clearway_units::{Span, Time};
 use std::collections::BTreeSet;
 
@@ -125,7 +127,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Handles everything that is due by `now`, also what takes no time after that.
-    fn on_due(&mut self, now: Time, slots: Option<&Slots>) {
+    fn on_due(&mut self, now: Time, slots: Option<&CommunicationSlots>) {
         while self.due <= now {
             match self.doing {
                 Doing::Waits(Then::Begin) => {

@@ -4,7 +4,7 @@ mod small_steps;
 
 use super::simulation::{Doing, observed};
 use super::*;
-use crate::compatibility::{Demand, Job, Phase, Placement, Profile, Share};
+use crate::compatibility::{CandidatePlacement, Demand, Job, JobProfile, Phase, Share};
 use clearway_units::{Purpose, RandomStream, Rate};
 use proptest::prelude::*;
 
@@ -28,15 +28,15 @@ fn job(compute: Span, communication: Span, links: &[u32], iterations: u32) -> Fl
 }
 
 /// A job with this profile on links with these rates, all of which it loads.
-fn of_profile(profile: Profile, gbps: &[u64], iterations: u32) -> FluidJob {
+fn of_profile(profile: JobProfile, gbps: &[u64], iterations: u32) -> FluidJob {
     let links = (0..gbps.len() as u32).map(Load::whole).collect();
     let job = Job {
         profile,
         placements: vec![
-            Placement::default(),
-            Placement {
+            CandidatePlacement::default(),
+            CandidatePlacement {
                 links,
-                ..Placement::default()
+                ..CandidatePlacement::default()
             },
         ],
     };
@@ -84,7 +84,7 @@ fn a_job_alone_takes_what_its_profile_says() {
         arc(60, 20, Demand::Rate(Rate::from_gbps(30))),
         arc(10, 30, Demand::Share(quarter)),
     ];
-    let profile = Profile::new(ms(100), arcs, Vec::new()).expect("a profile");
+    let profile = JobProfile::new(ms(100), arcs, Vec::new()).expect("a profile");
     let job = of_profile(profile, &[50, 100], 3);
     let loads = |stretch: usize| {
         let loads = job.stretches[stretch].loads.iter();
@@ -119,7 +119,7 @@ fn a_job_alone_takes_what_its_profile_says() {
 
 #[test]
 fn a_job_that_never_communicates_only_waits() {
-    let profile = Profile::new(ms(7), Vec::new(), Vec::new()).expect("a profile");
+    let profile = JobProfile::new(ms(7), Vec::new(), Vec::new()).expect("a profile");
     let job = of_profile(profile, &[], 2);
     let run = run(0, &[job], &Sharing::Adaptive { gain: 1.0 }).expect("a run");
     assert_eq!(spans(&run, 0), [ms(7), ms(7)]);
@@ -235,7 +235,7 @@ fn a_starved_job_waits_until_there_is_room() {
 #[test]
 fn slots_keep_compatible_jobs_apart() {
     let slots = |shift, grace| {
-        Some(Slots {
+        Some(CommunicationSlots {
             period: ms(255),
             shift: ms(shift),
             grace: ms(grace),
@@ -265,7 +265,7 @@ fn slots_keep_compatible_jobs_apart() {
 #[test]
 fn the_next_slot_is_the_first_that_has_not_gone_by() {
     let next = |shift, grace, now| {
-        let slots = Slots {
+        let slots = CommunicationSlots {
             period: Span::from_us(10),
             shift: Span::from_us(shift),
             grace: Span::from_us(grace),
@@ -290,9 +290,9 @@ fn the_next_slot_is_the_first_that_has_not_gone_by() {
 #[test]
 fn only_the_first_communication_of_an_iteration_waits_for_a_slot() {
     let phases = vec![Phase::whole(ms(10), ms(10)), Phase::whole(ms(30), ms(10))];
-    let profile = Profile::new(ms(50), phases, Vec::new()).expect("a profile");
+    let profile = JobProfile::new(ms(50), phases, Vec::new()).expect("a profile");
     let job = of_profile(profile, &[], 3);
-    let slots = Slots {
+    let slots = CommunicationSlots {
         period: ms(70),
         shift: ms(25),
         grace: Span::ZERO,
@@ -465,7 +465,7 @@ fn what_makes_no_sense_is_refused() {
     );
     let long = refused(&|job| job.rest = Span::MAX);
     assert_eq!(long, "the run would last more than 213 days");
-    let slots = Slots {
+    let slots = CommunicationSlots {
         period: ms(1),
         shift: ms(0),
         grace: ms(1),

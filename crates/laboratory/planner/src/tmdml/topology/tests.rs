@@ -100,7 +100,7 @@ fn ideal(fabric: &Fabric, model: Bytes) -> f64 {
 fn hashed_bounds(fabric: &Fabric, seeds: u64) -> Vec<f64> {
     let stage = |seed| {
         fabric
-            .all_reduce_stage(VGG16, Routing::Hashed, seed)
+            .all_reduce_stage(VGG16, EqualPathChoice::Hashed, seed)
             .unwrap()
     };
     let mut bounds: Vec<f64> = (0..seeds)
@@ -122,7 +122,7 @@ fn paths_lead_from_server_to_server() {
     for fabric in FABRICS {
         let ends = ends(&fabric);
         assert_eq!(ends.len(), fabric.links().len());
-        for routing in Routing::ALL {
+        for routing in EqualPathChoice::ALL {
             for from in 0..fabric.servers() {
                 for to in (0..fabric.servers()).filter(|&to| to != from) {
                     let path = fabric.path(from, to, *routing, 7);
@@ -150,24 +150,24 @@ fn the_papers_paths_exist() {
             .join(" ")
     };
     let mut paths: Vec<String> = (0..200)
-        .map(|seed| named(EIGHT.path(0, 7, Routing::Hashed, seed)))
+        .map(|seed| named(EIGHT.path(0, 7, EqualPathChoice::Hashed, seed)))
         .collect();
     paths.sort();
     paths.dedup();
     // Two aggregation switches up, two cores, two aggregation switches down.
     assert_eq!(paths.len(), 8);
     assert!(paths.contains(&"e0 a0.0 c0.0 a1.0 e3 s7".to_string()));
-    assert_eq!(named(EIGHT.path(6, 7, Routing::Hashed, 0)), "e3 s7");
+    assert_eq!(named(EIGHT.path(6, 7, EqualPathChoice::Hashed, 0)), "e3 s7");
     // In the large one the aggregation switch and its core decide the way down: 4 * 4 paths of six links.
     let mut paths: Vec<Vec<u32>> = (0..500)
-        .map(|seed| LARGE.path(0, 127, Routing::Hashed, seed))
+        .map(|seed| LARGE.path(0, 127, EqualPathChoice::Hashed, seed))
         .collect();
     paths.sort();
     paths.dedup();
     assert_eq!((paths.len(), paths[0].len()), (16, 6));
     // BCube: from 00 to 11, server 01 relays where the low digit is corrected first, server 10 where the high one is.
     let mut paths: Vec<Vec<u32>> = (0..50)
-        .map(|seed| NINE.path(0, 4, Routing::Hashed, seed))
+        .map(|seed| NINE.path(0, 4, EqualPathChoice::Hashed, seed))
         .collect();
     paths.sort();
     paths.dedup();
@@ -177,7 +177,9 @@ fn the_papers_paths_exist() {
 #[test]
 fn an_incast_of_the_paper_is_bound_by_its_receiver_on_any_paths() {
     for seed in 0..20 {
-        let incast = EIGHT.incast(7, VGG16, Routing::Hashed, seed).unwrap();
+        let incast = EIGHT
+            .incast(7, VGG16, EqualPathChoice::Hashed, seed)
+            .unwrap();
         assert_eq!(
             incast.bottlenecks(incast.bytes(), BottleneckRule::NicShare),
             [1; 7]
@@ -192,7 +194,7 @@ fn balanced_paths_reach_the_ideal() {
     for fabric in FABRICS {
         for model in [RESNET50, ALEXNET, VGG16] {
             let stage = fabric
-                .all_reduce_stage(model, Routing::Balanced, 0)
+                .all_reduce_stage(model, EqualPathChoice::Balanced, 0)
                 .unwrap();
             let ideal = ideal(&fabric, model);
             // The parts are rounded up to a byte.
@@ -215,7 +217,7 @@ fn balanced_paths_reach_the_ideal() {
 fn algorithm_1_reaches_the_ideal_where_paths_allow_it() {
     for fabric in [EIGHT, NINE] {
         let stage = fabric
-            .all_reduce_stage(VGG16, Routing::Balanced, 0)
+            .all_reduce_stage(VGG16, EqualPathChoice::Balanced, 0)
             .unwrap();
         let done = completion(&stage, &TmdmlParameters::default(), Solver::Gradient).unwrap();
         let time = 2.0 * done.finish().as_secs() / ideal(&fabric, VGG16);
@@ -226,7 +228,9 @@ fn algorithm_1_reaches_the_ideal_where_paths_allow_it() {
 #[test]
 fn algorithm_1_converges_on_the_large_fabrics() {
     for fabric in [LARGE, LARGE_BCUBE] {
-        let stage = fabric.all_reduce_stage(VGG16, Routing::Hashed, 0).unwrap();
+        let stage = fabric
+            .all_reduce_stage(VGG16, EqualPathChoice::Hashed, 0)
+            .unwrap();
         let parameters = TmdmlParameters {
             bottlenecks: BottleneckRule::Uniform,
             tolerance: 0.01,
@@ -272,7 +276,7 @@ fn no_rates_make_up_for_hashed_paths_in_fat_trees() {
     for seed in 0..20 {
         let stages = [seed, seed + 1000].map(|seed| {
             LARGE
-                .all_reduce_stage(VGG16, Routing::Hashed, seed)
+                .all_reduce_stage(VGG16, EqualPathChoice::Hashed, seed)
                 .unwrap()
         });
         let mut loads = vec![0.0; LARGE.links().len()];
@@ -313,5 +317,5 @@ fn the_optimum_is_lower_in_bcube() {
 #[test]
 #[should_panic(expected = "a path joins two servers")]
 fn a_server_has_no_path_to_itself() {
-    EIGHT.path(3, 3, Routing::Hashed, 0);
+    EIGHT.path(3, 3, EqualPathChoice::Hashed, 0);
 }

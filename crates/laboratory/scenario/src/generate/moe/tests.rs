@@ -124,7 +124,7 @@ fn settings_without_effect_are_warned_of() {
     assert_eq!(
         warnings(&values),
         [
-            "`skew` = 0.5 is of the router \"random\" alone",
+            "`skew` = 0.5 applies only to the router \"random\"",
             "`jitter` lengthens computations, and `compute` and `expert-compute` are zero",
         ]
     );

@@ -9,7 +9,7 @@ use clearway_formats::{
 };
 use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
-use clearway_workload::program::{Expand, Program};
+use clearway_workload::program::{Expand, JobProgram};
 use clearway_workload::{FileWarning, WorkloadError};
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ impl TraceFile {
     pub(crate) fn into_program(
         self,
         (ranks, passes): (u32, u32),
-    ) -> Result<(Program, Vec<FileWarning>), WorkloadError> {
+    ) -> Result<(JobProgram, Vec<FileWarning>), WorkloadError> {
         match self {
             Self::Chakra(trace) => Ok((trace.program, trace.warnings)),
             Self::Simai(file) => Ok((file.workload.program(ranks, passes)?, file.warnings)),

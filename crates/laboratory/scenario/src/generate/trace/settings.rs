@@ -16,50 +16,50 @@ macro_rules! first_algorithm {
 parameters! {
     /// Speed of the GPUs of a trace.
     pub struct GpuSpeed {
-        /// Peak performance of a GPU, in TFLOP/s, as `peak-perf` of ASTRA-sim. Computations of Chakra's traces that have `num_ops` and no
-        /// duration take the time that the roofline model gives for them. "auto": they take no time.
+        /// Peak performance of a GPU, in TFLOP/s, like ASTRA-sim's `peak-perf`. Computations of Chakra traces that have `num_ops` and no
+        /// duration take their time in the roofline model. "auto": they take no time.
         pub peak_tflops: Option<f64> = None, "peak-tflops", "decision: no GPU is assumed";
-        /// Memory bandwidth of a GPU, as `local-mem-bw` of ASTRA-sim: a computation takes at least the time in which its `tensor_size` is
-        /// moved. "auto": the peak performance alone counts.
+        /// Memory bandwidth of a GPU, like ASTRA-sim's `local-mem-bw`. A computation takes at least the time to move its `tensor_size`.
+        /// "auto": only the peak performance counts.
         pub memory_bandwidth: Option<ByteRate> = None, "memory-bandwidth", "decision: no GPU is assumed";
     }
 }
 
 parameters! {
-    /// A job that does what a trace says.
+    /// Job that replays a trace.
     pub struct TraceSettings {
-        /// The trace: a GOAL schedule, a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in
-        /// the folder of the scenario file, then in the current folder.
+        /// Path of the trace: a GOAL schedule, a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, or the prefix of such files. It is
+        /// searched in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
-        /// Format of the trace; "auto" decides by how the file begins.
+        /// Format of the trace; "auto" decides by the beginning of the file.
         pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
-        /// A comm-group file, which lists the ranks of each group that Chakra's traces name; empty for none.
+        /// Comm-group file, with the ranks of each group that Chakra traces name; empty for none.
         pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
-        /// Number of ranks that run a workload of SimAI; "auto": as many as it says or, where it says nothing, one for each host. Other
-        /// traces have their own number.
+        /// Number of ranks that run a workload of SimAI; "auto": the number in the workload or, without one, the number of hosts. Other
+        /// traces have a fixed number.
         pub ranks: Option<u32> = None, "ranks", "the trace";
-        /// Number of passes of training that a workload of SimAI makes in an iteration.
+        /// Number of training passes of a SimAI workload in an iteration.
         pub passes: u32 = 1, "passes", "one pass";
         /// Start of the job.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// Number of times that the whole trace runs, one after the other.
+        /// Number of consecutive runs of the whole trace.
         pub iterations: u32 = 1, "iterations", "once";
         /// Factor for the time of each computation in the trace; with 0 only communication takes time.
         pub time_scale: f64 = 1.0, "time-scale", "the trace";
-        /// The algorithm for calls of an all-reduce.
+        /// Algorithm for calls of an all-reduce.
         pub all_reduce: String = first_algorithm!("all-reduce"), "all-reduce", "NCCL's for large arrays";
-        /// The algorithm for calls of an all-gather.
+        /// Algorithm for calls of an all-gather.
         pub all_gather: String = first_algorithm!("all-gather"), "all-gather", "NCCL's";
-        /// The algorithm for calls of a reduce-scatter.
+        /// Algorithm for calls of a reduce-scatter.
         pub reduce_scatter: String = first_algorithm!("reduce-scatter"), "reduce-scatter", "NCCL's";
-        /// The algorithm for calls of an all-to-all.
+        /// Algorithm for calls of an all-to-all.
         pub all_to_all: String = first_algorithm!("all-to-all"), "all-to-all", "the only one";
-        /// The algorithm for calls of a broadcast, and in reverse for those of a reduce.
+        /// Algorithm for calls of a broadcast, and in reverse for calls of a reduce.
         pub broadcast: String = first_algorithm!("broadcast"), "broadcast", "NCCL's";
         /// Maximum payload of a message of a collective; "auto": the default of the algorithm.
         pub chunk: Option<Bytes> = None, "chunk", "the algorithm";
-        /// Maximum number of messages of one all-to-all in flight from a rank: each is sent when the one so many before it is acknowledged.
-        /// "auto": no limit.
+        /// Maximum number of messages of one all-to-all in flight from a rank: message i is sent when message i - `parallelism` is
+        /// acknowledged. "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
         with {
             /// Speed of the GPUs.

@@ -8,7 +8,7 @@ use clearway_formats::{write_chakra, write_goal, write_goal_binary};
 use clearway_units::{Bytes, HostId, Rate, SetError, Span, Time, Value};
 use clearway_workload::CollectiveSettings;
 use clearway_workload::graph::{Need, Task, TaskId};
-use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
+use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, Wait};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ fn file(name: &str) -> (&'static str, Value) {
 }
 
 /// Rank 0 computes for 3 us and sends, rank 1 receives and answers.
-fn ping_pong() -> Program {
+fn ping_pong() -> JobProgram {
     let bytes = Bytes::new(5000);
     let compute = Operation::Compute {
         unit: 0,
@@ -84,7 +84,7 @@ fn ping_pong() -> Program {
         bytes,
         tag: Some(7),
     };
-    Program {
+    JobProgram {
         ranks: vec![
             RankProgram::new(vec![compute, send(1), receive(1)], vec![(1, Wait::over(0))]),
             RankProgram::new(vec![receive(0), send(0)], vec![(1, Wait::over(0))]),
@@ -94,7 +94,7 @@ fn ping_pong() -> Program {
 }
 
 /// Every rank calls a collective of so many bytes with all others.
-fn call_of(kind: CollectiveKind, bytes: u64, ranks: u32) -> Program {
+fn call_of(kind: CollectiveKind, bytes: u64, ranks: u32) -> JobProgram {
     let bytes = Bytes::new(bytes);
     let call = Operation::Collective {
         kind,
@@ -102,13 +102,13 @@ fn call_of(kind: CollectiveKind, bytes: u64, ranks: u32) -> Program {
         group: 0,
     };
     let rank = |_| RankProgram::new(vec![call], Vec::new());
-    Program {
+    JobProgram {
         ranks: (0..ranks).map(rank).collect(),
         groups: vec![(0..ranks).map(Rank).collect()],
     }
 }
 
-fn chakra_folder(test: &str, program: &Program) -> Folder {
+fn chakra_folder(test: &str, program: &JobProgram) -> Folder {
     let files = write_chakra(program).unwrap();
     let folder = Folder::new(test).with("groups.json", files.groups);
     let traces = files.traces.into_iter().enumerate();

@@ -9,7 +9,7 @@ use clearway_scaleup::{
 use clearway_transport::Registry;
 use clearway_units::{Bytes, HostId, Span};
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
+use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, Wait};
 use insta::assert_snapshot;
 
 /// A folder of files, gone with the test.
@@ -27,7 +27,7 @@ impl Folder {
         self
     }
 
-    fn chakra(self, program: &Program) -> Self {
+    fn chakra(self, program: &JobProgram) -> Self {
         let files = write_chakra(program).unwrap();
         let traces = (0..).zip(files.traces);
         let folder = self.with("groups.json", files.groups);
@@ -129,7 +129,7 @@ fn an_all_reduce_takes_as_long_as_links_need_for_it() {
 }
 
 /// Ranks 3 and 1, and ranks 0 and 2, broadcast and then reduce, as the first of their group says; all meet at a barrier.
-fn pairs() -> Program {
+fn pairs() -> JobProgram {
     let call = |kind, bytes, group| Operation::Collective {
         kind,
         bytes: Bytes::new(bytes),
@@ -152,7 +152,7 @@ fn pairs() -> Program {
         RankProgram::new(operations, (1..5).map(after).collect())
     };
     let group = |ranks: &[u32]| ranks.iter().copied().map(Rank).collect();
-    Program {
+    JobProgram {
         ranks: (0..4).map(rank).collect(),
         groups: vec![group(&[3, 1]), group(&[0, 2]), group(&[0, 1, 2, 3])],
     }
@@ -225,13 +225,13 @@ fn scenarios_know_their_traces() {
 }
 
 /// Every rank of four calls a collective.
-fn call_of(kind: CollectiveKind) -> Program {
+fn call_of(kind: CollectiveKind) -> JobProgram {
     let call = Operation::Collective {
         kind,
         bytes: Bytes::new(1000),
         group: 0,
     };
-    Program {
+    JobProgram {
         ranks: vec![RankProgram::new(vec![call], Vec::new()); 4],
         groups: vec![(0..4).map(Rank).collect()],
     }
@@ -249,7 +249,7 @@ fn what_switches_cannot_carry_out_is_refused() {
         bytes: Bytes::new(5),
         tag: Some(0),
     };
-    let message = Program {
+    let message = JobProgram {
         ranks: [send, receive]
             .map(|operation| RankProgram::new(vec![operation], Vec::new()))
             .to_vec(),

@@ -3,7 +3,10 @@ use crate::topology::PortChoice;
 use clearway_transport::{Class, Header};
 use clearway_units::Bytes;
 
-fn parameters(routing: PathChoice, change: impl Fn(&mut AdaptiveParameters)) -> SwitchParameters {
+fn parameters(
+    routing: PathChoice,
+    change: impl Fn(&mut AdaptiveRoutingParameters),
+) -> SwitchParameters {
     let mut parameters = SwitchParameters {
         routing,
         ..SwitchParameters::default()
@@ -12,7 +15,10 @@ fn parameters(routing: PathChoice, change: impl Fn(&mut AdaptiveParameters)) -> 
     parameters
 }
 
-fn choice(routing: PathChoice, change: impl Fn(&mut AdaptiveParameters)) -> Box<LocalChoice> {
+fn choice(
+    routing: PathChoice,
+    change: impl Fn(&mut AdaptiveRoutingParameters),
+) -> Box<LocalChoice> {
     LocalChoice::new(&parameters(routing, change), SwitchRole::Network, 1, 0)
         .expect("the rule is local")
 }
@@ -102,7 +108,7 @@ fn ties_are_even() {
 
 #[test]
 fn levels_tell_only_classes_of_queues_apart() {
-    let change = |own: &mut AdaptiveParameters| own.levels = vec![0.05, 0.1, 0.2];
+    let change = |own: &mut AdaptiveRoutingParameters| own.levels = vec![0.05, 0.1, 0.2];
     let mut adaptive = choice(PathChoice::Adaptive, change);
     let grades = [0, 49, 50, 99, 100, 199, 200, 900].map(|bytes| {
         let state = waiting(&[bytes])(0);
@@ -120,7 +126,7 @@ fn levels_tell_only_classes_of_queues_apart() {
 
 #[test]
 fn what_was_seen_holds_for_the_refresh_time() {
-    let change = |own: &mut AdaptiveParameters| own.refresh = Span::from_ns(100);
+    let change = |own: &mut AdaptiveRoutingParameters| own.refresh = Span::from_ns(100);
     let mut adaptive = choice(PathChoice::Adaptive, change);
     let mut at = |ns: u64, bytes: &[u64]| {
         adaptive.choose(
@@ -208,7 +214,7 @@ fn flowlets_keep_their_port_within_bursts_and_leave_long_queues_between_them() {
     assert_eq!(at(0, &[0, 10]), 0);
     let within = (1..50).map(|n| at(9 * n, &[500, 10]));
     assert!(within.into_iter().all(|port| port == 0));
-    // Of gaps every second one is taken, on average.
+    // Every second gap is taken, on average.
     let mut moves = 0;
     for n in 0..200 {
         let start = 1000 + 100 * n;

@@ -1,4 +1,4 @@
-//! When the transmissions of a switch end: at most one for each port.
+//! Ends of the transmissions of a switch: at most one for each port.
 //!
 //! A queue in the order of time. A transmission that begins now ends among the last if it is long and among the first if it is short, so
 //! that few others have to move; a heap, or a tournament of all ports, moves each of them through all of its levels.

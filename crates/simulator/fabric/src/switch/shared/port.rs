@@ -169,6 +169,7 @@ impl<T: Telemetry> SharedPort<T> {
         if self.wire.is_some() {
             return None;
         }
+        // A pause frame goes before all packets: each packet before it would add to the headroom.
         let size = if tell != self.told {
             self.told = tell;
             self.wire = Some(Transmission::Pause(tell));
@@ -305,6 +306,7 @@ impl<T: Telemetry> SharedPort<T> {
         sinks: &mut Sinks<'_, O, T>,
     ) -> Vec<Left> {
         self.wire = Some(Transmission::Down);
+        // Pauses end with the link. A port that comes back tells the other end anew.
         self.told = ClassSet::EMPTY;
         self.waiting = ClassSet::EMPTY;
         if !self.pause.classes().is_empty() {

@@ -1,4 +1,4 @@
-//! Random shared buffers with priority flow control, and what makes them overflow, pause and lock up.
+//! Random shared buffers with priority flow control, and scenarios in which they overflow, pause and lock up.
 
 use super::Scenario;
 use super::draw::Draw;
@@ -11,8 +11,8 @@ use clearway_units::{Bytes, HostId, Parameter, Rate, RelativeSize, Span, Time, V
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Five switches in a circle with a host or two each. Whoever sends to the switch after the next one takes part in a circle of
-/// links that wait for each other.
+/// Five switches in a circle with a host or two each. Each host that sends to the switch after the next one takes part in a circle of links
+/// that wait for each other.
 pub(super) fn circle(draw: &mut Draw) -> Topology {
     let per_switch = draw.between(1, 2) as u32;
     let hosts = 5 * per_switch;

@@ -19,7 +19,7 @@ pub(super) fn random_events(draw: &mut Draw, scenario: &Scenario) -> Arc<LinkSch
     let mut events = Vec::new();
     for _ in 0..draw.between(1, 4) {
         let cable = draw.of(&up);
-        // Some at round instants, at which something else happens, too.
+        // Some at round instants, at which other events also happen.
         let at = match draw.chance(30) {
             true => Time::from_us(draw.between(0, 60)),
             false => Time::from_ps(draw.between(0, 60_000_000)),

@@ -60,7 +60,7 @@ pub(crate) fn choose_queues(draw: &mut Draw, topology: &mut Topology) {
     }
 }
 
-/// In some, switches are in groups: those of a dragonfly, or any.
+/// Puts the switches of some fabrics in groups: the groups of a dragonfly, or any.
 pub(crate) fn in_groups(draw: &mut Draw, mut topology: Topology) -> Topology {
     let routing = draw.of(&[
         GroupRouting::Minimal,

@@ -13,8 +13,8 @@ use clearway_fabric::topology::{
 };
 use clearway_fabric::{
     ClassMarks, Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice,
-    Reactions, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters,
-    TelemetryFormat, TrimVictim, Verdict, Watch,
+    Reactions, RunControl, RunDecision, Setup, SharedBufferParameters, Simulation,
+    SwitchParameters, TelemetryFormat, TrimVictim, Watch,
 };
 use clearway_transport::Class;
 use clearway_transport::cc::{ControllerSettings, OneRcParameters, SPercParameters};
@@ -76,7 +76,7 @@ impl Scenario {
         scenario
     }
 
-    /// In some, switches are those of scale-up fabrics, which have no pauses: neither do their neighbours send them any.
+    /// Makes some switches part of scale-up fabrics, which have no pauses and get none from their neighbours.
     fn choose_roles(&mut self, draw: &mut Draw) {
         if !draw.chance(20) {
             return;
@@ -88,7 +88,7 @@ impl Scenario {
                 let is_end = cable.ends.contains(&node);
                 !is_end || cable.ends.iter().any(|end| self.topology.is_host(*end))
             });
-            // Those of one host would be NICs, which forward nothing.
+            // Switches with one host would be NICs, which forward nothing.
             let of_one = self.topology.cables.iter().filter(|cable| {
                 cable.ends.contains(&node)
                     && cable.ends.iter().any(|end| self.topology.is_host(*end))
@@ -196,8 +196,8 @@ impl Scenario {
         let coordination_delay = draw
             .chance(50)
             .then(|| Span::from_ps(draw.between(0, 5_000_000)));
-        // Most runs end by themselves; a receiver with a hopeless queue must not keep the others waiting, and rounds of a
-        // nanosecond are many.
+        // Most runs end without a limit; a receiver with a hopeless queue must not keep the others waiting, and rounds of a nanosecond are
+        // many.
         let at_most = if draw.chance(10) || topology.shortest_delay() < Span::from_ns(50) {
             Time::from_ps(draw.between(1, 60_000_000))
         } else {
@@ -288,14 +288,14 @@ impl Scenario {
     fn run_under(&self, threads: usize, watch: Watch<'_>) -> Outcome {
         let setup = self.setup();
         let simulation = Simulation::new(&setup, |host| self.reactions_of(host), watch);
-        // Most of these fabrics are so small that one thread would run nearly all rounds by itself.
+        // Most of these fabrics are so small that one thread would run nearly all rounds alone.
         simulation.sharing_all_rounds().run(RunControl {
             threads: threads.into(),
             at_most: self.at_most,
             coordinator: self.coordinator(),
             traffic: None,
             coordination_delay: self.coordination_delay,
-            on_progress: &mut |_| Verdict::Continue,
+            on_progress: &mut |_| RunDecision::Continue,
         })
     }
 
@@ -309,7 +309,7 @@ impl Scenario {
     }
 }
 
-/// In some, switches choose ports by what waits there.
+/// Lets some switches choose ports by their queues.
 fn choose_routing(draw: &mut Draw, switch: &mut SwitchParameters) {
     if !draw.chance(30) {
         return;

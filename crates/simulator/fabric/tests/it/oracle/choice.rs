@@ -1,7 +1,8 @@
-//! The oracle's own view of adaptive routing, with everything looked at for each packet and nothing ever forgotten but what has to be.
+//! The oracle's own view of adaptive routing, with everything examined for each packet, and nothing forgotten except where the rules
+//! require it.
 
 use clearway_fabric::topology::{LinkId, NodeId, SwitchRole, Topology};
-use clearway_fabric::{AdaptiveParameters, PathChoice, SwitchParameters};
+use clearway_fabric::{AdaptiveRoutingParameters, PathChoice, SwitchParameters};
 use clearway_transport::Packet;
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Time, mix64};
 use std::collections::BTreeMap;
@@ -32,8 +33,8 @@ struct Memory {
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     parameters: &'a SwitchParameters,
-    /// What NICs go by.
-    exact: AdaptiveParameters,
+    /// Parameters that NICs use.
+    exact: AdaptiveRoutingParameters,
     roles: BTreeMap<NodeId, SwitchRole>,
     memories: BTreeMap<NodeId, Memory>,
 }
@@ -52,9 +53,9 @@ impl<'a> Choices<'a> {
         };
         Self {
             parameters,
-            exact: AdaptiveParameters {
+            exact: AdaptiveRoutingParameters {
                 hash_below: Bytes::ZERO,
-                ..AdaptiveParameters::default()
+                ..AdaptiveRoutingParameters::default()
             },
             roles: (first..).map(NodeId).zip(roles).collect(),
             memories: (0..count)
@@ -135,7 +136,7 @@ impl ByGrade for (u64, LinkId) {
 }
 
 impl Memory {
-    fn grade(&mut self, adaptive: &AdaptiveParameters, way: &Way, now: Time) -> u64 {
+    fn grade(&mut self, adaptive: &AdaptiveRoutingParameters, way: &Way, now: Time) -> u64 {
         let refresh = adaptive.refresh;
         let known = self.seen.get(&way.link).copied();
         if let Some((at, grade)) = known
@@ -171,7 +172,7 @@ impl Memory {
     /// The link that the packet's flow had, and whether it may leave it now.
     fn kept(
         &mut self,
-        adaptive: &AdaptiveParameters,
+        adaptive: &AdaptiveRoutingParameters,
         packet: &Packet,
         grades: &[(u64, LinkId)],
         now: Time,

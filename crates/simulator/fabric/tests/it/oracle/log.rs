@@ -27,7 +27,7 @@ pub(crate) enum Entry {
 /// they will take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    /// Arrivals at a node, and what its endpoint says.
+    /// Arrivals at a node, and events of its endpoint.
     Node(NodeId),
     /// Arrivals at a switch for an egress link.
     Towards(LinkId),
@@ -52,7 +52,7 @@ impl Log {
 
     /// Distributes the arrivals at switches over their egress links, where queues are handled one after the other.
     pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
-        // Where ports are chosen by what waits there, all arrivals are handled in the order of time.
+        // Where ports are chosen by their queues, all arrivals are handled in the order of time.
         let in_order = |node| {
             let topology = &scenario.topology;
             let role = topology.role_of(node).expect("a switch");

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
 type IntPacket = clearway_transport::telemetry::IntPacket<Beside>;
 
-/// What travels beside a packet here: everything that the simulator has, of which it compiles one at a time.
+/// Data that travels beside a packet here: all kinds of the simulator, which compiles one at a time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Beside {
     hops: HopRecords,
@@ -89,7 +89,7 @@ struct Coverage {
     mixed: MixedCoverage,
     ended: usize,
     cut_short: usize,
-    /// Of those that ended, runs in which something was left to happen.
+    /// Runs that ended although events were left.
     cut_off: usize,
     stuck: usize,
     /// Scenarios with pauses in which headrooms have to suffice.
@@ -336,7 +336,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome) {
     (log, without_sharing(outcome))
 }
 
-/// An outcome without what depends on the number of threads or on who watches.
+/// An outcome without the fields that depend on the number of threads or on observers.
 fn without_sharing(outcome: Outcome) -> Outcome {
     Outcome {
         meters: Vec::new(),
@@ -411,13 +411,13 @@ fn check_scenario(scenario: &Scenario, coverage: &mut Coverage) {
     coverage.add(scenario, &log, &outcome);
 }
 
-/// A run that the limit ends after its flows are done would end by itself.
+/// Checks that a run that the limit ends after its flows are done would also end without the limit.
 fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome) {
     if outcome.cut_off.is_none() || outcome.stopped.is_some() {
         return;
     }
     let mut patient = scenario.clone();
-    // Whatever is under way when all flows are done is gone long before that.
+    // All packets under way when all flows are done are gone long before that.
     patient.at_most = scenario.at_most + Span::from_us(1_000_000);
     let outcome = patient.run_unwatched(1);
     let seed = scenario.seed;
@@ -472,7 +472,8 @@ fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome) {
     }
 }
 
-/// The run ended when it had to: by itself, or when the next event was at or after the limit, a round that had begun included.
+/// Checks that the run ended when it had to: without further events, or when the next event was at or after the limit, a round that had
+/// begun included.
 fn check_ending(scenario: &Scenario, outcome: &Outcome, last_within: Option<Time>, last: Time) {
     let (seed, limit) = (scenario.seed, scenario.at_most);
     let length = scenario.topology.shortest_delay();

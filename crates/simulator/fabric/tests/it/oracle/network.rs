@@ -1,5 +1,5 @@
-//! The oracle's own view of a fabric: wires, routes, hashes and the order of simultaneous arrivals, each computed in the most
-//! obvious way whenever it is needed. What links are at an instant is read from the list of events each time.
+//! The oracle's own view of a fabric: wires, routes, hashes and the order of simultaneous arrivals, each computed in the most obvious way
+//! whenever it is needed. The state of links at an instant is read from the list of events each time.
 
 use clearway_fabric::topology::{LinkId, NodeId, SwitchRole, Topology};
 use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
@@ -174,7 +174,7 @@ impl<'a> Network<'a> {
         self.end_of(self.uplink(host))
     }
 
-    /// The group of a switch; all are of one where there are no groups.
+    /// The group of a switch; without groups all switches are in one.
     pub(crate) fn group_of(&self, switch: NodeId) -> u16 {
         let index = (switch.0 - self.topology.hosts) as usize;
         let groups = self.topology.groups.as_ref();
@@ -226,7 +226,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// True if packets on their way may come to a switch: not to the ports of a NIC, unless it is that of their receiver.
+    /// True if packets on their way may come to a switch: not to the ports of a NIC, unless it is their receiver's.
     fn passes(&self, node: NodeId, distance: &Distance) -> bool {
         let is_nic = matches!(self.topology.role_of(node), Some(SwitchRole::Nic(_)));
         let hosts = self.topology.cables.iter().filter(|cable| {
@@ -243,8 +243,8 @@ impl<'a> Network<'a> {
         distances.to_groups[usize::from(group)][index].is_some_and(|rest| rest > (0, 0))
     }
 
-    /// With all links up: the links of the direct way of a packet from `switch`, those of its detour over each switch of the third group
-    /// together, and the number of those that a way leads from.
+    /// With all links up: the links of the direct way of a packet from `switch`, the sum of the links of its detours over each switch of
+    /// the third group, and the number of these switches from which a way leads on.
     pub(crate) fn weights(&self, switch: NodeId, packet: &Packet) -> (u128, u128, u128) {
         let whole: Vec<bool> = self.topology.cables.iter().map(|cable| cable.up).collect();
         let distances = self.distances(&whole);

@@ -74,12 +74,12 @@ impl Rules {
         fresh
     }
 
-    /// Control packets have a class of their own.
+    /// True if control packets have a separate class.
     pub(crate) fn control_priority(&self) -> bool {
         self.parameters.control_priority
     }
 
-    /// Each data class has a queue of its own, and the highest goes first.
+    /// True if each data class has a separate queue, and the highest goes first.
     pub(crate) fn strict_priority(&self) -> bool {
         self.parameters.strict_priority
     }
@@ -239,7 +239,8 @@ impl Port {
         self.sending.map(|(_, packet)| packet.size)
     }
 
-    /// The packet on the wire has left: it, what stays in its queue if that is for data, and whether it was marked now.
+    /// Ends the transmission. Returns the packet that has left, the bytes that stay in its queue if that is for data, and whether the
+    /// packet was marked now.
     pub(crate) fn end(&mut self) -> (IntPacket, Option<u64>, bool) {
         let (queue, mut packet) = self.sending.take().expect("a packet is on the wire");
         let left = self.bytes(queue);

@@ -1,7 +1,7 @@
 //! A switch of the oracle with a shared buffer and priority flow control.
 //!
-//! It knows the packets that it holds, in the order in which they came; what the accounts of the buffer say is counted afresh
-//! from them whenever somebody asks. Only how much of them counts as headroom has to be remembered.
+//! It knows the packets that it holds, in the order in which they came. The accounts of the buffer are counted afresh from them at each
+//! query. Only the part that counts as headroom has to be remembered.
 
 use super::IntPacket;
 use super::network::Network;
@@ -29,7 +29,7 @@ enum Sending {
     Packet(Class),
 }
 
-/// One cable of the switch: the link that leaves, and what concerns the link that comes in beside it.
+/// One cable of the switch: the link that leaves, and the accounts of the link that comes in.
 struct Port {
     rules: Rules,
     alpha: f64,
@@ -135,7 +135,7 @@ impl Switch {
         let aside: u64 = ports.values().map(|port| port.room + reserve).sum();
         let network = &scenario.profile.network;
         let packet = u64::from((network.payload + network.header).max(network.ack));
-        // As much beside what is set aside, where that is more.
+        // As much in addition to the bytes set aside, where that is more.
         let auto = match auto < aside * classes + packet {
             true => auto + aside * classes,
             false => auto,
@@ -367,8 +367,8 @@ impl Switch {
         }
     }
 
-    /// The link goes down: everything that waits for it or is on it, by class, and whether something was held back. All of it is
-    /// forgotten, and so is what the other end was told.
+    /// Takes the link down. Returns all packets that wait for it or are on it, by class, and whether something was held back. All of it is
+    /// forgotten, also the state that the other end was told.
     pub(crate) fn give_up(&mut self, link: LinkId) -> (Vec<(usize, IntPacket)>, bool) {
         let mut all = Vec::new();
         for class in (0..Class::COUNT as u8).filter_map(Class::new) {

@@ -96,7 +96,8 @@ impl Host {
         deadlines.min().expect("a host has a transport")
     }
 
-    /// Of the endpoints whose packet is most urgent, the next one after that which sent last; should it have none after all, of the others.
+    /// Sends from the next endpoint, in turn, among the endpoints whose packet is most urgent; if it has no packet after all, from the
+    /// others.
     fn transmit(&mut self, now: Time) -> Option<IntPacket> {
         loop {
             let place = self.most_urgent()?;
@@ -162,7 +163,7 @@ pub(crate) struct Oracle<'a> {
     serial: u64,
     now: Time,
     hosts: Vec<Host>,
-    /// By link, where switches are lossy; those of hosts stay empty.
+    /// By link, where switches are lossy; ports of hosts stay empty.
     ports: Vec<Port>,
     /// Switches with shared buffers.
     switches: BTreeMap<NodeId, Switch>,
@@ -370,7 +371,7 @@ impl<'a> Oracle<'a> {
         self.heap.push(Reverse(entry));
     }
 
-    /// Notes the time of an event that the fast simulator, too, has as an event.
+    /// Notes the time of an event that is also an event of the fast simulator.
     fn witness(&mut self) {
         self.last = self.now;
         if self.now < self.scenario.at_most {

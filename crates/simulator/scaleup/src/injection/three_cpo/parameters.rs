@@ -6,24 +6,24 @@ use crate::Cycle;
 clearway_units::parameters! {
     /// Settings of [`ThreeCpo`](super::ThreeCpo).
     pub struct ThreeCpoParameters {
-        /// Tokens that each matched flit costs while latency is at most `remote-scaling-from`, 0 to 1; 1 turns scaling off.
+        /// Tokens that each matched flit costs while the latency is at most `remote-scaling-from`, 0 to 1; 1 turns scaling off.
         pub remote_scaling: f64 = 0.8, "remote-scaling", "Dissertation §6.2.2";
-        /// Latency in cycles of a collective operation from which the cost of matched flits grows.
+        /// Latency of a collective operation, in cycles, above which the cost of matched flits grows.
         pub remote_scaling_from: u64 = 1000, "remote-scaling-from", "Dissertation §6.2.2";
-        /// Latency in cycles from which matched flits cost all of a token, above `remote-scaling-from`.
+        /// Latency in cycles from which a matched flit costs a whole token, above `remote-scaling-from`.
         pub remote_scaling_to: u64 = 2000, "remote-scaling-to", "Dissertation §6.2.2";
-        /// Scaling applies to matches of an own operation with earlier ones of others, too.
+        /// Scaling also applies when an operation that the GPU sends matches earlier operations of others.
         pub scale_sends: bool = true, "scale-sends", "decision: Dissertation §6.2.2 says \"remote operations\"";
-        /// Matches that an own operation makes when it is sent are all that counts as throttling by multicast. Else those that an arrival
-        /// makes count, too.
+        /// Throttling by multicast counts only the matches of operations that the GPU sends. Otherwise it also counts the matches of
+        /// arrivals.
         pub equivalent_of_sends: bool = true, "equivalent-of-sends", "Dissertation §6.2.4: \"how many extra tokens it consumed when sending multicast packets\"";
-        /// A watermark grows by what the costs of collective traffic have begun to take, as in line 14 of Algorithm 6.
+        /// A watermark grows by the cost that collective traffic has newly begun to take, as in line 14 of Algorithm 6.
         pub handover: bool = true, "handover", "Dissertation, Algorithm 6";
-        /// Extra tokens of a class that few operations use count for more, as in lines 5 to 8 of Algorithm 6.
+        /// Extra tokens of a class count more if few operations use the class, as in lines 5 to 8 of Algorithm 6.
         pub skew_correction: bool = true, "skew-correction", "Dissertation, Algorithm 6";
-        /// Most tokens that are carried over to the next probe, as a multiple of those that its round trip could bring.
+        /// Limit of the tokens that are carried over to the next probe, as a multiple of the tokens that a probe's round trip could bring.
         pub carry_cap: f64 = 4.0, "carry-cap", "decision: Dissertation does not define `calculate_carry_over`";
-        /// Round trip in cycles that is assumed before the first measurement.
+        /// Round trip in cycles before the first measurement.
         pub initial_rtt: u64 = 1000, "initial-rtt", "decision: Dissertation §6.1.4, an idle network";
         with {
             /// Tokens and watermarks.

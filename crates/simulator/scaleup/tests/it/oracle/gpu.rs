@@ -26,7 +26,7 @@ pub(crate) struct Gpu {
     memory: Vec<(Cycle, Packet)>,
     /// Responses that wait for the link.
     responses: VecDeque<Packet>,
-    /// Operations that wait for injection, by channel; that of responses stays empty.
+    /// Operations that wait for injection, by channel; the channel of responses stays empty.
     posted: [VecDeque<Posted>; 3],
     /// Cycle since which the head of each channel has been there.
     head_since: [Cycle; 3],

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// The channel of responses.
 pub(crate) const RESPONSES: usize = 0;
-/// The channel of requests; from a GPU that of write requests where reads have one of their own.
+/// The channel of requests; from a GPU the channel of write requests where reads have a separate one.
 pub(crate) const REQUESTS: usize = 1;
 /// The channel of read requests from a GPU, where they have one.
 pub(crate) const READS: usize = 2;
@@ -287,7 +287,7 @@ impl Oracle {
         }
     }
 
-    /// Step 2: output queues take what waits for them.
+    /// Step 2: output queues take the packets that wait for them.
     fn take(&mut self, switch: usize) {
         for port in 0..self.switches[switch].outputs.len() {
             for channel in [RESPONSES, REQUESTS] {

@@ -19,7 +19,7 @@ pub(crate) enum Control {
     Moody,
 }
 
-/// What a GPU does.
+/// Work of a GPU.
 #[derive(Debug, Clone)]
 pub(crate) enum Work {
     Script(Vec<OperationSet>),
@@ -195,7 +195,7 @@ fn configuration(random: &mut RandomStream) -> Configuration {
     }
 }
 
-/// A control of the crate, or one that tells by its answers what it has been told.
+/// A control of the crate, or one whose answers reveal its inputs.
 fn control(random: &mut RandomStream) -> Control {
     let settings = match random.below(8) {
         0 => InjectionSettings::defaults::<NoControl>(),
@@ -312,7 +312,7 @@ impl Choice {
     }
 }
 
-/// A program that answers what happens with operations and wishes to wake, as a hash over all of it decides.
+/// A program that answers events with operations and requests to wake, as a hash over all events decides.
 #[derive(Debug, Clone)]
 pub(crate) struct Reactive {
     state: u64,
@@ -360,7 +360,7 @@ impl Program for Reactive {
 
 /// A control whose answers are hashes over all that it has been told, down to the last cycle.
 ///
-/// Its answers do not depend on how often it is asked. What it sends only makes it wait longer until the next event.
+/// Its answers do not depend on how often it is asked. A send only makes it wait longer until the next event.
 #[derive(Debug)]
 struct Moody {
     /// Hash over completions and arrivals, and the sends before them.

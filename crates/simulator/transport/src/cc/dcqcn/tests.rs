@@ -141,8 +141,7 @@ fn delivered(controller: &mut Dcqcn, bytes: u64) {
     });
 }
 
-/// The target rate after each of so many increases by the timer, with `bytes` of a phase of 1000 acknowledged; in additive steps above
-/// what it was before.
+/// The target rate after each increase by the timer, with `bytes` of a phase of 1000 acknowledged; in additive steps above its first value.
 fn steps_with(change: impl FnOnce(&mut DcqcnParameters), bytes: u64) -> Vec<f64> {
     let mut controller = dcqcn(change);
     controller.take_phase(Bytes::new(1000));
@@ -163,7 +162,7 @@ fn steps_grow_with_the_phase_and_only_if_asked_for() {
     let adaptive = |p: &mut DcqcnParameters| p.phase.phase_increase = 1.0;
     assert_eq!(steps_with(adaptive, 0), [0.0, 1.0, 2.0, 3.0]);
     assert_eq!(steps_with(adaptive, 500), [0.0, 1.5, 3.0, 4.5]);
-    // Of the third phase a quarter.
+    // A quarter of the third phase is done.
     assert_eq!(steps_with(adaptive, 2250), [0.0, 1.25, 2.5, 3.75]);
     assert_eq!(steps_with(adaptive, 3000), [0.0, 1.0, 2.0, 3.0]);
 }

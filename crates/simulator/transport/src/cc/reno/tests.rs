@@ -53,7 +53,7 @@ fn marks_halve_once_per_window() {
     assert_eq!(packets(&reno), 100.0);
     ack(&mut reno, true, 99);
     assert_eq!(packets(&reno), 50.0);
-    // What was in flight with the old window neither cuts nor grows.
+    // Acknowledgements of packets sent with the old window neither cut nor grow.
     for _ in 0..99 {
         ack(&mut reno, true, 49);
         assert_eq!(packets(&reno), 50.0);

@@ -113,7 +113,7 @@ fn a_loss_sets_the_window_to_what_has_arrived_in_the_period() {
     // The eleventh: of 20 us there are 15 in a period.
     ack_at(&mut smartt, 120, 20, false, 30);
     near(smartt.window / 4096.0, 11.0 * 15.0 / 20.0);
-    // What was in flight then is not listened to: 30 packets, five of them lost.
+    // Packets in flight then are ignored: 30 packets, five of them lost.
     let adapted = smartt.window;
     for number in 0..25 {
         near(ack_at(&mut smartt, 121, 30, true, 29 - number), 0.0);
@@ -121,7 +121,7 @@ fn a_loss_sets_the_window_to_what_has_arrived_in_the_period() {
     lose(&mut smartt, 122, LossCause::OutOfOrder, 5);
     near(smartt.window, adapted);
     assert!(ack_at(&mut smartt, 123, 30, true, 0) < 0.0);
-    // Nor has the loss set anything going for the end of the period.
+    // The loss does not cause an adaptation at the end of the period.
     let before = smartt.window;
     ack_at(&mut smartt, 140, 20, false, 10);
     near(smartt.window, before);

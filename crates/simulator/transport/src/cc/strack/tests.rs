@@ -359,7 +359,7 @@ fn the_largest_window_bounds_the_fall_to_what_was_achieved_however_small_the_fra
     }
 }
 
-/// Algorithm 4 line 15 is of delays above the target, whatever their average.
+/// Algorithm 4 line 15 needs a delay above the target, with any average.
 #[test]
 fn a_delay_of_the_target_itself_decreases_nothing() {
     let mut strack = at(100.0);

@@ -19,7 +19,7 @@ fn timely(change: impl FnOnce(&mut TimelyParameters)) -> Fed {
     }
 }
 
-/// A controller and what it has been told of so far.
+/// A controller and the bytes acknowledged to it so far.
 struct Fed {
     timely: Timely,
     delivered: Bytes,

@@ -21,7 +21,7 @@ clearway_units::parameters! {
     }
 }
 
-/// A controller that allows one packet more with each acknowledgement, and checks what it is told.
+/// A controller that allows one packet more with each acknowledgement, and checks its inputs.
 struct Counting {
     window: f64,
     /// `delivered` of the last acknowledgement, and the sender of the next one.

@@ -181,7 +181,7 @@ fn with_the_last_flow_the_average_and_its_counter_go() {
     assert_ne!(*host.shared(), HostProgress::default());
     host.on_complete(0);
     assert_eq!(*host.shared(), HostProgress::default());
-    // Late copies of what is complete begin nothing.
+    // Late copies of a complete message begin nothing.
     host.on_data(0, &probe(Time::from_us(1)));
     assert_eq!(*host.shared(), HostProgress::default());
     // Nobody is behind at first, and the average comes after four packets and not after one.
@@ -251,7 +251,7 @@ fn a_batch_of_one_renews_with_every_packet() {
 
 #[test]
 fn state_is_flat_and_small() {
-    // What can be copied bit by bit owns no memory: nothing is allocated for a packet.
+    // A `Copy` type owns no memory: nothing is allocated for a packet.
     fn flat<T: Copy>() -> usize {
         size_of::<T>()
     }
@@ -289,7 +289,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Model {
     batch: u32,
     count: u32,
-    /// Of each flow: its message, its progress, whether the message is arriving, and the time of its last notification in us.
+    /// For each flow: its message, its progress, whether the message is arriving, and the time of its last notification in us.
     flows: [(u32, u32, bool, Option<u64>); 4],
     average: f64,
 }

@@ -36,7 +36,7 @@ struct Case {
     before: u16,
     /// Time between two control packets of one of these.
     tick_ns: u64,
-    /// Clocks of the hosts ahead of those of links.
+    /// Lead of the hosts' clocks over the links' clocks.
     ahead_ns: [u64; HOSTS],
     flows: Vec<Flow>,
 }

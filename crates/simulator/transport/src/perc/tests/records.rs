@@ -21,7 +21,7 @@ fn time() -> impl Strategy<Value = Time> {
     prop_oneof![Just(u64::MAX), Just(0), any::<u64>(), 0..100_000_000u64].prop_map(Time::from_ps)
 }
 
-/// Visits of link 1, whose number is that of [`link`], and of others.
+/// Visits of link 1, the number of [`link`], and of others.
 fn visits() -> impl Strategy<Value = [sums::Visit; 7]> {
     let bits = prop_oneof![any::<u32>(), 256..259u32];
     prop::array::uniform7(bits.prop_map(sums::Visit::from_bits))

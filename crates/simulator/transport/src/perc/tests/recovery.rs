@@ -1,4 +1,4 @@
-//! Rates after losses, duplicates, reordering, changes of paths and flows that vanish: those of exact weighted max-min sharing again.
+//! Rates after losses, duplicates, reordering, changes of paths and flows that vanish: again exact weighted max-min sharing.
 
 use super::fairness::{Flow, gbps, max_min, random_flow};
 use super::*;
@@ -18,7 +18,7 @@ const RECOVERY: Span = Span::from_us(200 + 640 + 420);
 struct Trouble {
     /// A control packet is lost in front of a link, or on its way back.
     loss: f64,
-    /// A link sees a control packet twice. What it says to the second one goes on.
+    /// A link sees a control packet twice. Its answer to the second copy goes on.
     duplicate: f64,
     /// A control packet takes up to six round trips more, and is overtaken by the one that its source sends after a timeout.
     late: f64,

@@ -168,7 +168,7 @@ fn connections_at_the_start_of_the_epoch_divide_the_window() {
     );
     let mut link = link();
     let (_, record) = start(&mut link, 42, host.connections(us(42)));
-    // Of a rate of 4/(1/3) per unit weight, at most 4 packets are a window; half of it.
+    // A rate of 4/(1/3) per unit weight would give more, but 4 packets are the most of a window; half of it.
     assert_eq!(record.let_through(), Some(2));
 }
 

@@ -1,18 +1,18 @@
 //! IRN (Mittal et al., SIGCOMM 2018, §3): RDMA on one path without pause frames.
 //!
-//! A single packet out of order begins a recovery. What is missing below the highest packet that has arrived is sent again at once, each
-//! packet once; new packets follow where the window has room. The recovery ends when all that had been sent at its beginning has
-//! arrived. What is lost twice waits for the timeout, which resends the first missing packet, and lets the others be sent once more. With
-//! few packets in flight, whose loss no later one may show, the timeout is shorter.
+//! A single packet out of order begins a recovery. Missing packets below the highest one that has arrived are sent again at once, each
+//! packet once; new packets follow where the window has room. The recovery ends when all packets sent before its beginning have arrived. A
+//! packet that is lost twice waits for the timeout, which resends the first missing packet, and lets the others be sent once more. With few
+//! packets in flight, whose loss no later one may show, the timeout is shorter.
 //!
-//! The other parts are other settings: one path, and the controller `constant`, whose window of one bandwidth-delay product is IRN's
-//! cap (BDP-FC, §3.2). With another controller, such as DCQCN, its own window is to be the cap.
+//! The other parts are other settings: one path, and the controller `constant`, whose window of one bandwidth-delay product is IRN's cap
+//! (BDP-FC, §3.2). With another controller, such as DCQCN, that controller's window is to be the cap.
 //!
 //! # Decisions
-//! * Our acknowledgements are what IRN's NACKs are: they have the expected packet and a map of those that have arrived. All full packets
+//! * Our acknowledgements serve as IRN's NACKs: they have the expected packet and a map of the packets that have arrived. All full packets
 //!   are acknowledged, as in IRN.
-//! * A packet that one recovery has sent again is not sent again because the next one begins, which would be with the first packet out of
-//!   order: its copy is on its way.
+//! * A packet that one recovery has sent again is not sent again when the next one begins, with the first packet out of order: its copy is
+//!   on its way.
 //! * Packets in flight are counted by their payload: short ones count as parts of one.
 
 use super::Sender;
@@ -23,8 +23,8 @@ use crate::selective_repeat::Rules;
 use clearway_units::Time;
 
 impl Sender {
-    /// Declares lost what is missing below `end` and was not sent again since the last timeout, in a recovery that begins if
-    /// there is none.
+    /// Declares lost the missing packets below `end` that were not sent again since the last timeout. Begins a recovery unless one is under
+    /// way.
     pub(super) fn resend_gaps(
         &mut self,
         cause: LossCause,

@@ -122,6 +122,7 @@ impl Sender {
         for part in parts(self.acknowledged, end) {
             let block = self.scoreboard.block(part.base);
             let mut claimed = part.mask & !block.acknowledged & !block.lost;
+            // A packet that was sent again says nothing yet: its copy may be on its way.
             if claim == Claim::SentBeforeProbe {
                 claimed &= !block.resent;
             }
@@ -132,13 +133,14 @@ impl Sender {
             }
         }
         self.lost += packets;
+        // The claimed packets may lie anywhere from the first unacknowledged one on.
         self.lost_from = self.acknowledged;
         self.in_flight -= bytes as i64;
         (packets, bytes)
     }
 
-    /// Handles a retransmission timeout, a time without progress: declares everything outstanding lost (§3.3.2), with IRN the first
-    /// packet and what is missing below the highest one that has arrived.
+    /// Handles a retransmission timeout, a time without progress: declares everything outstanding lost (§3.3.2), with IRN the first packet
+    /// and the missing packets below the highest one that has arrived.
     pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         if self.departures.is_some() {
             return self.on_packet_timeout(cx, rules);
@@ -149,6 +151,7 @@ impl Sender {
         self.probe_at = cx.now.saturating_add(rules.probe_after);
         if rules.irn {
             self.recovering = false;
+            // IRN resends each packet once between two timeouts (§3).
             self.scoreboard.clear_resent();
             let end = self.seen_end.max(self.acknowledged + 1);
             return self.resend_gaps(LossCause::Timeout, end, cx, rules);
@@ -156,8 +159,8 @@ impl Sender {
         self.recover(LossCause::Timeout, Claim::All, self.next, cx, rules);
     }
 
-    /// Declares the packets lost that have waited for a whole timeout since they were last sent. It is no recovery: the others are taken
-    /// to be on their way.
+    /// Declares the packets lost that have waited for a whole timeout since they were last sent. This does not begin a recovery: the other
+    /// packets are taken to be on their way.
     fn on_packet_timeout(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         let (expired, next) = self.expired(cx.now, rules);
         self.timeout_at = next;

@@ -49,7 +49,7 @@ impl Sender {
                 expired.push((part.base, bits));
             }
         }
-        // What expires now is sent again at once, and then waits anew.
+        // Packets that expire now are sent again at once, and then wait anew.
         let soonest = now.saturating_add(rules.timeout.max(Span::from_ps(1)));
         (expired, next.min(soonest))
     }

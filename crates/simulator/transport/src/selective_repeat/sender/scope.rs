@@ -1,4 +1,4 @@
-//! What a sender tells of itself to its enforcement scope and to the allocation of rates.
+//! Reports of a sender to its enforcement scope and to the allocation of rates.
 
 use super::Sender;
 use crate::packet::{Class, Header, Packet};

@@ -1,9 +1,9 @@
 //! SLEEK, the loss recovery of Ultra Ethernet where packets are not trimmed.
 //!
 //! It differs from STrack's in numbers (UEC reference simulator): the out-of-order counter has to reach one and a half windows, but no more
-//! than the largest window; a recovery sends what lies within a window of the first missing packet, each packet once, as that moves on, and
-//! does not wait for room in the window; probes come earlier once everything is sent, later after another probe, and whatever came
-//! meanwhile.
+//! than the largest window; a recovery resends the missing packets within a window of the first missing one, each once, as the first moves
+//! on, and does not wait for room in the window; probes come earlier once everything is sent, later after another probe, and regardless of
+//! acknowledgements in between.
 //!
 //! # Decisions
 //! * The verdict on a probe is `probe-rtt-limit`: with a target of one round trip, as the preset has it, a delay below the target.
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// Declares lost what is missing within a window of the first missing packet and was not sent again in this recovery.
+    /// Declares lost the missing packets within a window of the first missing one that were not sent again in this recovery.
     fn resend_window(&mut self, cause: LossCause, cx: &mut Context<'_>, rules: &Rules) {
         let window = (self.window / rules.payload as f64).max(1.0) as u64;
         let end = self

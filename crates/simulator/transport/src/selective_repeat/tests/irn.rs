@@ -54,7 +54,7 @@ fn each_gap_is_filled_once_as_soon_as_it_shows() {
         }
         assert_eq!(again, expected);
         let end = bench.sender.recovery_end();
-        // IRN's ends with what had been sent, STrack's with what had arrived.
+        // IRN's recovery ends with the packets that had been sent, STrack's with the packets that had arrived.
         assert_eq!(end, if recovery == Recovery::Irn { 8 } else { 2 });
     }
 }
@@ -69,7 +69,7 @@ fn new_packets_follow_when_the_window_has_room_and_recovery_ends_with_the_old_on
     assert_eq!(psns(&second), [0, 4, 5, 6]);
     assert!(bench.sender.progress().recovering);
     assert_eq!(bench.sender.recovery_end(), 4);
-    // The fourth is lost, too, which shows while the first has not arrived.
+    // The fourth is also lost, which shows while the first has not arrived.
     bench.exchange_only(&second, &[5]);
     let third = bench.transmit();
     assert_eq!(psns(&third), [4, 7]);
@@ -109,7 +109,7 @@ fn what_is_lost_twice_waits_for_the_timeout() {
     assert_eq!(bench.sender.in_flight_exact(), 0);
 }
 
-/// Nothing is known of what was sent after the first missing packet, which therefore goes alone.
+/// Without news of packets after the first missing one, that packet goes alone.
 #[test]
 fn a_timeout_resends_the_first_packet_and_what_is_known_to_be_missing() {
     let mut bench = bench(8);
@@ -121,7 +121,7 @@ fn a_timeout_resends_the_first_packet_and_what_is_known_to_be_missing() {
     assert_eq!(psns(&again), [0]);
     assert_eq!(bench.in_flight_packets(), 8);
     bench.exchange(&again);
-    // Of those in between all are missing.
+    // All packets in between are missing.
     bench.exchange_only(&packets, &[6]);
     assert_eq!(psns(&bench.transmit()), [1, 2, 3, 4, 5]);
     bench.wait(320);

@@ -78,7 +78,7 @@ fn a_path_that_dies_is_avoided_after_the_time_of_a_probe() {
     for _ in 0..10 {
         assert!(!flow.round(&[0, 1, 3]).contains(&2));
     }
-    // What is printed sends it every fourth packet.
+    // The printed algorithm sends it every fourth packet.
     let mut printed = Flow::new(DeadPath::Off);
     for _ in 0..20 {
         assert_eq!(printed.round(&[0, 1, 3]), [0, 1, 2, 3]);

@@ -1,4 +1,4 @@
-//! Selectors between two endpoints: what they do about failures and congestion, and all that they are told.
+//! Selectors between two endpoints: their answers to failures and congestion, and all their inputs.
 
 use super::*;
 use crate::cc::{ControllerSettings, LossCause};

@@ -1,7 +1,7 @@
 //! Reaction points of DCQCN: with timer and byte counter, as in its paper (SIGCOMM 2015), and with timers alone, as in the HPCC artifact.
 //!
-//! Decisions on what is left open: timers and byte counter run from the first notification on; the cut comes before the update of
-//! alpha in the paper's variant, after it in the artifact's.
+//! Decisions on open points: timers and byte counter run from the first notification on; the cut comes before the update of alpha in the
+//! paper's variant, after it in the artifact's.
 
 use super::{Branches, assert_rate};
 use clearway_transport::cc::{

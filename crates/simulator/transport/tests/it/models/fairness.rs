@@ -1,8 +1,8 @@
 //! Variable additive increase (VAI) and Sampling Frequency (SF) of Snyder's dissertation, §4.1: parts of the models of HPCC and Swift.
 //!
-//! Decisions on what the text leaves open: tokens are made of all that was measured, not of what exceeds a threshold; with less than the
-//! threshold the dampener falls by one whether there are tokens or not; tokens are spent when the reference changes;
-//! the first round trip begins with the first acknowledgement.
+//! Decisions on open points of the text: tokens are made of the whole measure, not of its excess over a threshold; below the threshold the
+//! dampener falls by one with or without tokens; tokens are spent when the reference changes; the first round trip begins with the first
+//! acknowledgement.
 
 use super::Branches;
 use clearway_transport::cc::AckSample;
@@ -17,7 +17,7 @@ pub(crate) struct VariableIncrease {
     dampener: f64,
     measured: f64,
     congested: bool,
-    /// What had been sent when this round trip began: the first with the first acknowledgement.
+    /// Bytes sent when this round trip began; the first begins with the first acknowledgement.
     round_trip: Option<Bytes>,
 }
 
@@ -45,7 +45,7 @@ impl VariableIncrease {
         self.congested |= congested;
     }
 
-    /// Ends the round trip if what was sent at its beginning has arrived.
+    /// Ends the round trip if the bytes sent at its beginning have arrived.
     pub(crate) fn end_round_trip(&mut self, ack: &AckSample<'_>, taken: &mut Branches) {
         if ack.delivered <= *self.round_trip.get_or_insert(ack.sent()) {
             return;
@@ -72,7 +72,7 @@ pub(crate) struct Sampling {
     /// `None` for once per round trip, as without Sampling Frequency.
     acks: Option<u32>,
     count: u32,
-    /// What had been sent at the last increase, or with the first acknowledgement.
+    /// Bytes sent at the last increase, or with the first acknowledgement.
     pub(crate) last_update: Option<Bytes>,
 }
 

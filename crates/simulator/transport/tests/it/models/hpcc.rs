@@ -1,7 +1,7 @@
 //! HPCC (SIGCOMM 2019, Algorithm 1) as in its artifact, with variable additive increase and Sampling Frequency.
 //!
-//! Decisions on what is left open: the rate is bounded by a least rate and the line rate, and the window is the rate times the base
-//! round trip; the first acknowledgement is recorded only; VAI measures the longest queue of any hop; losses change nothing.
+//! Decisions on open points: the rate is bounded by a least rate and the line rate, and the window is the rate times the base round trip;
+//! the first acknowledgement is recorded only; VAI measures the longest queue of any hop; losses change nothing.
 
 use super::fairness::{Sampling, VariableIncrease};
 use super::{Acks, Branches, assert_rate, assert_window};

@@ -1,7 +1,7 @@
 //! STrack's adaptive path selection: Algorithm 3 of the paper (arXiv 2407.15266).
 //!
-//! Decisions on what the paper leaves open: a set bit is a marked path, as the prose says; path 0 is a path like any other; a marked
-//! acknowledgement forgets the path that was remembered; the sweep starts anywhere; a probe does not use up what is remembered.
+//! Decisions on open points of the paper: a set bit is a marked path, as the prose says; path 0 is a path like any other; a marked
+//! acknowledgement forgets the path that was remembered; the sweep starts anywhere; a probe does not use up the remembered path.
 //!
 //! With `dead-path = "probe"`, which the paper does not have, the sweep steps over dead paths as if they were not there.
 

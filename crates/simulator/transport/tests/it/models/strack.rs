@@ -1,9 +1,9 @@
 //! STrack's congestion controller: Algorithms 1, 2 and 4 and Table 1 of the paper (arXiv 2407.15266).
 //!
-//! Decisions on what the paper leaves open: the target is the network's propagation round trip, which also scales the gains, while
-//! the base round trip of Algorithm 1 is the flow's least; a decrease needs a mark, except in the variant as printed; increments are
-//! for newly acknowledged packets; the achieved bandwidth-delay product counts only if it is above zero; a timeout takes what was lost
-//! from the window.
+//! Decisions on open points of the paper: the target is the network's propagation round trip, which also scales the gains, while the base
+//! round trip of Algorithm 1 is the flow's least; a decrease needs a mark, except in the variant as printed; increments are for newly
+//! acknowledged packets; the achieved bandwidth-delay product counts only if it is above zero; a timeout takes the lost bytes from the
+//! window.
 
 use super::{Acks, Branches, assert_window};
 use clearway_transport::cc::{
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// The flow sends its first packet, or again after a pause. A short pause is no end of what is measured.
+    /// The flow sends its first packet, or again after a pause. A short pause does not end the measurement.
     fn on_restart(&mut self, now: Time) {
         let now = now.as_ps() as f64;
         if now - self.last_ack > self.base_rtt + self.target {

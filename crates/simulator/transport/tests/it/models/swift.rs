@@ -1,9 +1,9 @@
 //! Swift (SIGCOMM 2020) as Snyder's dissertation has it in §3.2.2 and §4.2.2.
 //!
-//! Decisions on what the text leaves open: the excess over the target is relative to the delay (printed, equation 3.1 has a time); flow
-//! scaling is bounded by its range; hops are switches; the additive increase is a rate over a base round trip; a window below one
-//! packet is paced with the last round trip; with a reference window the additive increase is always added, once per update;
-//! a loss is answered by the largest decrease.
+//! Decisions on open points of the text: the excess over the target is relative to the delay (printed, equation 3.1 has a time); flow
+//! scaling is bounded by its range; hops are switches; the additive increase is a rate over a base round trip; a window below one packet is
+//! paced with the last round trip; with a reference window the additive increase is always added, once per update; a loss is answered by
+//! the largest decrease.
 
 use super::fairness::{Sampling, VariableIncrease};
 use super::{Acks, Branches, assert_rate, assert_window};

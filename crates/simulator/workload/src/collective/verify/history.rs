@@ -71,6 +71,7 @@ impl<'a> History<'a> {
     /// Records that `message` adds to the segment of `rank`.
     pub(super) fn add(&mut self, rank: Rank, message: TaskId) -> Result<(), [TaskId; 2]> {
         let accesses = std::mem::take(&mut self.accesses[rank.index()]);
+        // Two additions may come in any order, so an addition has to follow only the replacement before it.
         let replaced = &accesses.writers[..usize::from(accesses.is_replaced)];
         let ordered = self
             .follows(message, replaced)

@@ -35,7 +35,7 @@ impl Collective {
     /// addition.
     ///
     /// # Errors
-    /// The first fault: of the graph, of the moves, then by place in the buffer.
+    /// The first fault: in the graph, in the moves, then by place in the buffer.
     pub fn verify(&self) -> Result<(), CollectiveFault> {
         self.graph.check().map_err(CollectiveFault::Graph)?;
         let (moves, tasks) = (self.moves.len(), self.graph.len());
