@@ -1,4 +1,56 @@
-//! Readers and writers of the files that users of other simulators have: traffic, fabrics, traces of training jobs.
+//! Readers and writers of the files of other tools: traffic and fabrics of htsim, HPCC and SimAI, traces of GOAL and Chakra.
+//!
+//! # Example
+//!
+//! A fabric and the traffic on it, as htsim has them, and a mistake in the traffic.
+//!
+//! ```
+//! use clearway_formats::{StartUnit, parse_cm, parse_topo};
+//!
+//! let fabric = parse_topo("small.topo", "\
+//! Nodes 8
+//! Tiers 2
+//! Podsize 8
+//!
+//! Tier 0
+//! Downlink_speed_Gbps 100
+//! Radix_Down 4
+//! Radix_Up 4
+//! Downlink_Latency_ns 1000
+//!
+//! Tier 1
+//! Downlink_speed_Gbps 100
+//! Radix_Down 2
+//! Downlink_Latency_ns 1000
+//! ")?;
+//! println!("{} hosts, {} leaves, {} spines", fabric.nodes, fabric.leaves(), fabric.aggregations());
+//! assert_eq!((fabric.leaves(), fabric.aggregations()), (2, 4));
+//!
+//! let text = "Nodes 8\nConnections 2\n0->7 id 1 start 0 size 2000000\n1->7 id 2 start 5 size 4096\n";
+//! let traffic = parse_cm("incast.cm", text, StartUnit::Microseconds)?;
+//! for (id, flow) in traffic.workload.numbered() {
+//!     println!("flow {id}: {} bytes from {} to {}", flow.bytes, flow.src, flow.dst);
+//! }
+//! assert_eq!(traffic.workload.flows.len(), 2);
+//!
+//! let error = parse_cm("incast.cm", &text.replace("1->7", "1->8"), StartUnit::Microseconds).unwrap_err();
+//! println!("{error}");
+//! assert_eq!((error.file.as_str(), error.line), ("incast.cm", 4));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Stability
+//!
+//! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
+//! adds items. Meant to stay as they are: the functions `parse_…`, `read_…` and `write_…`, and the types that they return or take.
+//! Types of files get further fields when a format does. A warning may become an error, or an error a warning.
+//! `docs/interfaces/clearway-formats.txt` lists all public items.
+//!
+//! # Features
+//!
+//! There are no cargo features.
+//!
+//! # Formats
 //!
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] recognizes the format.

@@ -1,4 +1,69 @@
-//! A deterministic parallel discrete-event engine in lookahead rounds.
+//! A deterministic parallel discrete-event engine that advances simulated time in lookahead rounds.
+//!
+//! # Example
+//!
+//! Two domains pass a ball to each other. Each throw takes a microsecond, which is also the lookahead.
+//!
+//! ```
+//! use clearway_engine::{BufferPool, Conductor, Domain, Engine, Inlet, MailboxBuilder, Outlet, Outlook, Round, Verdict};
+//! use clearway_units::{Span, Time};
+//!
+//! const THROW: Span = Span::from_us(1);
+//!
+//! struct Player { name: &'static str, serve: Option<Time>, inlet: Inlet<Time>, outlet: Outlet<Time> }
+//!
+//! impl Domain for Player {
+//!     type Report = (Time, &'static str);
+//!     type Command = ();
+//!     type Workbench = BufferPool<Time>;
+//!
+//!     fn run(&mut self, round: &Round, ready: &[u32], reports: &mut Vec<Self::Report>, pool: &mut BufferPool<Time>) -> Outlook {
+//!         if !ready.is_empty() {
+//!             self.inlet.collect(round, pool);
+//!         }
+//!         let mut sent = Time::NEVER;
+//!         for caught in self.serve.take().into_iter().chain(self.inlet.unread().iter().copied()) {
+//!             reports.push((caught, self.name));
+//!             // The ball arrives in the next round.
+//!             sent = caught + THROW;
+//!             self.outlet.post(sent, pool);
+//!         }
+//!         self.inlet.advance(self.inlet.unread().len());
+//!         self.outlet.send(round);
+//!         Outlook { next: Time::NEVER, sent }
+//!     }
+//!     fn accept(&mut self, (): ()) -> Time { Time::NEVER }
+//! }
+//!
+//! struct Referee;
+//!
+//! impl Conductor<Player> for Referee {
+//!     fn between_rounds(&mut self, round: &Round, reports: &mut Vec<(Time, &'static str)>, _: &mut Vec<(usize, ())>) -> Verdict {
+//!         reports.drain(..).for_each(|(time, name)| println!("{time}: {name} has the ball"));
+//!         if round.end() >= Time::from_us(5) { Verdict::Stop } else { Verdict::Continue }
+//!     }
+//! }
+//!
+//! // One inlet for each player.
+//! let mut mail = MailboxBuilder::new(&[1, 1]);
+//! let ((to_ann, ann_gets), (to_bob, bob_gets)) = (mail.mailbox(0), mail.mailbox(1));
+//! let ann = Player { name: "Ann", serve: Some(Time::ZERO), inlet: ann_gets, outlet: to_bob };
+//! let bob = Player { name: "Bob", serve: None, inlet: bob_gets, outlet: to_ann };
+//! let engine = Engine::new(THROW, 2.into(), vec![(ann, Time::ZERO), (bob, Time::NEVER)], mail.into_mailrooms());
+//! assert_eq!(engine.run(&mut Referee).rounds.total, 5);
+//! ```
+//!
+//! # Stability
+//!
+//! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
+//! adds items. [`Domain`], [`Conductor`], [`Engine`] and the mailboxes are meant to stay as they are. The counters of [`Rounds`] and the
+//! rule of [`Threads::Automatic`] may change. `docs/interfaces/clearway-engine.txt` lists all public items.
+//!
+//! # Features
+//!
+//! There are no cargo features.
+//!
+//! # Rounds
 //!
 //! Simulated time advances in rounds `[T, T + L)`, where the lookahead `L` is the shortest time in which one [`Domain`] can
 //! affect another. Within a round every domain runs by itself: it takes the messages that arrived in its [`Inlet`]s, merges them

@@ -1,4 +1,57 @@
-//! STrack over UDP: connections that run the transport cores of the simulator between real hosts.
+//! STrack over UDP: encrypted multipath connections that run the transport cores of the simulator between real hosts.
+//!
+//! # Example
+//!
+//! A client sends a message to a server over the loopback interface, and the server answers.
+//!
+//! ```
+//! # #[cfg(not(feature = "net"))] fn main() {}
+//! # #[cfg(feature = "net")]
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     use bytes::Bytes;
+//!     use clearway_udp::net::{Server, connect, new_key};
+//!     use clearway_udp::{Closed, Limits, Security, Settings};
+//!
+//!     let settings = Settings::new(Security::Key(new_key()?));
+//!     // A driver reads its sockets best if the runtime looks at them in every turn.
+//!     let runtime = tokio::runtime::Builder::new_current_thread().event_interval(1).enable_all().build()?;
+//!     runtime.block_on(async {
+//!         let server = Server::bind("127.0.0.1:0".parse()?, settings.clone(), Limits::default())?;
+//!         let address = server.address();
+//!         let serving = tokio::spawn(async move {
+//!             let channel = server.accept().await;
+//!             while let Ok(question) = channel.receive().await {
+//!                 let answer = format!("{} bytes", question.data.len());
+//!                 channel.send(question.tag, Bytes::from(answer)).await.expect("the client waits for it");
+//!             }
+//!         });
+//!         let channel = connect(address, settings).await?;
+//!         channel.send(7, Bytes::from(vec![0; 1_000_000])).await?;
+//!         let answer = channel.receive().await.map_err(|closed| format!("{closed:?}"))?;
+//!         assert_eq!((answer.tag, &answer.data[..]), (7, &b"1000000 bytes"[..]));
+//!         for (_, path) in channel.snapshot().paths {
+//!             println!("a path has carried {} packets", path.sent);
+//!         }
+//!         assert_eq!(channel.shut_down(0).await, Closed::Here);
+//!         serving.await?;
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
+//! # Stability
+//!
+//! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
+//! adds items. Meant to stay as they are: `net::Server`, `net::connect` and `net::Channel`, and the calls of [`Connection`] and
+//! [`Listener`]. [`Settings`] gets further fields: begin with [`Settings::new`]. The wire format has a version that both ends check
+//! ([`Versions`]). `net::perf` serves the command `clearway perf` and follows it.
+//! `docs/interfaces/clearway-udp.txt` lists all public items.
+//!
+//! # Features
+//!
+//! * `net` (default): the module `net`, sockets and a driver on tokio. Without it the crate has no clock, socket or runtime.
+//!
+//! # Connections without IO
 //!
 //! A [`Connection`] carries messages in both directions, reliably and unordered across messages, over many paths: it sprays packets
 //! over the sockets of the client, and each packet's payload is placed where it belongs when it comes. It is a state machine without
