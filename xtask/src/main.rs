@@ -9,6 +9,7 @@
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
 //! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with settings of half and twice as much.
+//! * `cargo xtask interface [--check]`: `docs/interfaces`: all public items of the crates that others may use, from the pages of rustdoc.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
 //!   all options. What fails is shrunk into `target/storm/`.
 
@@ -18,6 +19,7 @@ mod baselines;
 mod bench;
 mod claims;
 mod columns;
+mod interface;
 mod size;
 mod storm;
 mod tidy;
@@ -41,11 +43,15 @@ fn main() -> ExitCode {
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
         ["claims", ref options @ ..] => claims::run(&root, options),
         ["baselines"] => baselines::write(&root),
+        ["interface"] => interface::run(&root, interface::Mode::Write),
+        ["interface", "--check"] => interface::run(&root, interface::Mode::Check),
         ["columns"] => columns::write(&root),
         ["transports"] => transports::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns | transports | storm [--help]".into(),
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns \
+             | interface [--check] | transports | storm [--help]"
+                .into(),
         ],
     };
     faults.iter().for_each(|fault| eprintln!("{fault}"));
