@@ -170,8 +170,15 @@ const UNSAFE: [(&str, &str); 2] = [
     ),
 ];
 
-/// The one package that is no member of the workspace, and so cannot have its lints: what it compares with is built for it alone.
-const OUTSIDE: &str = "benchmarks/transfer/Cargo.toml";
+/// Packages that are not members of the workspace, and so cannot have its lints, each with the crates that it may use. The dependencies of
+/// the first are built for it alone. The second stands for a program of another project.
+const OUTSIDE: [(&str, &[&str]); 2] = [
+    ("benchmarks/transfer/Cargo.toml", &["udp"]),
+    (
+        "examples/transport-only/Cargo.toml",
+        &["transport", "units"],
+    ),
+];
 
 /// Checks every manifest.
 pub(super) fn check(sources: &[Source]) -> Faults {
@@ -270,18 +277,20 @@ fn check_manifest(manifest: &Source) -> Faults {
     let mut fault = |what: String| faults.push(format!("{}: {what}", manifest.path));
     let own_lints = UNSAFE.map(|(manifest, _)| manifest);
     let path = manifest.path.as_str();
-    let has_own_lints = own_lints.contains(&path) || path == OUTSIDE;
+    let outside = OUTSIDE.iter().find(|(manifest, _)| *manifest == path);
+    let has_own_lints = own_lints.contains(&path) || outside.is_some();
     if !has_own_lints && !manifest.text.contains("[lints]\nworkspace = true") {
         fault("no `[lints]` with `workspace = true`".into());
     }
     let folder = manifest.path.trim_end_matches("/Cargo.toml");
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let is_example = folder.starts_with("examples/");
-    let allowed = match ARROWS.iter().find(|(known, _)| *known == name) {
-        _ if is_example => &["lab"],
-        _ if manifest.path == OUTSIDE => &["udp"],
-        Some((_, allowed)) => *allowed,
-        None => &[],
+    let known = ARROWS.iter().find(|(known, _)| *known == name);
+    let allowed: &[&str] = match (outside, known) {
+        (Some((_, allowed)), _) => allowed,
+        (None, _) if is_example => &["lab"],
+        (None, Some((_, allowed))) => allowed,
+        (None, None) => &[],
     };
     for (section, dependency) in dependencies(&manifest.text) {
         let for_tests = section != "dependencies";
@@ -388,6 +397,10 @@ mod tests {
             ["storm/Cargo.toml: must not depend on clearway-fabric"]
         );
         assert_eq!(faults("examples/x/Cargo.toml", lab), Faults::new());
+        assert_eq!(
+            faults("examples/transport-only/Cargo.toml", lab),
+            ["examples/transport-only/Cargo.toml: must not depend on clearway-lab"]
+        );
         let fabric = "[dev-dependencies]\nclearway-fabric = { path = \"..\" }";
         assert_eq!(
             faults("crates/simulator/workload/Cargo.toml", fabric),
