@@ -1,6 +1,6 @@
 //! Collective operations between processes: all-reduce, all-gather, reduce-scatter and all-to-all of `f32`.
 //!
-//! A [`CollectivePlan`] is one collective among a number of ranks: the graph of [`clearway_workload::collective`], which the simulator runs, with
+//! A [`CollectivePlan`] is one collective among some ranks: the graph of [`clearway_workload::collective`], which the simulator runs, with
 //! what each of its messages carries. An [`Execution`] is the part of one rank in it, a state machine without IO: it says which messages
 //! may be sent, and adds or copies what comes. A [`Group`] is a rank with its connections to others, one for each pair of ranks that
 //! speak with each other, over which it drives executions; [`blocking::Group`] is one for programs without a runtime of their own.

@@ -9,8 +9,8 @@
 //!                   ◄─────── Done ────────    puts it in its place
 //! ```
 //!
-//! Both sides are state machines without IO; what is to be done on disks are jobs, which [`Sources`] and [`ReceiveStore`] carry out on threads of
-//! their own. Blocks are messages of a connection, which come in any order, and are written at once at their offsets.
+//! Both sides are state machines without IO. Work on disks is done by jobs, which [`Sources`] and [`ReceiveStore`] carry out on their own
+//! threads. Blocks are messages of a connection, which come in any order, and are written at once at their offsets.
 //!
 //! **Architecture invariants:** a receiver believes nothing. A block counts if its digest is the sender's, also one that lay on the disk;
 //! names lead nowhere but below the folder, in which no link is followed; what has its name already is compared and never written to,

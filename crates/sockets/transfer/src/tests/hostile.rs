@@ -235,7 +235,10 @@ fn a_file_that_is_not_what_its_digest_says_gets_no_name() {
     // Blocks that were announced, but never came.
     let messages = [offer(1, "y", 1), finish(1, 0, &[b"b"], 1)];
     assert_eq!(receiver.take(messages), None);
-    let refused = |message: &&ControlMessage| matches!(message, ControlMessage::Refuse { reason, .. } if reason.kind == ReasonKind::Content);
+    let refused = |message: &&ControlMessage| match message {
+        ControlMessage::Refuse { reason, .. } => reason.kind == ReasonKind::Content,
+        _ => false,
+    };
     assert_eq!(
         receiver.answers.iter().filter(refused).count(),
         2,
