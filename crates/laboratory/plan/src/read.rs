@@ -299,7 +299,7 @@ impl Reader<'_> {
         let repeated = (1..given.len()).find(|&at| given[..at].contains(&given[at]));
         repeated.map_or(Ok(()), |at| {
             let message = format!("`{key}` has `{}` twice", given[at]);
-            let fix = "name each once: `demand` says how much of it a job uses";
+            let fix = "name each once: `demand` is the share that a job uses";
             Err(self.fault(section, index, &[key], message, fix))
         })
     }

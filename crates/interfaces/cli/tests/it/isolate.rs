@@ -391,7 +391,7 @@ fn what_cannot_be_studied_is_refused() {
     insta::assert_snapshot!(tenants("tenant:stor") + &tenants("tenant:storage:x") + &tenants("0-63"), @r#"
     error: --attackers tenant:stor: no section of the workload has this tenant
       fix: the tenants are: storage, training
-    error: --attackers tenant:storage:x: these are no hosts
+    error: --attackers tenant:storage:x: these are not hosts
       fix: expected hosts such as "0-3,8", or a tenant such as "tenant:NAME" or "tenant:NAME:0-3,8"
     error: --attackers 0-63: all hosts that send in this workload attack
       fix: leave others as victims, or tell tenants apart by `tenant` in the sections of the workload

@@ -198,7 +198,7 @@ fn faults_of_statements_are_named() {
     statement("send 5b to 1 cpu 256", "3:18: `256` is no cpu");
     statement(
         "send 18446744073709551616b to 1",
-        "3:6: `18446744073709551616` is not a size",
+        "3:6: `18446744073709551616` is no size",
     );
     statement("recv 5b from -10", "3:14: `-10` is no rank");
     statement(
