@@ -5,20 +5,20 @@
 //! Two training jobs share a link. Are they compatible, and by how much is the second one to be shifted?
 //!
 //! ```
-//! use clearway_planner::compatibility::{Job, Load, Placement, PlanParameters, Problem, Profile, Verdict, plan};
+//! use clearway_planner::compatibility::{Job, Load, CandidatePlacement, PlanParameters, Problem, JobProfile, CompatibilityVerdict, plan};
 //! use clearway_units::{Rate, Span};
 //!
 //! let job = |compute, communication| -> Result<Job, Box<dyn std::error::Error>> {
 //!     Ok(Job {
-//!         profile: Profile::on_off(Span::from_ms(compute), Span::from_ms(communication))?,
-//!         placements: vec![Placement { links: vec![Load::whole(0)], gpus: Vec::new() }],
+//!         profile: JobProfile::on_off(Span::from_ms(compute), Span::from_ms(communication))?,
+//!         placements: vec![CandidatePlacement { links: vec![Load::whole(0)], gpus: Vec::new() }],
 //!     })
 //! };
 //! let link = vec![Rate::from_gbps(400)];
 //! // Both iterations take 100 ms, of which they communicate 40 and 50 ms.
 //! let problem = Problem::new(link.clone(), 0, vec![job(60, 40)?, job(50, 50)?])?;
 //! let both = plan(&problem, &PlanParameters::default())?;
-//! assert_eq!(both.verdict(), Verdict::Compatible);
+//! assert_eq!(both.verdict(), CompatibilityVerdict::Compatible);
 //! for (number, job) in both.jobs.iter().enumerate() {
 //!     println!("job {number}: shift {} of {}", job.shift, job.period);
 //! }
@@ -28,7 +28,7 @@
 //! // A third job is too much for the link: 130 ms of communication do not fit into 100 ms.
 //! let problem = Problem::new(link, 0, vec![job(60, 40)?, job(50, 50)?, job(60, 40)?])?;
 //! let all = plan(&problem, &PlanParameters::default())?;
-//! assert_eq!(all.verdict(), Verdict::Incompatible);
+//! assert_eq!(all.verdict(), CompatibilityVerdict::Incompatible);
 //! println!("the three overlap by {} in each turn", all.circles[0].overlap);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -208,7 +208,7 @@ pub struct OperationRow {
     pub number: u32,
     /// Section of the workload that posted it: a place in [`OperationResults::sections`].
     pub section: u32,
-    /// Number of the group, or of the GPU, that it went to: its [kind](OperationKind::goes_to_group) says which.
+    /// Number of the group, or of the GPU, that it went to: its [kind](OperationClass::goes_to_group) says which.
     pub target: u32,
     /// Kind of the operation.
     pub kind: OperationClass,

@@ -5,7 +5,7 @@
 //! Two domains pass a ball to each other. Each throw takes a microsecond, which is also the lookahead.
 //!
 //! ```
-//! use clearway_engine::{BufferPool, Conductor, Domain, Engine, Inlet, MailboxBuilder, Outlet, Outlook, Round, Verdict};
+//! use clearway_engine::{BufferPool, Conductor, Domain, Engine, Inlet, MailboxBuilder, Outlet, Outlook, Round, RunDecision};
 //! use clearway_units::{Span, Time};
 //!
 //! const THROW: Span = Span::from_us(1);
@@ -38,9 +38,9 @@
 //! struct Referee;
 //!
 //! impl Conductor<Player> for Referee {
-//!     fn between_rounds(&mut self, round: &Round, reports: &mut Vec<(Time, &'static str)>, _: &mut Vec<(usize, ())>) -> Verdict {
+//!     fn between_rounds(&mut self, round: &Round, reports: &mut Vec<(Time, &'static str)>, _: &mut Vec<(usize, ())>) -> RunDecision {
 //!         reports.drain(..).for_each(|(time, name)| println!("{time}: {name} has the ball"));
-//!         if round.end() >= Time::from_us(5) { Verdict::Stop } else { Verdict::Continue }
+//!         if round.end() >= Time::from_us(5) { RunDecision::Stop } else { RunDecision::Continue }
 //!     }
 //! }
 //!

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
-//! use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict, Watch};
+//! use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, RunDecision, Watch};
 //! use clearway_transport::{ClassSet, Profile};
 //! use clearway_units::{Bytes, HostId, Rate, Span, Time};
 //! use std::sync::Arc;
@@ -35,7 +35,7 @@
 //!     coordinator: None,
 //!     traffic: None,
 //!     coordination_delay: None,
-//!     on_progress: &mut |_| Verdict::Continue,
+//!     on_progress: &mut |_| RunDecision::Continue,
 //! });
 //! outcome.check_conservation()?;
 //! println!("finished at {}, {} packets dropped", outcome.finished, outcome.links.dropped);

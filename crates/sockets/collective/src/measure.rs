@@ -44,7 +44,7 @@ pub struct CollectiveMeasurement {
     pub time: Span,
     /// Size per time, in GB/s.
     pub algorithm_bandwidth: f64,
-    /// The same times the [factor](Plan::bus_factor) of the operation.
+    /// The same times the [factor](CollectivePlan::bus_factor) of the operation.
     pub bus_bandwidth: f64,
     /// Elements at all ranks that differ from a local computation, in two collectives: one before the clock started, one after it stopped.
     /// None if they were not compared.
