@@ -56,8 +56,8 @@ impl TaskId {
 pub const ADDER: u16 = 256;
 
 /// The most tasks that a job's graph is built with. A message of a ring takes 49 bytes when it has been built, and 75 at the peak, when the
-/// graph becomes a [`PreparedGraph`](crate::PreparedGraph) (measured with 30 million; with a window some 20 more): so many take about 3 GB, which
-/// leaves room for the state of the run.
+/// graph becomes a [`PreparedGraph`](crate::PreparedGraph) (measured with 30 million; with a window some 20 more): so many take about 3 GB,
+/// which leaves room for the state of the run.
 pub const MOST_TASKS: u64 = 1 << 25;
 
 /// Operation of a rank: a computation or a message.
