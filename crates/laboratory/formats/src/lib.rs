@@ -55,8 +55,8 @@
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] recognizes the format.
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules,
-//!   [`read_chakra`] from the execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks. [`TraceFormat`]
-//!   recognizes the format.
+//!   [`read_chakra`] from the execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks.
+//!   [`TraceFormat`] recognizes the format.
 //! * [`KnownFile`] says what a file is where another kind of file is wanted.
 //! * [`parse_sizes`] reads a distribution of flow sizes in the format of HPCC's traffic generator.
 //!
