@@ -4,7 +4,7 @@ mod scaleup;
 
 pub(crate) use scaleup::{OWNER as SCALE_UP_OWNER, ScaleupSchema};
 
-use crate::thing::{Thing, covered, covered_by_section};
+use crate::named_parameters::{Thing, covered, covered_by_section};
 use clearway_lab::{Catalogue, Laboratory};
 use clearway_units::ParameterInfo;
 use std::collections::BTreeSet;

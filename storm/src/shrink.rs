@@ -1,7 +1,7 @@
 //! From a scenario that fails to the least one that fails in the same way.
 
 use crate::draft::{Draft, Section};
-use crate::plausible;
+use crate::typical_settings;
 use clearway_units::Value;
 
 /// Takes away, and makes smaller, what can be, as long as `fails` holds. `fails` may begin to say no at any time to end this.
@@ -57,7 +57,7 @@ fn without_entries(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
                 (from..from + share).contains(&place)
                     // One by one: without it, runs get long, or other keys unknown.
                     && (share == 1 || entry.key != "kind")
-                    && (share == 1 || !plausible::is_needed(entry.section.name(), &entry.key))
+                    && (share == 1 || !typical_settings::is_needed(entry.section.name(), &entry.key))
             };
             let candidate = least.keep(|place| !taken(place));
             if !improve(least, candidate, fails) {

@@ -3,9 +3,9 @@
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::draft::Draft;
-use crate::draw::Drawer;
-use crate::drawn::Drawn;
 use crate::files;
+use crate::generate::Drawer;
+use crate::generated::Drawn;
 use crate::judge::{Judge, Judged};
 use crate::report::Report;
 use crate::shrink::shrunk;

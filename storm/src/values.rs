@@ -1,6 +1,6 @@
 //! Values of a parameter from its domain alone.
 
-use crate::lots::Lots;
+use crate::random_choices::Lots;
 use clearway_units::{Bytes, Parameter, ParameterInfo, Rate, Span, Value, ValueDomain};
 
 /// Doublings and halvings round a default.

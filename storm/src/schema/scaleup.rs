@@ -1,7 +1,7 @@
 //! Keys and kinds of scenarios of scale-up fabrics, from the groups `scale-up` and `injection` of the catalogue.
 
 use crate::draft::{Draft, Section};
-use crate::thing::{Thing, covered};
+use crate::named_parameters::{Thing, covered};
 use clearway_lab::scenario::scaleup_groups;
 use clearway_lab::{Explanation, Laboratory};
 use clearway_units::{ParameterInfo, Value};

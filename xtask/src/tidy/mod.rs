@@ -1,7 +1,7 @@
 //! Checks that rustc, clippy and rustfmt do not make by themselves.
 
-mod arrows;
-mod circles;
+mod crate_dependencies;
+mod dependency_cycles;
 mod docs;
 mod length;
 mod lexer;
@@ -26,8 +26,8 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     let mut faults = format(root, &sources);
     faults.extend(sources.iter().flat_map(text::check));
     faults.extend(length::check(root, &sources, ratchet));
-    faults.extend(arrows::check(&sources));
-    faults.extend(circles::check(&sources));
+    faults.extend(crate_dependencies::check(&sources));
+    faults.extend(dependency_cycles::check(&sources));
     faults.extend(python::check(&sources));
     faults.extend(size::check_sources(root).unwrap_or_else(|fault| vec![fault]));
     faults.extend(wording::check(&sources));

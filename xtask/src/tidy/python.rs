@@ -2,7 +2,7 @@
 //!
 //! An import counts wherever it stands, in functions as well. Imports under `if TYPE_CHECKING:` are for annotations alone and do not count.
 
-use super::circles::{Module, faults_of};
+use super::dependency_cycles::{Module, faults_of};
 use super::source::Source;
 use crate::Faults;
 use std::collections::{BTreeMap, BTreeSet};

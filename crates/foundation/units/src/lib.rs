@@ -9,7 +9,6 @@
 mod byte_rate;
 mod decimal;
 mod digest;
-mod domain;
 mod id;
 mod parameter;
 mod plugin;
@@ -20,11 +19,11 @@ mod size;
 pub mod statistics;
 mod suggest;
 mod time;
+mod value_domain;
 
 pub use byte_rate::ByteRate;
 pub use decimal::ParseUnitError;
 pub use digest::{Digest, mix64};
-pub use domain::ValueDomain;
 pub use id::{FlowId, HostId, MessageId};
 pub use parameter::{Parameter, ParameterInfo, ParameterSet, Rare, SetError, Value};
 pub use random::{Purpose, RandomStream};
@@ -33,3 +32,4 @@ pub use relative_size::RelativeSize;
 pub use size::{Bytes, Packets};
 pub use suggest::{nearest, suggestion};
 pub use time::{Span, Time};
+pub use value_domain::ValueDomain;

@@ -8,13 +8,13 @@ mod labels;
 mod plan;
 
 use crate::arguments::CompareArguments;
+use crate::atomic_file::WholeFile;
 use crate::dry_run;
 use crate::failure::{Failure, with_causes};
 use crate::messages::{say, warn};
 use crate::output::print;
+use crate::overwrite_check::{Input, refuse_input, refuse_input_in};
 use crate::progress::{Console, Display, Interrupt};
-use crate::same_file::{Input, refuse_input, refuse_input_in};
-use crate::whole_file::WholeFile;
 use clearway_lab::{Experiment, Laboratory, RunDecision, RunProgress};
 use clearway_report::comparison::FILE_NAME as DOCUMENT;
 use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};

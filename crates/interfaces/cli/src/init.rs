@@ -1,10 +1,10 @@
 //! `clearway init`.
 
 use crate::arguments::InitArguments;
+use crate::atomic_file::WholeFile;
 use crate::explain::catalogue;
 use crate::failure::Failure;
 use crate::output::print;
-use crate::whole_file::WholeFile;
 use clearway_lab::scenario::{NVLINK, ScaleupWorkloadKind, SwitchKind, starter};
 use clearway_lab::units::{Value, nearest, suggestion};
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, ScenarioError};

@@ -6,6 +6,7 @@
 mod attackers;
 
 use crate::arguments::IsolateArguments;
+use crate::atomic_file::DocumentAndPage;
 use crate::dry_run;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
@@ -13,7 +14,6 @@ use crate::output::print;
 use crate::progress::{Console, Display, Interrupt, wall_time};
 use crate::run::load;
 use crate::scenario_arguments::ScenarioArguments;
-use crate::whole_file::DocumentAndPage;
 use attackers::Attackers;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{

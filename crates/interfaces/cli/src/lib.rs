@@ -27,6 +27,7 @@
 //! wrong, or the output cannot be written; 3 our own invariant broke; 4 no memory left; 130 interrupted.
 
 mod arguments;
+mod atomic_file;
 mod collective;
 mod compare;
 mod completions;
@@ -41,18 +42,18 @@ mod live;
 mod man;
 mod messages;
 mod output;
+mod overwrite_check;
 mod perf;
 mod plan;
+mod prepared_sweep;
 mod print_arguments;
 mod progress;
 mod reproduce;
 mod run;
-mod same_file;
 mod scaleup;
 mod scenario_arguments;
 mod show;
 mod softswitch;
-mod study;
 mod sweep;
 mod testbed;
 mod text_file;
@@ -61,7 +62,6 @@ mod topology;
 mod transfer;
 mod tune;
 mod unknown_option;
-mod whole_file;
 mod why;
 mod worker;
 
@@ -74,12 +74,12 @@ pub use explain::{catalogue, explained, group};
 pub use failure::Failure;
 pub use hosts::resolve;
 pub use plan::{PlanRequest, planned};
+pub use prepared_sweep::{PlanSource, Study, SweepRequest, jobs_or_cores};
 pub use show::shown;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
-pub use study::{PlanSource, Study, SweepRequest, jobs_or_cores};
 
 /// The whole program, with the parts that `laboratory` has.
 ///
@@ -96,7 +96,7 @@ pub fn main_from(
     program: Vec<OsString>,
     arguments: Vec<OsString>,
 ) -> ExitCode {
-    study::set_program(program);
+    prepared_sweep::set_program(program);
     let name = OsString::from("clearway");
     let all = [name].into_iter().chain(arguments.iter().cloned());
     let parsed = Arguments::try_parse_from(all);

@@ -1,9 +1,9 @@
 //! `clearway man`.
 
 use crate::arguments::Arguments;
+use crate::atomic_file::WholeFile;
 use crate::failure::Failure;
 use crate::output::print;
-use crate::whole_file::WholeFile;
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 use std::path::Path;

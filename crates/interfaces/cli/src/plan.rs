@@ -1,13 +1,13 @@
 //! `clearway plan`.
 
 use crate::arguments::PlanArguments;
+use crate::atomic_file::DocumentAndPage;
 use crate::failure::Failure;
 use crate::kinds::Kind as FileKind;
 use crate::messages::say;
 use crate::output::print;
+use crate::overwrite_check::{Input, refuse_input};
 use crate::progress::{Console, Display, Interrupt};
-use crate::same_file::{Input, refuse_input};
-use crate::whole_file::DocumentAndPage;
 use clearway_lab::{Laboratory, RunProgress, Threads};
 use clearway_plan::{
     CompatibilityVerdict, Demand, JobsFile, PhaseKind, Placed, PlannedResource, Resource, Share,

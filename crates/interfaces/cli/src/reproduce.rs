@@ -1,11 +1,11 @@
 //! `clearway reproduce`.
 
 use crate::arguments::ReproduceArguments;
+use crate::atomic_file::WholeFile;
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
-use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, RunDecision, RunProgress};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};

@@ -1,10 +1,10 @@
 //! Completed flows in the formats of other simulators: `--fct-txt` and `--htsim-txt` of `clearway run`.
 
 use crate::arguments::RunArguments;
+use crate::atomic_file::WholeFile;
 use crate::failure::Failure;
 use crate::output::print;
-use crate::same_file::{Input, is_same, refuse_input};
-use crate::whole_file::WholeFile;
+use crate::overwrite_check::{Input, is_same, refuse_input};
 use clearway_lab::{Assembly, Finished, FlowSpec};
 use clearway_report::fct::MOST_HOSTS;
 use clearway_report::{

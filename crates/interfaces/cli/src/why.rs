@@ -5,15 +5,15 @@
 
 mod compared;
 mod iteration;
-mod question;
+mod request;
 
-pub(crate) use question::Question;
+pub(crate) use request::Question;
 
 use crate::arguments::WhyArguments;
+use crate::atomic_file::WholeFile;
 use crate::failure::{Failure, with_causes};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
-use crate::whole_file::WholeFile;
 use clearway_lab::why::{
     BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, JobWait, LowerBound,
     TooManyPackets,
@@ -31,7 +31,7 @@ use clearway_report_text::why_text;
 use clearway_runs::watch::{self, ObservedRun};
 use clearway_runs::{Stopwatch, record, report_html};
 use clearway_units::{FlowId, Span, Time};
-use question::FIX;
+use request::FIX;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ mod controller;
 mod data;
 mod dispatch;
 mod errors;
+mod explain;
 mod foreign;
 mod plan;
 mod run;
@@ -20,7 +21,6 @@ mod scenario;
 mod simulation;
 mod sweep;
 mod table;
-mod words;
 
 use clearway_report::{pcapng, timeline};
 use pyo3::prelude::*;
@@ -40,6 +40,8 @@ mod _clearway {
     #[pymodule_export]
     use crate::errors::break_down;
     #[pymodule_export]
+    use crate::explain::{explain, group, groups, main, show};
+    #[pymodule_export]
     use crate::foreign::rows_of;
     #[pymodule_export]
     use crate::plan::plan;
@@ -53,8 +55,6 @@ mod _clearway {
     use crate::sweep::{NativeSweep, sweep};
     #[pymodule_export]
     use crate::table::NativeTable;
-    #[pymodule_export]
-    use crate::words::{explain, group, groups, main, show};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

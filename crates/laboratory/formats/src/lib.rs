@@ -71,11 +71,11 @@ mod format;
 pub mod goal;
 pub mod hpcc;
 mod known_file;
+mod line_words;
 pub mod simai;
 mod sizes;
 mod text;
 pub mod topo;
-mod words;
 
 pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,

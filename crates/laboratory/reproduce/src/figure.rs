@@ -40,7 +40,7 @@
 
 use super::definition::{Axis, AxisValue, OverSeeds, RecordSpec, Scale, ScaleSpec};
 use super::expression::{Call, Comparison, Expression, Leaves, parse};
-use super::kept::RunKind;
+use super::figure_run_data::RunKind;
 use super::measure::Measure;
 use super::schema::{AtFile, ClaimFile, FigureFile, ScaleFile, ValueFile, settings};
 use clearway_lab::scenario::NVLINK;

@@ -3,7 +3,7 @@
 use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
 use super::figure::{Binding, Claim, Figure, Unresolved, over_labels, restore};
-use super::kept::Kept;
+use super::figure_run_data::Kept;
 use super::measure::{Measure, SETTING};
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
 use super::spread::is_sure;

@@ -14,10 +14,10 @@
 mod definition;
 mod expression;
 mod figure;
+mod figure_run_data;
 mod file;
 mod jobs;
 mod judge;
-mod kept;
 mod measure;
 mod null;
 mod options;

@@ -1,11 +1,11 @@
 //! Measures of a run, by name.
 
 use super::definition::{OverSeeds, RecordSpec};
+use super::figure_run_data::{Kept, RunKind};
 use super::jobs::{
     communication_us, iteration_mean_us, iteration_us, job_max_us, job_mean_us, job_spread, job_us,
     overlap_us,
 };
-use super::kept::{Kept, RunKind};
 use super::options::Options;
 use super::plans::{
     PlanData, angle_degrees, arc_start_us, arc_us, collision_us, is_compatible, least_collision_us,

@@ -1,7 +1,7 @@
 //! Null subjects: what a figure is run with in place of its transports. A claim that passes all the same says nothing about them.
 
 use super::figure::Figure;
-use super::kept::RunKind;
+use super::figure_run_data::RunKind;
 use std::fmt;
 use std::str::FromStr;
 

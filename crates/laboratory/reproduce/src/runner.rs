@@ -2,9 +2,9 @@
 
 use super::definition::{Axis, RecordSpec, Scale};
 use super::figure::{Figure, Run};
+use super::figure_run_data::Kept;
 use super::jobs::overlaps;
 use super::judge::Runs;
-use super::kept::Kept;
 use super::null::NullSubject;
 use super::outcome::{FigureOutcome, FigureRun};
 use super::plans::{PlanData, jobs_file, lines};

@@ -1,6 +1,6 @@
 //! Figures of scale-up fabrics.
 
-use super::kept::RunKind;
+use super::figure_run_data::RunKind;
 use super::tests::{Quiet, small};
 use super::*;
 use clearway_lab::{Experiment, Laboratory};

@@ -946,7 +946,7 @@ fn a_null_subject_replaces_all_that_is_set_of_transports() {
         assert_eq!(subject.name().parse(), Ok(subject));
         for run in runs.iter().filter(|run| run.plan.is_none()) {
             let settings = figure.settings_of(Scale::Small, run, 1);
-            let replaced = subject.replace(&figure, kept::RunKind::Simulated, &settings);
+            let replaced = subject.replace(&figure, figure_run_data::RunKind::Simulated, &settings);
             let of_transport = |setting: &&String| setting.contains("transport");
             let (before, now) = (settings.iter(), replaced.iter());
             assert!(before.clone().any(|setting| setting.contains("rate-timer")));

@@ -13,8 +13,8 @@
 mod capture_file;
 mod event_log;
 mod flow_rows;
-mod measure;
 mod outputs;
+mod process_usage;
 mod record;
 mod report_page;
 mod run;
@@ -27,8 +27,8 @@ pub mod watch;
 
 pub use capture_file::warning as capture_warning;
 pub use flow_rows::{FlowRows, FlowsFile, row as flow_row};
-pub use measure::{Stopwatch, forget_peak_rss, peak_rss_bytes};
 pub use outputs::{Outputs, Results, TextFile};
+pub use process_usage::{Stopwatch, forget_peak_rss, peak_rss_bytes};
 pub use record::{REVISION, command_line, identity, record, set_arguments};
 pub use report_page::html as report_html;
 pub use run::{Done, RunRequest, RunWatcher, RunWork, check, run, work_of};

@@ -1,6 +1,6 @@
 //! From a finished run to the record that all outputs are made of.
 
-use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::process_usage::{Stopwatch, peak_rss_bytes};
 use clearway_lab::scenario::Setting;
 use clearway_lab::{
     Assembly, Finished, IterationTimes, JobResult, LinkChange, LinkEvent, LinkId, LinkPauses,

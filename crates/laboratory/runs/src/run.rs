@@ -1,8 +1,8 @@
 //! A whole run in one call.
 
 use crate::flow_rows::{FlowRows, FlowsFile};
-use crate::measure::Stopwatch;
 use crate::outputs::{Outputs, Results};
+use crate::process_usage::Stopwatch;
 use crate::record::record;
 use crate::scaleup::{self, ScaleupOutputs};
 use crate::watch::{self, ObservedRun, Watchers};

@@ -1,7 +1,7 @@
 //! Runs of scale-up fabrics: from a scenario to its results.
 
-use crate::measure::Stopwatch;
 use crate::outputs::reserve;
+use crate::process_usage::Stopwatch;
 use crate::record::{blank, given, job, with_jobs};
 use crate::report_page;
 use crate::series_file::{Names, SeriesFile};

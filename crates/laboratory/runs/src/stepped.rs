@@ -1,7 +1,7 @@
 //! Record of a run in steps.
 
 use crate::flow_rows::row;
-use crate::measure::Stopwatch;
+use crate::process_usage::Stopwatch;
 use crate::record::record;
 use clearway_lab::SteppedEnd;
 use clearway_report::{FlowRow, RunRecord};

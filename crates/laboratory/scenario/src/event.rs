@@ -3,8 +3,8 @@
 use crate::error::ScenarioError;
 use crate::limits::{LONGEST, RATES, check_reroutes};
 use crate::link_names::{LinkNames, link_advice};
+use crate::locations::Places;
 use crate::pause_storm::{PauseStorms, check_pauses};
-use crate::places::Places;
 use crate::section::Section;
 use crate::switch::SwitchSettings;
 use clearway_fabric::topology::Topology;

@@ -1,7 +1,7 @@
 //! An experiment: a scenario of whichever kind of fabric.
 
 use crate::file_hashes::FileHashes;
-use crate::places::Places;
+use crate::locations::Places;
 use crate::scenario::apply_override;
 use crate::{ScaleupScenario, Scenario, ScenarioError, Setting, source};
 use clearway_scaleup::injection::InjectionRegistry;

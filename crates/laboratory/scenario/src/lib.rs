@@ -31,9 +31,9 @@
 //!
 //! **Architecture Invariant:** nothing here runs anything, and nothing prints.
 
-mod amounts;
 mod attack;
 mod bcube;
+mod bdp_comments;
 mod built_fabric;
 mod catalogue;
 mod dragonfly;
@@ -46,16 +46,16 @@ mod file_hashes;
 mod general;
 pub mod generate;
 mod graph;
+mod key_owners;
 mod limits;
 mod link_names;
+mod locations;
 mod multi_plane;
 mod nics;
 mod observe;
 mod oversubscription;
 mod own_transport;
-mod owners;
 mod pause_storm;
-mod places;
 mod pods;
 mod rail_optimised;
 mod scaleup;
@@ -67,6 +67,7 @@ mod size_source;
 pub mod source;
 mod starter;
 mod switch;
+mod synonyms;
 mod tenant;
 pub mod topology;
 mod topology_error;
@@ -77,11 +78,10 @@ mod transport_presets;
 mod transports;
 pub mod validation;
 pub mod warnings;
-mod words;
 mod workload;
 
-pub use amounts::{Amounts, without_amounts};
 pub use attack::{AttackContext, AttackKeys, HostSet};
+pub use bdp_comments::{Amounts, without_amounts};
 pub use built_fabric::BuiltFabric;
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
@@ -94,11 +94,11 @@ pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
+pub use locations::Places;
 pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use oversubscription::Oversubscription;
 pub use pause_storm::PauseStorms;
-pub use places::Places;
 pub use scaleup::{
     CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupJob, ScaleupScenario,
     ScaleupTraffic, ScaleupWorkload, ScaleupWorkloadKind, scaleup_groups,

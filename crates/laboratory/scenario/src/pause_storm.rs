@@ -1,7 +1,7 @@
 //! Pause storms of attackers: from when to when their NICs take no data and send pause frames instead.
 
 use crate::error::ScenarioError;
-use crate::places::Places;
+use crate::locations::Places;
 use crate::switch::SwitchSettings;
 use crate::workload::WorkloadSection;
 use clearway_fabric::topology::Topology;

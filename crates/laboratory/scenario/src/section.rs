@@ -2,7 +2,7 @@
 
 use crate::error::{Place, ScenarioError, UnknownKey};
 use crate::source::{self, Entry};
-use crate::words::{meant_by_key, meant_by_name};
+use crate::synonyms::{meant_by_key, meant_by_name};
 use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
 
 /// The part of a section that can be set by key.

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::limits::{check_agents, check_scope, check_transport};
-use crate::places::Places;
+use crate::locations::Places;
 use crate::transport_checks::{check_credit, check_trimming};
 use crate::{SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::cc::ControllerSettings;

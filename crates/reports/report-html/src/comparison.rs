@@ -7,7 +7,7 @@ use super::curves::overlay;
 use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, prose, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
-use super::{jobs, words};
+use super::{format, jobs};
 use clearway_report::FlowTimes;
 use clearway_report::by_size::{FlowsBySize, SizeBin, Tail};
 use clearway_report::comparison::{
@@ -58,7 +58,7 @@ pub fn render_comparison(page: &ComparisonPage<'_>) -> String {
 }
 
 fn header(document: &mut Document, page: &ComparisonPage<'_>) {
-    let variants = words::counted(page.variants.len(), "variant", "variants");
+    let variants = format::counted(page.variants.len(), "variant", "variants");
     document.push(&format!(
         "<header>\n<div>\n<p class=\"kicker\">Clearway comparison of {variants}</p>\n<h1>{}</h1>\n</div>\n\
          <button type=\"button\" id=\"theme\" hidden>Theme: system</button>\n</header>\n\

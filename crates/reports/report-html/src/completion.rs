@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
-use super::{scatter, words};
+use super::{format, scatter};
 use clearway_report::Distribution;
 use clearway_report::by_size::{SizeBin, SizeClass, Tail};
 use clearway_report::summary::Summary;
@@ -134,7 +134,7 @@ fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
     if one_ideal {
         rules.push(Rule {
             x: greatest,
-            label: format!("ideal {}", words::time(greatest)),
+            label: format!("ideal {}", format::time(greatest)),
         });
     } else {
         series.push(cumulative("ideal", ideals, 1));
@@ -146,7 +146,7 @@ fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
         group: Some("fct"),
         ..Axis::from_zero("flow completion time", Unit::Time)
     };
-    let count = words::counted(fcts.len(), "flow", "flows");
+    let count = format::counted(fcts.len(), "flow", "flows");
     let mut plots = vec![Plot {
         id: "fct",
         title: "Flow completion time".into(),
@@ -186,9 +186,9 @@ fn percentiles(summary: &Summary) -> String {
         Some([name.to_string()].into_iter().chain(cells).collect())
     };
     let rows: Vec<Vec<String>> = [
-        row("FCT", summary.fct_us, words::time),
-        row("Ideal FCT", summary.ideal_fct_us, words::time),
-        row("Slowdown", summary.slowdown, words::factor),
+        row("FCT", summary.fct_us, format::time),
+        row("Ideal FCT", summary.ideal_fct_us, format::time),
+        row("Slowdown", summary.slowdown, format::factor),
     ]
     .into_iter()
     .flatten()
@@ -243,7 +243,7 @@ fn size_tables(document: &mut Document, summary: &Summary) {
     if let [only] = bins.as_slice() {
         document.push(&paragraph(&format!(
             "All {} that completed are of one size.",
-            words::counted(only.flows as usize, "flow", "flows")
+            format::counted(only.flows as usize, "flow", "flows")
         )));
         document.push(&size_table(bins));
         return;
@@ -294,15 +294,15 @@ fn tail_table(rows: impl Iterator<Item = (String, u64, Tail)>) -> String {
         .chain(TAIL.map(|name| (name, Column::Number)))
         .collect();
     let rows = rows.map(|(size, flows, tail)| {
-        let mut row = vec![size, words::count(flows)];
-        row.extend([tail.p50, tail.p95, tail.p99, tail.p999, tail.max].map(words::factor));
+        let mut row = vec![size, format::count(flows)];
+        row.extend([tail.p50, tail.p95, tail.p99, tail.p999, tail.max].map(format::factor));
         row
     });
     table(&columns, &rows.collect::<Vec<_>>())
 }
 
 fn size_table(bins: &[SizeBin]) -> String {
-    let size = |bytes: u64| words::bytes(bytes as f64);
+    let size = |bytes: u64| format::bytes(bytes as f64);
     tail_table(bins.iter().map(|bin| {
         let sizes = match bin.smallest_bytes == bin.largest_bytes {
             true => size(bin.smallest_bytes),

@@ -6,9 +6,9 @@ mod views;
 use self::chosen::Chosen;
 use self::views::{FLOWS, GPU_METRICS, LINKS, NODES, RUN, SWITCH_METRICS, View};
 use super::document::Document;
+use super::format;
 use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Series, Shape, Unit};
-use super::words;
 use clearway_report::comparison::Course;
 use clearway_report::observed::{Metric, Observed, Subject};
 use clearway_report::{LinkEventRow, RunRecord};
@@ -290,15 +290,15 @@ fn note(view: &View, observed: &Observed, shown: usize) -> String {
     if all <= shown {
         return String::new();
     }
-    let all = words::count(all as u64);
+    let all = format::count(all as u64);
     match metric {
         _ if SWITCH_METRICS.contains(&metric) => format!("{shown} of {all} switches"),
         _ if GPU_METRICS.contains(&metric) => format!("{shown} of {all} GPUs"),
         Metric::QueueDepth | Metric::QueuePeak => format!("the {shown} longest of {all}"),
-        Metric::LinkRate => format!("{} of {all}", words::counted(shown, "link", "links")),
+        Metric::LinkRate => format!("{} of {all}", format::counted(shown, "link", "links")),
         _ => format!(
             "{} of {all}, from the fastest to the slowest",
-            words::counted(shown, "flow", "flows")
+            format::counted(shown, "flow", "flows")
         ),
     }
 }

@@ -6,9 +6,9 @@
 //! thousands.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
-use super::words;
 use clearway_report::observed::{LinkRow, NodeRow, Observed};
 use clearway_report::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
@@ -208,7 +208,10 @@ fn title(observed: &Observed, (low, high, downwards): Group, links: usize) -> St
     } else {
         (lower, upper)
     };
-    format!("{from} → {to} ({})", words::counted(links, "link", "links"))
+    format!(
+        "{from} → {to} ({})",
+        format::counted(links, "link", "links")
+    )
 }
 
 /// Name for nodes of a tier: the letters with which all their names begin.
@@ -241,7 +244,7 @@ fn one_cell_each(
             let name = format!(
                 "{}, {}",
                 observed.nodes[*owner as usize].name,
-                words::counted(row.len(), "link", "links")
+                format::counted(row.len(), "link", "links")
             );
             Cell::join(name, row.iter().map(|(_, cell)| cell.clone()))
         })
@@ -296,7 +299,7 @@ fn coarser(panel: Panel) -> Panel {
                         .iter()
                         .flat_map(|row| row[within.clone()].iter().flatten().cloned());
                     let own: Vec<Cell> = own.collect();
-                    let count = words::counted(own.len(), "link", "links");
+                    let count = format::counted(own.len(), "link", "links");
                     Cell::join(
                         format!("{row_name}, {}: {count}", column_names[column]),
                         own,
@@ -415,13 +418,13 @@ fn notable(observed: &Observed, span: Span, why: Option<&WhyRecord>) -> String {
             let link = &links[place];
             vec![
                 link.name.clone(),
-                words::rate(link.rate.as_bps() as f64),
-                words::share(link.utilisation(span)),
-                words::count(link.marks),
-                words::count(link.drops),
-                words::count(link.pauses),
-                words::time(link.paused.as_us()),
-                words::bytes(link.peak_queue as f64),
+                format::rate(link.rate.as_bps() as f64),
+                format::share(link.utilisation(span)),
+                format::count(link.marks),
+                format::count(link.drops),
+                format::count(link.pauses),
+                format::time(link.paused.as_us()),
+                format::bytes(link.peak_queue as f64),
             ]
         })
         .collect();

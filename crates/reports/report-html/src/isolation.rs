@@ -1,8 +1,8 @@
 //! `isolation.html`: who gains by attacks on a network, and who loses.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
-use super::words;
 use clearway_report::isolation::{
     EXPLANATION, HEADINGS, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
@@ -65,12 +65,12 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
         (
             "Attacks that gain",
             format!("{vulnerable} of {}", study.cells.len()),
-            words::counted(study.seeds.len(), "seed", "seeds"),
+            format::counted(study.seeds.len(), "seed", "seeds"),
         ),
         (
             "Attacks that harm",
             format!("{harmful} of {}", study.cells.len()),
-            words::counted(study.seeds.len(), "seed", "seeds"),
+            format::counted(study.seeds.len(), "seed", "seeds"),
         ),
         (
             "Greatest gain",

@@ -2,9 +2,9 @@
 
 use super::completion::cumulative;
 use super::document::Document;
+use super::format;
 use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
-use super::words;
 use clearway_report::Distribution;
 use clearway_report::jobs::{JobSummary, MOST_ITERATIONS, evenly};
 use clearway_report::quantity::plain;
@@ -53,12 +53,12 @@ pub(super) fn section(document: &mut Document, summary: &Summary) {
 /// The figure that one looks for first.
 pub(super) fn tile(summary: &Summary) -> Option<(&'static str, String, String)> {
     let us = summary.jobs_us?;
-    let jobs = words::counted(summary.jobs.len(), "job", "jobs");
+    let jobs = format::counted(summary.jobs.len(), "job", "jobs");
     let under = match summary.jobs.as_slice() {
         [_] => jobs,
-        _ => format!("{jobs}; slowest {}", words::time(us.max)),
+        _ => format!("{jobs}; slowest {}", format::time(us.max)),
     };
-    Some(("Mean iteration", words::time(us.mean), under))
+    Some(("Mean iteration", format::time(us.mean), under))
 }
 
 /// Iteration after iteration, a line for each of some jobs; `None` if none has more than one.
@@ -90,7 +90,7 @@ fn courses(jobs: &[JobSummary], ranked: &[&JobSummary]) -> Option<Plot> {
     let note = match all.len() > MOST_SERIES {
         true => format!(
             "{MOST_SERIES} of {} jobs, evenly from the fastest to the slowest",
-            words::count(all.len() as u64)
+            format::count(all.len() as u64)
         ),
         false => String::new(),
     };
@@ -136,12 +136,12 @@ fn by_job(ranked: &[&JobSummary]) -> Option<Plot> {
     let drawn = match places.len() < known.len() {
         true => format!(
             "{} of {} drawn",
-            words::count(places.len() as u64),
-            words::counted(known.len(), "job", "jobs")
+            format::count(places.len() as u64),
+            format::counted(known.len(), "job", "jobs")
         ),
         false => format!(
             "a dot for each of {}",
-            words::counted(known.len(), "job", "jobs")
+            format::counted(known.len(), "job", "jobs")
         ),
     };
     Some(Plot {
@@ -197,7 +197,7 @@ fn overview(summary: &Summary) -> String {
     };
     let rates = summary.jobs.iter().filter_map(|job| job.busbw_gb_per_s);
     let rows = [
-        row("Mean iteration time", summary.jobs_us, words::time),
+        row("Mean iteration time", summary.jobs_us, format::time),
         row(
             "busbw",
             Distribution::of_ratios(rates.collect()),
@@ -242,14 +242,14 @@ fn list<'a>(jobs: impl Iterator<Item = &'a JobSummary> + Clone) -> String {
     let none = || String::from("–");
     let rows = jobs.map(|job| {
         let done = match job.completed == job.iterations {
-            true => words::count(job.iterations.into()),
+            true => format::count(job.iterations.into()),
             false => {
-                let [done, all] = [job.completed, job.iterations].map(|n| words::count(n.into()));
+                let [done, all] = [job.completed, job.iterations].map(|n| format::count(n.into()));
                 format!("{done} of {all}")
             }
         };
-        let time = |us: Option<f64>| us.map_or_else(none, words::time);
-        let mut row = vec![job.label.clone(), words::count(job.ranks.into()), done];
+        let time = |us: Option<f64>| us.map_or_else(none, format::time);
+        let mut row = vec![job.label.clone(), format::count(job.ranks.into()), done];
         row.extend([time(job.start_us), time(job.mean_us())]);
         if several {
             row.push(time(job.iteration_us.map(|us| us.p99)));
@@ -258,7 +258,7 @@ fn list<'a>(jobs: impl Iterator<Item = &'a JobSummary> + Clone) -> String {
         if collectives {
             row.push(
                 job.bytes
-                    .map_or_else(none, |bytes| words::bytes(bytes as f64)),
+                    .map_or_else(none, |bytes| format::bytes(bytes as f64)),
             );
             let rates = [job.algbw_gb_per_s, job.busbw_gb_per_s];
             row.extend(rates.map(|rate| rate.map_or_else(none, gigabytes_per_second)));

@@ -12,11 +12,13 @@
 //! **Architecture Invariant:** this crate knows records and documents, and neither the simulator nor a terminal. It reads no clock and
 //! no file; the same record gives the same page.
 
+mod attack_sides;
 mod comparison;
 pub(crate) mod completion;
 mod content;
 mod curves;
 mod document;
+pub(crate) mod format;
 mod heat;
 pub(crate) mod html;
 mod isolation;
@@ -24,7 +26,6 @@ mod jobs;
 mod json;
 mod live;
 mod operations;
-mod parties;
 mod plan;
 mod plan_trials;
 pub(crate) mod plot;
@@ -41,7 +42,6 @@ mod testbed;
 mod tests;
 mod transports;
 mod why;
-pub(crate) mod words;
 
 use clearway_report::quantity::{percent, prefixed};
 use clearway_report::summary::Summary;
@@ -75,7 +75,7 @@ pub fn render(page: &Page<'_>) -> String {
     jobs::section(&mut document, &summary);
     sections::section(&mut document, record, &summary);
     transports::section(&mut document, &summary);
-    parties::section(&mut document, &summary);
+    attack_sides::section(&mut document, &summary);
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);
         why::section(&mut document, page.why);
@@ -158,28 +158,28 @@ fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
     let mut tiles = Vec::new();
     if let Some((fct, ideal)) = completion::slowest(&record.flow_times()) {
         let ratio = fct.as_ps() as f64 / ideal.as_ps() as f64;
-        let ideal = words::time(ideal.as_us());
-        let under = format!("{} its ideal of {ideal}", words::factor(ratio));
-        tiles.push(("Max FCT", words::time(fct.as_us()), under));
+        let ideal = format::time(ideal.as_us());
+        let under = format!("{} its ideal of {ideal}", format::factor(ratio));
+        tiles.push(("Max FCT", format::time(fct.as_us()), under));
     }
     if let Some(slowdown) = summary.slowdown {
-        let [p99, max] = [slowdown.p99, slowdown.max].map(words::factor);
+        let [p99, max] = [slowdown.p99, slowdown.max].map(format::factor);
         tiles.push((
             "Mean slowdown",
-            words::factor(slowdown.mean),
+            format::factor(slowdown.mean),
             format!("p99 {p99}, max {max}"),
         ));
     }
     let flows = summary.flows;
-    let mut under = format!("of {}", words::count(flows.total));
+    let mut under = format!("of {}", format::count(flows.total));
     if flows.started < flows.total {
-        let waiting = words::count(flows.total - flows.started);
+        let waiting = format::count(flows.total - flows.started);
         let _ = write!(under, "; {waiting} never started");
     }
-    tiles.push(("Flows completed", words::count(flows.completed), under));
+    tiles.push(("Flows completed", format::count(flows.completed), under));
     tiles.push((
         "Simulated time",
-        words::time(summary.simulated_us),
+        format::time(summary.simulated_us),
         format!("{} packet-hops", prefixed(summary.packet_hops as f64)),
     ));
     tiles
@@ -189,22 +189,22 @@ fn packet_tiles(summary: &Summary) -> Vec<Figure> {
     let packets = &summary.packets;
     let tile = |name, number| {
         let under = format!("{} of data packets", percent(number, packets.data_sent));
-        (name, words::count(number), under)
+        (name, format::count(number), under)
     };
     let last = if packets.pfc_pauses > 0 {
-        let links = words::counted(summary.paused_links as usize, "link", "links");
-        let pauses = words::count(packets.pfc_pauses);
+        let links = format::counted(summary.paused_links as usize, "link", "links");
+        let pauses = format::count(packets.pfc_pauses);
         ("Pauses", pauses, format!("on {links}"))
     } else {
-        let acks = words::count(packets.acks);
-        let sent = words::count(packets.data_sent);
+        let acks = format::count(packets.acks);
+        let sent = format::count(packets.data_sent);
         ("Data packets", sent, format!("{acks} acknowledgements"))
     };
     let lost = match packets.trimmed {
         0 => tile("Drops", packets.dropped),
         trimmed => {
             let (name, count, under) = tile("Trimmed", trimmed);
-            let drops = words::counted(packets.dropped as usize, "drop", "drops");
+            let drops = format::counted(packets.dropped as usize, "drop", "drops");
             (name, count, format!("{under}; {drops}"))
         }
     };
@@ -235,8 +235,8 @@ fn unwatched(document: &mut Document, record: &RunRecord) {
             .map(|paused| {
                 vec![
                     paused.link.clone(),
-                    words::count(paused.pauses),
-                    words::time(paused.paused_us),
+                    format::count(paused.pauses),
+                    format::time(paused.paused_us),
                 ]
             })
             .collect();
@@ -263,11 +263,11 @@ fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
     let unknown = || "unknown".to_owned();
     let cpu = match summary.is_cpu_unknown() {
         true => unknown(),
-        false => words::time(record.cpu_seconds * 1e6),
+        false => format::time(record.cpu_seconds * 1e6),
     };
     let memory = match record.peak_rss_bytes {
         0 => unknown(),
-        peak => format!("{} at the peak", words::bytes(peak as f64)),
+        peak => format!("{} at the peak", format::bytes(peak as f64)),
     };
     let rows = [
         ("Digest", record.digest.clone()),
@@ -279,8 +279,8 @@ fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
             "Time",
             format!(
                 "{} wall, {cpu} CPU on {}",
-                words::time(record.wall_seconds * 1e6),
-                words::counted(record.threads as usize, "thread", "threads")
+                format::time(record.wall_seconds * 1e6),
+                format::counted(record.threads as usize, "thread", "threads")
             ),
         ),
         ("Memory", memory),

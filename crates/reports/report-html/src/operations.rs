@@ -2,9 +2,9 @@
 
 use super::completion::{FEWEST_FOR_TAIL, WIDE, cumulative, tail};
 use super::document::Document;
+use super::format;
 use super::html::{Column, paragraph, table};
 use super::plot::{Axis, Plot, Scale, Unit};
-use super::words;
 use clearway_report::operation_summary::{HEADINGS, OperationSummary, note, number};
 use clearway_report::quantity::{plain, prefixed};
 use clearway_report::summary::Summary;
@@ -45,8 +45,8 @@ pub(super) fn tiles(
         fabric,
     } = operations.figures;
     let bandwidth = plain(totals.effective_bandwidth);
-    let cycles = |cycles: u64| format!("{} cycles", words::count(cycles));
-    let time = |cycles: u64| words::time(operations.cycles_as_us(cycles as f64));
+    let cycles = |cycles: u64| format!("{} cycles", format::count(cycles));
+    let time = |cycles: u64| format::time(operations.cycles_as_us(cycles as f64));
     let mut tiles = vec![(
         "Effective bandwidth",
         bandwidth,
@@ -62,17 +62,17 @@ pub(super) fn tiles(
         );
         tiles.push(("Mean latency", cycles(mean), under));
     }
-    let of = format!("of {}", words::count(totals.posted));
-    tiles.push(("Operations completed", words::count(totals.completed), of));
+    let of = format!("of {}", format::count(totals.posted));
+    tiles.push(("Operations completed", format::count(totals.completed), of));
     let hops = format!("{} flit-hops", prefixed(fabric.flit_hops as f64));
-    tiles.push(("Simulated time", words::time(simulated_us), hops));
-    let queue = format!("{} flits", words::count(fabric.peak_queue_flits));
+    tiles.push(("Simulated time", format::time(simulated_us), hops));
+    let queue = format!("{} flits", format::count(fabric.peak_queue_flits));
     tiles.push(("Longest output queue", queue, String::new()));
     let waits = format!(
         "in use at once; {} requests waited",
-        words::count(reduction_table.waits)
+        format::count(reduction_table.waits)
     );
-    let entries = words::count(reduction_table.peak_entries);
+    let entries = format::count(reduction_table.peak_entries);
     tiles.push(("Reduction table entries", entries, waits));
     tiles
 }
@@ -108,7 +108,7 @@ fn distribution(results: &OperationResults) -> Vec<Plot> {
         title: "Latency".into(),
         note: format!(
             "share of {} that completed within a number of cycles",
-            words::counted(results.rows.len(), "operation", "operations")
+            format::counted(results.rows.len(), "operation", "operations")
         ),
         x: axis(),
         y: Axis::from_zero("share of operations", Unit::Fraction).to(1.0),
@@ -157,7 +157,7 @@ fn latencies(operations: &OperationSummary, latency: LatencyCycles) -> String {
         row("Cycles", all.map(|cycles| number(Some(cycles)))),
         row(
             "Time",
-            all.map(|cycles| words::time(operations.cycles_as_us(cycles))),
+            all.map(|cycles| format::time(operations.cycles_as_us(cycles))),
         ),
     ];
     table(&columns, &rows)

@@ -5,7 +5,7 @@
 
 use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
-use super::{plan_trials, words};
+use super::{format, plan_trials};
 use clearway_report::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -74,7 +74,7 @@ fn tiles(document: &mut Document, plan: &PlanRecord) {
     verdict[..1].make_ascii_uppercase();
     let under = match plan.moves.len() {
         0 => String::new(),
-        moves => words::counted(moves, "job changes place", "jobs change places"),
+        moves => format::counted(moves, "job changes place", "jobs change places"),
     };
     let figures = [
         ("Verdict", verdict, under),
@@ -91,7 +91,7 @@ fn tiles(document: &mut Document, plan: &PlanRecord) {
         (
             "Jobs moved in time",
             format!("{moved} of {}", plan.jobs.len()),
-            words::counted(levels as usize, "priority needed", "priorities needed"),
+            format::counted(levels as usize, "priority needed", "priorities needed"),
         ),
     ];
     document.push(&tiles_of(&figures));
@@ -125,7 +125,7 @@ fn circles(document: &mut Document, plan: &PlanRecord) {
     }
     document.push("</div>");
     if groups.len() > MOST_CIRCLES {
-        let rest = words::counted(groups.len() - MOST_CIRCLES, "circle", "circles");
+        let rest = format::counted(groups.len() - MOST_CIRCLES, "circle", "circles");
         let note = format!("{rest} more, none with a lower score, are not drawn.");
         document.push(&format!("<p class=\"note\">{}</p>", Escaped(&note)));
     }
@@ -143,7 +143,7 @@ fn figure(plan: &PlanRecord, group: &[&PlannedLinkRow]) -> String {
         true => format!("compatible · load {}", percent(link.load)),
         false => format!(
             "{} collide in each turn · load {}",
-            words::time(link.overlap_us),
+            format::time(link.overlap_us),
             percent(link.load)
         ),
     };
@@ -174,7 +174,7 @@ fn legend(plan: &PlanRecord, link: &PlannedLinkRow) -> String {
         let moved = match row.shift_us > 0.0 {
             true => format!(
                 "moved by {}, {}",
-                words::time(row.shift_us),
+                format::time(row.shift_us),
                 degrees(row.angle_degrees)
             ),
             false => "not moved".into(),
@@ -263,7 +263,7 @@ fn drawing(plan: &PlanRecord, link: &PlannedLinkRow, rotated: bool) -> String {
          <text class=\"middle\" x=\"{CENTRE}\" y=\"{:.1}\">score {}</text>\n</svg>",
         CENTRE - 12.0,
         CENTRE + 4.0,
-        words::number(turn / scale),
+        format::number(turn / scale),
         CENTRE + 19.0,
         Escaped(&score(value))
     );
@@ -282,7 +282,7 @@ fn quarters(turn: f64) -> String {
         let (x, y) = point(quarter, CLASH + 2.0);
         let label = match quarter {
             0.0 => "0".to_string(),
-            part => words::number(part * turn / unit_of(turn).1),
+            part => format::number(part * turn / unit_of(turn).1),
         };
         let _ = writeln!(
             svg,
@@ -404,10 +404,10 @@ fn jobs(document: &mut Document, plan: &PlanRecord) {
     let rows = plan.jobs.iter().map(|job| {
         let mut row = vec![
             job.name.clone(),
-            words::time(job.period_us),
-            words::time(job.alone_us),
+            format::time(job.period_us),
+            format::time(job.alone_us),
             percent(job.communication_share),
-            words::time(job.shift_us),
+            format::time(job.shift_us),
             degrees(job.angle_degrees),
             job.priority.to_string(),
         ];
@@ -446,13 +446,13 @@ fn links(document: &mut Document, plan: &PlanRecord) {
             percent(link.load),
             score(link.score),
             score(link.score_before),
-            words::time(link.overlap_us),
+            format::time(link.overlap_us),
             plan.names(&link.jobs),
         ]
     });
     document.push(&table(&columns, &rows.collect::<Vec<_>>()));
     if shown.len() > MOST_LINKS {
-        let rest = words::count((shown.len() - MOST_LINKS) as u64);
+        let rest = format::count((shown.len() - MOST_LINKS) as u64);
         document.push(&paragraph(&format!("{rest} more have no lower score.")));
     }
     document.close_section();

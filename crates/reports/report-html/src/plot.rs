@@ -3,9 +3,9 @@
 //! A plot is a function of a title, two axes and several named series, so that runs can be laid over each other as well as the
 //! flows of one run.
 
+use super::format;
 use super::html::{Column, Escaped, details, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
-use super::words;
 use clearway_report::observed::Metric;
 use clearway_results::{self as results, MergeRule};
 use std::fmt::Write as _;
@@ -66,13 +66,13 @@ impl Unit {
             return "–".into();
         }
         match self {
-            Self::Time => words::time(value),
-            Self::Bytes => words::bytes(value),
-            Self::Rate => words::rate(value),
-            Self::Count => words::number(value),
-            Self::PerMicrosecond => format!("{} per µs", words::number(value)),
-            Self::Factor => words::factor(value),
-            Self::Fraction => words::number(value),
+            Self::Time => format::time(value),
+            Self::Bytes => format::bytes(value),
+            Self::Rate => format::rate(value),
+            Self::Count => format::number(value),
+            Self::PerMicrosecond => format!("{} per µs", format::number(value)),
+            Self::Factor => format::factor(value),
+            Self::Fraction => format::number(value),
         }
     }
 }
@@ -286,7 +286,7 @@ impl Plot {
             self.title,
             self.y.label,
             self.x.label,
-            words::counted(self.series.len(), "series", "series")
+            format::counted(self.series.len(), "series", "series")
         );
         let highest = self
             .series

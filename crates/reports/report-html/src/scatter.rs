@@ -1,7 +1,7 @@
 //! Start against finish, a dot for each flow.
 
+use super::format;
 use super::plot::{Axis, Join, Plot, Series, Shape, Unit};
-use super::words;
 use clearway_report::FlowTimes;
 use clearway_report::summary::Summary;
 use clearway_units::mix64;
@@ -20,15 +20,18 @@ pub(super) fn plot(flows: &[FlowTimes], summary: &Summary) -> Option<Plot> {
     let mut note = match dots.len() < all {
         true => format!(
             "{} of {} drawn",
-            words::count(dots.len() as u64),
-            words::counted(all, "flow", "flows")
+            format::count(dots.len() as u64),
+            format::counted(all, "flow", "flows")
         ),
-        false => format!("a dot for each of {}", words::counted(all, "flow", "flows")),
+        false => format!(
+            "a dot for each of {}",
+            format::counted(all, "flow", "flows")
+        ),
     };
     if let Some(spearman) = order.spearman {
         note += &format!("; rank correlation {spearman:.3}").replace('-', "−");
     }
-    note += &format!("; finishes within {}", words::time(order.finish_spread_us));
+    note += &format!("; finishes within {}", format::time(order.finish_spread_us));
     let axis = |label| Axis {
         from: None,
         ..Axis::from_zero(label, Unit::Time)

@@ -2,9 +2,9 @@
 
 use super::completion::cumulative;
 use super::document::Document;
+use super::format;
 use super::html::{Column, paragraph, table};
 use super::plot::{Axis, MOST_SERIES, Plot, Unit};
-use super::words;
 use clearway_report::Distribution;
 use clearway_report::by_section::{FlowFigures, SectionSummary};
 use clearway_report::summary::Summary;
@@ -66,12 +66,12 @@ pub(super) fn row(name: String, figures: &FlowFigures) -> Vec<String> {
     };
     let mut row = vec![
         name,
-        words::count(figures.flows),
-        words::count(figures.completed),
+        format::count(figures.flows),
+        format::count(figures.completed),
     ];
-    row.extend(tail(figures.fct_us, words::time));
-    row.extend(tail(figures.slowdown, words::factor));
-    row.push(figures.goodput_bps.map_or("–".into(), words::rate));
+    row.extend(tail(figures.fct_us, format::time));
+    row.extend(tail(figures.slowdown, format::factor));
+    row.push(figures.goodput_bps.map_or("–".into(), format::rate));
     row
 }
 

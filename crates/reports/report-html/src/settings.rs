@@ -2,8 +2,8 @@
 
 use super::content::{Page, ResolvedSetting};
 use super::document::Document;
+use super::format;
 use super::html::{Escaped, details, paragraph};
-use super::words;
 use std::fmt::Write as _;
 
 /// The section on the scenario.
@@ -20,8 +20,8 @@ pub(super) fn section(document: &mut Document, page: &Page<'_>) {
             .count();
         document.push(&paragraph(&format!(
             "{}, {} of them set by the user (in bold); all others are defaults.",
-            words::counted(page.settings.len(), "setting", "settings"),
-            words::count(changed as u64)
+            format::counted(page.settings.len(), "setting", "settings"),
+            format::count(changed as u64)
         )));
         document.push(
             "<p class=\"control\" hidden><label><input type=\"checkbox\" id=\"only-changed\"> only what the user set</label></p>",

@@ -4,9 +4,9 @@
 //! matters most stands in the HTML.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::json::{push_list, push_number, push_numbers, push_text};
-use super::words;
 use clearway_report::sweep::{
     AssertionVerdict, Samples, Statistic, SweepAxis, SweepPoint, SweepRecord, Unit, no_value,
 };
@@ -46,7 +46,7 @@ pub fn render_sweep(sweep: &SweepRecord) -> String {
 }
 
 fn header(document: &mut Document, sweep: &SweepRecord) {
-    let points = words::counted(sweep.points().len(), "point", "points");
+    let points = format::counted(sweep.points().len(), "point", "points");
     document.push(&format!(
         "<header>\n<div>\n<p class=\"kicker\">Clearway sweep of {points}</p>\n<h1>{}</h1>\n</div>\n\
          <button type=\"button\" id=\"theme\" hidden>Theme: system</button>\n</header>\n\
@@ -54,7 +54,7 @@ fn header(document: &mut Document, sweep: &SweepRecord) {
         Escaped(&sweep.name),
     ));
     if sweep.missing > 0 {
-        let missing = words::counted(sweep.missing as usize, "run", "runs");
+        let missing = format::counted(sweep.missing as usize, "run", "runs");
         document.push(&format!(
             "<p class=\"warning\" role=\"status\">{missing} of the plan not done yet: the page covers the others.</p>"
         ));
@@ -74,12 +74,12 @@ fn tiles(document: &mut Document, sweep: &SweepRecord) {
     let figures = [
         (
             "Points",
-            words::count(points.len() as u64),
-            words::counted(sweep.axes.len(), "axis", "axes"),
+            format::count(points.len() as u64),
+            format::counted(sweep.axes.len(), "axis", "axes"),
         ),
         (
             "Runs",
-            words::count(sweep.runs.len() as u64),
+            format::count(sweep.runs.len() as u64),
             match open {
                 0 => "all complete".into(),
                 open => format!("{open} failed or not complete"),
@@ -216,7 +216,7 @@ fn points(document: &mut Document, sweep: &SweepRecord, primary: usize) {
                 range => in_page(range),
             },
             estimate.map_or(0, |estimate| estimate.seeds).to_string(),
-            shares[number].map_or("–".into(), words::share),
+            shares[number].map_or("–".into(), format::share),
             sweep.state_of(point),
         ]);
         row

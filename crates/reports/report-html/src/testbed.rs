@@ -1,9 +1,9 @@
 //! `report.html` of a test bed: simulation and reality, side by side.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, Escaped, details, paragraph, table, tiles_of};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Series, Shape, Unit};
-use super::words;
 use clearway_report::testbed::{Side, TestbedCurve, TestbedFlow, TestbedRecord};
 
 /// The page. The same record gives the same bytes.
@@ -41,11 +41,11 @@ fn unsound(record: &TestbedRecord) -> String {
     let undone = record.flows.iter().filter(undone).count();
     let mut faults = Vec::new();
     if undone > 0 {
-        let flows = words::counted(undone, "flow", "flows");
+        let flows = format::counted(undone, "flow", "flows");
         faults.push(format!("{flows} did not finish on the bed"));
     }
     if record.broken() > 0 {
-        let flows = words::counted(record.broken(), "message", "messages");
+        let flows = format::counted(record.broken(), "message", "messages");
         faults.push(format!("{flows} came twice or with other bytes"));
     }
     faults.join("; ") + "."
@@ -54,7 +54,7 @@ fn unsound(record: &TestbedRecord) -> String {
 fn tiles(record: &TestbedRecord) -> Vec<(&'static str, String, String)> {
     let longest = |time: fn(&TestbedFlow) -> Option<f64>| {
         let times = record.flows.iter().filter_map(time);
-        times.reduce(f64::max).map_or("–".into(), words::time)
+        times.reduce(f64::max).map_or("–".into(), format::time)
     };
     let done = |time: fn(&TestbedFlow) -> Option<f64>| {
         record.flows.iter().filter_map(time).count().to_string()
@@ -81,8 +81,8 @@ fn tiles(record: &TestbedRecord) -> Vec<(&'static str, String, String)> {
         ),
         (
             "Base round trip, measured",
-            words::time(trips.measured_least_us),
-            format!("simulated {}", words::time(trips.simulated_us)),
+            format::time(trips.measured_least_us),
+            format!("simulated {}", format::time(trips.simulated_us)),
         ),
     ]
 }

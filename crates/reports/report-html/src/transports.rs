@@ -1,9 +1,9 @@
 //! Transports of a run that has several: what the flows of each got.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, paragraph, table};
 use super::sections;
-use super::words;
 use clearway_report::by_transport::TransportSummary;
 use clearway_report::summary::Summary;
 
@@ -34,7 +34,7 @@ fn breakdown(transports: &[TransportSummary]) -> String {
             transport.retransmitted,
             transport.timeouts,
         ];
-        row.extend(packets.map(words::count));
+        row.extend(packets.map(format::count));
         row
     };
     table(&columns, &transports.iter().map(row).collect::<Vec<_>>())

@@ -1,8 +1,8 @@
 //! The section on slow flows: the bound of the run, where the time of the slowest flows went, and the links that cost them most.
 
 use super::document::Document;
+use super::format;
 use super::html::{Column, Escaped, details, paragraph, table};
-use super::words;
 use clearway_report::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
 use clearway_results::DelayPart;
 use std::fmt::Write as _;
@@ -117,7 +117,7 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
                 "<li class=\"c{}\"><b>{}</b>: {}</li>\n",
                 row.colour,
                 Escaped(&row.name),
-                words::time(row.ps as f64 / 1e6)
+                format::time(row.ps as f64 / 1e6)
             )
         })
         .collect();
@@ -125,10 +125,10 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
     let links = iteration.links.iter().take(LISTED).map(|row| {
         vec![
             row.link.clone(),
-            words::time(row.queueing_us),
-            words::time(row.paused_us),
-            words::time(row.serialisation_us),
-            words::count(row.messages as u64),
+            format::time(row.queueing_us),
+            format::time(row.paused_us),
+            format::time(row.serialisation_us),
+            format::count(row.messages as u64),
         ]
     });
     let links: Vec<Vec<String>> = links.collect();
@@ -145,10 +145,10 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
     let hosts = iteration.hosts.iter().take(LISTED).map(|row| {
         vec![
             row.host.to_string(),
-            words::time(row.computing_us),
-            words::count(row.messages as u64),
-            words::time(row.messages_us),
-            words::time(row.excess_us),
+            format::time(row.computing_us),
+            format::count(row.messages as u64),
+            format::time(row.messages_us),
+            format::time(row.excess_us),
         ]
     });
     let columns = [
@@ -208,8 +208,8 @@ fn bar((sentence, note): (&str, &str), rows: &[Segment]) -> String {
         let title = format!(
             "{}: {}, {}",
             row.name,
-            words::time(row.ps as f64 / 1e6),
-            words::share(share)
+            format::time(row.ps as f64 / 1e6),
+            format::share(share)
         );
         let _ = writeln!(
             html,
@@ -234,13 +234,13 @@ fn shares(why: &WhyRecord) -> String {
     let row = |flow: &SlowFlow| {
         let mut cells = vec![
             format!("{}: host {} to {}", flow.flow, flow.src, flow.dst),
-            words::time(flow.completion_ps as f64 / 1e6),
-            flow.slowdown().map_or("–".into(), words::factor),
+            format::time(flow.completion_ps as f64 / 1e6),
+            flow.slowdown().map_or("–".into(), format::factor),
             flow.bottleneck.clone().unwrap_or("–".into()),
         ];
         let times = parts
             .iter()
-            .map(|&part| words::time(flow.total(part).as_us()));
+            .map(|&part| format::time(flow.total(part).as_us()));
         cells.extend(times);
         cells
     };
@@ -255,9 +255,9 @@ fn links(why: &WhyRecord) -> String {
     let rows = why.links.iter().take(LISTED).map(|link| {
         vec![
             link.link.clone(),
-            words::time(link.queueing_us),
-            words::time(link.paused_us),
-            words::count(link.flows as u64),
+            format::time(link.queueing_us),
+            format::time(link.paused_us),
+            format::count(link.flows as u64),
         ]
     });
     let columns = [

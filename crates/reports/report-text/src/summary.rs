@@ -8,8 +8,8 @@ mod transports;
 
 use crate::table::{Align, Table};
 use clearway_report::Distribution;
+use clearway_report::attack_sides::{HEADINGS, NOTE};
 use clearway_report::by_size::Tail;
-use clearway_report::parties::{HEADINGS, NOTE};
 use clearway_report::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use clearway_report::summary::{StatusName, Summary};
 use clearway_results::{PacketCounts, Shown, TotalUnit};

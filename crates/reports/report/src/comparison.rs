@@ -46,17 +46,17 @@
 
 mod answer;
 mod cells;
-mod courses;
-mod kept;
 mod outcome;
 mod run;
+mod run_curves;
+mod stored;
 mod warnings;
 
 pub use crate::measures::{MEAN_ITERATION, Unit};
-pub use courses::{Course, METRICS as COURSE_METRICS};
-pub use kept::{FILE_NAME, KeptComparison, ReadComparisonError};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
+pub use run_curves::{Course, METRICS as COURSE_METRICS};
+pub use stored::{FILE_NAME, KeptComparison, ReadComparisonError};
 
 use crate::jobs::JobCounts;
 use crate::measures::{Shown, measures_of};

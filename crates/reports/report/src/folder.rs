@@ -9,8 +9,8 @@
 //! there, else beside it, and the error says which files these are, where they are, and which are missing.
 
 mod error;
-mod holder;
 mod replaceable;
+mod staging;
 
 use crate::flows::{self, write_flows};
 use crate::iterations::{self, write_iterations};
@@ -61,7 +61,7 @@ impl ResultFolder {
         };
         fs::create_dir_all(parent).map_err(FolderError::io("create the folder", parent))?;
         let mut folder = Self {
-            holder: holder::create(parent)?,
+            holder: staging::create(parent)?,
             target,
             reserved: BTreeMap::new(),
             missing: Vec::new(),
@@ -266,7 +266,7 @@ impl ResultFolder {
     }
 
     fn staging(&self) -> PathBuf {
-        holder::staging(&self.holder)
+        staging::staging(&self.holder)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -314,7 +314,7 @@ impl ResultFolder {
         {
             return Ok(None);
         }
-        let folder = holder::former(&self.holder, attempt);
+        let folder = staging::former(&self.holder, attempt);
         fs::create_dir(&folder).map_err(FolderError::io("create the folder", &folder))?;
         // Whoever finds the holder of a killed process reads there which result it is.
         let former = folder.join(self.target.file_name().unwrap_or_default());
@@ -338,7 +338,7 @@ impl ResultFolder {
             self.disposable = false;
             FolderError::NotRestored {
                 path: self.target.clone(),
-                former: holder::keep(former),
+                former: staging::keep(former),
                 source,
             }
         })

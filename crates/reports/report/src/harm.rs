@@ -3,7 +3,7 @@
 //! Each seed is judged by itself, from its runs without and with the attack, which have the same messages. A seed in which the victims do
 //! better is a seed without harm: it is not set off against the others.
 
-use crate::parties::{AttackPair, Parties, Party};
+use crate::attack_sides::{AttackPair, Parties, Party};
 use crate::seed_spread::SeedSpread;
 use serde::Serialize;
 

@@ -31,12 +31,12 @@
 //!
 //! A spread is an object with `median`, `least` and `greatest`. The goodput of a user is that of [`Party`].
 
+pub use crate::attack_sides::AttackPair;
 pub use crate::harm::{HARMFUL, Harm};
-pub use crate::parties::AttackPair;
 pub use crate::seed_spread::SeedSpread;
 
+use crate::attack_sides::{Parties, Party};
 use crate::harm::{HarmOverSeeds, mean_goodput, mean_goodput_of_all};
-use crate::parties::{Parties, Party};
 use crate::quantity::{factor, prefixed};
 use serde::Serialize;
 

@@ -29,6 +29,7 @@
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod attack_sides;
 pub mod by_section;
 pub mod by_size;
 pub mod by_transport;
@@ -51,7 +52,6 @@ pub mod operations;
 mod owner;
 mod parquet_file;
 mod parquet_table;
-pub mod parties;
 pub mod pcapng;
 pub mod plan;
 pub mod quantity;
@@ -74,6 +74,7 @@ extern crate self as clearway_report;
 #[cfg(test)]
 mod sample;
 
+pub use attack_sides::{Parties, Party, User};
 pub use by_section::{FlowFigures, SectionClass, SectionSummary};
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use by_transport::TransportSummary;
@@ -96,7 +97,6 @@ pub use operation_summary::{OperationBreakdown, OperationSummary};
 pub use operations::write_operations;
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;
-pub use parties::{Parties, Party, User};
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{

@@ -79,13 +79,13 @@
 //! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
 //! leave it out.
 
+use crate::attack_sides::Parties;
 use crate::by_section::{Goodput, SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::by_transport::{TransportSummary, by_transport};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
 use crate::operation_summary::OperationSummary;
-use crate::parties::Parties;
 use crate::record::{FlowTimes, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;

@@ -1,8 +1,8 @@
 //! The part of one rank in a collective: a state machine without IO.
 
 use crate::error::BufferError;
+use crate::message_order::Turns;
 use crate::plan::{BufferOperation, CollectivePlan, ELEMENT};
-use crate::turns::Turns;
 use bytes::Bytes;
 use clearway_units::{Purpose, RandomStream, Time};
 use clearway_workload::collective::Effect;

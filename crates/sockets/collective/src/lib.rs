@@ -31,9 +31,9 @@ mod execution;
 mod group;
 mod join;
 pub mod measure;
+mod message_order;
 mod peers;
 mod plan;
-mod turns;
 mod wire;
 
 pub use clearway_udp::net::new_key;

@@ -16,18 +16,18 @@
 //! names lead nowhere but below the folder, in which no link is followed; what has its name already is compared and never written to,
 //! unless the user says so; memory is bounded, and so are bytes and files.
 
-mod at;
 mod blocks;
 mod folder;
 mod name;
 mod net;
-mod party;
+mod positioned_io;
 mod reason;
 mod receiving;
 mod record;
 mod sending;
 mod sources;
 mod store;
+mod transfer_side;
 pub mod wire;
 
 pub use blocks::{ContentHash, Geometry, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
@@ -36,12 +36,12 @@ pub use net::{
     DONE, INTERRUPTED, ReceiveOutcome, SendOutcome, TransferError, TransferObserver, VIOLATION,
     receive, send,
 };
-pub use party::{TransferEvent, TransferProgress, Violation, What};
 pub use reason::{Reason, ReasonKind};
 pub use receiving::{Bounds, Receiving, Unfinished};
 pub use sending::Sending;
 pub use sources::{SourceError, Sources, shown};
 pub use store::ReceiveStore;
+pub use transfer_side::{TransferEvent, TransferProgress, Violation, What};
 
 // They make links.
 #[cfg(all(test, unix))]

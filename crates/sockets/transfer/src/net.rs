@@ -1,9 +1,9 @@
 //! Transfers over connections: messages of one side go to the connection, its jobs to threads that may wait for a disk.
 
-use crate::party::{Disk, Party, TransferEvent, TransferProgress, Violation};
 use crate::receiving::{Bounds, Receiving, Unfinished};
 use crate::sources::Sources;
 use crate::store::ReceiveStore;
+use crate::transfer_side::{Disk, Party, TransferEvent, TransferProgress, Violation};
 use clearway_udp::net::{Channel, Message};
 use clearway_udp::{Closed, SendError};
 use std::future::{Future, poll_fn};

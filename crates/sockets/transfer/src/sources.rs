@@ -1,11 +1,11 @@
 //! The sender's disk: files that were named, and what lies in folders that were.
 
-use crate::at::read_exact_at;
 use crate::blocks::{ContentHash, DIGEST};
 use crate::name::{Name, PARTIAL_FOLDER};
-use crate::party::Disk;
+use crate::positioned_io::read_exact_at;
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{Job, Outcome, Sending};
+use crate::transfer_side::Disk;
 use crate::wire::Facts;
 use bytes::Bytes;
 use std::collections::BTreeMap;

@@ -3,14 +3,14 @@
 //! A file is written under another name in the folder of partial files, with its [record](crate::record) beside it, and gets its own name
 //! when all of it is there and has been written to the disk. What has its name already is compared, and never written to.
 
-use crate::at::{read_exact_at, write_all_at};
 use crate::blocks::{ContentHash, DIGEST, Geometry};
 use crate::folder::{Folder, Kind};
 use crate::name::{Name, PARTIAL_FOLDER};
-use crate::party::Disk;
+use crate::positioned_io::{read_exact_at, write_all_at};
 use crate::reason::{Reason, ReasonKind};
 use crate::receiving::{Job, Outcome, Receiving};
 use crate::record::{LONGEST_RECORD, Record};
+use crate::transfer_side::Disk;
 use crate::wire::{Facts, Offer};
 use std::collections::BTreeMap;
 use std::fs::File;

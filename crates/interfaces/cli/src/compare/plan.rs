@@ -13,7 +13,7 @@ use super::folders::Group;
 use super::labels;
 use crate::arguments::CompareArguments;
 use crate::failure::Failure;
-use crate::same_file::Input;
+use crate::overwrite_check::Input;
 use clearway_lab::{Experiment, Laboratory, Place, ScenarioError, builtin_scenario};
 use clearway_report::ComparedRun;
 use std::path::{Path, PathBuf};

@@ -4,11 +4,11 @@ use super::arguments::{
     BedRunArguments, FabricArguments, SoakArguments, SwitchesArgument, TestbedArguments,
     TestbedCommand, UpArguments,
 };
+use crate::atomic_file::DocumentAndPage;
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::Interrupt;
-use crate::whole_file::DocumentAndPage;
 use clearway_lab::Laboratory;
 use clearway_report::testbed::{FILE_NAME, TestbedRecord};
 use clearway_report_html::{self as page, render_testbed};

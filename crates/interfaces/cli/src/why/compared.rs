@@ -2,11 +2,11 @@
 //!
 //! The run of each variant with the first seed that all have is explained as `clearway why` would explain it alone.
 
-use super::question::{FIX, Question};
+use super::request::{FIX, Question};
+use crate::atomic_file::WholeFile;
 use crate::failure::{Failure, with_causes};
 use crate::messages::say;
 use crate::output::print;
-use crate::whole_file::WholeFile;
 use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, VariantOutcome};
 use clearway_report::why::{ExplainedVariant, FILE_NAME, WhyComparison, WhyRecord};
 use clearway_report_text::why_comparison_text;

@@ -1,6 +1,6 @@
 //! The longest iteration of a job, or the one that was asked for, with its critical path.
 
-use super::question::Question;
+use super::request::Question;
 use crate::failure::Failure;
 use clearway_lab::units::{HostId, Span};
 use clearway_lab::why::{CriticalPath, FollowPlan, MessageDelays, PathStep, StepKind};

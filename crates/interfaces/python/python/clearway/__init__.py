@@ -23,7 +23,7 @@ from ._run import check, resolve, run
 from ._simulation import Message, Simulation
 from ._sweep import Sweep, sweep
 from ._table import Column, Table
-from ._words import Explanation, Parameter, explain, list, show
+from ._explain import Explanation, Parameter, explain, list, show
 
 __all__ = [
     "Ack",

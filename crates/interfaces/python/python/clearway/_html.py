@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ._result import Result, Summary
     from ._sweep import Sweep
     from ._table import Table
-    from ._words import Explanation
+    from ._explain import Explanation
 
 # Rows of a table that are shown.
 _ROWS = 10

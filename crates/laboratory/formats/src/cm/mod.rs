@@ -29,8 +29,8 @@
 //! * `failure` lines are read into [`CmFile::failures`], for whoever builds the topology. htsim itself runs only `AGG` lines.
 
 mod matrix;
+mod record_set;
 mod records;
-mod whole;
 mod write;
 
 #[cfg(test)]
@@ -39,11 +39,11 @@ mod tests;
 pub use matrix::{CmConnection, CmFile, LinkFailure, StartUnit, SwitchLayer};
 pub use write::write_cm;
 
+use crate::line_words::Words;
 use crate::text::{Line, Source, Token, lines};
-use crate::words::Words;
 use clearway_workload::FileError;
+use record_set::Whole;
 use records::RecordReader;
-use whole::Whole;
 
 /// Reads the connection matrix `text`; `name` is what errors call it.
 ///

@@ -1,8 +1,8 @@
 //! Single lines of a connection matrix.
 
 use super::{LinkFailure, StartUnit, SwitchLayer};
+use crate::line_words::Words;
 use crate::text::{DecimalFault, Source, Token, exact_decimal, shown, whole_number};
-use crate::words::Words;
 use clearway_units::{Bytes, HostId, Time};
 use clearway_workload::{FileError, TriggerKind, TriggerSpec};
 

@@ -3,8 +3,8 @@
 use super::consistency::consistent;
 use super::fabric::{Fabric, GIGABIT, MOST_NODES, Said, Tier};
 use super::{TierSpec, TopoFile};
+use crate::line_words::Words;
 use crate::text::{DecimalFault, Line, Source, Token, exact_decimal, lines, shown};
-use crate::words::Words;
 use clearway_units::{Bytes, Rate, Span};
 use clearway_workload::{FileError, FileWarning};
 use std::ops::RangeInclusive;

@@ -11,7 +11,7 @@
 
 mod curves;
 mod fairness;
-mod followed;
+mod link_choice;
 mod plan;
 mod scaleup;
 mod telemetry;

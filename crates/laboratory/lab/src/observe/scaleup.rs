@@ -1,7 +1,7 @@
 //! Samples of a scale-up fabric, taken between rounds.
 
 use super::curves::Curves;
-use super::followed::{LinkChoice, Longest};
+use super::link_choice::{LinkChoice, Longest};
 use super::plan::Links;
 use super::telemetry::{Sink, Watched};
 use crate::ScenarioError;

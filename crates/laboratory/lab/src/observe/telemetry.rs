@@ -2,7 +2,7 @@
 
 use super::curves::Curves;
 use super::fairness::{AllowedRates, Settling};
-use super::followed::{LinkChoice, Longest};
+use super::link_choice::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Sampler, Snapshot};

@@ -1,5 +1,5 @@
 use super::curves::Curves;
-use super::followed::Longest;
+use super::link_choice::Longest;
 use super::*;
 use crate::{Assembly, Finished, Laboratory, RunDecision, RunOptions};
 use clearway_fabric::topology::LinkId;

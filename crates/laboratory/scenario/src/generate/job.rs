@@ -1,7 +1,7 @@
 //! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
 
 use super::job_set::{JobSet, Work};
-use super::placing::Placing;
+use super::rank_placement::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Span, Time, Value, parameters};

@@ -1,6 +1,6 @@
 //! Settings that all jobs of ranks have in common, whatever they do in an iteration.
 
-use super::placing::Placing;
+use super::rank_placement::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, WorkloadDefinition};
 use clearway_units::{HostId, RandomStream, Span, Time, parameters};

@@ -7,7 +7,7 @@ use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_en
 use crate::file_hashes::FileHashes;
 use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
-use crate::places::Places;
+use crate::locations::Places;
 use crate::section::{Section, fill, unknown_name};
 use crate::section_name::section_names;
 use crate::settings::{SectionKinds, Setting, section_settings};

@@ -1,6 +1,6 @@
 //! Runs that are compared.
 
-use super::courses::Course;
+use super::run_curves::Course;
 use crate::record::{FlowTimes, RunRecord};
 use crate::summary::Summary;
 

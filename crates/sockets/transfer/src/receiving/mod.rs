@@ -12,9 +12,9 @@ pub(crate) use job::{Job, Outcome};
 
 use crate::blocks::{BlockSet, ContentHash, DIGEST, MOST_BLOCKS};
 use crate::name::Name;
-use crate::party::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{MOST_ACTIVE, MOST_REPAIRS};
+use crate::transfer_side::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::wire::{ControlMessage, Offer, Tag, VERSION};
 use bytes::Bytes;
 use file::{Closing, File, Stage};

@@ -9,8 +9,8 @@ pub(crate) use job::{Job, Outcome};
 
 use crate::blocks::{BlockSet, ContentHash, DIGEST, Geometry, MOST_BLOCKS};
 use crate::name::Name;
-use crate::party::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::reason::{Reason, ReasonKind};
+use crate::transfer_side::{Party, TransferEvent, TransferProgress, Violation, What, event};
 use crate::wire::{ControlMessage, Facts, Offer, Tag, VERSION};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};

@@ -3,7 +3,7 @@
 use super::pair::{Pair, content, failed, write};
 use super::sources;
 use crate::blocks::{ContentHash, Geometry};
-use crate::party::{Disk as _, Party as _};
+use crate::transfer_side::{Disk as _, Party as _};
 use crate::wire::{ControlMessage, Offer, Tag, VERSION};
 use crate::{Bounds, Reason, ReasonKind, ReceiveStore, Receiving, Sending, Sources};
 use bytes::Bytes;

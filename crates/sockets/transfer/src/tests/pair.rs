@@ -1,6 +1,6 @@
 //! A sender and a receiver, and all that lies between them.
 
-use crate::party::{Disk, Party};
+use crate::transfer_side::{Disk, Party};
 use crate::{
     Bounds, ReceiveStore, Receiving, Sending, Sources, TransferEvent, TransferProgress, Violation,
     What,

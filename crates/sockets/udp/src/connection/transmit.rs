@@ -1,7 +1,7 @@
 //! Datagrams that go.
 
 use super::{Connection, State, Transmit};
-use crate::runs::Runs;
+use crate::path_runs::Runs;
 use crate::wire::{Frame, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::strack;
 use clearway_transport::{Header, Packet};

@@ -3,12 +3,12 @@
 //! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
 //! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
 
-mod habit;
 mod scaleup;
+mod typical_setting;
 
-use crate::lots::Lots;
+use crate::random_choices::Lots;
 use clearway_units::Value;
-use habit::Habit;
+use typical_setting::Habit;
 
 /// Usual settings of a kind of scenario.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! The tree, the members of sections and buffers as small as a packet are drawn with an eye to each other, not from here.
 
-use super::habit::Habit;
+use super::typical_setting::Habit;
 
 /// Settings that keep runs small.
 pub(super) const USUAL: &[Habit] = &[

@@ -3,12 +3,12 @@
 mod scaleup;
 
 use crate::draft::{Draft, Entry, Section};
-use crate::drawn::Drawn;
 use crate::files::{self, Use};
-use crate::lots::Lots;
-use crate::plausible::{self, Mood, PACKETS, SCALE_UP};
+use crate::generated::Drawn;
+use crate::named_parameters::{Thing, covered, covered_by_section};
+use crate::random_choices::Lots;
 use crate::schema::Schema;
-use crate::thing::{Thing, covered, covered_by_section};
+use crate::typical_settings::{self, Mood, PACKETS, SCALE_UP};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{
@@ -488,7 +488,7 @@ fn named(
             let count = 1 + lots.below(3);
             let one = |lots: &mut Lots| {
                 let name = link(lots);
-                plausible::ailment(&name, lots)
+                typical_settings::ailment(&name, lots)
             };
             list((0..count).map(|_| one(lots)).collect())
         }

@@ -1,8 +1,8 @@
 //! A scenario that is being drawn: what it has so far, and the choices that are left.
 
 use crate::draft::{Draft, Section};
-use crate::lots::Lots;
-use crate::plausible::{Habits, Mood};
+use crate::random_choices::Lots;
+use crate::typical_settings::{Habits, Mood};
 use crate::values::{self, text};
 use clearway_units::{ParameterInfo, Value, ValueDomain};
 

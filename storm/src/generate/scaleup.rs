@@ -1,11 +1,11 @@
 //! Scenarios of scale-up fabrics.
 
 use crate::draft::Section;
-use crate::drawn::Drawn;
 use crate::files::{self, Use};
-use crate::lots::Lots;
+use crate::generated::Drawn;
+use crate::named_parameters::{Thing, covered};
+use crate::random_choices::Lots;
 use crate::schema::{SCALE_UP_OWNER, ScaleupSchema};
-use crate::thing::{Thing, covered};
 use crate::values::text;
 use clearway_lab::ScaleupScenario;
 use clearway_lab::scaleup_fabric::{OperationKind, Tree};

@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::html::{Column, paragraph, table};
-use clearway_report::parties::{HEADINGS, NOTE};
+use clearway_report::attack_sides::{HEADINGS, NOTE};
 use clearway_report::summary::Summary;
 
 /// The section on both sides of an attack; nothing without one.
