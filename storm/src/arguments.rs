@@ -5,7 +5,7 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask storm [--minutes N] [--seed S] [--jobs N] [--runs N] [--coverage] [--out DIR]
   --minutes N   how long; 2 if left out
-  --seed S      what decides all that is drawn; 1 if left out
+  --seed S      seed of all random choices; default 1
   --jobs N      scenarios at a time; as many as there are processors if left out
   --runs N      end after so many scenarios, too
   --coverage    tell how many scenarios touched each key
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     pub(crate) jobs: usize,
     pub(crate) runs: u64,
     pub(crate) coverage: bool,
-    /// Folder of scenarios to run instead of drawn ones.
+    /// Folder of scenarios to run instead of generated ones.
     pub(crate) corpus: Option<PathBuf>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) section: Section,
     pub(crate) key: String,
     pub(crate) value: Value,
-    /// The key as coverage counts it: with the thing that it belongs to.
+    /// The key as coverage counts it: with the kind that it belongs to.
     pub(crate) covers: String,
 }
 

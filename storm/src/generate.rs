@@ -4,16 +4,16 @@ mod scaleup;
 
 use crate::draft::{Draft, Entry, Section};
 use crate::files::{self, Use};
-use crate::generated::Drawn;
-use crate::named_parameters::{Thing, covered, covered_by_section};
-use crate::random_choices::Lots;
+use crate::generated::GeneratedScenario;
+use crate::named_parameters::{NamedParameters, covered, covered_by_section};
+use crate::random_choices::RandomChoices;
 use crate::schema::Schema;
-use crate::typical_settings::{self, Mood, PACKETS, SCALE_UP};
+use crate::typical_settings::{self, PACKETS, SCALE_UP, StressFactors};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{
-    Assembly, Experiment, Laboratory, LinkId, Place, ScaleupAssembly, ScaleupScenario, Scenario,
-    ScenarioError,
+    Assembly, Experiment, Laboratory, LinkId, ScaleupAssembly, ScaleupScenario, Scenario,
+    ScenarioError, SourceLocation,
 };
 use clearway_units::{Bytes, Parameter, ParameterInfo, Span, Value, ValueDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,14 +63,14 @@ struct Facts {
 
 /// Draws scenarios.
 #[derive(Debug)]
-pub(crate) struct Drawer {
+pub(crate) struct ScenarioGenerator {
     laboratory: Laboratory,
     schema: Schema,
     /// Folder of the scenarios, with the files that they name.
     folder: PathBuf,
 }
 
-impl Drawer {
+impl ScenarioGenerator {
     /// `folder` is that of the scenarios, with the files that they name.
     pub(crate) fn new(folder: PathBuf) -> Self {
         let laboratory = Laboratory::new();
@@ -87,52 +87,52 @@ impl Drawer {
     }
 
     /// The scenario `number` of the storm with this seed; `None` if chance makes none that fits together.
-    pub(crate) fn draw(&self, seed: u64, number: u64) -> Option<Drawn> {
-        let mut lots = Lots::new(seed, number);
-        let is_scaleup = lots.chance(SCALE_UP_SHARE);
-        (0..ATTEMPTS).find_map(|_| self.attempt(is_scaleup, &mut lots))
+    pub(crate) fn draw(&self, seed: u64, number: u64) -> Option<GeneratedScenario> {
+        let mut choices = RandomChoices::new(seed, number);
+        let is_scaleup = choices.chance(SCALE_UP_SHARE);
+        (0..ATTEMPTS).find_map(|_| self.attempt(is_scaleup, &mut choices))
     }
 
-    fn attempt(&self, is_scaleup: bool, lots: &mut Lots) -> Option<Drawn> {
-        let mood = Mood::drawn(lots);
-        let habits = if is_scaleup { &SCALE_UP } else { &PACKETS };
-        let mut drawn = Drawn::new(habits, mood, lots.clone());
+    fn attempt(&self, is_scaleup: bool, choices: &mut RandomChoices) -> Option<GeneratedScenario> {
+        let stress = StressFactors::random(choices);
+        let profile = if is_scaleup { &*SCALE_UP } else { &*PACKETS };
+        let mut generated = GeneratedScenario::new(profile, stress, choices.clone());
         let fits = match is_scaleup {
-            true => self.scaleup(&mut drawn),
-            false => self.packets(&mut drawn),
+            true => self.scaleup(&mut generated),
+            false => self.packets(&mut generated),
         };
-        *lots = drawn.lots.clone();
-        fits.map(|()| drawn)
+        *choices = generated.choices.clone();
+        fits.map(|()| generated)
     }
 
     /// Draws a scenario of packets; `None` if its parts do not fit together.
-    fn packets(&self, drawn: &mut Drawn) -> Option<()> {
-        drawn.topology(&self.schema);
-        let mut facts = self.fabric(drawn)?;
+    fn packets(&self, generated: &mut GeneratedScenario) -> Option<()> {
+        generated.topology(&self.schema);
+        let mut facts = self.fabric(generated)?;
         if let Some(plain) = &facts {
-            drawn.links(&self.schema, plain);
-            facts = self.fabric(drawn)?;
+            generated.links(&self.schema, plain);
+            facts = self.fabric(generated)?;
         }
-        drawn.top(&self.schema);
-        drawn.switch(&self.schema);
-        let controller = self.transport(drawn);
-        drawn.workloads(&self.schema, facts.as_ref(), controller.as_ref());
-        drawn.events(&self.schema, facts.as_ref());
-        drawn.observe(&self.schema, facts.as_ref());
-        let scenario = self.mend(drawn, |draft| self.read(draft))?;
-        drawn.limit(&scenario, facts.as_ref());
+        generated.top(&self.schema);
+        generated.switch(&self.schema);
+        let controller = self.transport(generated);
+        generated.workloads(&self.schema, facts.as_ref(), controller.as_ref());
+        generated.events(&self.schema, facts.as_ref());
+        generated.observe(&self.schema, facts.as_ref());
+        let scenario = self.mend(generated, |draft| self.read(draft))?;
+        generated.limit(&scenario, facts.as_ref());
         Some(())
     }
 
     /// Draws a scenario of a scale-up fabric; `None` if its parts do not fit together.
-    fn scaleup(&self, drawn: &mut Drawn) -> Option<()> {
+    fn scaleup(&self, generated: &mut GeneratedScenario) -> Option<()> {
         let schema = &self.schema.scaleup;
-        drawn.scaleup_fabric(schema);
-        let fabric = self.mend(drawn, |draft| self.read_scaleup(draft))?;
-        drawn.scaleup_rest(schema, &fabric.fabric.nvlink.tree());
-        let scenario = self.mend(drawn, |draft| self.read_scaleup(draft))?;
+        generated.scaleup_fabric(schema);
+        let fabric = self.mend(generated, |draft| self.read_scaleup(draft))?;
+        generated.scaleup_rest(schema, &fabric.fabric.nvlink.tree());
+        let scenario = self.mend(generated, |draft| self.read_scaleup(draft))?;
         // First the number of operations, all of which are put together here.
-        drawn.limit_scaleup(&scenario);
+        generated.limit_scaleup(&scenario);
         let assemble = |draft: &Draft| {
             let scenario = self.read_scaleup(draft)?;
             // A defect shows in the program, too, and is found there.
@@ -141,8 +141,8 @@ impl Drawer {
             }));
             built.unwrap_or(Ok(())).map(|()| scenario.clone())
         };
-        let scenario = self.mend(drawn, assemble)?;
-        drawn.limit_scaleup(&scenario);
+        let scenario = self.mend(generated, assemble)?;
+        generated.limit_scaleup(&scenario);
         Some(())
     }
 
@@ -169,15 +169,16 @@ impl Drawer {
     /// Tries until nothing is refused, and changes what is.
     fn mend<T>(
         &self,
-        drawn: &mut Drawn,
+        generated: &mut GeneratedScenario,
         attempt: impl Fn(&Draft) -> Result<T, ScenarioError>,
     ) -> Option<T> {
         for _ in 0..MENDINGS {
-            match attempt(&drawn.draft) {
+            match attempt(&generated.draft) {
                 Ok(value) => return Some(value),
                 Err(error) => match error.place {
                     // Files that a scenario names have lines, too.
-                    Some(Place::Line { file, line }) if file == NAME && drawn.mend_line(line) => {}
+                    Some(SourceLocation::Line { file, line })
+                        if file == NAME && generated.mend_line(line) => {}
                     _ => return None,
                 },
             }
@@ -186,9 +187,9 @@ impl Drawer {
     }
 
     /// Builds the fabric that has been drawn so far; `None` if there is no such fabric, `Some(None)` if it is too large to be built here.
-    fn fabric(&self, drawn: &mut Drawn) -> Option<Option<Facts>> {
+    fn fabric(&self, generated: &mut GeneratedScenario) -> Option<Option<Facts>> {
         let is_large = |entry: &Entry| matches!(entry.value, Value::Integer(number) if number > MOST_IN_FABRIC);
-        if drawn.draft.entries().iter().any(is_large) {
+        if generated.draft.entries().iter().any(is_large) {
             return Some(None);
         }
         let build = |draft: &Draft| {
@@ -197,42 +198,40 @@ impl Drawer {
             let built = catch_unwind(AssertUnwindSafe(|| Assembly::new(&scenario)));
             built.map_or(Ok(None), |built| built.map(Some))
         };
-        let assembly = self.mend(drawn, build)?;
+        let assembly = self.mend(generated, build)?;
         Some(assembly.as_ref().map(Facts::of))
     }
 
     /// Draws a transport and the keys of its parts; returns its controller.
-    fn transport(&self, drawn: &mut Drawn) -> Option<Thing> {
+    fn transport(&self, generated: &mut GeneratedScenario) -> Option<NamedParameters> {
         let section = Section::Transport;
-        let preset = drawn.lots.pick(&self.schema.transports);
-        drawn.set_kind(section, "kind", &preset.name);
-        for (part, things) in &self.schema.parts {
-            if drawn.lots.chance(0.3) {
-                let thing = drawn.lots.pick(things);
-                drawn.set_kind(section, part, &thing.name);
+        let preset = generated.choices.pick(&self.schema.transports);
+        generated.set_kind(section, "kind", &preset.name);
+        for (part, kinds) in &self.schema.parts {
+            if generated.choices.chance(0.3) {
+                let kind = generated.choices.pick(kinds);
+                generated.set_kind(section, part, &kind.name);
             }
         }
         let common = preset.keys.iter();
         let own = common.filter(|info| !self.schema.is_choice(info.key));
         let own: Vec<ParameterInfo> = own.cloned().collect();
-        drawn.keys(section, "transport", &own, None);
-        let all = drawn.draft.entries();
-        let chosen = drawn.draft.keep(|place| {
+        generated.keys(section, "transport", &own, None);
+        let all = generated.draft.entries();
+        let chosen = generated.draft.keep(|place| {
             let entry = &all[place];
             entry.section == section && self.schema.is_choice(&entry.key)
         });
         let settings = self.read(&chosen).ok()?.settings();
         let mut controller = None;
-        for (part, things) in &self.schema.parts {
+        for (part, kinds) in &self.schema.parts {
             let chosen = settings
                 .iter()
                 .find(|setting| setting.section == section.name() && setting.key == *part)?;
-            let thing = things
-                .iter()
-                .find(|thing| chosen.value == text(&thing.name))?;
-            drawn.keys(section, &thing.name, &thing.keys, None);
+            let kind = kinds.iter().find(|kind| chosen.value == text(&kind.name))?;
+            generated.keys(section, &kind.name, &kind.keys, None);
             if *part == "controller" {
-                controller = Some(thing.clone());
+                controller = Some(kind.clone());
             }
         }
         controller
@@ -261,7 +260,7 @@ impl Facts {
     }
 }
 
-impl Drawn {
+impl GeneratedScenario {
     /// Sets some of the keys of `owner`.
     fn keys(
         &mut self,
@@ -286,20 +285,20 @@ impl Drawn {
         facts: Option<&Facts>,
     ) -> Option<Value> {
         let hosts = facts.map_or(4, |facts| facts.hosts);
-        let lots = &mut self.lots;
-        if let Some(value) = named(section, info, hosts, facts, lots) {
+        let choices = &mut self.choices;
+        if let Some(value) = named(section, info, hosts, facts, choices) {
             let often = if ["file", "flows", "link"].contains(&info.key) {
                 1.0
             } else {
                 0.2
             };
-            return lots.chance(often).then_some(value);
+            return choices.chance(often).then_some(value);
         }
         let is_list = matches!(info.domain, ValueDomain::List(_));
         let is_crowd =
             matches!(section, Section::Workload(_)) && matches!(info.key, "ranks" | "hosts");
         if is_crowd && !is_list && facts.is_none_or(|facts| facts.hosts > MOST_HOSTS) {
-            return Some(Value::Integer(2 + lots.below(31) as i64));
+            return Some(Value::Integer(2 + choices.below(31) as i64));
         }
         self.usual(section, info)
     }
@@ -309,16 +308,16 @@ impl Drawn {
     }
 
     fn topology(&mut self, schema: &Schema) {
-        let things = &schema.topologies;
+        let kinds = &schema.topologies;
         // Where most has gone wrong so far.
-        let common = self.lots.chance(0.3);
-        let thing = if common {
-            &things[0]
+        let common = self.choices.chance(0.3);
+        let kind = if common {
+            &kinds[0]
         } else {
-            self.lots.pick(things)
+            self.choices.pick(kinds)
         };
-        self.set_kind(Section::Topology, "kind", &thing.name);
-        self.keys(Section::Topology, &thing.name, &thing.keys, None);
+        self.set_kind(Section::Topology, "kind", &kind.name);
+        self.keys(Section::Topology, &kind.name, &kind.keys, None);
     }
 
     /// Exceptions for links.
@@ -327,30 +326,35 @@ impl Drawn {
     }
 
     fn switch(&mut self, schema: &Schema) {
-        let thing = self.lots.pick(&schema.switches);
-        self.set_kind(Section::Switch, "kind", &thing.name);
-        self.keys(Section::Switch, &thing.name, &thing.keys, None);
+        let kind = self.choices.pick(&schema.switches);
+        self.set_kind(Section::Switch, "kind", &kind.name);
+        self.keys(Section::Switch, &kind.name, &kind.keys, None);
     }
 
-    fn workloads(&mut self, schema: &Schema, facts: Option<&Facts>, controller: Option<&Thing>) {
-        let count = *self.lots.pick(&[1, 1, 1, 2, 3]);
+    fn workloads(
+        &mut self,
+        schema: &Schema,
+        facts: Option<&Facts>,
+        controller: Option<&NamedParameters>,
+    ) {
+        let count = *self.choices.pick(&[1, 1, 1, 2, 3]);
         for number in 0..count {
             let section = Section::Workload(number);
-            let thing = self.lots.pick(&schema.workloads);
-            self.set_kind(section, "kind", &thing.name);
-            self.keys(section, &thing.name, &thing.keys, facts);
+            let kind = self.choices.pick(&schema.workloads);
+            self.set_kind(section, "kind", &kind.name);
+            self.keys(section, &kind.name, &kind.keys, facts);
             self.keys(section, "workload", &schema.flows, facts);
-            if self.lots.chance(OWN_TRANSPORT) {
-                let thing = self.lots.pick(&schema.transports);
-                let covers = format!("transport.kind {}", thing.name);
+            if self.choices.chance(OWN_TRANSPORT) {
+                let kind = self.choices.pick(&schema.transports);
+                let covers = format!("transport.kind {}", kind.name);
                 self.draft
-                    .set(section, "transport.kind", text(&thing.name), covers);
-            } else if let Some(controller) = controller.filter(|thing| !thing.keys.is_empty())
-                && self.lots.chance(0.15)
+                    .set(section, "transport.kind", text(&kind.name), covers);
+            } else if let Some(controller) = controller.filter(|kind| !kind.keys.is_empty())
+                && self.choices.chance(0.15)
             {
-                let info = self.lots.pick(&controller.keys);
-                let mut value = values::drawn(info, &mut self.lots);
-                if self.lots.chance(0.1) {
+                let info = self.choices.pick(&controller.keys);
+                let mut value = values::generated(info, &mut self.choices);
+                if self.choices.chance(0.1) {
                     value = Value::List(vec![value, info.default.clone()]);
                 }
                 let covers = covered_by_section(&controller.name);
@@ -362,10 +366,10 @@ impl Drawn {
 
     /// Events of links, in some.
     fn events(&mut self, schema: &Schema, facts: Option<&Facts>) {
-        if facts.is_none() || !self.lots.chance(0.3) {
+        if facts.is_none() || !self.choices.chance(0.3) {
             return;
         }
-        let count = *self.lots.pick(&[1, 1, 2, 3, 5]);
+        let count = *self.choices.pick(&[1, 1, 2, 3, 5]);
         for number in 0..count {
             let section = Section::Event(number);
             self.keys(section, "event", &schema.events, facts);
@@ -374,7 +378,7 @@ impl Drawn {
             let mut own = own.filter(|entry| entry.section == section);
             if !own.any(|entry| changes.contains(&entry.key.as_str())) {
                 let covers = covered("event", "event", "state");
-                let state = *self.lots.pick(&["down", "down", "up"]);
+                let state = *self.choices.pick(&["down", "down", "up"]);
                 self.draft.set(section, "state", text(state), covers);
             }
         }
@@ -471,62 +475,62 @@ fn named(
     info: &ParameterInfo,
     hosts: u32,
     facts: Option<&Facts>,
-    lots: &mut Lots,
+    choices: &mut RandomChoices,
 ) -> Option<Value> {
-    let host = |lots: &mut Lots| lots.below(hosts.max(1) as usize);
+    let host = |choices: &mut RandomChoices| choices.below(hosts.max(1) as usize);
     let list = |items: Vec<String>| Value::List(items.into_iter().map(Value::Text).collect());
-    let link = |lots: &mut Lots| {
+    let link = |choices: &mut RandomChoices| {
         let links = facts.map_or(&[][..], |facts| &facts.links);
         match links.is_empty() {
             true => "leaf0-spine0".into(),
-            false => lots.pick(links).clone(),
+            false => choices.pick(links).clone(),
         }
     };
     let is_list = matches!(info.domain, ValueDomain::List(_));
     Some(match (section, info.key) {
         (Section::Topology, "links") => {
-            let count = 1 + lots.below(3);
-            let one = |lots: &mut Lots| {
-                let name = link(lots);
-                typical_settings::ailment(&name, lots)
+            let count = 1 + choices.below(3);
+            let one = |choices: &mut RandomChoices| {
+                let name = link(choices);
+                typical_settings::link_exception(&name, choices)
             };
-            list((0..count).map(|_| one(lots)).collect())
+            list((0..count).map(|_| one(choices)).collect())
         }
-        (Section::Event(_), "link") => text(link(lots)),
-        (Section::Topology, "file") => text(lots.pick(&files::names(Use::Topology))),
+        (Section::Event(_), "link") => text(link(choices)),
+        (Section::Topology, "file") => text(choices.pick(&files::names(Use::Topology))),
         (Section::Workload(_), "file") => {
             let both = [Use::Flows, Use::Trace];
             let is_trace = info.meaning.contains("race");
             let wanted = if is_trace { both[1] } else { both[0] };
-            text(lots.pick(&files::names(wanted)))
+            text(choices.pick(&files::names(wanted)))
         }
-        (Section::Workload(_), "sizes" | "prompts") if lots.chance(0.2) => {
-            text(lots.pick(&files::names(Use::Sizes)))
+        (Section::Workload(_), "sizes" | "prompts") if choices.chance(0.2) => {
+            text(choices.pick(&files::names(Use::Sizes)))
         }
         (Section::Workload(_), "flows") if is_list => {
-            let count = 1 + lots.below(5);
+            let count = 1 + choices.below(5);
             list(
                 (0..count)
-                    .map(|_| flow(host(lots), host(lots), lots))
+                    .map(|_| flow(host(choices), host(choices), choices))
                     .collect(),
             )
         }
         (Section::Workload(_), "hosts" | "storage-hosts") if is_list => {
             let mut all: Vec<i64> = (0..i64::from(hosts)).collect();
-            let count = (2 + lots.below(3)).min(all.len());
+            let count = (2 + choices.below(3)).min(all.len());
             let mut chosen = Vec::new();
             while chosen.len() < count {
-                let place = lots.below(all.len());
+                let place = choices.below(all.len());
                 chosen.push(Value::Integer(all.swap_remove(place)));
             }
             Value::List(chosen)
         }
-        (Section::Observe, "series.links") => list(vec![link(lots)]),
-        (Section::Observe, "series.flows") => list(vec![lots.below(3).to_string()]),
+        (Section::Observe, "series.links") => list(vec![link(choices)]),
+        (Section::Observe, "series.flows") => list(vec![choices.below(3).to_string()]),
         (Section::Observe, "trace.pcap") => {
-            let place = match lots.chance(0.5) {
-                true => format!("host:{}", host(lots)),
-                false => format!("link:{}", link(lots)),
+            let place = match choices.chance(0.5) {
+                true => format!("host:{}", host(choices)),
+                false => format!("link:{}", link(choices)),
             };
             list(vec![place])
         }
@@ -535,12 +539,16 @@ fn named(
 }
 
 /// A flow as `workload.flows` has it.
-fn flow(src: usize, dst: usize, lots: &mut Lots) -> String {
+fn flow(src: usize, dst: usize, choices: &mut RandomChoices) -> String {
     const SIZES: [&str; 6] = ["1B", "4096B", "4097B", "100KB", "300KB", "1MB"];
     const STARTS: [&str; 4] = ["", " at 1ps", " at 5us", " at 50us"];
     // A host does not send to itself.
     let dst = if src == dst { src ^ 1 } else { dst };
-    format!("{src}->{dst} {}{}", lots.pick(&SIZES), lots.pick(&STARTS))
+    format!(
+        "{src}->{dst} {}{}",
+        choices.pick(&SIZES),
+        choices.pick(&STARTS)
+    )
 }
 
 #[cfg(test)]

@@ -1,31 +1,35 @@
-//! A scenario that is being drawn: what it has so far, and the choices that are left.
+//! A scenario under construction: its entries so far, and the stream of random choices.
 
 use crate::draft::{Draft, Section};
-use crate::random_choices::Lots;
-use crate::typical_settings::{Habits, Mood};
+use crate::random_choices::RandomChoices;
+use crate::typical_settings::{SettingProfile, StressFactors};
 use crate::values::{self, text};
 use clearway_units::{ParameterInfo, Value, ValueDomain};
 
 /// A scenario that the reader accepts, and how many entries it took to find it.
 #[derive(Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct GeneratedScenario {
     pub(crate) draft: Draft,
     /// Entries that the reader refused.
     pub(crate) mended: usize,
-    pub(crate) lots: Lots,
-    pub(crate) mood: Mood,
-    habits: &'static Habits,
+    pub(crate) choices: RandomChoices,
+    pub(crate) stress: StressFactors,
+    profile: &'static SettingProfile,
 }
 
-impl Drawn {
+impl GeneratedScenario {
     /// An empty scenario.
-    pub(crate) fn new(habits: &'static Habits, mood: Mood, lots: Lots) -> Self {
+    pub(crate) fn new(
+        profile: &'static SettingProfile,
+        stress: StressFactors,
+        choices: RandomChoices,
+    ) -> Self {
         Self {
             draft: Draft::default(),
             mended: 0,
-            lots,
-            mood,
-            habits,
+            choices,
+            stress,
+            profile,
         }
     }
 
@@ -35,18 +39,20 @@ impl Drawn {
         self.draft.set(section, key, text(name), covers);
     }
 
-    /// The value of a key by habit or from its domain alone, if it is to have one.
+    /// The value of a key from the typical settings or from its domain, if the key is to be set.
     pub(crate) fn usual(&mut self, section: Section, info: &ParameterInfo) -> Option<Value> {
         let is_list = matches!(info.domain, ValueDomain::List(_));
-        let (lots, mood) = (&mut self.lots, self.mood);
-        if !lots.chance(mood.boldness * 0.1)
-            && let Some(value) = self.habits.value(section.name(), info.key, mood, lots)
+        let (choices, stress) = (&mut self.choices, self.stress);
+        if !choices.chance(stress.boldness * 0.1)
+            && let Some(value) = self
+                .profile
+                .value(section.name(), info.key, stress, choices)
             && (!is_list || matches!(value, None | Some(Value::List(_))))
         {
             return value;
         }
-        let set = lots.chance(mood.boldness);
-        set.then(|| values::drawn(info, lots))
+        let set = choices.chance(stress.boldness);
+        set.then(|| values::generated(info, choices))
     }
 
     /// Changes what stands on a refused line; false if that cannot be done.
@@ -57,11 +63,11 @@ impl Drawn {
         self.mended += 1;
         let entry = self.draft.entries()[place].clone();
         let name = entry.section.name();
-        if self.habits.needs(name, &entry.key) {
-            let habit = self
-                .habits
-                .value(name, &entry.key, self.mood, &mut self.lots);
-            let Some(Some(value)) = habit else {
+        if self.profile.needs(name, &entry.key) {
+            let setting = self
+                .profile
+                .value(name, &entry.key, self.stress, &mut self.choices);
+            let Some(Some(value)) = setting else {
                 return false;
             };
             self.draft = self.draft.with_value(place, value);

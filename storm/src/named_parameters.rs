@@ -2,9 +2,9 @@
 
 use clearway_units::ParameterInfo;
 
-/// A thing with a name and keys of its own.
+/// A kind of topology, switch, workload, transport or control, with the keys of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct Thing {
+pub(crate) struct NamedParameters {
     pub(crate) name: String,
     pub(crate) keys: Vec<ParameterInfo>,
 }

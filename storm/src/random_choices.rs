@@ -4,9 +4,9 @@ use clearway_units::{Purpose, RandomStream};
 
 /// Random choices of one scenario.
 #[derive(Debug, Clone)]
-pub(crate) struct Lots(RandomStream);
+pub(crate) struct RandomChoices(RandomStream);
 
-impl Lots {
+impl RandomChoices {
     /// Creates the random choices of scenario `number` of the storm with this seed.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, number))
@@ -22,7 +22,7 @@ impl Lots {
 
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        let bound = u32::try_from(bound).expect("few things to choose from");
+        let bound = u32::try_from(bound).expect("few values to choose from");
         self.0.below(bound) as usize
     }
 

@@ -4,7 +4,7 @@ mod scaleup;
 
 pub(crate) use scaleup::{OWNER as SCALE_UP_OWNER, ScaleupSchema};
 
-use crate::named_parameters::{Thing, covered, covered_by_section};
+use crate::named_parameters::{NamedParameters, covered, covered_by_section};
 use clearway_lab::{Catalogue, Laboratory};
 use clearway_units::ParameterInfo;
 use std::collections::BTreeSet;
@@ -18,13 +18,13 @@ pub(crate) struct Schema {
     pub(crate) observe: Vec<ParameterInfo>,
     /// Keys of `[topology]` for every kind.
     pub(crate) links: Vec<ParameterInfo>,
-    pub(crate) topologies: Vec<Thing>,
-    pub(crate) switches: Vec<Thing>,
+    pub(crate) topologies: Vec<NamedParameters>,
+    pub(crate) switches: Vec<NamedParameters>,
     /// Transports, and the keys that all of them have.
-    pub(crate) transports: Vec<Thing>,
+    pub(crate) transports: Vec<NamedParameters>,
     /// The parts of a transport that can be exchanged: the key that chooses one, and what there is.
-    pub(crate) parts: Vec<(&'static str, Vec<Thing>)>,
-    pub(crate) workloads: Vec<Thing>,
+    pub(crate) parts: Vec<(&'static str, Vec<NamedParameters>)>,
+    pub(crate) workloads: Vec<NamedParameters>,
     /// Keys of `[[event]]`.
     pub(crate) events: Vec<ParameterInfo>,
     /// Keys of `[[workload]]` for every kind.
@@ -50,18 +50,18 @@ impl Schema {
             let own = explained.filter(|known| !known.role.contains(" = \""));
             own.flat_map(|known| known.parameters).collect()
         };
-        let things = |group: &str, chosen_by: &str| -> Vec<Thing> {
+        let kinds = |group: &str, chosen_by: &str| -> Vec<NamedParameters> {
             let names = catalogue.group(group).unwrap_or_default();
-            let thing = |(name, _): (String, String)| {
+            let kind = |(name, _): (String, String)| {
                 let role = format!("{chosen_by} = \"{name}\"");
                 let explained = catalogue.explain(&name).into_iter();
                 let own = explained.filter(|known| known.role == role);
                 let keys = own.flat_map(|known| known.parameters).collect();
-                Thing { name, keys }
+                NamedParameters { name, keys }
             };
-            names.into_iter().map(thing).collect()
+            names.into_iter().map(kind).collect()
         };
-        let mut transports = things("transports", "transport.kind");
+        let mut transports = kinds("transports", "transport.kind");
         keep_common(&mut transports);
         let (general, observe) = (common("scenario"), common("observe"));
         Self {
@@ -69,13 +69,13 @@ impl Schema {
             general,
             observe,
             links: common("links"),
-            topologies: things("topologies", "topology.kind"),
-            switches: things("switches", "switch.kind"),
+            topologies: kinds("topologies", "topology.kind"),
+            switches: kinds("switches", "switch.kind"),
             transports,
             parts: PARTS
-                .map(|(key, group)| (key, things(group, &format!("transport.{key}"))))
+                .map(|(key, group)| (key, kinds(group, &format!("transport.{key}"))))
                 .into(),
-            workloads: things("workloads", "workload.kind"),
+            workloads: kinds("workloads", "workload.kind"),
             flows: common("workload"),
             events: common("event"),
         }
@@ -97,58 +97,57 @@ impl Schema {
         add("links", "topology", &self.links);
         add("event", "event", &self.events);
         add("workload", "workload", &self.flows);
-        for thing in &self.topologies {
-            add(&thing.name, "topology", &thing.keys);
+        for kind in &self.topologies {
+            add(&kind.name, "topology", &kind.keys);
         }
-        for thing in &self.switches {
-            add(&thing.name, "switch", &thing.keys);
+        for kind in &self.switches {
+            add(&kind.name, "switch", &kind.keys);
         }
-        for thing in &self.workloads {
-            add(&thing.name, "workload", &thing.keys);
+        for kind in &self.workloads {
+            add(&kind.name, "workload", &kind.keys);
         }
         let of_transports = self.transports.iter().take(1);
-        for info in of_transports.flat_map(|thing| &thing.keys) {
+        for info in of_transports.flat_map(|kind| &kind.keys) {
             if !self.is_choice(info.key) {
                 add("transport", "transport", std::slice::from_ref(info));
             }
         }
-        for (_, things) in &self.parts {
-            for thing in things {
-                add(&thing.name, "transport", &thing.keys);
+        for (_, kinds) in &self.parts {
+            for kind in kinds {
+                add(&kind.name, "transport", &kind.keys);
             }
         }
         // Of a section's own transport one key of each controller: the keys themselves are those of `[transport]`.
         let controllers = self.parts.iter().filter(|(part, _)| *part == "controller");
-        let with_keys = controllers.flat_map(|(_, things)| things);
-        let with_keys = with_keys.filter(|thing| !thing.keys.is_empty());
-        all.extend(with_keys.map(|thing| covered_by_section(&thing.name)));
+        let with_keys = controllers.flat_map(|(_, kinds)| kinds);
+        let with_keys = with_keys.filter(|kind| !kind.keys.is_empty());
+        all.extend(with_keys.map(|kind| covered_by_section(&kind.name)));
         let kinds = [
             ("topology.kind", &self.topologies),
             ("switch.kind", &self.switches),
             ("transport.kind", &self.transports),
             ("workload.kind", &self.workloads),
         ];
-        for (key, things) in kinds {
-            all.extend(things.iter().map(|thing| format!("{key} {}", thing.name)));
+        for (key, kinds) in kinds {
+            all.extend(kinds.iter().map(|kind| format!("{key} {}", kind.name)));
         }
-        for (part, things) in &self.parts {
-            let name = |thing: &Thing| format!("transport.{part} {}", thing.name);
-            all.extend(things.iter().map(name));
+        for (part, kinds) in &self.parts {
+            let name = |kind: &NamedParameters| format!("transport.{part} {}", kind.name);
+            all.extend(kinds.iter().map(name));
         }
         all.extend(self.scaleup.universe());
         all
     }
 }
 
-/// Leaves the keys that all `things` have.
-fn keep_common(things: &mut [Thing]) {
-    let all: Vec<BTreeSet<&'static str>> = things
+/// Leaves the keys that all `kinds` have.
+fn keep_common(kinds: &mut [NamedParameters]) {
+    let all: Vec<BTreeSet<&'static str>> = kinds
         .iter()
-        .map(|thing| thing.keys.iter().map(|info| info.key).collect())
+        .map(|kind| kind.keys.iter().map(|info| info.key).collect())
         .collect();
-    for thing in things {
-        thing
-            .keys
+    for kind in kinds {
+        kind.keys
             .retain(|info| all.iter().all(|keys| keys.contains(info.key)));
     }
 }

@@ -4,8 +4,8 @@ use crate::arguments::Arguments;
 use crate::clock;
 use crate::draft::Draft;
 use crate::files;
-use crate::generate::Drawer;
-use crate::generated::Drawn;
+use crate::generate::ScenarioGenerator;
+use crate::generated::GeneratedScenario;
 use crate::judge::{Judge, Judged};
 use crate::report::Report;
 use crate::shrink::shrunk;
@@ -30,7 +30,7 @@ struct Storm<'a> {
     arguments: &'a Arguments,
     /// Folder of scenarios and results.
     folder: PathBuf,
-    drawer: Drawer,
+    drawer: ScenarioGenerator,
     next: AtomicU64,
     start: Instant,
     report: Mutex<Report>,
@@ -46,13 +46,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
     files::write_all(&folder)?;
     let storm = Storm {
         arguments,
-        drawer: Drawer::new(folder.clone()),
+        drawer: ScenarioGenerator::new(folder.clone()),
         folder,
         next: AtomicU64::new(0),
         start: clock::now(),
         report: Mutex::default(),
     };
-    storm.blow()?;
+    storm.run_workers()?;
     let report = storm.report();
     let universe = storm.drawer.schema().universe();
     print!("{}", report.coverage(&universe, arguments.coverage));
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
 
 impl Storm<'_> {
     /// Runs the workers, and tells of progress.
-    fn blow(&self) -> io::Result<()> {
+    fn run_workers(&self) -> io::Result<()> {
         std::thread::scope(|scope| {
             let worker = |number| scope.spawn(move || self.work(number));
             let workers: Vec<_> = (0..self.arguments.jobs).map(worker).collect();
@@ -101,7 +101,7 @@ impl Storm<'_> {
                 break;
             }
             match self.drawer.draw(self.arguments.seed, number) {
-                Some(drawn) => self.scenario(&mut judge, number, drawn)?,
+                Some(generated) => self.scenario(&mut judge, number, generated)?,
                 None => self.report().refuse("nothing fits together".into()),
             }
         }
@@ -109,31 +109,36 @@ impl Storm<'_> {
     }
 
     /// Judges a scenario, and mends it as long as the program refuses it.
-    fn scenario(&self, judge: &mut Judge, number: u64, mut drawn: Drawn) -> io::Result<()> {
+    fn scenario(
+        &self,
+        judge: &mut Judge,
+        number: u64,
+        mut generated: GeneratedScenario,
+    ) -> io::Result<()> {
         for _ in 0..MENDINGS {
             let before = judge.runs;
-            let judged = judge.judge(&drawn.draft, number.is_multiple_of(RESOLVED))?;
+            let judged = judge.judge(&generated.draft, number.is_multiple_of(RESOLVED))?;
             let mut report = self.report();
             report.runs += judge.runs - before;
             match judged {
                 Judged::Refused(refusal) => {
                     report.refuse(refusal.reason);
                     drop(report);
-                    if !refusal.line.is_some_and(|line| drawn.mend_line(line)) {
+                    if !refusal.line.is_some_and(|line| generated.mend_line(line)) {
                         return Ok(());
                     }
                 }
                 Judged::Sound { complete } => {
-                    report.cover(&drawn.draft);
+                    report.cover(&generated.draft);
                     report.complete += u64::from(complete);
                     return Ok(());
                 }
                 Judged::Wrong(violation) => {
-                    report.cover(&drawn.draft);
+                    report.cover(&generated.draft);
                     let is_new = report.add(number, &violation);
                     drop(report);
                     if is_new {
-                        self.tell(judge, number, &drawn.draft, &violation)?;
+                        self.tell(judge, number, &generated.draft, &violation)?;
                     }
                     return Ok(());
                 }

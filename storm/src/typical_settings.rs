@@ -1,350 +1,45 @@
-//! Usual settings of the storm's scenarios: small, quick and hostile.
+//! Typical settings of generated scenarios: small, quick and hostile.
 //!
-//! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
-//! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
+//! The tables are `typical_settings/packets.toml` and `typical_settings/scaleup.toml`. A key that is not listed is generated from its
+//! domain, so a new key needs no entry. Listed settings keep runs short (few hosts, small messages) or put them where faults have been
+//! found (slow links, deep queues, short timeouts).
 
-mod scaleup;
-mod typical_setting;
-
-use crate::random_choices::Lots;
+use crate::random_choices::RandomChoices;
 use clearway_units::Value;
-use typical_setting::Habit;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// Usual settings of a kind of scenario.
+/// Typical settings of one kind of scenario.
 #[derive(Debug)]
-pub(crate) struct Habits {
+pub(crate) struct SettingProfile {
     /// Settings that keep runs small.
-    usual: &'static [Habit],
-    /// Settings that put runs under stress, set more or less often as the mood is.
-    hostile: &'static [Habit],
+    usual: Settings,
+    /// Settings that stress a run. Their probability is scaled by [`StressFactors::hostility`].
+    hostile: Settings,
 }
 
-/// Habits of scenarios of packets.
-pub(crate) const PACKETS: Habits = Habits {
-    usual: USUAL,
-    hostile: HOSTILE,
-};
+/// Typical settings by section and key.
+type Settings = BTreeMap<(String, String), TypicalSetting>;
 
-/// Habits of scenarios of scale-up fabrics.
-pub(crate) const SCALE_UP: Habits = Habits {
-    usual: scaleup::USUAL,
-    hostile: scaleup::HOSTILE,
-};
+/// One line of a table.
+#[derive(Debug)]
+struct TypicalSetting {
+    /// Probability that the key is set.
+    probability: f64,
+    /// Values to choose from.
+    values: Vec<Value>,
+}
 
-/// Settings that keep runs small.
-const USUAL: &[Habit] = &[
-    (
-        "topology",
-        "hosts",
-        1.0,
-        &["2", "3", "4", "8", "8", "12", "16", "16", "32"],
-    ),
-    (
-        "topology",
-        "hosts-per-leaf",
-        1.0,
-        &["1", "2", "4", "4", "4", "8"],
-    ),
-    (
-        "topology",
-        "spines",
-        0.7,
-        &["auto", "1", "2", "2", "3", "4"],
-    ),
-    ("topology", "parallel-links", 0.2, &["1", "2", "3"]),
-    (
-        "topology",
-        "oversubscription",
-        0.15,
-        &["1", "2", "4", "1.5", "4:3"],
-    ),
-    ("topology", "radix", 1.0, &["2", "4", "4", "4", "6"]),
-    ("topology", "tiers", 0.5, &["2", "3"]),
-    ("topology", "pods", 1.0, &["1", "2", "2", "3"]),
-    ("topology", "leaves-per-pod", 1.0, &["1", "2"]),
-    ("topology", "aggs-per-pod", 1.0, &["1", "2"]),
-    ("topology", "cores-per-agg", 1.0, &["1", "2"]),
-    ("topology", "switch-ports", 1.0, &["2", "2", "3"]),
-    ("topology", "levels", 1.0, &["1", "2", "2", "3"]),
-    ("topology", "left", 1.0, &["1", "2", "4", "8"]),
-    ("topology", "right", 1.0, &["1", "2", "4"]),
-    (
-        "topology",
-        "link-rate",
-        0.6,
-        &[
-            "10Gbps", "25Gbps", "40Gbps", "100Gbps", "200Gbps", "800Gbps",
-        ],
-    ),
-    (
-        "topology",
-        "link-delay",
-        0.4,
-        &["1ns", "50ns", "500ns", "1us", "5us", "20us"],
-    ),
-    (
-        "workload",
-        "message",
-        1.0,
-        &[
-            "1B", "7B", "1000B", "4096B", "4097B", "64KB", "100KB", "100KB", "300KB", "1MB",
-        ],
-    ),
-    (
-        "workload",
-        "size",
-        1.0,
-        &[
-            "7B", "1000B", "4096B", "64KB", "100KB", "300KB", "1MB", "3MB",
-        ],
-    ),
-    ("workload", "senders", 1.0, &["1", "2", "3", "7"]),
-    (
-        "workload",
-        "duration",
-        1.0,
-        &["5us", "20us", "50us", "100us", "200us"],
-    ),
-    (
-        "workload",
-        "load",
-        0.6,
-        &["0.01", "0.1", "0.3", "0.8", "1.0"],
-    ),
-    ("workload", "hosts", 0.3, &["auto", "2", "4"]),
-    ("workload", "ranks", 0.5, &["auto", "2", "3", "4"]),
-    ("workload", "jobs", 0.3, &["1", "2", "2", "3"]),
-    ("workload", "iterations", 0.4, &["1", "2", "3", "10"]),
-    ("workload", "passes", 0.3, &["1", "2"]),
-    (
-        "workload",
-        "compute",
-        0.4,
-        &["0s", "1ns", "1us", "20us", "100us"],
-    ),
-    ("workload", "buckets", 0.3, &["1", "2", "5"]),
-    (
-        "workload",
-        "chunk",
-        0.4,
-        &["1000B", "4096B", "10KB", "64KB", "1MB"],
-    ),
-    ("workload", "window", 0.3, &["auto", "1", "2", "4"]),
-    (
-        "workload",
-        "start",
-        0.2,
-        &["0s", "1ps", "1us", "100us", "1s"],
-    ),
-    (
-        "workload",
-        "stagger",
-        0.2,
-        &["0s", "1ns", "1us", "20us", "100us"],
-    ),
-    ("workload", "spread", 0.3, &["0s", "1us", "50us"]),
-    ("workload", "from", 0.4, &["0", "1"]),
-    ("workload", "to", 0.4, &["auto", "0", "1", "2"]),
-    ("workload", "receiver", 0.3, &["auto", "random", "0", "1"]),
-    (
-        "workload",
-        "period",
-        0.7,
-        &["1ns", "1us", "20us", "100us", "1ms"],
-    ),
-    ("workload", "period-jitter", 0.2, &["0s", "1ns", "50us"]),
-    ("workload", "redraw", 0.3, &["true"]),
-    ("workload", "root", 0.3, &["0", "1"]),
-    ("workload", "server", 0.3, &["auto", "0", "1"]),
-    ("workload", "count", 0.7, &["1", "2", "5", "20"]),
-    (
-        "workload",
-        "reduction-rate",
-        0.3,
-        &["auto", "1Gbps", "10Gbps", "400Gbps"],
-    ),
-    ("workload", "stragglers", 0.2, &["0", "1", "2"]),
-    ("workload", "straggler-factor", 0.2, &["1.0", "1.5", "10.0"]),
-    ("workload", "jitter", 0.2, &["0.0", "0.1", "1.0"]),
-    ("workload", "overlap", 0.2, &["0.0", "0.5", "1.0"]),
-    (
-        "workload",
-        "schedule.period",
-        0.15,
-        &["0s", "20us", "100us", "1ms"],
-    ),
-    ("workload", "experts", 1.0, &["1", "4", "8", "16", "64"]),
-    ("workload", "top-k", 1.0, &["1", "1", "2", "4"]),
-    ("workload", "tokens", 1.0, &["1", "4", "16", "32"]),
-    ("workload", "hidden", 1.0, &["1", "64", "512", "1024"]),
-    ("workload", "layers", 1.0, &["1", "1", "2", "3"]),
-    ("workload", "skew", 0.5, &["0.0", "0.5", "1.2", "8.0"]),
-    ("workload", "node-limit", 0.4, &["1", "2", "4"]),
-    ("workload", "gpus-per-node", 0.4, &["1", "2", "8"]),
-    (
-        "workload",
-        "capacity-factor",
-        0.2,
-        &["auto", "0.5", "1.0", "1.25"],
-    ),
-    (
-        "workload",
-        "expert-compute",
-        0.4,
-        &["0s", "1ps", "88ns", "1us"],
-    ),
-    ("workload", "prefill", 0.5, &["auto", "1", "2"]),
-    ("workload", "decode", 0.3, &["auto", "1", "2"]),
-    ("workload", "rate", 0.2, &["auto", "100000.0", "1e6"]),
-    ("workload", "prompt-median", 1.0, &["16", "64", "256"]),
-    ("workload", "prompt-sigma", 0.4, &["0.0", "0.5", "2.0"]),
-    ("workload", "prompt-most", 1.0, &["16", "100", "512"]),
-    ("workload", "kv-heads", 1.0, &["1", "2"]),
-    ("workload", "head-dim", 1.0, &["64", "128"]),
-    ("workload", "chunks", 0.4, &["1", "1", "2", "3"]),
-    (
-        "workload",
-        "prefill-per-token",
-        0.4,
-        &["0s", "1ps", "100ns", "5us"],
-    ),
-    (
-        "workload",
-        "parameters",
-        1.0,
-        &["100", "1000", "10000", "100000"],
-    ),
-    (
-        "workload",
-        "object",
-        1.0,
-        &["1000B", "4096B", "4097B", "100KB"],
-    ),
-    ("workload", "storage", 1.0, &["1", "1", "2", "3"]),
-    ("workload", "replicas", 0.4, &["1", "2", "3"]),
-    ("workload", "interval", 0.4, &["0s", "1ns", "20us", "100us"]),
-    ("workload", "start-jitter", 0.4, &["0s", "1ns", "20us"]),
-    ("workload", "time-scale", 0.3, &["0.0", "0.5", "1.0", "3.0"]),
-    (
-        "transport",
-        "payload",
-        0.4,
-        &["256B", "1000B", "1024B", "4096B", "9000B"],
-    ),
-    ("transport", "header", 0.1, &["20B", "48B", "64B", "200B"]),
-    (
-        "transport",
-        "ack-size",
-        0.1,
-        &["auto", "40B", "64B", "1000B"],
-    ),
-    (
-        "event",
-        "at",
-        1.0,
-        &["0s", "1ps", "3us", "10us", "50us", "200us", "1ms"],
-    ),
-    ("event", "state", 0.5, &["down", "down", "up"]),
-    ("event", "rate", 0.15, &["1Gbps", "10Gbps", "100Gbps"]),
-    (
-        "event",
-        "packet-loss",
-        0.15,
-        &["0.0", "0.001", "0.3", "1.0"],
-    ),
-    ("event", "pause-storm", 0.1, &["true", "true", "false"]),
-    ("event", "every", 0.3, &["1ns", "1us", "20us", "100us"]),
-    ("event", "times", 0.3, &["1", "2", "3", "10"]),
-    (
-        "topology",
-        "reroute-delay",
-        0.3,
-        &["0s", "1ns", "1us", "20us", "100us", "1ms"],
-    ),
-    ("switch", "ecn.pmax", 0.2, &["0.0", "0.2", "1.0"]),
-    ("transport", "qps", 0.3, &["1", "2", "3", "4", "8"]),
-    ("observe", "series.every", 0.7, &["off", "off", "1us"]),
-    ("observe", "trace.perfetto", 0.1, &["true"]),
-    (
-        "",
-        "stop.at-most",
-        1.0,
-        &["50us", "200us", "1ms", "5ms", "20ms", "20ms", "100ms"],
-    ),
-    ("", "seed", 0.5, &["2", "3", "77", "9223372036854775807"]),
-];
+/// Typical settings of scenarios of packet fabrics.
+pub(crate) static PACKETS: LazyLock<SettingProfile> =
+    LazyLock::new(|| SettingProfile::parse(include_str!("typical_settings/packets.toml")));
 
-/// Settings that put runs under stress: slow links, bit errors, small buffers, short timeouts.
-const HOSTILE: &[Habit] = &[
-    ("topology", "bit-error-rate", 0.3, &["1e-9", "1e-7", "1e-6"]),
-    (
-        "topology",
-        "fabric-link-rate",
-        0.4,
-        &["1Gbps", "5Gbps", "10Gbps", "100Gbps", "400Gbps"],
-    ),
-    (
-        "topology",
-        "fabric-link-delay",
-        0.4,
-        &["1ns", "200ns", "2us", "50us"],
-    ),
-    (
-        "topology",
-        "bottleneck-rate",
-        0.6,
-        &["1Gbps", "3Gbps", "10Gbps", "100Gbps"],
-    ),
-    (
-        "topology",
-        "bottleneck-delay",
-        0.4,
-        &["1ns", "500ns", "20us"],
-    ),
-    ("topology", "failed-uplinks.leaves", 0.1, &["1", "2"]),
-    ("topology", "failed-uplinks.per-leaf", 0.1, &["1", "2"]),
-    (
-        "switch",
-        "queue",
-        0.5,
-        &[
-            "9300B", "15KB", "100KB", "1MB", "10MB", "50MB", "1bdp", "100bdp",
-        ],
-    ),
-    (
-        "switch",
-        "buffer",
-        0.3,
-        &["300KB", "1MB", "11MB", "64MB", "auto"],
-    ),
-    ("switch", "control-priority", 0.4, &["false"]),
-    ("switch", "strict-priority", 0.3, &["true"]),
-    ("switch", "ecn.enabled", 0.2, &["false"]),
-    ("switch", "pfc.reaction", 0.2, &["100ns", "1us", "10us"]),
-    ("switch", "pfc.classes", 0.2, &["[]", "[1]", "[3]"]),
-    (
-        "transport",
-        "linger",
-        0.5,
-        &["0s", "1ns", "250ns", "1us", "10us"],
-    ),
-    (
-        "transport",
-        "rto",
-        0.5,
-        &["10us", "20us", "20us", "50us", "100us", "1ms"],
-    ),
-    ("transport", "rto-low", 0.3, &["10us", "20us", "100us"]),
-    ("transport", "rto-max", 0.3, &["5us", "50us", "1ms"]),
-    ("transport", "nack-interval", 0.3, &["0s", "1us", "10us"]),
-    ("transport", "ack-duplicates", 0.2, &["false"]),
-    ("transport", "ack-class", 0.2, &["data"]),
-    ("transport", "control-first", 0.2, &["false"]),
-    ("transport", "strict-window", 0.2, &["true"]),
-];
+/// Typical settings of scenarios of scale-up fabrics.
+pub(crate) static SCALE_UP: LazyLock<SettingProfile> =
+    LazyLock::new(|| SettingProfile::parse(include_str!("typical_settings/scaleup.toml")));
 
 /// Exceptions for links, in the syntax of `topology.links`.
-const AILMENTS: [&str; 13] = [
+const LINK_EXCEPTIONS: [&str; 13] = [
     "down",
     "rate=1Gbps",
     "rate=3Gbps",
@@ -362,79 +57,107 @@ const AILMENTS: [&str; 13] = [
 
 /// Factors that decide how wild a scenario is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mood {
-    /// Probability that a key without habits is set at all.
+pub(crate) struct StressFactors {
+    /// Probability that a key without a typical setting is set at all.
     pub(crate) boldness: f64,
     /// Factor on the probabilities of hostile keys.
     pub(crate) hostility: f64,
 }
 
-impl Mood {
-    pub(crate) fn drawn(lots: &mut Lots) -> Self {
+impl StressFactors {
+    pub(crate) fn random(choices: &mut RandomChoices) -> Self {
         Self {
-            boldness: *lots.pick(&[0.0, 0.02, 0.06, 0.2, 0.5]),
-            hostility: *lots.pick(&[0.3, 1.0, 1.0, 1.6]),
+            boldness: *choices.pick(&[0.0, 0.02, 0.06, 0.2, 0.5]),
+            hostility: *choices.pick(&[0.3, 1.0, 1.0, 1.6]),
         }
     }
 }
 
-impl Habits {
-    /// Value of a key by habit: `None` if it has no habit or a hostile one that is not drawn, `Some(None)` if the key is to stay at its
-    /// default.
+impl SettingProfile {
+    /// The profile of an embedded table.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the table is malformed; a test reads both.
+    fn parse(text: &str) -> Self {
+        let table: toml::Table = text.parse().expect("an embedded table is TOML");
+        let settings = |name: &str| {
+            let sections = table[name].as_table().expect("sections");
+            let entries = sections.iter().flat_map(|(section, keys)| {
+                let section = if section == "top-level" { "" } else { section };
+                let keys = keys.as_table().expect("keys").iter();
+                keys.map(|(key, entry)| {
+                    (
+                        (section.to_owned(), key.clone()),
+                        TypicalSetting::parse(entry),
+                    )
+                })
+            });
+            entries.collect()
+        };
+        Self {
+            usual: settings("usual"),
+            hostile: settings("hostile"),
+        }
+    }
+
+    /// Value of a key from the tables: `None` if it has no typical setting or a hostile one that is not chosen, `Some(None)` if the key
+    /// is to keep its default.
     pub(crate) fn value(
         &self,
         section: &str,
         key: &str,
-        mood: Mood,
-        lots: &mut Lots,
+        stress: StressFactors,
+        choices: &mut RandomChoices,
     ) -> Option<Option<Value>> {
-        let find = |habits: &'static [Habit]| {
-            let mut habits = habits.iter();
-            habits.find(|habit| (habit.0, habit.1) == (section, key))
-        };
-        if let Some((.., often, values)) = find(self.usual) {
-            return Some(lots.chance(*often).then(|| read(lots.pick::<&str>(values))));
+        let name = (section.to_owned(), key.to_owned());
+        if let Some(setting) = self.usual.get(&name) {
+            let set = choices.chance(setting.probability);
+            return Some(set.then(|| choices.pick(&setting.values).clone()));
         }
-        let (.., often, values) = find(self.hostile)?;
-        let set = lots.chance(often * mood.hostility);
-        set.then(|| Some(read(lots.pick::<&str>(values))))
+        let setting = self.hostile.get(&name)?;
+        let set = choices.chance(setting.probability * stress.hostility);
+        set.then(|| Some(choices.pick(&setting.values).clone()))
     }
 
     /// True if runs get long without the key.
     pub(crate) fn needs(&self, section: &str, key: &str) -> bool {
-        let mut habits = self.usual.iter();
-        habits.any(|habit| (habit.0, habit.1, habit.2) == (section, key, 1.0))
+        let setting = self.usual.get(&(section.to_owned(), key.to_owned()));
+        setting.is_some_and(|setting| setting.probability == 1.0)
+    }
+}
+
+impl TypicalSetting {
+    fn parse(entry: &toml::Value) -> Self {
+        let values = entry["values"].as_array().expect("a list of values");
+        Self {
+            probability: entry["probability"].as_float().expect("a probability"),
+            values: values.iter().map(setting_value).collect(),
+        }
+    }
+}
+
+fn setting_value(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::Text(text.clone()),
+        toml::Value::Integer(number) => Value::Integer(*number),
+        toml::Value::Float(number) => Value::Float(*number),
+        toml::Value::Boolean(flag) => Value::Boolean(*flag),
+        toml::Value::Array(items) => Value::List(items.iter().map(setting_value).collect()),
+        toml::Value::Table(_) | toml::Value::Datetime(_) => {
+            panic!("{value:?} is no value of a key")
+        }
     }
 }
 
 /// True if runs of some kind of scenario get long without the key.
 pub(crate) fn is_needed(section: &str, key: &str) -> bool {
-    [PACKETS, SCALE_UP]
-        .iter()
-        .any(|habits| habits.needs(section, key))
+    PACKETS.needs(section, key) || SCALE_UP.needs(section, key)
 }
 
 /// An exception for the link called `name`.
-pub(crate) fn ailment(name: &str, lots: &mut Lots) -> String {
-    format!("{name} {}", lots.pick(&AILMENTS))
-}
-
-/// A value as a habit writes it.
-fn read(text: &str) -> Value {
-    if let Some(items) = text.strip_prefix('[') {
-        let items = items.trim_end_matches(']').split(", ");
-        return Value::List(items.filter(|item| !item.is_empty()).map(read).collect());
-    }
-    if let Ok(flag) = text.parse() {
-        return Value::Boolean(flag);
-    }
-    if let Ok(number) = text.parse() {
-        return Value::Integer(number);
-    }
-    match text.parse() {
-        Ok(number) => Value::Float(number),
-        Err(_) => Value::Text(text.into()),
-    }
+pub(crate) fn link_exception(name: &str, choices: &mut RandomChoices) -> String {
+    format!("{name} {}", choices.pick(&LINK_EXCEPTIONS))
 }
 
 #[cfg(test)]
@@ -444,27 +167,42 @@ mod tests {
     use clearway_lab::Laboratory;
 
     #[test]
-    fn habits_are_of_keys_that_exist() {
+    fn typical_settings_are_of_keys_that_exist() {
         let universe = Schema::of(&Laboratory::new()).universe();
-        let all = [PACKETS, SCALE_UP].map(|habits| [habits.usual, habits.hostile].concat());
-        for (section, key, ..) in all.iter().flatten() {
-            let full = match *section {
-                "" => format!("{key} ("),
-                section => format!("{section}.{key} ("),
-            };
-            assert!(
-                universe.iter().any(|known| known.starts_with(&full)),
-                "{full}"
-            );
+        for profile in [&*PACKETS, &*SCALE_UP] {
+            for (section, key) in profile.usual.keys().chain(profile.hostile.keys()) {
+                let full = match section.as_str() {
+                    "" => format!("{key} ("),
+                    section => format!("{section}.{key} ("),
+                };
+                assert!(
+                    universe.iter().any(|known| known.starts_with(&full)),
+                    "{full}"
+                );
+            }
         }
     }
 
     #[test]
-    fn values_are_read_as_toml_has_them() {
-        assert_eq!(read("[1, 3]").to_string(), "[1, 3]");
-        assert_eq!(read("[]").to_string(), "[]");
-        assert_eq!(read("1e-9"), Value::Float(1e-9));
-        assert_eq!(read("0s").to_string(), "\"0s\"");
-        assert_eq!(read("false"), Value::Boolean(false));
+    fn values_keep_the_types_of_toml() {
+        let choices = &mut RandomChoices::new(1, 1);
+        let stress = StressFactors {
+            boldness: 1.0,
+            hostility: 1e9,
+        };
+        let mut value = |section, key| PACKETS.value(section, key, stress, choices).flatten();
+        assert!(matches!(
+            value("topology", "radix"),
+            Some(Value::Integer(_))
+        ));
+        assert!(matches!(
+            value("transport", "strict-window"),
+            Some(Value::Boolean(true))
+        ));
+        assert!(matches!(
+            value("switch", "pfc.classes"),
+            Some(Value::List(_))
+        ));
+        assert!(matches!(value("workload", "message"), Some(Value::Text(_))));
     }
 }

@@ -1,38 +1,38 @@
 //! Values of a parameter from its domain alone.
 
-use crate::random_choices::Lots;
+use crate::random_choices::RandomChoices;
 use clearway_units::{Bytes, Parameter, ParameterInfo, Rate, Span, Value, ValueDomain};
 
 /// Doublings and halvings round a default.
 const DOUBLINGS: u32 = 8;
 
 /// A value of `info`, near its default or far away from it.
-pub(crate) fn drawn(info: &ParameterInfo, lots: &mut Lots) -> Value {
-    if lots.chance(0.05) {
+pub(crate) fn generated(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
+    if choices.chance(0.05) {
         return info.default.clone();
     }
-    of_domain(&info.domain, info, lots)
+    of_domain(&info.domain, info, choices)
 }
 
-fn of_domain(domain: &ValueDomain, info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn of_domain(domain: &ValueDomain, info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     match domain {
-        ValueDomain::Duration | ValueDomain::Instant => duration(info, lots),
-        ValueDomain::Rate => rate(info, lots),
-        ValueDomain::Size => size(info, lots),
-        ValueDomain::RelativeSize => relative_size(info, lots),
-        ValueDomain::Whole { least, most } => whole(*least, *most, info, lots),
-        ValueDomain::Number => number(info, lots),
+        ValueDomain::Duration | ValueDomain::Instant => duration(info, choices),
+        ValueDomain::Rate => rate(info, choices),
+        ValueDomain::Size => size(info, choices),
+        ValueDomain::RelativeSize => relative_size(info, choices),
+        ValueDomain::Whole { least, most } => whole(*least, *most, info, choices),
+        ValueDomain::Number => number(info, choices),
         ValueDomain::Flag => Value::Boolean(info.default != Value::Boolean(true)),
-        ValueDomain::Words(words) => text(lots.pick(words)),
-        ValueDomain::Text => text(free_text(info, lots)),
+        ValueDomain::Words(words) => text(choices.pick(words)),
+        ValueDomain::Text => text(free_text(info, choices)),
         ValueDomain::List(items) => {
-            let count = lots.below(4);
-            let item = |_| of_domain(items, info, lots);
+            let count = choices.below(4);
+            let item = |_| of_domain(items, info, choices);
             Value::List((0..count).map(item).collect())
         }
         ValueDomain::Either(domains) => {
-            let domain = lots.pick(domains).clone();
-            of_domain(&domain, info, lots)
+            let domain = choices.pick(domains).clone();
+            of_domain(&domain, info, choices)
         }
     }
 }
@@ -46,29 +46,29 @@ fn default_of<T: Parameter>(info: &ParameterInfo) -> Option<T> {
     T::from_value(&info.default)
 }
 
-fn duration(info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn duration(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const EXTREMES: [&str; 6] = ["0s", "1ps", "1ns", "10ns", "1s", "2592000s"];
-    if lots.chance(0.15) {
-        return text(lots.pick(&EXTREMES));
+    if choices.chance(0.15) {
+        return text(choices.pick(&EXTREMES));
     }
     let usual = default_of::<Span>(info).filter(|span| !span.is_zero());
     let usual = usual.unwrap_or(Span::from_us(5));
-    Span::from_ps(lots.around(usual.as_ps(), DOUBLINGS)).to_value()
+    Span::from_ps(choices.around(usual.as_ps(), DOUBLINGS)).to_value()
 }
 
-fn rate(info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn rate(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const USUAL: [&str; 9] = [
         "1Mbps", "1Gbps", "3Gbps", "10Gbps", "25Gbps", "100Gbps", "200Gbps", "400Gbps", "1600Gbps",
     ];
     match default_of::<Rate>(info) {
-        Some(usual) if lots.chance(0.4) => {
-            Rate::from_bps(lots.around(usual.as_bps(), DOUBLINGS).max(1)).to_value()
+        Some(usual) if choices.chance(0.4) => {
+            Rate::from_bps(choices.around(usual.as_bps(), DOUBLINGS).max(1)).to_value()
         }
-        _ => text(lots.pick(&USUAL)),
+        _ => text(choices.pick(&USUAL)),
     }
 }
 
-fn size(info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn size(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const EXTREMES: [&str; 8] = [
         "0B",
         "1B",
@@ -79,59 +79,59 @@ fn size(info: &ParameterInfo, lots: &mut Lots) -> Value {
         "50MB",
         "9223372036854775807B",
     ];
-    if lots.chance(0.15) {
-        return text(lots.pick(&EXTREMES));
+    if choices.chance(0.15) {
+        return text(choices.pick(&EXTREMES));
     }
     let usual = default_of::<Bytes>(info).unwrap_or(Bytes::new(65_536));
-    Bytes::new(lots.around(usual.as_u64(), DOUBLINGS)).to_value()
+    Bytes::new(choices.around(usual.as_u64(), DOUBLINGS)).to_value()
 }
 
-fn relative_size(info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn relative_size(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const USUAL: [&str; 12] = [
         "0B", "1B", "4096B", "9300B", "100KB", "1MB", "50MB", "1%bdp", "25%bdp", "0.5bdp", "2bdp",
         "100bdp",
     ];
-    match lots.chance(0.05) {
+    match choices.chance(0.05) {
         true => info.default.clone(),
-        false => text(lots.pick(&USUAL)),
+        false => text(choices.pick(&USUAL)),
     }
 }
 
-fn whole(least: u64, most: u64, info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn whole(least: u64, most: u64, info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const USUAL: [u64; 10] = [0, 1, 2, 3, 4, 5, 7, 8, 16, 33];
     let usual = match info.default {
         Value::Integer(usual) => u64::try_from(usual).unwrap_or(1),
         _ => 4,
     };
-    let drawn = match lots.below(20) {
+    let generated = match choices.below(20) {
         0 => most,
         1 => least,
-        2..7 => lots.around(usual, 3),
-        _ => *lots.pick(&USUAL),
+        2..7 => choices.around(usual, 3),
+        _ => *choices.pick(&USUAL),
     };
-    let drawn = drawn.clamp(least, most);
-    Value::Integer(i64::try_from(drawn).unwrap_or(i64::MAX))
+    let generated = generated.clamp(least, most);
+    Value::Integer(i64::try_from(generated).unwrap_or(i64::MAX))
 }
 
-fn number(info: &ParameterInfo, lots: &mut Lots) -> Value {
+fn number(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     const EXTREMES: [f64; 9] = [0.0, 1e-12, 1e-3, 0.1, 0.5, 1.0, 2.0, 100.0, 1e9];
     const FACTORS: [f64; 8] = [0.01, 0.1, 0.5, 0.9, 1.1, 2.0, 4.0, 16.0];
     let usual = default_of::<f64>(info).filter(|&usual| usual > 0.0);
     Value::Float(match usual {
-        Some(usual) if lots.chance(0.6) => usual * lots.pick(&FACTORS),
-        _ => *lots.pick(&EXTREMES),
+        Some(usual) if choices.chance(0.6) => usual * choices.pick(&FACTORS),
+        _ => *choices.pick(&EXTREMES),
     })
 }
 
 /// The default, or a word that the meaning of the parameter has in quotes.
-fn free_text(info: &ParameterInfo, lots: &mut Lots) -> String {
+fn free_text(info: &ParameterInfo, choices: &mut RandomChoices) -> String {
     let quoted = info.meaning.split('"').skip(1).step_by(2);
     let mut words: Vec<&str> = quoted.collect();
     if let Value::Text(usual) = &info.default {
         words.push(usual);
     }
     words.push("storm");
-    (*lots.pick(&words)).into()
+    (*choices.pick(&words)).into()
 }
 
 #[cfg(test)]
@@ -163,11 +163,11 @@ mod tests {
 
     #[test]
     fn what_is_drawn_is_accepted_and_varies() {
-        let mut lots = Lots::new(1, 0);
+        let mut choices = RandomChoices::new(1, 0);
         for info in All::describe() {
             let mut seen = std::collections::BTreeSet::new();
             for _ in 0..300 {
-                let value = drawn(&info, &mut lots);
+                let value = generated(&info, &mut choices);
                 assert_eq!(All::default().set(info.key, &value), Ok(()), "{value}");
                 seen.insert(value.to_string());
             }

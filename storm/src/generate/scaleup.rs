@@ -2,9 +2,9 @@
 
 use crate::draft::Section;
 use crate::files::{self, Use};
-use crate::generated::Drawn;
-use crate::named_parameters::{Thing, covered};
-use crate::random_choices::Lots;
+use crate::generated::GeneratedScenario;
+use crate::named_parameters::{NamedParameters, covered};
+use crate::random_choices::RandomChoices;
 use crate::schema::{SCALE_UP_OWNER, ScaleupSchema};
 use crate::values::text;
 use clearway_lab::ScaleupScenario;
@@ -44,46 +44,46 @@ const BUFFERS: [(Section, &str); 3] = [
     (Section::Injection, "response-queue"),
 ];
 
-impl Drawn {
+impl GeneratedScenario {
     /// Draws the tree and its links.
     pub(super) fn scaleup_fabric(&mut self, schema: &ScaleupSchema) {
-        let thing = self.lots.pick(&schema.topologies).clone();
-        self.set_kind(Section::Topology, "kind", &thing.name);
-        self.some(Section::Topology, &thing, None);
-        let below = *self.lots.pick(&[1, 2, 3, 4, 5, 8, 16]);
-        let leaves = *self.lots.pick(&[1, 1, 2, 2, 3, 4, 5, 8]);
+        let kind = self.choices.pick(&schema.topologies).clone();
+        self.set_kind(Section::Topology, "kind", &kind.name);
+        self.some(Section::Topology, &kind, None);
+        let below = *self.choices.pick(&[1, 2, 3, 4, 5, 8, 16]);
+        let leaves = *self.choices.pick(&[1, 1, 2, 2, 3, 4, 5, 8]);
         let gpus = below * usize::min(leaves, MOST_GPUS / below);
-        self.number(Section::Topology, &thing, "gpus", gpus as u64);
-        self.number(Section::Topology, &thing, "gpus-per-leaf", below as u64);
+        self.number(Section::Topology, &kind, "gpus", gpus as u64);
+        self.number(Section::Topology, &kind, "gpus-per-leaf", below as u64);
         self.fit_buffers(schema, 0.0);
     }
 
     /// Draws all other sections.
     pub(super) fn scaleup_rest(&mut self, schema: &ScaleupSchema, tree: &Tree) {
         self.some(Section::Top, &schema.general, None);
-        for thing in &schema.switches {
-            self.some(Section::Switch, thing, None);
+        for kind in &schema.switches {
+            self.some(Section::Switch, kind, None);
         }
-        let control = self.lots.pick(&schema.controls).clone();
+        let control = self.choices.pick(&schema.controls).clone();
         self.set_kind(Section::Injection, "kind", &control.name);
         self.some(Section::Injection, &control, None);
-        for thing in &schema.gpus {
-            self.some(Section::Injection, thing, None);
+        for kind in &schema.gpus {
+            self.some(Section::Injection, kind, None);
         }
-        self.fit_buffers(schema, 0.25 * self.mood.hostility);
-        let count = *self.lots.pick(&[1, 1, 1, 2, 3]);
+        self.fit_buffers(schema, 0.25 * self.stress.hostility);
+        let count = *self.choices.pick(&[1, 1, 1, 2, 3]);
         for number in 0..count {
             let section = Section::Workload(number);
-            let thing = self.lots.pick(&schema.workloads).clone();
-            self.set_kind(section, "kind", &thing.name);
-            self.some(section, &thing, Some(tree));
-            self.fit_members(section, &thing, tree);
+            let kind = self.choices.pick(&schema.workloads).clone();
+            self.set_kind(section, "kind", &kind.name);
+            self.some(section, &kind, Some(tree));
+            self.fit_members(section, &kind, tree);
         }
         self.some(Section::Observe, &schema.observe, Some(tree));
     }
 
     /// Mostly gives a section that names a trace as many members as the trace has ranks.
-    fn fit_members(&mut self, section: Section, thing: &Thing, tree: &Tree) {
+    fn fit_members(&mut self, section: Section, kind: &NamedParameters, tree: &Tree) {
         let ranks = self.entry(section, "file").and_then(|value| match value {
             Value::Text(path) => files::ranks(path),
             _ => None,
@@ -91,40 +91,40 @@ impl Drawn {
         let Some(ranks) = ranks.filter(|&ranks| ranks <= tree.gpus as usize) else {
             return;
         };
-        if self.lots.chance(0.1) {
+        if self.choices.chance(0.1) {
             return;
         }
         if self.entry(section, "random-members").is_some() {
-            self.number(section, thing, "random-members", ranks as u64);
+            self.number(section, kind, "random-members", ranks as u64);
         } else {
-            let first = self.lots.below(tree.gpus as usize - ranks + 1);
+            let first = self.choices.below(tree.gpus as usize - ranks + 1);
             let members = text(format!("{first}-{}", first + ranks - 1));
-            let covers = covered(&thing.name, section.name(), "members");
+            let covers = covered(&kind.name, section.name(), "members");
             self.draft.set(section, "members", members, covers);
         }
     }
 
-    /// Sets some of the keys of `thing`.
-    fn some(&mut self, section: Section, thing: &Thing, tree: Option<&Tree>) {
-        for info in &thing.keys {
-            let named = tree.and_then(|tree| named(section, info.key, tree, &mut self.lots));
+    /// Sets some of the keys of `kind`.
+    fn some(&mut self, section: Section, kind: &NamedParameters, tree: Option<&Tree>) {
+        for info in &kind.keys {
+            let named = tree.and_then(|tree| named(section, info.key, tree, &mut self.choices));
             let value = match named {
-                Some((often, value)) => self.lots.chance(often).then_some(value),
+                Some((often, value)) => self.choices.chance(often).then_some(value),
                 None => self.usual(section, info),
             };
             if let Some(value) = value {
-                let covers = covered(&thing.name, section.name(), info.key);
+                let covers = covered(&kind.name, section.name(), info.key);
                 self.draft.set(section, info.key, value, covers);
             }
         }
         for (least, most) in ORDERED {
-            self.order(section, thing, [least, most]);
+            self.order(section, kind, [least, most]);
         }
     }
 
-    /// Exchanges the values of two keys of `thing`, if it has them, that are not in order.
-    fn order(&mut self, section: Section, thing: &Thing, keys: [&str; 2]) {
-        let find = |key: &str| thing.keys.iter().find(|info| info.key == key);
+    /// Exchanges the values of two keys of `kind`, if it has them, that are not in order.
+    fn order(&mut self, section: Section, kind: &NamedParameters, keys: [&str; 2]) {
+        let find = |key: &str| kind.keys.iter().find(|info| info.key == key);
         let [Some(least), Some(most)] = keys.map(find) else {
             return;
         };
@@ -132,7 +132,7 @@ impl Drawn {
         let order = as_f64(&small).partial_cmp(&as_f64(&large));
         if order == Some(Ordering::Greater) {
             for (info, value) in [(least, large), (most, small)] {
-                let covers = covered(&thing.name, section.name(), info.key);
+                let covers = covered(&kind.name, section.name(), info.key);
                 self.draft.set(section, info.key, value, covers);
             }
         }
@@ -152,28 +152,28 @@ impl Drawn {
         set.map(|entry| &entry.value)
     }
 
-    /// Sets a key of `thing` to a number.
-    fn number(&mut self, section: Section, thing: &Thing, key: &str, value: u64) {
-        let covers = covered(&thing.name, section.name(), key);
+    /// Sets a key of `kind` to a number.
+    fn number(&mut self, section: Section, kind: &NamedParameters, key: &str, value: u64) {
+        let covers = covered(&kind.name, section.name(), key);
         let value = Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
         self.draft.set(section, key, value, covers);
     }
 
     /// Makes buffers that are too small as large as a packet or a little larger, and with this probability others, too.
     fn fit_buffers(&mut self, schema: &ScaleupSchema, often: f64) {
-        let topology = schema.topologies.iter().flat_map(|thing| &thing.keys);
+        let topology = schema.topologies.iter().flat_map(|kind| &kind.keys);
         let flits = topology.filter(|info| matches!(info.key, "header-flits" | "payload-flits"));
         let flits = flits.map(|info| as_f64(&self.of(Section::Topology, info)) as u64);
         let packet: u64 = flits.sum();
         let owners = [&schema.switches, &schema.gpus];
-        for thing in owners.into_iter().flatten() {
-            for info in &thing.keys {
+        for kind in owners.into_iter().flatten() {
+            for info in &kind.keys {
                 let own = BUFFERS.iter().find(|(_, key)| *key == info.key);
                 let Some(&(section, key)) = own else {
                     continue;
                 };
                 let is_small = as_f64(&self.of(section, info)) < packet as f64;
-                if is_small || self.lots.chance(often) {
+                if is_small || self.choices.chance(often) {
                     let more = [
                         0,
                         1,
@@ -182,8 +182,8 @@ impl Drawn {
                         packet,
                         3 * packet,
                     ];
-                    let value = packet + *self.lots.pick(&more);
-                    self.number(section, thing, key, value);
+                    let value = packet + *self.choices.pick(&more);
+                    self.number(section, kind, key, value);
                 }
             }
         }
@@ -210,13 +210,13 @@ impl Drawn {
             .random_members
             .map_or(all, u64::from)
             .clamp(1, all.max(1));
-        let thing = Thing {
+        let kind = NamedParameters {
             name: workload.kind.name().into(),
             keys: Vec::new(),
         };
         let mut limit = |key: &str, value: u32, most: u64| {
             if u64::from(value) > most {
-                self.number(section, &thing, key, most);
+                self.number(section, &kind, key, most);
             }
         };
         let of_member = (MOST_DELIVERIES / (members * members)).max(1);
@@ -269,18 +269,23 @@ fn longest(scenario: &ScaleupScenario) -> Span {
 }
 
 /// The value of a key that names GPUs or links, with the probability that it is set; `None` of any other key.
-fn named(section: Section, key: &str, tree: &Tree, lots: &mut Lots) -> Option<(f64, Value)> {
-    let gpu = |lots: &mut Lots| lots.below(tree.gpus.max(1) as usize);
+fn named(
+    section: Section,
+    key: &str,
+    tree: &Tree,
+    choices: &mut RandomChoices,
+) -> Option<(f64, Value)> {
+    let gpu = |choices: &mut RandomChoices| choices.below(tree.gpus.max(1) as usize);
     Some(match (section, key) {
-        (Section::Workload(_), "members") => (0.5, members(tree.gpus.max(1) as usize, lots)),
-        (Section::Workload(_), "random-members") => (0.25, Value::Integer(1 + gpu(lots) as i64)),
+        (Section::Workload(_), "members") => (0.5, members(tree.gpus.max(1) as usize, choices)),
+        (Section::Workload(_), "random-members") => (0.25, Value::Integer(1 + gpu(choices) as i64)),
         (Section::Workload(_), "file") => {
             let files = files::names(Use::Collectives);
-            (0.95, text(lots.pick(&files)))
+            (0.95, text(choices.pick(&files)))
         }
         (Section::Observe, "series.links") => {
-            let count = 1 + lots.below(3);
-            let links = (0..count).map(|_| text(link(tree, lots)));
+            let count = 1 + choices.below(3);
+            let links = (0..count).map(|_| text(link(tree, choices)));
             (0.3, Value::List(links.collect()))
         }
         _ => return None,
@@ -288,11 +293,11 @@ fn named(section: Section, key: &str, tree: &Tree, lots: &mut Lots) -> Option<(f
 }
 
 /// Members of a group, in each way in which a scenario can name them.
-fn members(gpus: usize, lots: &mut Lots) -> Value {
-    let mut cuts = [0; 3].map(|_| lots.below(gpus));
+fn members(gpus: usize, choices: &mut RandomChoices) -> Value {
+    let mut cuts = [0; 3].map(|_| choices.below(gpus));
     cuts.sort_unstable();
     let [first, second, third] = cuts;
-    match lots.below(6) {
+    match choices.below(6) {
         0 => text("all"),
         1 => text(format!("0-{third}")),
         2 if second < third => text(format!("{first}-{second},{third}")),
@@ -307,21 +312,21 @@ fn members(gpus: usize, lots: &mut Lots) -> Value {
 }
 
 /// The name of a link.
-fn link(tree: &Tree, lots: &mut Lots) -> String {
-    let number = |lots: &mut Lots, count: u32| lots.below(count.max(1) as usize);
-    let is_below = tree.spines == 0 || lots.chance(0.5);
+fn link(tree: &Tree, choices: &mut RandomChoices) -> String {
+    let number = |choices: &mut RandomChoices, count: u32| choices.below(count.max(1) as usize);
+    let is_below = tree.spines == 0 || choices.chance(0.5);
     let (lower, upper) = if is_below {
-        let gpu = number(lots, tree.gpus);
+        let gpu = number(choices, tree.gpus);
         (format!("gpu{gpu}"), gpu / tree.gpus_per_leaf as usize)
     } else {
-        let leaf = number(lots, tree.leaves());
-        (format!("leaf{leaf}"), number(lots, tree.spines))
+        let leaf = number(choices, tree.leaves());
+        (format!("leaf{leaf}"), number(choices, tree.spines))
     };
     let upper = match is_below {
         true => format!("leaf{upper}"),
         false => format!("spine{upper}"),
     };
-    match lots.chance(0.5) {
+    match choices.chance(0.5) {
         true => format!("{lower}-{upper}"),
         false => format!("{upper}-{lower}"),
     }

@@ -12,19 +12,23 @@ impl Folder {
         folder
     }
 
-    fn drawer(&self) -> Drawer {
-        Drawer::new(self.0.to_path_buf())
+    fn drawer(&self) -> ScenarioGenerator {
+        ScenarioGenerator::new(self.0.to_path_buf())
     }
 }
 
 /// The first scenarios of packets of a storm.
-fn packets(drawer: &Drawer, seed: u64, count: u64) -> impl Iterator<Item = Drawn> {
+fn packets(
+    drawer: &ScenarioGenerator,
+    seed: u64,
+    count: u64,
+) -> impl Iterator<Item = GeneratedScenario> {
     let all = (0..count).filter_map(move |number| drawer.draw(seed, number));
-    all.filter(|drawn| !is_scaleup(drawn))
+    all.filter(|generated| !is_scaleup(generated))
 }
 
-fn is_scaleup(drawn: &Drawn) -> bool {
-    let mut entries = drawn.draft.entries().iter();
+fn is_scaleup(generated: &GeneratedScenario) -> bool {
+    let mut entries = generated.draft.entries().iter();
     entries.any(|entry| entry.section == Section::Injection)
 }
 
@@ -34,10 +38,10 @@ fn every_key_and_every_kind_is_drawn() {
     let folder = Folder::new("coverage");
     let drawer = folder.drawer();
     let mut missing = drawer.schema().universe();
-    let mut drawn = 0;
+    let mut generated = 0;
     for number in 0..12_000 {
         if let Some(scenario) = drawer.draw(1, number) {
-            drawn += 1;
+            generated += 1;
             for entry in scenario.draft.entries() {
                 missing.remove(&entry.covers);
             }
@@ -46,7 +50,10 @@ fn every_key_and_every_kind_is_drawn() {
             break;
         }
     }
-    assert!(missing.is_empty(), "after {drawn} scenarios: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "after {generated} scenarios: {missing:#?}"
+    );
 }
 
 /// In TOML `credit = "rccc"` and `credit.rate = 0.5` cannot stand in one section.
@@ -69,8 +76,8 @@ fn the_seed_alone_decides_what_is_drawn() {
     let folder = Folder::new("seed");
     let drawer = folder.drawer();
     let draw = |seed| -> Vec<String> {
-        let drawn = (0..20).filter_map(|number| drawer.draw(seed, number));
-        drawn.map(|scenario| scenario.draft.text()).collect()
+        let generated = (0..20).filter_map(|number| drawer.draw(seed, number));
+        generated.map(|scenario| scenario.draft.text()).collect()
     };
     let first = draw(5);
     assert_eq!(first, draw(5));
@@ -83,9 +90,9 @@ fn the_seed_alone_decides_what_is_drawn() {
 fn what_is_drawn_is_accepted_by_the_reader() {
     let folder = Folder::new("read");
     let drawer = folder.drawer();
-    let drawn: Vec<Drawn> = (0..100).filter_map(|n| drawer.draw(2, n)).collect();
-    assert!(drawn.len() >= 95, "{}", drawn.len());
-    for scenario in drawn {
+    let generated: Vec<GeneratedScenario> = (0..100).filter_map(|n| drawer.draw(2, n)).collect();
+    assert!(generated.len() >= 95, "{}", generated.len());
+    for scenario in generated {
         let read = drawer.read_any(&scenario.draft);
         assert!(read.is_ok(), "{}\n{read:?}", scenario.draft.text());
     }
@@ -95,9 +102,9 @@ fn what_is_drawn_is_accepted_by_the_reader() {
 fn a_fifth_of_all_scenarios_are_of_scale_up_fabrics_and_small() {
     let folder = Folder::new("scale-up");
     let drawer = folder.drawer();
-    let drawn: Vec<Drawn> = (0..400).filter_map(|n| drawer.draw(8, n)).collect();
+    let generated: Vec<GeneratedScenario> = (0..400).filter_map(|n| drawer.draw(8, n)).collect();
     let (mut count, mut most) = (0, 0);
-    for scenario in drawn.iter().filter(|drawn| is_scaleup(drawn)) {
+    for scenario in generated.iter().filter(|generated| is_scaleup(generated)) {
         count += 1;
         let text = scenario.draft.text();
         let read = drawer.read_scaleup(&scenario.draft).unwrap();
@@ -107,7 +114,7 @@ fn a_fifth_of_all_scenarios_are_of_scale_up_fabrics_and_small() {
         assert!(traffic.operations <= sections * 220_000, "{text}");
         most = most.max(traffic.operations);
     }
-    let share = f64::from(count) / drawn.len() as f64;
+    let share = f64::from(count) / generated.len() as f64;
     assert!((0.15..0.25).contains(&share), "{share}");
     assert!(most > 5_000, "{most}");
 }
@@ -142,16 +149,21 @@ fn few_hosts_of_a_large_fabric_take_part() {
     };
     let mut large = 0;
     let scenarios = u64::from(cases(600, 3000));
-    for drawn in packets(&drawer, 4, scenarios) {
-        if !drawn.draft.entries().iter().any(|entry| is_large(&entry)) {
+    for generated in packets(&drawer, 4, scenarios) {
+        if !generated
+            .draft
+            .entries()
+            .iter()
+            .any(|entry| is_large(&entry))
+        {
             continue;
         }
         large += 1;
-        let read = drawer.read(&drawn.draft).unwrap();
+        let read = drawer.read(&generated.draft).unwrap();
         for setting in read.settings() {
             let is_crowd = setting.section == "workload" && setting.key == "ranks";
             let few = matches!(setting.value, Value::Integer(..=32));
-            assert!(!is_crowd || few, "{}", drawn.draft.text());
+            assert!(!is_crowd || few, "{}", generated.draft.text());
         }
     }
     assert!(large > scenarios / 150, "{large}");
@@ -164,12 +176,12 @@ fn runs_with_small_messages_are_short() {
     let drawer = folder.drawer();
     let mut small = 0;
     let scenarios = u64::from(cases(500, 1500));
-    for drawn in packets(&drawer, 6, scenarios) {
-        let chunk = smallest_message(&drawn.draft);
+    for generated in packets(&drawer, 6, scenarios) {
+        let chunk = smallest_message(&generated.draft);
         if chunk > 64 {
             continue;
         }
-        let read = drawer.read(&drawn.draft).unwrap();
+        let read = drawer.read(&generated.draft).unwrap();
         let Ok(assembly) = Assembly::new(&read) else {
             continue;
         };
@@ -181,7 +193,7 @@ fn runs_with_small_messages_are_short() {
         assert!(
             packets <= 1.001 * MOST_PACKETS as f64,
             "{}",
-            drawn.draft.text()
+            generated.draft.text()
         );
     }
     assert!(small > scenarios / 75, "{small}");
@@ -193,18 +205,18 @@ fn collectives_have_messages_that_fit_into_memory() {
     let drawer = folder.drawer();
     let mut small = 0;
     let scenarios = u64::from(cases(1000, 2000));
-    for drawn in packets(&drawer, 7, scenarios) {
-        let read = drawer.read(&drawn.draft).unwrap();
+    for generated in packets(&drawer, 7, scenarios) {
+        let read = drawer.read(&generated.draft).unwrap();
         let Ok(assembly) = Assembly::new(&read) else {
             continue;
         };
         let hosts = u64::from(assembly.topology_report().hosts);
         for number in 0..3 {
-            let size = |key| size_in(&drawn.draft, Section::Workload(number), key);
+            let size = |key| size_in(&generated.draft, Section::Workload(number), key);
             if let Some((_, chunk)) = size("chunk") {
                 let whole = size("size").map_or(USUAL_SIZE, |(_, size)| size);
                 let messages = whole.as_u64() / chunk.as_u64() * hosts;
-                assert!(messages <= 2 * MOST_MESSAGES, "{}", drawn.draft.text());
+                assert!(messages <= 2 * MOST_MESSAGES, "{}", generated.draft.text());
                 small += u64::from(chunk.as_u64() <= 1000);
             }
         }

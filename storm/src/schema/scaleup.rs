@@ -1,7 +1,7 @@
 //! Keys and kinds of scenarios of scale-up fabrics, from the groups `scale-up` and `injection` of the catalogue.
 
 use crate::draft::{Draft, Section};
-use crate::named_parameters::{Thing, covered};
+use crate::named_parameters::{NamedParameters, covered};
 use clearway_lab::scenario::scaleup_groups;
 use clearway_lab::{Explanation, Laboratory};
 use clearway_units::{ParameterInfo, Value};
@@ -14,16 +14,16 @@ pub(crate) const OWNER: &str = "scale-up";
 #[derive(Debug, Clone)]
 pub(crate) struct ScaleupSchema {
     /// Keys at the top.
-    pub(crate) general: Thing,
+    pub(crate) general: NamedParameters,
     /// Keys of `[observe]`.
-    pub(crate) observe: Thing,
-    pub(crate) topologies: Vec<Thing>,
+    pub(crate) observe: NamedParameters,
+    pub(crate) topologies: Vec<NamedParameters>,
     /// The keys of `[switch]`.
-    pub(crate) switches: Vec<Thing>,
+    pub(crate) switches: Vec<NamedParameters>,
     /// Keys of `[injection]` for every kind.
-    pub(crate) gpus: Vec<Thing>,
-    pub(crate) controls: Vec<Thing>,
-    pub(crate) workloads: Vec<Thing>,
+    pub(crate) gpus: Vec<NamedParameters>,
+    pub(crate) controls: Vec<NamedParameters>,
+    pub(crate) workloads: Vec<NamedParameters>,
 }
 
 impl ScaleupSchema {
@@ -34,23 +34,23 @@ impl ScaleupSchema {
         observe: &[ParameterInfo],
     ) -> Self {
         let [fabrics, injection] = scaleup_groups(laboratory.injection());
-        let thing = |explained: &Explanation| Thing {
+        let kind = |explained: &Explanation| NamedParameters {
             name: explained.name.clone(),
             keys: explained.parameters.clone(),
         };
         let of_section = |section: &str| {
             let own = fabrics.sections.iter();
             own.filter(|explained| explained.section == section)
-                .map(thing)
+                .map(kind)
                 .collect()
         };
-        let is_control = |thing: &Thing| {
+        let is_control = |kind: &NamedParameters| {
             let mut kinds = injection.builtin.iter();
-            kinds.any(|(name, _)| *name == thing.name)
+            kinds.any(|(name, _)| *name == kind.name)
         };
-        let (controls, gpus) = injection.sections.iter().map(thing).partition(is_control);
-        let topologies: Vec<Thing> = of_section("topology");
-        let meant = |section: Section, keys: &[ParameterInfo]| Thing {
+        let (controls, gpus) = injection.sections.iter().map(kind).partition(is_control);
+        let topologies: Vec<NamedParameters> = of_section("topology");
+        let meant = |section: Section, keys: &[ParameterInfo]| NamedParameters {
             name: OWNER.into(),
             keys: keys
                 .iter()
@@ -82,10 +82,10 @@ impl ScaleupSchema {
             ("injection", &self.controls),
             ("workload", &self.workloads),
         ];
-        let keys = sections.into_iter().flat_map(|(section, things)| {
-            things.iter().flat_map(move |thing| {
-                let keys = thing.keys.iter();
-                keys.map(move |info| covered(&thing.name, section, info.key))
+        let keys = sections.into_iter().flat_map(|(section, kinds)| {
+            kinds.iter().flat_map(move |kind| {
+                let keys = kind.keys.iter();
+                keys.map(move |info| covered(&kind.name, section, info.key))
             })
         });
         let kinds = [
@@ -93,9 +93,9 @@ impl ScaleupSchema {
             ("injection", &self.controls),
             ("workload", &self.workloads),
         ];
-        let kinds = kinds.into_iter().flat_map(|(section, things)| {
-            let kind = move |thing: &Thing| format!("{section}.kind {}", thing.name);
-            things.iter().map(kind)
+        let kinds = kinds.into_iter().flat_map(|(section, kinds)| {
+            let kind = move |kind: &NamedParameters| format!("{section}.kind {}", kind.name);
+            kinds.iter().map(kind)
         });
         keys.chain(kinds).collect()
     }
