@@ -25,7 +25,7 @@ pub use byte_rate::ByteRate;
 pub use decimal::ParseUnitError;
 pub use digest::{Digest, mix64};
 pub use id::{FlowId, HostId, MessageId};
-pub use parameter::{Parameter, ParameterInfo, ParameterSet, Rare, SetError, Value};
+pub use parameter::{OmitDefaults, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 pub use random::{Purpose, RandomStream};
 pub use rate::{Rate, WireClock};
 pub use relative_size::RelativeSize;

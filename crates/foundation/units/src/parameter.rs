@@ -346,16 +346,16 @@ pub trait ParameterSet: Default {
 /// assert_eq!(pause.entries(), [("pause", Value::Integer(3))]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Rare<T>(pub T);
+pub struct OmitDefaults<T>(pub T);
 
-impl<T> Deref for Rare<T> {
+impl<T> Deref for OmitDefaults<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl<T: ParameterSet + PartialEq> ParameterSet for Rare<T> {
+impl<T: ParameterSet + PartialEq> ParameterSet for OmitDefaults<T> {
     fn describe() -> Vec<ParameterInfo> {
         T::describe()
     }

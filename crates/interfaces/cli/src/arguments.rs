@@ -192,7 +192,7 @@ pub(crate) struct RunArguments {
     /// Time for which the page stays after the run, such as `300s`, or `forever`; Ctrl-C ends it with the exit code of the run. If left
     /// out, `forever` on a terminal, and `0s` elsewhere or if CI is set
     #[arg(long, value_name = "TIME", requires = "live", value_parser = read_stay)]
-    pub(crate) live_stay: Option<Stay>,
+    pub(crate) live_stay: Option<PageLifetime>,
     #[command(flatten)]
     pub(crate) print: PrintArguments,
 }
@@ -368,12 +368,12 @@ pub(crate) struct TuneArguments {
 
 /// Time for which the page of a run stays when the run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stay {
+pub(crate) enum PageLifetime {
     For(Duration),
     Forever,
 }
 
-impl Stay {
+impl PageLifetime {
     /// True if it lasts longer than what has `passed`.
     pub(crate) fn lasts(self, passed: Duration) -> bool {
         match self {
@@ -383,13 +383,13 @@ impl Stay {
     }
 }
 
-fn read_stay(text: &str) -> Result<Stay, String> {
+fn read_stay(text: &str) -> Result<PageLifetime, String> {
     if text == "forever" {
-        return Ok(Stay::Forever);
+        return Ok(PageLifetime::Forever);
     }
     let time: Result<Span, _> = text.parse();
     let time = time.map_err(|_| "expected a time such as `300s`, or `forever`".to_owned());
-    time.map(|time| Stay::For(Duration::from_nanos(time.as_ps() / 1000)))
+    time.map(|time| PageLifetime::For(Duration::from_nanos(time.as_ps() / 1000)))
 }
 
 /// A number of worker threads, or `auto`.

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file in the making, beside the place where it is to appear. Dropped without [`publish`](Self::publish) it leaves no trace.
-pub(crate) struct WholeFile {
+pub(crate) struct AtomicFile {
     /// As the user calls it.
     path: PathBuf,
     file: File,
@@ -17,7 +17,7 @@ pub(crate) struct WholeFile {
     fix: &'static str,
 }
 
-impl WholeFile {
+impl AtomicFile {
     /// Prepares the file `path`, and its folder.
     pub(crate) fn create(path: &Path, fix: &'static str) -> Result<Self, Failure> {
         let name = path.file_name().filter(|_| !path.is_dir());
@@ -70,8 +70,8 @@ impl WholeFile {
 
 /// A document and its page in the making, each whole or not at all.
 pub(crate) struct DocumentAndPage {
-    document: WholeFile,
-    page: WholeFile,
+    document: AtomicFile,
+    page: AtomicFile,
 }
 
 impl DocumentAndPage {
@@ -82,8 +82,8 @@ impl DocumentAndPage {
         fix: &'static str,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            document: WholeFile::create(&folder.join(document), fix)?,
-            page: WholeFile::create(&folder.join(page), fix)?,
+            document: AtomicFile::create(&folder.join(document), fix)?,
+            page: AtomicFile::create(&folder.join(page), fix)?,
         })
     }
 
@@ -95,7 +95,7 @@ impl DocumentAndPage {
     }
 }
 
-impl Drop for WholeFile {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((temporary, _)) = &self.renamed {
             // Gone already if it was published; nobody is left to tell otherwise.
@@ -137,14 +137,14 @@ mod tests {
     fn files_are_replaced_whole_or_left_alone() {
         let folder = clearway_testing::Folder::new("whole");
         let path = folder.join("x.jsonl");
-        let create = || WholeFile::create(&path, "mend it").unwrap();
+        let create = || AtomicFile::create(&path, "mend it").unwrap();
         create().publish("old").unwrap();
         drop(create());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         create().publish("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(WholeFile::create(&folder, "mend it").is_err());
+        assert!(AtomicFile::create(&folder, "mend it").is_err());
         // What another process has left behind goes, if that has ended.
         let this = Owner::this().to_string();
         let (process, start) = this.rsplit_once('-').unwrap();
@@ -159,11 +159,11 @@ mod tests {
         {
             let link = folder.join("link");
             std::os::unix::fs::symlink(&path, &link).unwrap();
-            let linked = WholeFile::create(&link, "mend it").unwrap();
+            let linked = AtomicFile::create(&link, "mend it").unwrap();
             linked.publish("through a link").unwrap();
             assert!(link.is_symlink());
             assert_eq!(fs::read_to_string(&path).unwrap(), "through a link");
-            let null = WholeFile::create(Path::new("/dev/null"), "mend it").unwrap();
+            let null = AtomicFile::create(Path::new("/dev/null"), "mend it").unwrap();
             null.publish("x").unwrap();
             assert!(!Path::new("/dev/null").is_file());
         }

@@ -12,7 +12,7 @@ use crate::messages::{say, warn};
 use crate::output::print;
 use clearway_collective::blocking::{Group, RankListener};
 use clearway_collective::measure::{CollectiveMeasurement, Measurement};
-use clearway_collective::{GroupError, Joining, Members, Pairs};
+use clearway_collective::{GroupError, GroupSettings, Members, Pairs};
 use clearway_udp::Security;
 use clearway_udp::net::new_key;
 use report::Report;
@@ -55,8 +55,8 @@ fn joining(
     security: Security,
     steps: &[Measurement],
     (ranks, peer): (u32, Option<SocketAddr>),
-) -> Result<Joining, Failure> {
-    let mut joining = Joining::new(security.clone());
+) -> Result<GroupSettings, Failure> {
+    let mut joining = GroupSettings::new(security.clone());
     let (receive, send) = (
         joining.settings.receive_memory,
         joining.settings.send_memory,

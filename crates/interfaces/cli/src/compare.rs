@@ -8,7 +8,7 @@ mod labels;
 mod plan;
 
 use crate::arguments::CompareArguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::dry_run;
 use crate::failure::{Failure, with_causes};
 use crate::messages::{say, warn};
@@ -330,8 +330,8 @@ fn fingerprint(planned: &[Planned]) -> u64 {
 
 /// The files of a comparison in the making.
 struct Files {
-    json: Option<WholeFile>,
-    page: Option<WholeFile>,
+    json: Option<AtomicFile>,
+    page: Option<AtomicFile>,
 }
 
 impl Files {
@@ -345,7 +345,7 @@ impl Files {
             Target::Page(path) => (None, Some(path.clone())),
         };
         let create = |path: Option<PathBuf>| {
-            let file = path.map(|path| WholeFile::create(&path, FIX));
+            let file = path.map(|path| AtomicFile::create(&path, FIX));
             file.transpose()
         };
         Ok(Self {

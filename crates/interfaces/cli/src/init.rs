@@ -1,7 +1,7 @@
 //! `clearway init`.
 
 use crate::arguments::InitArguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::explain::catalogue;
 use crate::failure::Failure;
 use crate::output::print;
@@ -30,7 +30,7 @@ pub(crate) fn init(
             file.display()
         )));
     }
-    let whole = WholeFile::create(file, "name a file that you may write")?;
+    let whole = AtomicFile::create(file, "name a file that you may write")?;
     whole.publish(&text)?;
     let name = file.display();
     print(&format!("Wrote {name}; `clearway run {name}` runs it.\n"))?;

@@ -23,7 +23,7 @@ use clearway_lab::{
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, Harm, IsolationCell, IsolationRecord, IsolationVerdict,
 };
-use clearway_report::{FlowRow, Parties, User};
+use clearway_report::{AttackSides, FlowRow, User};
 use clearway_report_html::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_report_text::{isolation_matrix, isolation_table};
 use clearway_runs::flow_row;
@@ -40,7 +40,7 @@ pub(crate) fn isolate(
     laboratory: &Laboratory,
     arguments: &IsolateArguments,
 ) -> Result<ExitCode, Failure> {
-    let study = Study::of(laboratory, arguments)?;
+    let study = IsolationStudy::of(laboratory, arguments)?;
     if arguments.dry_run {
         return study.describe();
     }
@@ -177,14 +177,14 @@ impl Subject {
 }
 
 /// Request, understood and checked.
-struct Study {
+struct IsolationStudy {
     transports: Vec<Subject>,
     attacks: Vec<AttackKind>,
     attackers: Attackers,
     seeds: Vec<u64>,
 }
 
-impl Study {
+impl IsolationStudy {
     fn of(laboratory: &Laboratory, arguments: &IsolateArguments) -> Result<Self, Failure> {
         let own = load(laboratory, &arguments.scenario)?;
         let attackers = Attackers::of(arguments.attackers.as_deref(), &own)?;
@@ -420,7 +420,7 @@ impl Study {
         threads: Threads,
         display: impl FnOnce(usize) -> Display<'a>,
         interrupt: &Interrupt,
-    ) -> Result<Option<Parties>, Failure> {
+    ) -> Result<Option<AttackSides>, Failure> {
         let assembly = Assembly::new(scenario)?;
         let mut rows: Vec<FlowRow> = Vec::with_capacity(assembly.flow_count());
         let mut display = display(assembly.flow_count());
@@ -436,7 +436,7 @@ impl Study {
         }
         let tenants = subject.scenario.tenants().of_section;
         let attacks = self.attackers.users(&subject.scenario);
-        Ok(Some(Parties::among(&rows, &tenants, attacks)))
+        Ok(Some(AttackSides::among(&rows, &tenants, attacks)))
     }
 }
 

@@ -74,7 +74,7 @@ pub use explain::{catalogue, explained, group};
 pub use failure::Failure;
 pub use hosts::resolve;
 pub use plan::{PlanRequest, planned};
-pub use prepared_sweep::{PlanSource, Study, SweepRequest, jobs_or_cores};
+pub use prepared_sweep::{PlanSource, PreparedSweep, SweepRequest, jobs_or_cores};
 pub use show::shown;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -155,7 +155,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
     match command {
         Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
             Experiment::Packets(scenario) if arguments.dry_run => {
-                run::foretell(&arguments, &scenario)
+                run::print_cost_estimate(&arguments, &scenario)
             }
             Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
             Experiment::Scaleup(_) if arguments.dry_run => Err(dry_run::scale_up()),

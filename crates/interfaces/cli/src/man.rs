@@ -1,7 +1,7 @@
 //! `clearway man`.
 
 use crate::arguments::Arguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::output::print;
 use clap::{Command, CommandFactory as _};
@@ -20,7 +20,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode, Failure> {
     for command in own.get_subcommands().filter(shown).chain([&own]) {
         let man = Man::new(command.clone());
         let path = folder.join(man.get_filename());
-        let file = WholeFile::create(&path, "name a folder in which you may write")?;
+        let file = AtomicFile::create(&path, "name a folder in which you may write")?;
         file.publish(&page(&man))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -54,7 +54,7 @@ pub struct SweepRequest<'a> {
 
 /// A sweep with its folder, and the runs that are to be carried out.
 #[derive(Debug)]
-pub struct Study {
+pub struct PreparedSweep {
     /// All runs of the plan.
     pub sweep: Sweep,
     /// The folder, which need not be there.
@@ -63,7 +63,7 @@ pub struct Study {
     pub chosen: Vec<usize>,
 }
 
-impl Study {
+impl PreparedSweep {
     /// Resolves a plan. Nothing is written.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `clearway reproduce`.
 
 use crate::arguments::ReproduceArguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
@@ -38,7 +38,7 @@ pub(crate) fn reproduce(
     let screen = Screen::new(form.quiet);
     let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
-    let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
+    let file = |id: &str| AtomicFile::create(&place(id), "choose another folder with --out");
     // Before the first, which may take hours. They leave no trace.
     ids.iter().try_for_each(|id| file(id).map(drop))?;
     let mut total = Tally::default();

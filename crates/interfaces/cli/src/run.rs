@@ -55,7 +55,10 @@ pub(crate) fn load(
 }
 
 /// Says what a run would cost.
-pub(crate) fn foretell(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitCode, Failure> {
+pub(crate) fn print_cost_estimate(
+    arguments: &RunArguments,
+    scenario: &Scenario,
+) -> Result<ExitCode, Failure> {
     let assembly = Assembly::streaming(scenario)?;
     if !arguments.print.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
@@ -263,7 +266,7 @@ fn explain(
     if !arguments.why || *status == Status::Interrupted {
         return Ok(());
     }
-    let question = why::Question {
+    let question = why::WhyRequest {
         folder: target,
         flows: &[],
         slowest: SLOWEST.into(),

@@ -5,7 +5,7 @@ use crate::dry_run;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::prepared_sweep::{Display, PlanSource, Study, SweepRequest, own_program};
+use crate::prepared_sweep::{Display, PlanSource, PreparedSweep, SweepRequest, own_program};
 use crate::progress::{Console, Interrupt};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
@@ -27,7 +27,7 @@ pub(crate) fn sweep(
         shard: arguments.shard,
         confirmed: arguments.study.yes,
     };
-    let study = Study::resolve(laboratory, &request)?;
+    let study = PreparedSweep::resolve(laboratory, &request)?;
     if arguments.dry_run {
         return describe(laboratory, &study);
     }
@@ -53,8 +53,8 @@ pub(crate) fn sweep(
 }
 
 /// Says what would be run.
-fn describe(laboratory: &Laboratory, study: &Study) -> Result<ExitCode, Failure> {
-    let Study {
+fn describe(laboratory: &Laboratory, study: &PreparedSweep) -> Result<ExitCode, Failure> {
+    let PreparedSweep {
         sweep,
         folder,
         chosen,
@@ -92,7 +92,7 @@ fn describe(laboratory: &Laboratory, study: &Study) -> Result<ExitCode, Failure>
 
 /// Carries out what is missing.
 fn carry_out(
-    study: &Study,
+    study: &PreparedSweep,
     laboratory: &Laboratory,
     store: &Store,
     arguments: &SweepArguments,

@@ -1,7 +1,7 @@
 //! Completed flows in the formats of other simulators: `--fct-txt` and `--htsim-txt` of `clearway run`.
 
 use crate::arguments::RunArguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::overwrite_check::{Input, is_same, refuse_input};
@@ -54,15 +54,15 @@ pub(crate) struct TextFiles(Vec<TextFile>);
 
 /// A text, and where it goes.
 struct TextFile {
-    place: Place,
+    place: Destination,
     text: fn(&Assembly, &Finished) -> String,
 }
 
-enum Place {
+enum Destination {
     StandardOutput,
     /// A file of this name in the result folder, which would not suffer any other file.
     InResults(String),
-    Elsewhere(WholeFile),
+    Elsewhere(AtomicFile),
 }
 
 impl TextFiles {
@@ -89,7 +89,7 @@ impl TextFiles {
                 refuse_input(format.option, path, inputs)?;
             }
             let place = place(&format, path, results, assembly)?;
-            if matches!(place, Place::StandardOutput) && arguments.print.json {
+            if matches!(place, Destination::StandardOutput) && arguments.print.json {
                 return Err(Failure::new(format!(
                     "{} -: `--json` prints to standard output, too\n  fix: name a file",
                     format.option
@@ -104,7 +104,7 @@ impl TextFiles {
     /// Opens those that belong there in the results.
     pub(crate) fn reserve(&self, results: &mut ResultFolder) -> Result<(), FolderError> {
         self.0.iter().try_for_each(|file| match &file.place {
-            Place::InResults(name) => results.reserve(name),
+            Destination::InResults(name) => results.reserve(name),
             _ => Ok(()),
         })
     }
@@ -112,7 +112,7 @@ impl TextFiles {
     /// Texts that belong into the results.
     pub(crate) fn in_results(&self) -> Vec<clearway_runs::TextFile> {
         let inside = self.0.iter().filter_map(|file| match &file.place {
-            Place::InResults(name) => Some(clearway_runs::TextFile {
+            Destination::InResults(name) => Some(clearway_runs::TextFile {
                 name: name.clone(),
                 text: file.text,
             }),
@@ -124,9 +124,9 @@ impl TextFiles {
     /// Puts the others in their places.
     pub(crate) fn publish(self, assembly: &Assembly, finished: &Finished) -> Result<(), Failure> {
         Failure::all(self.0.into_iter().map(|file| match file.place {
-            Place::StandardOutput => print(&(file.text)(assembly, finished)),
-            Place::Elsewhere(whole) => whole.publish(&(file.text)(assembly, finished)),
-            Place::InResults(_) => Ok(()),
+            Destination::StandardOutput => print(&(file.text)(assembly, finished)),
+            Destination::Elsewhere(whole) => whole.publish(&(file.text)(assembly, finished)),
+            Destination::InResults(_) => Ok(()),
         }))
     }
 }
@@ -136,7 +136,7 @@ fn place(
     path: &Path,
     results: &Path,
     assembly: &Assembly,
-) -> Result<Place, Failure> {
+) -> Result<Destination, Failure> {
     let (hosts, most) = (assembly.topology.machines(), format.most_hosts);
     let (option, shown) = (format.option, path.display());
     if hosts > most {
@@ -146,7 +146,7 @@ fn place(
         )));
     }
     if path == Path::new("-") {
-        return Ok(Place::StandardOutput);
+        return Ok(Destination::StandardOutput);
     }
     let is_inside = path.parent().is_some_and(|folder| {
         let here = folder.as_os_str().is_empty();
@@ -154,7 +154,9 @@ fn place(
     });
     let name = path.file_name().filter(|_| is_inside);
     let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else {
-        return Ok(Place::Elsewhere(WholeFile::create(path, format.fix)?));
+        return Ok(Destination::Elsewhere(AtomicFile::create(
+            path, format.fix,
+        )?));
     };
     // Some file systems make no difference between `Report.html` and `report.html`.
     if TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(&name)) {
@@ -162,7 +164,7 @@ fn place(
             "{option} {shown}: this is another file of the results\n  fix: choose another name"
         )));
     }
-    Ok(Place::InResults(name))
+    Ok(Destination::InResults(name))
 }
 
 fn fct(assembly: &Assembly, finished: &Finished) -> String {

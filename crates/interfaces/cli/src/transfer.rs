@@ -15,8 +15,8 @@ use crate::output::print;
 use crate::progress::{Console, Interrupt};
 use clearway_report::quantity;
 use clearway_transfer::{
-    Bounds, PARTIAL_FOLDER, ReceiveStore, SourceError, Sources, TransferError, Unfinished, receive,
-    shown,
+    PARTIAL_FOLDER, ReceiveLimits, ReceiveStore, SourceError, Sources, TransferError, Unfinished,
+    receive, shown,
 };
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{Limits, Security, Settings};
@@ -97,7 +97,7 @@ async fn send_all(
     console: Arc<Console>,
     interrupt: Interrupt,
 ) -> Result<ExitCode, Failure> {
-    let mut patience = Patience::of(arguments.retry);
+    let mut patience = RetryBackoff::of(arguments.retry);
     loop {
         let (sources, console) = (Arc::clone(&sources), Arc::clone(&console));
         let conditions = (settings.clone(), console, interrupt.clone());
@@ -106,7 +106,7 @@ async fn send_all(
             Attempt::Broken(broken) => broken,
         };
         if broken.has_moved {
-            patience = Patience::of(arguments.retry);
+            patience = RetryBackoff::of(arguments.retry);
         }
         let Some(wait) = patience.wait() else {
             return Err(broken.failure);
@@ -126,14 +126,14 @@ async fn send_all(
 }
 
 /// Time for which somebody tries again.
-struct Patience {
+struct RetryBackoff {
     /// Time of waiting that is left.
     left: Duration,
     /// Next wait.
     next: Duration,
 }
 
-impl Patience {
+impl RetryBackoff {
     /// Longest wait between two attempts; the first is one second, and each twice the one before.
     const LONGEST: Duration = Duration::from_secs(16);
 
@@ -278,7 +278,7 @@ async fn unless_interrupted<F: Future>(interrupt: &Interrupt, waits: F) -> Optio
 struct Receiver {
     console: Arc<Console>,
     interrupt: Interrupt,
-    bounds: Bounds,
+    bounds: ReceiveLimits,
     encrypted: bool,
     once: bool,
     json: bool,
@@ -296,7 +296,7 @@ pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
     let receiver = Receiver {
         console: Arc::new(Console::new(arguments.print.quiet || arguments.print.json)),
         interrupt: Interrupt::install(),
-        bounds: Bounds {
+        bounds: ReceiveLimits {
             files: arguments.files,
             bytes: arguments.limit,
         },

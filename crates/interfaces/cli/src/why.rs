@@ -7,10 +7,10 @@ mod compared;
 mod iteration;
 mod request;
 
-pub(crate) use request::Question;
+pub(crate) use request::WhyRequest;
 
 use crate::arguments::WhyArguments;
-use crate::atomic_file::WholeFile;
+use crate::atomic_file::AtomicFile;
 use crate::failure::{Failure, with_causes};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
@@ -74,7 +74,7 @@ const LISTED: usize = 3;
 
 /// Runs the command.
 pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<ExitCode, Failure> {
-    let question = Question {
+    let question = WhyRequest {
         folder: &arguments.out,
         flows: &arguments.flows,
         slowest: arguments.slowest.into(),
@@ -90,7 +90,7 @@ pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<E
 /// Explains the flows of a run, or the runs of a comparison, on the terminal and in the folder.
 pub(crate) fn explain(
     laboratory: &Laboratory,
-    question: &Question<'_>,
+    question: &WhyRequest<'_>,
 ) -> Result<ExitCode, Failure> {
     if compared::is_comparison(question.folder) {
         return compared::explain(question, |own| explain_run(laboratory, own, |_| Ok(())));
@@ -109,17 +109,17 @@ pub(crate) fn explain(
 /// Explains a run, shows that and writes it into its folder; `None` if the user interrupts it.
 fn explain_run(
     laboratory: &Laboratory,
-    question: &Question<'_>,
+    question: &WhyRequest<'_>,
     show: impl FnOnce(&WhyRecord) -> Result<(), Failure>,
 ) -> Result<Option<WhyRecord>, Failure> {
     let results = Results::read(laboratory, question.folder)?;
     let flows = results.choose(question)?;
     let assembly = Assembly::new(&results.scenario)?;
-    let document = WholeFile::create(&question.folder.join(FILE_NAME), FIX)?;
+    let document = AtomicFile::create(&question.folder.join(FILE_NAME), FIX)?;
     let report = question.folder.join(page::FILE_NAME);
     let report = report
         .exists()
-        .then(|| WholeFile::create(&report, FIX))
+        .then(|| AtomicFile::create(&report, FIX))
         .transpose()?;
     let stopwatch = Stopwatch::start();
     let plan = FollowPlan::new(&assembly, &flows);
@@ -157,7 +157,7 @@ fn explain_run(
 
 /// Runs again and follows flows; `None` if the user interrupts it.
 fn follow(
-    question: &Question<'_>,
+    question: &WhyRequest<'_>,
     assembly: &Assembly,
     plan: &Arc<FollowPlan>,
 ) -> Option<(ObservedRun, FollowRecorder)> {
@@ -229,7 +229,7 @@ impl Results {
     }
 
     /// The flows to follow: those that were asked for, else the slowest.
-    fn choose(&self, question: &Question<'_>) -> Result<Vec<FlowId>, Failure> {
+    fn choose(&self, question: &WhyRequest<'_>) -> Result<Vec<FlowId>, Failure> {
         let row = |&number: &u32| {
             let found = self.rows.iter().find(|row| row.flow == number);
             let Some(row) = found else {

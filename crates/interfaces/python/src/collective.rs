@@ -4,7 +4,7 @@ use crate::errors::{ended, without_lock, wrong};
 use clearway::resolve;
 use clearway_collective::blocking::{Group, RankListener};
 use clearway_collective::{
-    Algorithm, BufferOperation, Buffers, GroupError, Joining, Members, PreSharedKey, Security,
+    Algorithm, BufferOperation, Buffers, GroupError, GroupSettings, Members, PreSharedKey, Security,
 };
 use clearway_units::Span;
 use pyo3::prelude::*;
@@ -75,7 +75,7 @@ impl NativeGroup {
         if !(1..=64).contains(&paths) {
             return Err(wrong(format!("{paths} paths\n  fix: give 1 to 64")));
         }
-        let mut joining = Joining::new(security);
+        let mut joining = GroupSettings::new(security);
         (joining.settings.idle, joining.wait) = (span(idle_s)?, span(wait_s)?);
         joining.settings.paths = paths;
         let ranks = hosts.len() as u32;

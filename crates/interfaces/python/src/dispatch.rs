@@ -3,7 +3,7 @@
 use crate::errors::{unwritten, without_lock};
 use crate::scenario::Source;
 use crate::sweep::{NativeSweep, Part, open};
-use clearway::{Failure, Laboratory, Study};
+use clearway::{Failure, Laboratory, PreparedSweep};
 use clearway_report::Owner;
 use clearway_sweep::{Dispatched, Dispatcher, RunEnd, StoreError, SweepProgress};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -19,7 +19,7 @@ const PREFIX: &str = "clearway-";
 /// A sweep whose runs are handed out.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeDispatcher {
-    study: Study,
+    study: PreparedSweep,
     /// `None` when it is over.
     dispatcher: Mutex<Option<Dispatcher>>,
 }

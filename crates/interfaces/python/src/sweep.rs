@@ -4,7 +4,7 @@ use crate::data::TableData;
 use crate::errors::{unwritten, without_lock, wrong};
 use crate::scenario::Source;
 use crate::table::NativeTable;
-use clearway::{Failure, Laboratory, PlanSource, Study, SweepRequest, jobs_or_cores};
+use clearway::{Failure, Laboratory, PlanSource, PreparedSweep, SweepRequest, jobs_or_cores};
 use clearway_report::SweepRecord;
 use clearway_report_text::sweep_table;
 use clearway_sweep::{ExecuteOptions, Published, Shard, Store, SweepProgress, execute};
@@ -43,7 +43,7 @@ impl NativeSweep {
 
 impl NativeSweep {
     /// Puts together what is there.
-    pub(crate) fn of(study: &Study, store: &Store, command: &str) -> Result<Self, Failure> {
+    pub(crate) fn of(study: &PreparedSweep, store: &Store, command: &str) -> Result<Self, Failure> {
         let (record, published) = study.publish(store, command)?;
         Ok(Self {
             record: Arc::new(record),
@@ -74,7 +74,7 @@ pub(crate) fn open(
     out: Option<PathBuf>,
     part: Part,
     confirmed: bool,
-) -> PyResult<(Study, Store)> {
+) -> PyResult<(PreparedSweep, Store)> {
     let shard = shard_of(part)?;
     let plan = match source {
         Source::Name(name) => PlanSource::Name(name),
@@ -88,7 +88,7 @@ pub(crate) fn open(
     };
     // Runs are processes of their own, which know what is built in.
     let opened = without_lock(py, || {
-        let study = Study::resolve(&Laboratory::new(), &request)?;
+        let study = PreparedSweep::resolve(&Laboratory::new(), &request)?;
         let store = study.open()?;
         Ok::<_, Failure>((study, store))
     })?;

@@ -24,7 +24,7 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{Amounts, AttackContext, AttackKeys, BuildContext, LoadedWorkload};
+use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -262,7 +262,7 @@ impl Assembly {
         let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
         let rates = BTreeSet::from_iter(rates.map(|cable| cable.rate));
         let bdp = |rate: Rate| (rate, self.network.port_bdp(rate));
-        let amounts = Amounts {
+        let amounts = BdpValues {
             transport: (self.network.line_rate, self.network.bdp),
             ports: rates.into_iter().map(bdp).collect(),
         };

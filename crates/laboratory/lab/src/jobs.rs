@@ -287,7 +287,7 @@ impl Notes {
 
 /// A rank at its host.
 #[derive(Debug)]
-struct Seat {
+struct HostedRank {
     job: u32,
     /// Start of the rank's job; `None` once it has started.
     start: Option<Time>,
@@ -301,7 +301,7 @@ struct Seat {
     scheduled: Time,
 }
 
-impl Seat {
+impl HostedRank {
     fn deadline(&self) -> Time {
         self.start.unwrap_or_else(|| self.run.deadline())
     }
@@ -315,7 +315,7 @@ impl Seat {
 /// All ranks that are at home at a NIC, and what it does for ranks at home at another NIC of its host.
 #[derive(Debug, Default)]
 pub(crate) struct HostProgram {
-    seats: Vec<Seat>,
+    seats: Vec<HostedRank>,
     /// Seats that have a deadline: thousands of jobs may share a host.
     deadlines: BTreeSet<(Time, usize)>,
     /// Seat that has a connection, for ranks that are at home here.
@@ -339,7 +339,7 @@ pub(crate) struct HostProgram {
 impl HostProgram {
     /// A rank takes a seat here; returns its number.
     fn add(&mut self, job: u32, (spec, places): (&JobSpec, &MessagePlaces), run: RankRun) -> usize {
-        self.seats.push(Seat {
+        self.seats.push(HostedRank {
             job,
             start: Some(spec.start),
             is_limited: receiver_limit(spec).is_some(),

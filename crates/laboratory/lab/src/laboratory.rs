@@ -6,7 +6,7 @@ use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, RunDecision, Watch};
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
-use clearway_scenario::Places;
+use clearway_scenario::SourceLocations;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
 use clearway_transport::feedback::FeedbackDefinition;
@@ -220,7 +220,7 @@ impl ScenarioText<'_> {
 }
 
 /// True if the scenario says its name: "unnamed" is one, too, once it stands in a resolved scenario.
-fn is_named(places: &Places) -> bool {
+fn is_named(places: &SourceLocations) -> bool {
     places.is_given("", 0, "name")
 }
 

@@ -57,8 +57,8 @@ pub use stepped::{MessageEvent, MessageEventKind, PostedMessage, SteppedEnd, Ste
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;
 pub use clearway_scenario::{
-    Catalogue, CatalogueGroup, Experiment, Explanation, HostSet, Place, ScaleupScenario, Scenario,
-    ScenarioError, builtin_scenario, builtin_scenarios, without_amounts,
+    Catalogue, CatalogueGroup, Experiment, Explanation, HostSet, ScaleupScenario, Scenario,
+    ScenarioError, SourceLocation, builtin_scenario, builtin_scenarios, without_bdp_comments,
 };
 
 // What users of the library need to add their own and to drive a run.

@@ -45,7 +45,7 @@ pub use trials::{Mechanism, Trial, TrialOptions, Trials};
 
 use clearway_planner::compatibility;
 use clearway_scenario::ScenarioError;
-use clearway_scenario::{CatalogueGroup, Explanation, Places, first_comment};
+use clearway_scenario::{CatalogueGroup, Explanation, SourceLocations, first_comment};
 use clearway_units::{ParameterSet, mix64};
 use network::Network;
 
@@ -119,7 +119,7 @@ pub struct JobsFile {
     pub profiled: bool,
     /// The network that the jobs run on, if the file has one.
     network: Option<Network>,
-    places: Places,
+    places: SourceLocations,
 }
 
 impl JobsFile {

@@ -5,8 +5,8 @@ use clearway_lab::Assembly;
 use clearway_lab::JobLoads;
 use clearway_planner::compatibility::{Demand, JobProfile, Load, Phase, PhaseKind, Share};
 use clearway_scenario::source::Entry;
-use clearway_scenario::{Place, ScenarioError};
-use clearway_scenario::{Places, Scenario};
+use clearway_scenario::{Scenario, SourceLocations};
+use clearway_scenario::{ScenarioError, SourceLocation};
 use clearway_transport::Registry;
 use clearway_units::{Bytes, Rate, Span, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ const LEAST_PART: f64 = 1e-4;
 #[derive(Debug, Clone)]
 pub(super) struct PlacedJob {
     /// Place where the user wrote it.
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
     /// The hosts of its ranks at each of its placements.
     pub(super) hosts: Vec<Vec<u32>>,
     /// Time for which the job computes before it communicates.
@@ -74,10 +74,10 @@ impl Network {
         at_most: Span,
         changes: &Changes,
     ) -> Result<Scenario, ScenarioError> {
-        let whole = Place::Whole {
+        let whole = SourceLocation::Whole {
             file: self.file.clone(),
         };
-        let entry = |section: &str, index, key: &str, value, place: &Place| Entry {
+        let entry = |section: &str, index, key: &str, value, place: &SourceLocation| Entry {
             section: section.into(),
             index,
             key: key.into(),
@@ -130,7 +130,7 @@ impl Network {
                 );
             }
         }
-        let places = Places::new(&self.file, &entries);
+        let places = SourceLocations::new(&self.file, &entries);
         let mut scenario = Scenario::from_entries(&self.registry, &entries, places)?;
         scenario.base_dir.clone_from(&self.base_dir);
         Ok(scenario)

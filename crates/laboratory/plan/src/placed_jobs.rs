@@ -1,7 +1,7 @@
 //! Jobs on the hosts of a network: what they load there.
 
 use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
-use super::read::{Given, Reader, Sections};
+use super::read::{ParsedJobs, Reader, Sections};
 use super::settings::JobSection;
 use clearway_planner::compatibility::{CandidatePlacement, Job, PhaseKind};
 use clearway_scenario::ScenarioError;
@@ -22,7 +22,7 @@ impl Reader<'_> {
     }
 
     /// The jobs of a network, on their hosts.
-    pub(super) fn seated(&self, sections: &Sections) -> Result<Vec<PlacedJob>, ScenarioError> {
+    pub(super) fn place_jobs(&self, sections: &Sections) -> Result<Vec<PlacedJob>, ScenarioError> {
         if let Some(link) = sections.links.first() {
             let message = format!("link `{}`, but the network already has links", link.name);
             let fix = "leave out `[[link]]`, or the sections of the network";
@@ -45,7 +45,7 @@ impl Reader<'_> {
                 _ => Ok(hosts.to_vec()),
             }
         };
-        let seated = |(index, job): (usize, &JobSection)| {
+        let place = |(index, job): (usize, &JobSection)| {
             let mut hosts = vec![hosts_of("job", index, &job.hosts, &job.links)?];
             for (at, other) in sections.placements_of(index) {
                 let there = hosts_of("placement", at, &other.hosts, &other.links)?;
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 size: None,
             })
         };
-        sections.jobs.iter().enumerate().map(seated).collect()
+        sections.jobs.iter().enumerate().map(place).collect()
     }
 
     /// Some keys of a workload are said by the job itself.
@@ -98,7 +98,7 @@ impl Reader<'_> {
         &self,
         sections: &mut Sections,
         network: &mut Network,
-    ) -> Result<Given, ScenarioError> {
+    ) -> Result<ParsedJobs, ScenarioError> {
         let mut phases = Vec::new();
         for (index, job) in sections.jobs.iter().enumerate() {
             if job.communication.is_none() && job.arcs.is_empty() {
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 placements,
             });
         }
-        Ok(Given {
+        Ok(ParsedJobs {
             links: shared.names,
             gpus,
             rates: shared.rates,
@@ -161,10 +161,10 @@ impl Reader<'_> {
         &self,
         index: usize,
         job: &mut JobSection,
-        seated: &PlacedJob,
+        placed: &PlacedJob,
         length: Span,
     ) -> Result<(), ScenarioError> {
-        if !seated.has_size() {
+        if !placed.has_size() {
             return Err(self.fault(
                 "job",
                 index,

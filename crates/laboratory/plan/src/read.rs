@@ -11,7 +11,7 @@ use clearway_planner::compatibility::{
 };
 use clearway_scenario::ScenarioError;
 use clearway_scenario::source::{Entry, FileSections};
-use clearway_scenario::{LONGEST, Places};
+use clearway_scenario::{LONGEST, SourceLocations};
 use clearway_transport::Registry;
 use clearway_units::{ParameterSet, Rate, SetError, Span, nearest, suggestion};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(super) fn read(
 ) -> Result<JobsFile, ScenarioError> {
     let entries = LAYOUT.read(file, text)?;
     let reader = Reader {
-        places: Places::new(file, &entries),
+        places: SourceLocations::new(file, &entries),
         entries: &entries,
     };
     let general: JobsGeneral = reader.section("the file", "", 0)?;
@@ -67,7 +67,7 @@ pub(super) fn read(
     let given = if own.is_empty() {
         reader.by_links(&sections)?
     } else {
-        let jobs = reader.seated(&sections)?;
+        let jobs = reader.place_jobs(&sections)?;
         let network = network.insert(Network {
             file: file.into(),
             registry: registry.clone(),
@@ -78,7 +78,7 @@ pub(super) fn read(
         });
         reader.by_hosts(&mut sections, network)?
     };
-    let Given {
+    let ParsedJobs {
         links,
         gpus,
         jobs,
@@ -134,7 +134,7 @@ impl Sections {
 }
 
 /// Links and GPUs that jobs share, and the jobs.
-pub(super) struct Given {
+pub(super) struct ParsedJobs {
     pub(super) links: Vec<String>,
     pub(super) gpus: Vec<String>,
     pub(super) rates: Vec<Rate>,
@@ -142,7 +142,7 @@ pub(super) struct Given {
 }
 
 pub(super) struct Reader<'a> {
-    pub(super) places: Places,
+    pub(super) places: SourceLocations,
     pub(super) entries: &'a [Entry],
 }
 
@@ -324,7 +324,7 @@ impl Reader<'_> {
     }
 
     /// Jobs that say themselves which links they load.
-    fn by_links(&self, sections: &Sections) -> Result<Given, ScenarioError> {
+    fn by_links(&self, sections: &Sections) -> Result<ParsedJobs, ScenarioError> {
         let links: Vec<String> = sections
             .links
             .iter()
@@ -361,7 +361,7 @@ impl Reader<'_> {
                 placements,
             });
         }
-        Ok(Given {
+        Ok(ParsedJobs {
             rates: sections.links.iter().map(|link| link.rate).collect(),
             links,
             gpus,

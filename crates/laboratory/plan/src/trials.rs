@@ -283,8 +283,8 @@ impl JobsFile {
             }
             alone = median(&ran.jobs[job]);
             let period = self.problem.jobs()[job].profile.period();
-            let seated = self.network.as_mut().map(|it| &mut it.jobs[job]);
-            let sized = seated.and_then(|seated| Some((seated.compute, seated.size.as_mut()?)));
+            let placed = self.network.as_mut().map(|it| &mut it.jobs[job]);
+            let sized = placed.and_then(|placed| Some((placed.compute, placed.size.as_mut()?)));
             let (Some(alone), Some((compute, size)), false) = (alone, sized, self.profiled) else {
                 break;
             };
@@ -302,15 +302,15 @@ impl JobsFile {
 
     /// Refuses jobs whose iterations no workload has.
     fn refuse_arcs(&self) -> Result<(), ScenarioError> {
-        let seated = &self.network()?.jobs;
-        let Some(job) = seated.iter().position(|job| job.arcs > 1) else {
+        let placed = &self.network()?.jobs;
+        let Some(job) = placed.iter().position(|job| job.arcs > 1) else {
             return Ok(());
         };
         Err(ScenarioError::at(
             &self.places.of_keys("job", job, &["arcs"]),
             format!(
                 "job `{}` communicates {} times in an iteration",
-                self.jobs[job], seated[job].arcs
+                self.jobs[job], placed[job].arcs
             ),
             "describe what it does under `workload`, such as `workload = { size = \"1GB\", buckets = 4, overlap = 0.5 }`, and use --profile",
         ))

@@ -18,7 +18,7 @@ pub(crate) enum RunKind {
 
 /// Data that is kept of a run of a figure.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum FigureRunData {
     /// Data of a simulated run.
     Simulated(Box<RunData>),
     /// Data of a planned run.
@@ -27,7 +27,7 @@ pub(crate) enum Kept {
     Scaleup(Box<ScaleupData>),
 }
 
-impl Kept {
+impl FigureRunData {
     /// True if the user has stopped the run.
     pub(super) fn is_interrupted(&self) -> bool {
         let stopped = match self {

@@ -3,7 +3,7 @@
 use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
 use super::figure::{Binding, Claim, Figure, Unresolved, over_labels, restore};
-use super::figure_run_data::Kept;
+use super::figure_run_data::FigureRunData;
 use super::measure::{Measure, SETTING};
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
 use super::spread::is_sure;
@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// All runs of a figure: by labels and seed.
-pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<Kept>>;
+pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<FigureRunData>>;
 
 /// Reason why a quantity has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Gap {
+enum MissingValue {
     OtherScale,
     Needs(String),
     NotRun,
     Failed(String),
 }
 
-impl From<Unresolved> for Gap {
+impl From<Unresolved> for MissingValue {
     fn from(unresolved: Unresolved) -> Self {
         match unresolved {
             Unresolved::OtherScale => Self::OtherScale,
@@ -52,9 +52,9 @@ struct Evaluator<'a> {
 }
 
 impl Leaves for Evaluator<'_> {
-    type Error = Gap;
+    type Error = MissingValue;
 
-    fn measure(&mut self, call: &Call) -> Result<f64, Gap> {
+    fn measure(&mut self, call: &Call) -> Result<f64, MissingValue> {
         let Trial { scale, runs, .. } = self.trial;
         let mut labels = self.figure.choose(scale, &call.words, &self.binding)?;
         for (used, label) in self.used.iter_mut().zip(&labels) {
@@ -64,17 +64,19 @@ impl Leaves for Evaluator<'_> {
             label.clone_into(&mut labels[axis]);
         }
         if let Some(needs) = self.figure.needs_of(scale, &labels) {
-            return Err(Gap::Needs(needs));
+            return Err(MissingValue::Needs(needs));
         }
-        let run = runs.get(&(labels, self.seed)).ok_or(Gap::NotRun)?;
-        let measure = Measure::named(&call.measure).map_err(Gap::Failed)?;
-        let options = measure.read_options(&call.options).map_err(Gap::Failed)?;
+        let run = runs.get(&(labels, self.seed)).ok_or(MissingValue::NotRun)?;
+        let measure = Measure::named(&call.measure).map_err(MissingValue::Failed)?;
+        let options = measure
+            .read_options(&call.options)
+            .map_err(MissingValue::Failed)?;
         measure
             .of(run, &options)
-            .map_err(|message| Gap::Failed(format!("{}: {message}", call.measure)))
+            .map_err(|message| MissingValue::Failed(format!("{}: {message}", call.measure)))
     }
 
-    fn over(&mut self, axis: &str, body: &Expression) -> Result<Vec<f64>, Gap> {
+    fn over(&mut self, axis: &str, body: &Expression) -> Result<Vec<f64>, MissingValue> {
         let figure = self.figure;
         over_labels(figure, self.trial.scale, axis, |label| {
             let former = self.binding.insert(axis.into(), label.into());
@@ -148,10 +150,12 @@ impl Figure {
                 let mut asked = vec![BTreeSet::new(); self.axes.len()];
                 match self.compare(claim, comparison, &binding, trial, &mut asked) {
                     Ok(judgement) => judgements.push(judgement),
-                    Err(Gap::Needs(what)) => return Err(Verdict::NotYet(what)),
-                    Err(Gap::OtherScale) => return Err(Verdict::OtherScale),
-                    Err(Gap::NotRun) => return Err(Verdict::NotRun),
-                    Err(Gap::Failed(_)) => unreachable!("a failed measure is part of a judgement"),
+                    Err(MissingValue::Needs(what)) => return Err(Verdict::NotYet(what)),
+                    Err(MissingValue::OtherScale) => return Err(Verdict::OtherScale),
+                    Err(MissingValue::NotRun) => return Err(Verdict::NotRun),
+                    Err(MissingValue::Failed(_)) => {
+                        unreachable!("a failed measure is part of a judgement")
+                    }
                 }
                 used.push(asked);
             }
@@ -207,9 +211,9 @@ impl Figure {
         binding: &Binding,
         trial: Trial<'_>,
         used: &mut [BTreeSet<String>],
-    ) -> Result<Judgement, Gap> {
+    ) -> Result<Judgement, MissingValue> {
         let mut reason = None;
-        let mut values = |expression: &Expression| -> Result<Vec<f64>, Gap> {
+        let mut values = |expression: &Expression| -> Result<Vec<f64>, MissingValue> {
             let each = trial.seeds.iter().map(|&seed| {
                 let mut evaluator = Evaluator {
                     figure: self,
@@ -219,7 +223,7 @@ impl Figure {
                     used: &mut *used,
                 };
                 match expression.evaluate(&mut evaluator) {
-                    Err(Gap::Failed(message)) => {
+                    Err(MissingValue::Failed(message)) => {
                         reason.get_or_insert(message);
                         Ok(f64::NAN)
                     }
@@ -229,7 +233,8 @@ impl Figure {
             each.collect()
         };
         let per_seed = values(&comparison.quantity)?;
-        let bounds: Result<Vec<Vec<f64>>, Gap> = comparison.bounds.iter().map(values).collect();
+        let bounds: Result<Vec<Vec<f64>>, MissingValue> =
+            comparison.bounds.iter().map(values).collect();
         let bounds_per_seed = bounds?;
         let bounds: Vec<f64> = bounds_per_seed
             .iter()

@@ -1,7 +1,7 @@
 //! Measures of a run, by name.
 
 use super::definition::{OverSeeds, RecordSpec};
-use super::figure_run_data::{Kept, RunKind};
+use super::figure_run_data::{FigureRunData, RunKind};
 use super::jobs::{
     communication_us, iteration_mean_us, iteration_us, job_max_us, job_mean_us, job_spread, job_us,
     overlap_us,
@@ -239,11 +239,11 @@ impl Measure {
     }
 
     /// Value of the measure for a run.
-    pub(crate) fn of(&self, run: &Kept, options: &Options) -> Result<f64, String> {
+    pub(crate) fn of(&self, run: &FigureRunData, options: &Options) -> Result<f64, String> {
         match (&self.compute, run) {
-            (Compute::Simulated(compute), Kept::Simulated(run)) => compute(run, options),
-            (Compute::Planned(compute), Kept::Planned(plan)) => compute(plan, options),
-            (Compute::Scaleup(compute), Kept::Scaleup(run)) => compute(run, options),
+            (Compute::Simulated(compute), FigureRunData::Simulated(run)) => compute(run, options),
+            (Compute::Planned(compute), FigureRunData::Planned(plan)) => compute(plan, options),
+            (Compute::Scaleup(compute), FigureRunData::Scaleup(run)) => compute(run, options),
             _ => unreachable!("checked when the figure was read"),
         }
     }

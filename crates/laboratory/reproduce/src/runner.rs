@@ -2,7 +2,7 @@
 
 use super::definition::{Axis, RecordSpec, Scale};
 use super::figure::{Figure, Run};
-use super::figure_run_data::Kept;
+use super::figure_run_data::FigureRunData;
 use super::jobs::overlaps;
 use super::judge::Runs;
 use super::null::NullSubject;
@@ -15,7 +15,8 @@ use super::summary::{FlowTable, curves, measures, summarise};
 use clearway_fabric::{RunDecision, RunProgress, Sampler, Watch};
 use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, merge_all};
 use clearway_lab::{
-    Assembly, Experiment, Laboratory, Place, RunOptions, ScaleupScenario, Scenario, ScenarioError,
+    Assembly, Experiment, Laboratory, RunOptions, ScaleupScenario, Scenario, ScenarioError,
+    SourceLocation,
 };
 use clearway_plan::JobsFile;
 use std::cmp::Reverse;
@@ -49,7 +50,7 @@ pub struct FigureRequest {
 pub struct Reproducer {
     laboratory: Laboratory,
     threads: usize,
-    known: BTreeMap<String, Arc<Kept>>,
+    known: BTreeMap<String, Arc<FigureRunData>>,
 }
 
 /// A run with one seed.
@@ -246,7 +247,7 @@ impl Reproducer {
                 let result = job.run(&figure.record, &|progress| {
                     watcher.on_round(worker, progress)
                 });
-                if result.as_ref().is_ok_and(Kept::is_interrupted) {
+                if result.as_ref().is_ok_and(FigureRunData::is_interrupted) {
                     break;
                 }
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -279,7 +280,7 @@ impl Figure {
     fn refuse_change(&self, change: &str, runs: &[Run]) -> Result<(), ScenarioError> {
         if runs.iter().all(|run| run.plan.is_some()) {
             return Err(ScenarioError::at(
-                &Place::Override(change.into()),
+                &SourceLocation::Override(change.into()),
                 format!("{} is planned: nothing is simulated", self.id),
                 "write a file of jobs of your own for `clearway plan`",
             ));
@@ -297,7 +298,7 @@ impl Figure {
             None => return Ok(()),
         };
         Err(ScenarioError::at(
-            &Place::Override(change.into()),
+            &SourceLocation::Override(change.into()),
             format!("{} varies its {varied} itself", self.id),
             "change a key that is the same in all runs of the figure",
         ))
@@ -329,12 +330,12 @@ impl Job {
         &self,
         record: &RecordSpec,
         on_progress: &dyn Fn(&RunProgress) -> RunDecision,
-    ) -> Result<Kept, ScenarioError> {
+    ) -> Result<FigureRunData, ScenarioError> {
         let scenario = match &self.work {
-            Work::Plan(file) => return Ok(Kept::Planned(Box::new(PlanData::of(file)?))),
+            Work::Plan(file) => return Ok(FigureRunData::Planned(Box::new(PlanData::of(file)?))),
             Work::Scaleup(scenario) => {
                 let data = ScaleupData::of(scenario, on_progress)?;
-                return Ok(Kept::Scaleup(Box::new(data)));
+                return Ok(FigureRunData::Scaleup(Box::new(data)));
             }
             Work::Simulate(scenario) => scenario,
         };
@@ -349,7 +350,7 @@ impl Job {
             .into_iter()
             .map(|setting| (setting.path(), setting.value))
             .collect();
-        Ok(Kept::Simulated(Box::new(data)))
+        Ok(FigureRunData::Simulated(Box::new(data)))
     }
 
     fn simulate(
@@ -388,12 +389,12 @@ impl Job {
         Ok(data)
     }
 
-    fn outcome(&self, figure: &Figure, kept: &Kept, with_curves: bool) -> FigureRun {
+    fn outcome(&self, figure: &Figure, kept: &FigureRunData, with_curves: bool) -> FigureRun {
         let names = figure.axes.iter().map(|axis| axis.name.clone());
         let (digest, measures) = match kept {
-            Kept::Simulated(data) => (data.digest.to_string(), measures(data)),
-            Kept::Planned(plan) => (plan.digest(), plan.measures()),
-            Kept::Scaleup(data) => (data.digest(), data.measures()),
+            FigureRunData::Simulated(data) => (data.digest.to_string(), measures(data)),
+            FigureRunData::Planned(plan) => (plan.digest(), plan.measures()),
+            FigureRunData::Scaleup(data) => (data.digest(), data.measures()),
         };
         FigureRun {
             labels: names.zip(self.labels.iter().cloned()).collect(),
@@ -402,7 +403,7 @@ impl Job {
             digest,
             measures,
             curves: match kept {
-                Kept::Simulated(data) if with_curves => {
+                FigureRunData::Simulated(data) if with_curves => {
                     let mut curves = curves(data);
                     if figure.record.overlaps {
                         curves.extend(overlaps(data));

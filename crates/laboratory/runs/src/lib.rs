@@ -31,6 +31,6 @@ pub use outputs::{Outputs, Results, TextFile};
 pub use process_usage::{Stopwatch, forget_peak_rss, peak_rss_bytes};
 pub use record::{REVISION, command_line, identity, record, set_arguments};
 pub use report_page::html as report_html;
-pub use run::{Done, RunRequest, RunWatcher, RunWork, check, run, work_of};
+pub use run::{CompletedRun, RunRequest, RunWatcher, RunWork, check, run, work_of};
 pub use save::{Unsaved, save};
 pub use stepped::stepped_record;

@@ -33,7 +33,7 @@ pub struct RunRequest<'a> {
 
 /// A run that is over.
 #[derive(Debug)]
-pub struct Done {
+pub struct CompletedRun {
     /// Its record.
     pub record: RunRecord,
     /// The scenario with every default written out.
@@ -92,7 +92,7 @@ pub fn run(
     experiment: &Experiment,
     request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
-) -> Result<Done, ScenarioError> {
+) -> Result<CompletedRun, ScenarioError> {
     match experiment {
         Experiment::Packets(scenario) => run_packets(scenario, request, watcher),
         Experiment::Scaleup(scenario) => run_scaleup(scenario, request, watcher),
@@ -114,7 +114,7 @@ fn run_packets(
     scenario: &Scenario,
     request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
-) -> Result<Done, ScenarioError> {
+) -> Result<CompletedRun, ScenarioError> {
     let stopwatch = Stopwatch::start();
     let assembly = match request.flow_rows {
         true => Assembly::new(scenario)?,
@@ -150,7 +150,7 @@ fn run_packets(
         let publish = |outputs| publish(outputs, flows, &record, &watch);
         wanted.map_or(Ok(()), publish)
     });
-    Ok(Done {
+    Ok(CompletedRun {
         resolved: assembly.resolved(scenario),
         record,
         kept,
@@ -197,7 +197,7 @@ fn run_scaleup(
     scenario: &ScaleupScenario,
     request: &RunRequest<'_>,
     watcher: &mut dyn RunWatcher,
-) -> Result<Done, ScenarioError> {
+) -> Result<CompletedRun, ScenarioError> {
     let stopwatch = Stopwatch::start();
     let assembly = scaleup::assemble(scenario)?;
     watcher.begin(RunWork::Operations(assembly.operations), &assembly.warnings);
@@ -229,7 +229,7 @@ fn run_scaleup(
         let publish = |outputs: ScaleupOutputs<'_>| outputs.publish(&record);
         wanted.map_or(Ok(()), publish)
     });
-    Ok(Done {
+    Ok(CompletedRun {
         resolved: scenario.resolved(),
         record,
         kept,

@@ -6,7 +6,7 @@ use crate::record::{blank, given, job, with_jobs};
 use crate::report_page;
 use crate::series_file::{Names, SeriesFile};
 use crate::timeline_file;
-use clearway_lab::observe::{ScaleupTelemetry, Watched};
+use clearway_lab::observe::{SampledSeries, ScaleupTelemetry};
 use clearway_lab::scaleup_fabric::{
     Finished, OperationKind as Kind, OperationRecord, Target, label_of,
 };
@@ -15,8 +15,8 @@ use clearway_lab::{
     ScaleupScenario, ScenarioError, Stopped, Threads,
 };
 use clearway_report::{
-    FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationClass, OperationResults,
-    OperationRow, OperationTotals, ReductionTableUse, ResultFolder, RunRecord, ScenarioIdentity,
+    FabricUse, FolderError, LinkRow, NodeRow, OperationClass, OperationResults, OperationRow,
+    OperationTotals, ReductionTableUse, ResultFolder, RunObservations, RunRecord, ScenarioIdentity,
     SeriesRow, Status, Subject, operations, timeline,
 };
 use clearway_report_html as page;
@@ -118,7 +118,7 @@ pub fn simulate(
     threads: Threads,
     on_progress: &mut dyn FnMut(RunProgress) -> RunDecision,
     on_rows: &mut dyn FnMut(&[SeriesRow]),
-) -> (ScaleupFinished, Option<Observed>) {
+) -> (ScaleupFinished, Option<RunObservations>) {
     let telemetry = ScaleupTelemetry::new(assembly, Some(Box::new(on_rows)));
     let mut telemetry = telemetry.expect("the names of links were checked before");
     let options = ScaleupRunOptions {
@@ -134,8 +134,8 @@ pub fn simulate(
 fn observed(
     assembly: &ScaleupAssembly<'_>,
     finished: &ScaleupFinished,
-    watched: Watched,
-) -> Observed {
+    watched: SampledSeries,
+) -> RunObservations {
     let tree = assembly.scenario().fabric.nvlink.tree();
     let (first_leaf, first_spine) = (tree.gpus, tree.gpus + tree.leaves());
     let tier = |node: u32| match node {
@@ -164,7 +164,7 @@ fn observed(
             paused: Span::ZERO,
             peak_queue: u64::from(totals.peak_queue) * FLIT_BYTES,
         });
-    Observed {
+    RunObservations {
         times: watched.times,
         curves: watched.curves,
         nodes: nodes.collect(),

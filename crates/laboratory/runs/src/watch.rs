@@ -1,14 +1,14 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use crate::event_log::{self, event_log};
-use clearway_lab::observe::{RunSampler, Watched};
+use clearway_lab::observe::{RunSampler, SampledSeries};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, RunDecision, RunOptions, RunProgress,
     Threads, Watch,
 };
-use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
+use clearway_report::{EventLog, LinkRow, NodeRow, RunObservations, SeriesRow};
 use clearway_units::{FlowId, Span};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct ObservedRun {
     /// Outcome of the fabric.
     pub finished: Finished,
     /// Samples and totals of links, if anything was to be observed.
-    pub observed: Option<Observed>,
+    pub observed: Option<RunObservations>,
     /// Frames, if they were captured.
     pub capture: Option<Capture>,
     /// Single events, if they were recorded.
@@ -142,7 +142,7 @@ fn metered(
     watch: Watch<'_>,
 ) -> ObservedRun {
     let (finished, watched) = match telemetry {
-        None => (assembly.run(options, watch), Watched::default()),
+        None => (assembly.run(options, watch), SampledSeries::default()),
         Some(mut telemetry) => {
             let finished = assembly.run_sampled(options, watch, Some(&mut telemetry));
             (finished, telemetry.into_watched())
@@ -155,8 +155,8 @@ fn metered(
     }
 }
 
-fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Observed {
-    Observed {
+fn observed(assembly: &Assembly, finished: &Finished, watched: SampledSeries) -> RunObservations {
+    RunObservations {
         times: watched.times,
         curves: watched.curves,
         nodes: nodes(assembly),

@@ -5,7 +5,7 @@ use crate::limits::LONGEST;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
 use clearway_transport::{Breach, BreachFault, Profile};
 use clearway_units::{
-    Bytes, HostId, Parameter, Purpose, RandomStream, Rare, RelativeSize, Span, Time, Value,
+    Bytes, HostId, OmitDefaults, Parameter, Purpose, RandomStream, RelativeSize, Span, Time, Value,
     ValueDomain,
 };
 use clearway_workload::{Attack, AttackFault, AttackKind, FlowSpec, Workload};
@@ -138,7 +138,7 @@ clearway_units::parameters! {
         pub above: Option<RelativeSize> = None, "attack.above", "Dissertation §3.6.2: 1 MB in its parallel attack";
         with {
             /// Keys of the attacks that send messages whole.
-            pub whole: Rare<WholeKeys>,
+            pub whole: OmitDefaults<WholeKeys>,
         }
     }
 }

@@ -11,14 +11,14 @@ const COMMENT: &str = "  # ";
 
 /// Bandwidth-delay products of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amounts {
+pub struct BdpValues {
     /// The one of transports, behind the line rate: that times the longest round trip.
     pub transport: (Rate, Bytes),
     /// Products of ports, behind the rates of their links: times the propagation round trip.
     pub ports: Vec<(Rate, Bytes)>,
 }
 
-impl Amounts {
+impl BdpValues {
     /// Comment on `size` in a section; none if it is absolute.
     fn comment(&self, section: &str, size: RelativeSize) -> Option<String> {
         if let RelativeSize::Absolute(_) = size {
@@ -51,7 +51,7 @@ impl Amounts {
 
 impl Scenario {
     /// As [`resolved`](Self::resolved), with the amounts of relative values behind them as comments.
-    pub fn resolved_with(&self, amounts: &Amounts) -> String {
+    pub fn resolved_with(&self, amounts: &BdpValues) -> String {
         let relative = self.relative_keys();
         let mut section = String::new();
         let mut text = String::new();
@@ -88,7 +88,7 @@ impl Scenario {
 }
 
 /// A resolved scenario without comments on its values.
-pub fn without_amounts(resolved: &str) -> String {
+pub fn without_bdp_comments(resolved: &str) -> String {
     let mut text = String::new();
     for line in resolved.lines() {
         // No comment has quotes, and a text that looks like one ends with a quote.
@@ -132,7 +132,7 @@ mod tests {
         let registry = Registry::builtin();
         let text = "name = \"5bdp\"\n[switch]\necn.kmin = \"1KB\"\n[[workload]]\nattack = { kind = \"staggered\", bytes = \"1bdp\" }\ntransport.max-cwnd = \"50%bdp\"\n";
         let scenario = Scenario::read(&registry, "x", text, None, &[]).unwrap();
-        let amounts = Amounts {
+        let amounts = BdpValues {
             transport: (Rate::from_gbps(400), Bytes::new(1_000_000)),
             ports: vec![(Rate::from_gbps(400), Bytes::new(400_000))],
         };
@@ -151,7 +151,7 @@ mod tests {
                 "transport.max-cwnd = \"50%bdp\"  # 500 000 B",
             ]
         );
-        assert_eq!(without_amounts(&resolved), scenario.resolved());
+        assert_eq!(without_bdp_comments(&resolved), scenario.resolved());
         let again = Scenario::read(&registry, "x", &resolved, None, &[]).unwrap();
         assert_eq!(
             (again.hash(), again.resolved()),
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn ports_of_several_rates_have_an_amount_each() {
-        let amounts = Amounts {
+        let amounts = BdpValues {
             transport: (Rate::from_gbps(400), Bytes::ZERO),
             ports: vec![
                 (Rate::from_gbps(100), Bytes::new(100)),
@@ -178,6 +178,6 @@ mod tests {
     #[test]
     fn texts_that_look_like_comments_stay() {
         let text = "name = \"a  # b\"\n";
-        assert_eq!(without_amounts(text), text);
+        assert_eq!(without_bdp_comments(text), text);
     }
 }

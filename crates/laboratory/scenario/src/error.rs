@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Place in the user's input: a line, an override or the scenario as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SourceLocation {
     /// A line of a scenario file, counted from 1.
     Line {
         /// The file, as the user named it.
@@ -26,7 +26,7 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { file, line } => write!(f, "{file}:{line}"),
@@ -40,7 +40,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     /// Place of the error, if it is at one place.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// Description of the error, the key included.
     pub message: String,
     /// Suggested fix.
@@ -85,12 +85,16 @@ impl ScenarioError {
                 let head = head(Path::new(name)).unwrap_or_default();
                 if let Some(known) = KnownFile::named(name, &head) {
                     let what = format!("this is {}, and not TOML", known.what());
-                    return Self::at(&Place::Whole { file }, what, known.fix(name));
+                    return Self::at(&SourceLocation::Whole { file }, what, known.fix(name));
                 }
-                let place = Place::Line { file, line };
+                let place = SourceLocation::Line { file, line };
                 Self::at(&place, "this is not plain text (UTF-8)", error.fix())
             }
-            _ => Self::at(&Place::Whole { file }, error.to_string(), error.fix()),
+            _ => Self::at(
+                &SourceLocation::Whole { file },
+                error.to_string(),
+                error.fix(),
+            ),
         }
     }
 
@@ -111,14 +115,14 @@ impl ScenarioError {
             known.join(", ")
         );
         Self::at(
-            &Place::Whole { file: name.into() },
+            &SourceLocation::Whole { file: name.into() },
             format!("there is no such file or built-in {what}"),
             suggestion(nearest(name, builtin), &known),
         )
     }
 
     /// An error at a place.
-    pub fn at(place: &Place, message: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub fn at(place: &SourceLocation, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: Some(place.clone()),
             message: message.into(),
@@ -144,8 +148,8 @@ impl From<FileError> for ScenarioError {
     fn from(error: FileError) -> Self {
         Self {
             place: Some(match error.line {
-                0 => Place::Whole { file: error.file },
-                line => Place::Line {
+                0 => SourceLocation::Whole { file: error.file },
+                line => SourceLocation::Line {
                     file: error.file,
                     line,
                 },

@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::limits::{LONGEST, RATES, check_reroutes};
 use crate::link_names::{LinkNames, link_advice};
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::pause_storm::{PauseStorms, check_pauses};
 use crate::section::Section;
 use crate::switch::SwitchSettings;
@@ -169,7 +169,7 @@ pub(crate) fn schedule(
     (events, reroute_delay): (&[EventSettings], Span),
     (topology, switch): (&Topology, &SwitchSettings),
     storms: &PauseStorms,
-    places: &Places,
+    places: &SourceLocations,
 ) -> Result<LinkSchedule, ScenarioError> {
     let links = LinkNames::of(topology, events.iter().map(|event| event.link.as_str()));
     let all: u64 = events

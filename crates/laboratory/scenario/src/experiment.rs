@@ -1,7 +1,7 @@
 //! An experiment: a scenario of whichever kind of fabric.
 
 use crate::file_hashes::FileHashes;
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::scenario::apply_override;
 use crate::{ScaleupScenario, Scenario, ScenarioError, Setting, source};
 use clearway_scaleup::injection::InjectionRegistry;
@@ -35,7 +35,7 @@ impl Experiment {
             let new = source::read_override(text)?.into_iter();
             new.for_each(|entry| apply_override(&mut entries, entry));
         }
-        let places = Places::of_file(file, lines, &entries);
+        let places = SourceLocations::of_file(file, lines, &entries);
         if ScaleupScenario::is_meant(&entries) {
             let mut scenario = ScaleupScenario::from_entries(injection, &entries, places)
                 .map_err(|error| error.with_scaleup_owner((registry, injection)))?;
@@ -96,7 +96,7 @@ impl Experiment {
     }
 
     /// Places of its keys in files and overrides.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &SourceLocations {
         match self {
             Self::Packets(scenario) => scenario.places(),
             Self::Scaleup(scenario) => scenario.places(),

@@ -5,7 +5,7 @@ use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
 use crate::oversubscription::Oversubscription;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
-use clearway_units::{Parameter as _, Rare, Rate, Span};
+use clearway_units::{OmitDefaults, Parameter as _, Rate, Span};
 
 /// Ports of a switch where nothing else says how many.
 const USUAL_RADIX: u32 = 8;
@@ -29,7 +29,7 @@ clearway_units::parameters! {
         pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
         with {
             /// Number of hosts.
-            pub size: Rare<FatTreeSize>,
+            pub size: OmitDefaults<FatTreeSize>,
         }
     }
 }
@@ -282,7 +282,7 @@ mod tests {
             radix,
             tiers,
             oversubscription: Oversubscription::new(oversubscription, 1).unwrap(),
-            size: Rare(FatTreeSize { hosts }),
+            size: OmitDefaults(FatTreeSize { hosts }),
             ..FatTreeSettings::default()
         };
         settings.settle();

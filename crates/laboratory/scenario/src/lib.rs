@@ -81,12 +81,12 @@ pub mod warnings;
 mod workload;
 
 pub use attack::{AttackContext, AttackKeys, HostSet};
-pub use bdp_comments::{Amounts, without_amounts};
+pub use bdp_comments::{BdpValues, without_bdp_comments};
 pub use built_fabric::BuiltFabric;
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
-pub use error::{Place, ScenarioError};
+pub use error::{ScenarioError, SourceLocation};
 pub use event::{EventSettings, LinkState};
 pub use experiment::Experiment;
 pub use file_hashes::FileHashes;
@@ -94,7 +94,7 @@ pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
-pub use locations::Places;
+pub use locations::SourceLocations;
 pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use oversubscription::Oversubscription;

@@ -1,12 +1,12 @@
 //! Places where the parts of a scenario were written, for errors that show only when they are put to use.
 
 use super::source::Entry;
-use crate::error::{Place, ScenarioError};
+use crate::error::{ScenarioError, SourceLocation};
 
 /// The places of all keys that the user gave.
 #[derive(Debug, Clone)]
-pub struct Places {
-    whole: Place,
+pub struct SourceLocations {
+    whole: SourceLocation,
     /// Nothing is written in the file.
     is_empty: bool,
     /// Sorted by section, those of one in their order.
@@ -18,7 +18,7 @@ struct KeyPlace {
     section: String,
     index: usize,
     key: String,
-    place: Place,
+    place: SourceLocation,
 }
 
 impl KeyPlace {
@@ -28,13 +28,13 @@ impl KeyPlace {
 }
 
 /// Two scenarios are equal wherever they were written.
-impl PartialEq for Places {
+impl PartialEq for SourceLocations {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Places {
+impl SourceLocations {
     /// The places of `entries`, which stand in `file` or in overrides.
     pub fn new(file: &str, entries: &[Entry]) -> Self {
         let key = |entry: &Entry| KeyPlace {
@@ -46,7 +46,7 @@ impl Places {
         let mut keys: Vec<KeyPlace> = entries.iter().map(key).collect();
         keys.sort_by(|a, b| a.section().cmp(&b.section()));
         Self {
-            whole: Place::Whole { file: file.into() },
+            whole: SourceLocation::Whole { file: file.into() },
             is_empty: false,
             keys,
         }
@@ -63,7 +63,7 @@ impl Places {
     /// The file, if nothing is written in it.
     pub(crate) fn empty_file(&self) -> Option<&str> {
         match &self.whole {
-            Place::Whole { file } if self.is_empty => Some(file),
+            SourceLocation::Whole { file } if self.is_empty => Some(file),
             _ => None,
         }
     }
@@ -84,9 +84,9 @@ impl Places {
 
     /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
     /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
-    pub fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {
+    pub fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> SourceLocation {
         let of_section = || self.of_section(section, index).iter();
-        let is_override = |known: &&KeyPlace| matches!(known.place, Place::Override(_));
+        let is_override = |known: &&KeyPlace| matches!(known.place, SourceLocation::Override(_));
         let named = |known: &&KeyPlace| keys.contains(&known.key.as_str());
         let first_named = || {
             keys.iter()
@@ -94,7 +94,7 @@ impl Places {
         };
         let first_line = || {
             of_section().min_by_key(|known| match known.place {
-                Place::Line { line, .. } => line,
+                SourceLocation::Line { line, .. } => line,
                 _ => usize::MAX,
             })
         };
@@ -110,7 +110,7 @@ impl Places {
 
 impl ScenarioError {
     /// The same error; without a place, at its keys in the `index`-th `section`.
-    pub fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
+    pub fn or_in(mut self, places: &SourceLocations, section: &str, index: usize) -> Self {
         let find = || places.of_keys(section, index, &self.keys);
         if self.place.is_none() {
             self.place = Some(find());

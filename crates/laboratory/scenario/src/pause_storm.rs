@@ -1,7 +1,7 @@
 //! Pause storms of attackers: from when to when their NICs take no data and send pause frames instead.
 
 use crate::error::ScenarioError;
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::switch::SwitchSettings;
 use crate::workload::WorkloadSection;
 use clearway_fabric::topology::Topology;
@@ -21,7 +21,7 @@ impl PauseStorms {
     /// If an attack has no end, or if switches know no pause frames.
     pub(crate) fn of<'a>(
         (sections, switch): (&[WorkloadSection], &SwitchSettings),
-        places: &Places,
+        places: &SourceLocations,
         flows: impl IntoIterator<Item = &'a FlowSpec>,
     ) -> Result<Self, ScenarioError> {
         let mut storms: BTreeMap<HostId, Vec<(Time, Time)>> = BTreeMap::new();

@@ -2,12 +2,12 @@
 
 use crate::built_fabric::BuiltFabric;
 use crate::entries::{by_section, each_of, hash_bytes, kind_of, of, without_kind, write_entries};
-use crate::error::{Place, ScenarioError};
+use crate::error::{ScenarioError, SourceLocation};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{check_general, check_observe, check_switch};
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::own_transport::UsualTransport;
 use crate::pause_storm::PauseStorms;
 use crate::scaleup::NVLINK;
@@ -52,7 +52,7 @@ pub struct Scenario {
     pub observe: ObserveSettings,
     /// The folder of the scenario file: files are looked for there first.
     pub base_dir: Option<PathBuf>,
-    places: Places,
+    places: SourceLocations,
 }
 
 impl Scenario {
@@ -73,7 +73,7 @@ impl Scenario {
             let new = source::read_override(text)?.into_iter();
             new.for_each(|entry| apply_override(&mut entries, entry));
         }
-        let places = Places::of_file(file, lines, &entries);
+        let places = SourceLocations::of_file(file, lines, &entries);
         let mut scenario = Self::from_entries(registry, &entries, places)?;
         scenario.base_dir = base_dir.map(Path::to_path_buf);
         Ok(scenario)
@@ -86,7 +86,7 @@ impl Scenario {
     pub fn from_entries(
         registry: &Registry,
         entries: &[Entry],
-        places: Places,
+        places: SourceLocations,
     ) -> Result<Self, ScenarioError> {
         Self::of_sections(registry, entries, places)
             .map_err(|error| error.with_owner((registry, &InjectionRegistry::builtin())))
@@ -95,7 +95,7 @@ impl Scenario {
     fn of_sections(
         registry: &Registry,
         entries: &[Entry],
-        places: Places,
+        places: SourceLocations,
     ) -> Result<Self, ScenarioError> {
         let mut general = General::default();
         fill("the scenario", &mut general, &of(entries, "", 0))?;
@@ -261,7 +261,7 @@ impl Scenario {
     }
 
     /// Places of its keys.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &SourceLocations {
         &self.places
     }
 
@@ -422,7 +422,7 @@ fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
 fn workloads(
     entries: &[Entry],
     usual: &UsualTransport<'_>,
-    places: &Places,
+    places: &SourceLocations,
 ) -> Result<Vec<WorkloadSection>, ScenarioError> {
     let sections = by_section(entries)?;
     let kinds: Vec<&str> = WorkloadSettings::KINDS
@@ -451,7 +451,10 @@ fn workloads(
 }
 
 /// The `[[event]]` sections.
-fn events(entries: &[Entry], places: &Places) -> Result<Vec<EventSettings>, ScenarioError> {
+fn events(
+    entries: &[Entry],
+    places: &SourceLocations,
+) -> Result<Vec<EventSettings>, ScenarioError> {
     let mut events = Vec::new();
     for (index, own) in each_of(entries, "event")?.into_iter().enumerate() {
         let mut event = EventSettings::default();
@@ -468,7 +471,7 @@ fn events(entries: &[Entry], places: &Places) -> Result<Vec<EventSettings>, Scen
 pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
     let is_chosen = |entry: &Entry| {
-        let by_override = entry.key == "kind" && matches!(entry.place, Place::Override(_));
+        let by_override = entry.key == "kind" && matches!(entry.place, SourceLocation::Override(_));
         by_override || is_kind_with_file(entry)
     };
     let is_of_kind = entries
@@ -484,7 +487,7 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
         // What was said of the old kind stays only if it was said by an earlier override.
         entries.retain(|entry| {
             !same_section(entry)
-                || matches!(entry.place, Place::Override(_))
+                || matches!(entry.place, SourceLocation::Override(_))
                 || is_common(&entry.section, &entry.key)
                 || stays_with_job && is_of_jobs(&entry.key)
         });
@@ -497,7 +500,7 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
         // A transport of the section's own starts anew, but for what all have.
         entries.retain(|entry| {
             !same_section(entry)
-                || matches!(entry.place, Place::Override(_))
+                || matches!(entry.place, SourceLocation::Override(_))
                 || !workload::is_of_transport(&entry.key)
                 || workload::is_of_any_transport(&entry.key)
         });
@@ -513,7 +516,7 @@ fn forget_old_transport(entries: &mut Vec<Entry>) {
     let independent: Vec<usize> = own.map(|entry| entry.index).collect();
     entries.retain(|entry| {
         entry.section != "workload"
-            || matches!(entry.place, Place::Override(_))
+            || matches!(entry.place, SourceLocation::Override(_))
             || independent.contains(&entry.index)
             || !workload::is_of_transport(&entry.key)
             || workload::is_of_any_transport(&entry.key)

@@ -1,6 +1,6 @@
 //! Sections of a scenario: setting their keys, and errors about keys and names that do not exist.
 
-use crate::error::{Place, ScenarioError, UnknownKey};
+use crate::error::{ScenarioError, SourceLocation, UnknownKey};
 use crate::source::{self, Entry};
 use crate::synonyms::{meant_by_key, meant_by_name};
 use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
@@ -51,7 +51,7 @@ fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
 }
 
 /// "no such section", with the nearest that exists.
-fn unknown_section(place: &Place, section: &str) -> ScenarioError {
+fn unknown_section(place: &SourceLocation, section: &str) -> ScenarioError {
     let known = format!("the sections are: {}", source::SECTIONS.join(", "));
     let fix = suggestion(nearest(section, source::SECTIONS), &known);
     ScenarioError::at(place, format!("there is no section `{section}`"), fix)

@@ -1,6 +1,6 @@
 //! The resolved scenario key by key, each with its meaning and whether the user gave it.
 
-use super::{Places, Scenario, SwitchKind, topology};
+use super::{Scenario, SourceLocations, SwitchKind, topology};
 use crate::{WorkloadSection, WorkloadSettings};
 use clearway_units::{ParameterInfo, ParameterSet, Value, ValueDomain};
 
@@ -126,7 +126,7 @@ fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
 
 /// Settings of the `index`-th section called `name`, of which there are `count` if there may be several.
 pub(crate) fn section_settings(
-    (places, count): (&Places, usize),
+    (places, count): (&SourceLocations, usize),
     (name, index): (&str, usize),
     kind: Option<SectionKinds>,
     entries: Vec<(&'static str, Value)>,

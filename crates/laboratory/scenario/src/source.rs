@@ -1,6 +1,6 @@
 //! From text to entries: dotted keys with values and the places where they stand.
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{ScenarioError, SourceLocation};
 use clearway_formats::KnownFile;
 use clearway_units::{Value, nearest, suggestion};
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub struct Entry {
     /// Value of the key.
     pub value: Value,
     /// Place where it was written.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// Sections of a scenario.
@@ -64,7 +64,7 @@ impl FileSections {
         &self,
         name: &str,
         value: &DeValue<'_>,
-        place: &Place,
+        place: &SourceLocation,
     ) -> Result<(), ScenarioError> {
         match value {
             DeValue::Table(table) if table.is_empty() && self.filled.contains(&name) => {
@@ -137,7 +137,7 @@ impl FileSections {
     }
 
     /// "no such section", with the nearest that exists.
-    pub fn unknown_section(&self, place: &Place, section: &str) -> ScenarioError {
+    pub fn unknown_section(&self, place: &SourceLocation, section: &str) -> ScenarioError {
         let known = format!("the sections are: {}", self.sections.join(", "));
         let fix = suggestion(nearest(section, self.sections.iter().copied()), &known);
         ScenarioError::at(place, format!("there is no section `{section}`"), fix)
@@ -153,7 +153,7 @@ fn is_sections(items: &[Spanned<DeValue<'_>>]) -> bool {
 /// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes. An inline table
 /// sets each key in it, as if each had been set by itself.
 pub fn read_override(text: &str) -> Result<Vec<Entry>, ScenarioError> {
-    let place = Place::Override(text.into());
+    let place = SourceLocation::Override(text.into());
     let fault = |message: &str| {
         let fix = "write KEY=VALUE, for instance `--set seed=2`";
         ScenarioError::at(&place, message, fix)
@@ -191,7 +191,10 @@ pub fn read_override(text: &str) -> Result<Vec<Entry>, ScenarioError> {
 }
 
 /// Name and number of a section, as in `workload[1]`.
-fn numbered<'a>(section: &'a str, place: &Place) -> Result<(&'a str, usize), ScenarioError> {
+fn numbered<'a>(
+    section: &'a str,
+    place: &SourceLocation,
+) -> Result<(&'a str, usize), ScenarioError> {
     let Some((name, number)) = section.split_once('[') else {
         return Ok((section, 0));
     };
@@ -256,7 +259,7 @@ struct Lines<'a> {
     /// Offset of the end of each line.
     ends: Vec<usize>,
     /// Place of everything, if it is not in a file.
-    fixed: Option<Place>,
+    fixed: Option<SourceLocation>,
 }
 
 impl<'a> Lines<'a> {
@@ -269,7 +272,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn fixed(place: Place) -> Self {
+    fn fixed(place: SourceLocation) -> Self {
         Self {
             file: "",
             ends: Vec::new(),
@@ -282,11 +285,11 @@ impl<'a> Lines<'a> {
         self.ends.partition_point(|&end| end < offset) + 1
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> SourceLocation {
         if let Some(place) = &self.fixed {
             return place.clone();
         }
-        Place::Line {
+        SourceLocation::Line {
             file: self.file.into(),
             line: self.line(offset),
         }
@@ -326,7 +329,7 @@ fn no_toml(
     }
     if let Some(known) = KnownFile::of(text.as_bytes()) {
         return ScenarioError::at(
-            &Place::Whole { file: file.into() },
+            &SourceLocation::Whole { file: file.into() },
             format!("this is {}, and not TOML", known.what()),
             known.fix(file),
         );
@@ -380,7 +383,7 @@ fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> S
 }
 
 /// TOML knows more kinds of values than scenarios use.
-fn unusable(place: &Place, key: &str, value: &Spanned<DeValue<'_>>) -> ScenarioError {
+fn unusable(place: &SourceLocation, key: &str, value: &Spanned<DeValue<'_>>) -> ScenarioError {
     match value.get_ref() {
         DeValue::Integer(number) => ScenarioError::at(
             place,

@@ -19,7 +19,9 @@ use clearway_fabric::topology::{
     Cable, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_formats::{LinkFailure, SwitchLayer};
-use clearway_units::{ParameterInfo, ParameterSet, Rare, Rate, SetError, Span, Time, Value};
+use clearway_units::{
+    OmitDefaults, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value,
+};
 use std::path::Path;
 
 clearway_units::parameters! {
@@ -91,7 +93,7 @@ clearway_units::parameters! {
         pub failed_uplinks: u32 = 0, "failed-uplinks.per-leaf", "STrack §4.2: 4 or 16";
         with {
             /// Reaction of routing to events.
-            pub rerouting: Rare<Rerouting>,
+            pub rerouting: OmitDefaults<Rerouting>,
         }
     }
 }

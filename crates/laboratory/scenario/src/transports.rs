@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::limits::{check_agents, check_scope, check_transport};
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::transport_checks::{check_credit, check_trimming};
 use crate::{SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::cc::ControllerSettings;
@@ -71,7 +71,7 @@ pub(crate) fn check_transports(
     usual: &TransportSettings,
     sections: &[WorkloadSection],
     switch: &SwitchSettings,
-    places: &Places,
+    places: &SourceLocations,
 ) -> Result<(), ScenarioError> {
     let transports = Transports::of(usual, sections);
     if transports.settings.len() > MOST {
@@ -124,7 +124,7 @@ fn check_alone(transport: &TransportSettings) -> Result<(), ScenarioError> {
 
 impl ScenarioError {
     /// The same error about the transport that a section of the workload has to itself.
-    pub fn of_own_transport(mut self, places: &Places, section: usize) -> Self {
+    pub fn of_own_transport(mut self, places: &SourceLocations, section: usize) -> Self {
         self.message = format!("`workload[{section}].transport`: {}", self.message);
         if self.place.is_none() {
             let keys = self.keys.iter().map(|key| format!("transport.{key}"));

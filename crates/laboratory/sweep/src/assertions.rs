@@ -3,7 +3,7 @@
 use crate::axes::{Axis, name_of_point};
 use crate::plan::{PlannedAssertion, PlannedValue, SweepPlan, text_of};
 use clearway_report::sweep::{Assertion, section_measures, tenant_measures};
-use clearway_scenario::{Place, ScenarioError};
+use clearway_scenario::{ScenarioError, SourceLocation};
 use clearway_units::{nearest, suggestion};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,7 +149,7 @@ impl Resolver<'_> {
     }
 
     /// Place of the first of these values, or of the assertion.
-    fn place<'a>(&'a self, values: &'a [PlannedValue]) -> &'a Place {
+    fn place<'a>(&'a self, values: &'a [PlannedValue]) -> &'a SourceLocation {
         values
             .first()
             .map_or(&self.planned.place, |value| &value.place)

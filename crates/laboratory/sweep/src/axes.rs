@@ -3,7 +3,7 @@
 use crate::plan::{PlannedValue, SweepPlan, quantities, quantity, text_of};
 use clearway_lab::Experiment;
 use clearway_report::sweep::{AxisNumbers, SweepAxis};
-use clearway_scenario::{Place, Setting};
+use clearway_scenario::{Setting, SourceLocation};
 use clearway_units::{Value, ValueDomain};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub struct Axis {
     /// Distinct values in the order of the plan; at the end, if single points leave it out, the scenario's own.
     pub values: Vec<Value>,
     /// Place of each value in the plan.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<SourceLocation>,
     /// First place of each value, whatever its spelling.
     known: BTreeMap<String, u32>,
     /// True if values are names, of which no two are the same.
@@ -108,7 +108,7 @@ impl Axis {
     }
 
     /// Adds a value, which may be another spelling of one that is there.
-    fn add(&mut self, value: &Value, given: &Place) -> u32 {
+    fn add(&mut self, value: &Value, given: &SourceLocation) -> u32 {
         let place = self.values.len() as u32;
         self.known.entry(self.identity(value)).or_insert(place);
         self.values.push(value.clone());
@@ -117,7 +117,7 @@ impl Axis {
     }
 
     /// Place of a value, which is added if it is new.
-    fn place_of(&mut self, value: &Value, given: &Place) -> u32 {
+    fn place_of(&mut self, value: &Value, given: &SourceLocation) -> u32 {
         let known = self.find(value);
         known.unwrap_or_else(|| self.add(value, given))
     }

@@ -2,7 +2,7 @@
 
 use crate::points::{PlannedRun, ProgramIdentity, Sweep};
 use crate::store::{Store, StoreError};
-use clearway_report::sweep::{SweepFailure, SweepRecord, SweepStatus, SweptRun};
+use clearway_report::sweep::{SummarizedRun, SweepFailure, SweepRecord, SweepStatus};
 use std::collections::BTreeSet;
 
 /// Puts together what there is of a sweep, in the order of the plan, whoever did it and when.
@@ -31,7 +31,7 @@ pub fn record(
         if let Some(failure) = failure {
             failures.push(failure_of(run, &failure.reason));
         }
-        runs.push(SweptRun {
+        runs.push(SummarizedRun {
             key: run.key.to_string(),
             place: run.place.clone(),
             seed: run.seed,

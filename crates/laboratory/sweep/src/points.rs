@@ -6,7 +6,7 @@ use crate::plan::{MOST_PLANNED, PlannedValue, SweepPlan, counted};
 use crate::shard::Shard;
 use clearway_lab::{Experiment, Laboratory};
 use clearway_report::sweep::Assertion;
-use clearway_scenario::{FileHashes, Place, ScenarioError};
+use clearway_scenario::{FileHashes, ScenarioError, SourceLocation};
 use clearway_units::mix64;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -170,7 +170,7 @@ impl Sweep {
         let mut experiment = load(&self.plan, laboratory, &scenario, &overrides)?;
         experiment.general_mut().seed = run.seed;
         if RunKey::of(&experiment, &self.program, &self.files) != run.key {
-            let place = Place::Whole { file: scenario };
+            let place = SourceLocation::Whole { file: scenario };
             return Err(ScenarioError::at(
                 &place,
                 "the scenario, or a file that it reads, has changed since the sweep began",
@@ -199,7 +199,7 @@ impl Sweep {
 }
 
 fn check_count(plan: &SweepPlan, confirmed: bool) -> Result<(), ScenarioError> {
-    let place = Place::Whole {
+    let place = SourceLocation::Whole {
         file: plan.file.clone(),
     };
     let fix = "`[sample]` draws a few points of a large space";
@@ -226,7 +226,7 @@ fn check_count(plan: &SweepPlan, confirmed: bool) -> Result<(), ScenarioError> {
 }
 
 /// An override and the place where the plan gives it.
-type Override = (String, Place);
+type Override = (String, SourceLocation);
 
 fn overrides_of_all(plan: &SweepPlan) -> Vec<Override> {
     let text = |set: &PlannedValue| (format!("{}={}", set.key, set.value), set.place.clone());
@@ -253,7 +253,7 @@ fn load(
     let texts: Vec<String> = overrides.iter().map(|(text, _)| text.clone()).collect();
     laboratory.load_any(scenario, &texts).map_err(|mut error| {
         match &error.place {
-            Some(Place::Override(text)) => {
+            Some(SourceLocation::Override(text)) => {
                 let given = overrides.iter().find(|(known, _)| known == text);
                 if let Some((text, place)) = given {
                     error.message = format!("{text}: {}", error.message);
@@ -261,7 +261,7 @@ fn load(
                 }
             }
             // The scenario itself is not there.
-            Some(Place::Whole { file }) if file == scenario => {
+            Some(SourceLocation::Whole { file }) if file == scenario => {
                 error.message = format!(
                     "`scenario` = \"{}\": {}",
                     plan.general.scenario, error.message
@@ -275,7 +275,7 @@ fn load(
 }
 
 /// Place of the point of this number if it stands in the plan as one; else the whole plan.
-fn place_of_point(plan: &SweepPlan, number: usize) -> Place {
+fn place_of_point(plan: &SweepPlan, number: usize) -> SourceLocation {
     let grid = match plan.has_grid() {
         true => plan.axes.iter().map(|axis| axis.values.len()).product(),
         false => 0,
@@ -284,7 +284,7 @@ fn place_of_point(plan: &SweepPlan, number: usize) -> Place {
     let point = single.and_then(|single| plan.points.get(single));
     let first = point.and_then(|point| point.values.first());
     first.map_or_else(
-        || Place::Whole {
+        || SourceLocation::Whole {
             file: plan.file.clone(),
         },
         |value| value.place.clone(),
@@ -297,7 +297,7 @@ fn same(
     axes: &[Axis],
     one: &PlannedRun,
     other: &PlannedRun,
-    place: Place,
+    place: SourceLocation,
 ) -> ScenarioError {
     let runs = plan.run_count().unwrap_or(u64::MAX);
     let values = axes.iter().zip(one.place.iter().zip(&other.place));

@@ -15,7 +15,7 @@ use crate::points::{ProgramIdentity, RunKey, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{SweepRecord, SweepStatus, TuningRecord, TuningRung};
-use clearway_scenario::{Place, ScenarioError};
+use clearway_scenario::{ScenarioError, SourceLocation};
 use std::collections::BTreeMap;
 
 /// Schedule of a tuning.
@@ -133,7 +133,7 @@ impl TuningSchedule {
 /// # Errors
 /// If the plan has no `[tune]`, or the budget does not suffice.
 pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
-    let place = Place::Whole {
+    let place = SourceLocation::Whole {
         file: plan.file.clone(),
     };
     let shape = plan.shape();

@@ -11,7 +11,7 @@ use super::{format, jobs};
 use clearway_report::FlowTimes;
 use clearway_report::by_size::{FlowsBySize, SizeBin, Tail};
 use clearway_report::comparison::{
-    COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Unit as MeasureUnit, Variant,
+    COURSE_METRICS, Comparison, MeasureRow, Origin, RunCurve, Spread, Unit as MeasureUnit, Variant,
 };
 use clearway_report::jobs::JobSummary;
 use std::fmt::Write as _;
@@ -391,7 +391,7 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
     let mut plots = Vec::new();
     let mut said = Vec::new();
     for metric in COURSE_METRICS {
-        let courses: Vec<(&str, usize, Course)> = watched
+        let courses: Vec<(&str, usize, RunCurve)> = watched
             .iter()
             .filter_map(|(drawn, run)| {
                 let course = run.courses.iter().find(|course| course.metric == metric)?;
@@ -456,7 +456,7 @@ mod tests {
     use super::*;
     use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
     use clearway_report::comparison::ComparedRun;
-    use clearway_report::observed::{Curve, Metric, Observed, Subject};
+    use clearway_report::observed::{Curve, Metric, RunObservations, Subject};
     use clearway_units::{Span, Time};
 
     fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
@@ -482,7 +482,7 @@ mod tests {
             subject,
             values: values.into(),
         };
-        record.observed = Some(Observed {
+        record.observed = Some(RunObservations {
             // The run ends at 100.8 us.
             times: [50, 101, 900].map(Time::from_us).into(),
             curves: vec![
@@ -490,7 +490,7 @@ mod tests {
                 curve(Metric::QueuePeak, Subject::Link(3), [5.0, 1.0, 0.0]),
                 curve(Metric::Drops, Subject::Run, [0.0, 0.0, 0.0]),
             ],
-            ..Observed::default()
+            ..RunObservations::default()
         });
         ComparedRun::of(record)
     }

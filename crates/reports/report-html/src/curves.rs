@@ -9,8 +9,8 @@ use super::document::Document;
 use super::format;
 use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Series, Shape, Unit};
-use clearway_report::comparison::Course;
-use clearway_report::observed::{Metric, Observed, Subject};
+use clearway_report::comparison::RunCurve;
+use clearway_report::observed::{Metric, RunObservations, Subject};
 use clearway_report::{LinkEventRow, RunRecord};
 use clearway_results::MergeRule;
 use clearway_units::{Span, Time};
@@ -103,7 +103,7 @@ fn event_rules(record: &RunRecord) -> Vec<Rule> {
 }
 
 /// The sections on what was watched over time.
-pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
+pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &RunObservations) {
     let instants = Instants::of(&observed.times, record.simulated);
     if instants.ends.is_empty() || observed.curves.is_empty() {
         document.open_section("time", "Over time");
@@ -160,7 +160,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
 /// has nothing.
 pub(super) fn overlay(
     metric: Metric,
-    courses: &[(&str, usize, Course)],
+    courses: &[(&str, usize, RunCurve)],
     note: &str,
 ) -> Option<Result<Plot, &'static str>> {
     let shows = |view: &&View| view.metrics.contains(&metric);
@@ -227,7 +227,12 @@ enum Part {
 }
 
 /// The plot of a view; `None` if there is nothing to draw.
-fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) -> Option<Part> {
+fn part(
+    view: &View,
+    observed: &RunObservations,
+    instants: &Instants,
+    chosen: &Chosen,
+) -> Option<Part> {
     let mut series: Vec<Series> = Vec::new();
     for (place, &metric) in view.metrics.iter().enumerate() {
         let merge = metric.merge();
@@ -281,7 +286,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
 }
 
 /// Note on a plot: what was left out, or what the figures are of.
-fn note(view: &View, observed: &Observed, shown: usize) -> String {
+fn note(view: &View, observed: &RunObservations, shown: usize) -> String {
     let metric = view.metrics[0];
     let all = observed.of(metric).count();
     if metric == Metric::Fairness {
@@ -309,10 +314,10 @@ mod tests {
     use clearway_report::observed::Curve;
     use std::collections::BTreeMap;
 
-    fn observed(samples: u64) -> Observed {
-        Observed {
+    fn observed(samples: u64) -> RunObservations {
+        RunObservations {
             times: (1..=samples).map(Time::from_us).collect(),
-            ..Observed::default()
+            ..RunObservations::default()
         }
     }
 
@@ -355,7 +360,7 @@ mod tests {
 
     #[test]
     fn every_metric_is_drawn_by_its_rule() {
-        let watched = |metric| Observed {
+        let watched = |metric| RunObservations {
             curves: vec![Curve {
                 metric,
                 subject: Subject::Run,

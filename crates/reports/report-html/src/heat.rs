@@ -9,7 +9,7 @@ use super::document::Document;
 use super::format;
 use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
-use clearway_report::observed::{LinkRow, NodeRow, Observed};
+use clearway_report::observed::{LinkRow, NodeRow, RunObservations};
 use clearway_report::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,7 +97,7 @@ type Group = (Option<u8>, Option<u8>, bool);
 /// The section on links.
 pub(super) fn section(
     document: &mut Document,
-    observed: &Observed,
+    observed: &RunObservations,
     span: Span,
     why: Option<&WhyRecord>,
 ) {
@@ -120,7 +120,7 @@ pub(super) fn section(
     document.close_section();
 }
 
-fn panels(observed: &Observed, span: Span) -> Vec<Panel> {
+fn panels(observed: &RunObservations, span: Span) -> Vec<Panel> {
     let mut groups: BTreeMap<Group, Vec<&LinkRow>> = BTreeMap::new();
     for link in &observed.links {
         let (from, to) = (tier(observed, link.from), tier(observed, link.to));
@@ -134,12 +134,12 @@ fn panels(observed: &Observed, span: Span) -> Vec<Panel> {
         .collect()
 }
 
-fn tier(observed: &Observed, node: u32) -> Option<u8> {
+fn tier(observed: &RunObservations, node: u32) -> Option<u8> {
     observed.nodes[node as usize].tier
 }
 
 fn panel(
-    observed: &Observed,
+    observed: &RunObservations,
     (low, high, downwards): Group,
     links: &[&LinkRow],
     span: Span,
@@ -201,7 +201,7 @@ fn panel(
 }
 
 /// `leaf → spine (8 links)`.
-fn title(observed: &Observed, (low, high, downwards): Group, links: usize) -> String {
+fn title(observed: &RunObservations, (low, high, downwards): Group, links: usize) -> String {
     let [lower, upper] = [low, high].map(|tier| kind_of_node(&observed.nodes, tier));
     let (from, to) = if downwards {
         (upper, lower)
@@ -234,7 +234,7 @@ fn kind_of_node(nodes: &[NodeRow], tier: Option<u8>) -> String {
 
 /// One cell for each switch, in lines of equal length.
 fn one_cell_each(
-    observed: &Observed,
+    observed: &RunObservations,
     title: String,
     rows: &BTreeMap<u32, Vec<(u32, Cell)>>,
 ) -> Panel {
@@ -380,7 +380,7 @@ fn push_column(text: &mut String, name: &str, values: &[f64]) {
 }
 
 /// The links that come first by any of the criteria: before all, those that cost the slowest flows most.
-fn notable(observed: &Observed, span: Span, why: Option<&WhyRecord>) -> String {
+fn notable(observed: &RunObservations, span: Span, why: Option<&WhyRecord>) -> String {
     type Pick = fn(&LinkRow) -> u128;
     let criteria: [Pick; 4] = [
         |link| link.marks.into(),

@@ -194,7 +194,7 @@ mod tests {
     use super::super::{Page, render, tiles};
     use crate::sample::{run, scale_up_run};
     use clearway_report::RunRecord;
-    use clearway_report::observed::{Curve, Metric, NodeRow, Observed, Subject};
+    use clearway_report::observed::{Curve, Metric, NodeRow, RunObservations, Subject};
     use clearway_units::Time;
 
     /// Watched run: tokens of 20 GPUs, of which some are below zero, and two reduction tables.
@@ -219,11 +219,11 @@ mod tests {
             .into_iter()
             .flat_map(|metric| (0..20).map(move |gpu| curve(metric, gpu)));
         let tables = (20..22).map(|switch| curve(Metric::ReductionEntries, switch));
-        record.observed = Some(Observed {
+        record.observed = Some(RunObservations {
             times: (1..=100).map(|at| Time::from_ps(at * 11_008)).collect(),
             curves: curves.chain(tables).collect(),
             nodes: gpus.chain(switches).collect(),
-            ..Observed::default()
+            ..RunObservations::default()
         });
         record
     }

@@ -1,10 +1,12 @@
 use super::*;
 use crate::sample::{flow, incomplete_run, job, run, with_transports};
-use clearway_report::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Subject, SubjectKind};
+use clearway_report::observed::{
+    Curve, LinkRow, Metric, NodeRow, RunObservations, Subject, SubjectKind,
+};
 use clearway_units::{Rate, Span, Time};
 
 /// A fabric with figures that differ from link to link, watched without curves.
-pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Observed {
+pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunObservations {
     let hosts = leaves * hosts_per_leaf;
     let node = |name: String, tier| NodeRow { name, tier };
     let mut nodes: Vec<NodeRow> = (0..hosts).map(|n| node(format!("host{n}"), None)).collect();
@@ -33,15 +35,15 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Obser
             peak_queue: place * 37 % 4001,
         }
     });
-    Observed {
+    RunObservations {
         links: links.collect(),
         nodes: nodes.clone(),
-        ..Observed::default()
+        ..RunObservations::default()
     }
 }
 
 /// Every metric of packets over `samples` intervals: those of links and flows for `subjects` of each.
-fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed {
+fn with_curves(mut observed: RunObservations, samples: u64, subjects: u32) -> RunObservations {
     observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
     for &metric in Metric::ALL {
         let own: Vec<Subject> = match metric.info().scope {

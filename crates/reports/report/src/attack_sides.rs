@@ -33,7 +33,7 @@ impl User {
 
 /// Results of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Party {
+pub struct AttackSide {
     /// Number of users.
     pub users: u64,
     /// Number of messages.
@@ -90,16 +90,16 @@ type Messages = BTreeMap<(User, u32, u64, u32), Message>;
 
 /// Results of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Parties {
+pub struct AttackSides {
     /// Users that attack.
-    pub attackers: Party,
+    pub attackers: AttackSide,
     /// All others.
-    pub victims: Party,
+    pub victims: AttackSide,
     /// Jain's index over the goodputs of all users; `None` with fewer than two.
     pub user_fairness: Option<f64>,
 }
 
-impl Parties {
+impl AttackSides {
     /// Results of the users that are part of an attack, and of all others, where sections have these tenants; `None` if there is no attack.
     pub fn of(flows: &[FlowRow], tenants: &[u32]) -> Option<Self> {
         let pieces = flows.iter().filter(|flow| flow.attack.is_some());
@@ -133,8 +133,8 @@ impl Parties {
         let goodputs = goodputs(&attackers).into_iter().chain(goodputs(&victims));
         Self {
             user_fairness: jain_index(goodputs),
-            attackers: Party::of(&attackers),
-            victims: Party::of(&victims),
+            attackers: AttackSide::of(&attackers),
+            victims: AttackSide::of(&victims),
         }
     }
 }
@@ -143,12 +143,12 @@ impl Parties {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttackPair {
     /// Without the attack.
-    pub before: Parties,
+    pub before: AttackSides,
     /// With it.
-    pub after: Parties,
+    pub after: AttackSides,
 }
 
-/// Headings of the columns of [`Parties::rows`] after the first.
+/// Headings of the columns of [`AttackSides::rows`] after the first.
 pub const HEADINGS: [&str; 7] = [
     "users",
     "messages",
@@ -163,7 +163,7 @@ pub const HEADINGS: [&str; 7] = [
 pub const NOTE: &str =
     "A message of an attacker may be made of several flows; slowdown is of messages in one flow.";
 
-impl Parties {
+impl AttackSides {
     /// Both sides as rows of texts: name, then the columns of [`HEADINGS`].
     pub fn rows(&self) -> [[String; 8]; 2] {
         [("attackers", &self.attackers), ("victims", &self.victims)].map(|(name, party)| {
@@ -207,7 +207,7 @@ fn goodputs(messages: &Messages) -> Vec<f64> {
     users.into_values().map(goodput).collect()
 }
 
-impl Party {
+impl AttackSide {
     fn of(messages: &Messages) -> Self {
         let done = || messages.values().filter(|message| message.times.is_some());
         let users: BTreeSet<User> = messages.keys().map(|&(user, ..)| user).collect();
@@ -249,8 +249,8 @@ mod tests {
             ..row(number, 3, us)
         };
         let flows = [piece(0, 100), row(1, 4, 400), piece(2, 200), row(3, 5, 400)];
-        assert_eq!(Parties::of(&flows[1..2], &[]), None);
-        let parties = Parties::of(&flows, &[]).unwrap();
+        assert_eq!(AttackSides::of(&flows[1..2], &[]), None);
+        let parties = AttackSides::of(&flows, &[]).unwrap();
         let (attackers, victims) = (&parties.attackers, &parties.victims);
         assert_eq!(
             (attackers.users, attackers.messages, attackers.flows),
@@ -285,7 +285,7 @@ mod tests {
             section(2, attack(row(3, 3, 100))),
         ];
         let sides = |tenants: &[u32]| {
-            let parties = Parties::of(&flows, tenants).unwrap();
+            let parties = AttackSides::of(&flows, tenants).unwrap();
             [parties.attackers, parties.victims].map(|party| {
                 let goodput = party.goodput_bps.unwrap().mean;
                 (party.users, party.messages, goodput)
@@ -302,7 +302,7 @@ mod tests {
         flows[0].attack = Some(1);
         flows[1].attack = Some(1);
         flows[1].finish = None;
-        let parties = Parties::of(&flows, &[]).unwrap();
+        let parties = AttackSides::of(&flows, &[]).unwrap();
         assert_eq!(
             (parties.attackers.messages, parties.attackers.completed),
             (1, 0)

@@ -55,8 +55,8 @@ mod warnings;
 pub use crate::measures::{MEAN_ITERATION, Unit};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
-pub use run_curves::{Course, METRICS as COURSE_METRICS};
-pub use stored::{FILE_NAME, KeptComparison, ReadComparisonError};
+pub use run_curves::{METRICS as COURSE_METRICS, RunCurve};
+pub use stored::{FILE_NAME, ReadComparisonError, StoredComparison};
 
 use crate::jobs::JobCounts;
 use crate::measures::{Shown, measures_of};

@@ -3,7 +3,7 @@
 //! Each seed is judged by itself, from its runs without and with the attack, which have the same messages. A seed in which the victims do
 //! better is a seed without harm: it is not set off against the others.
 
-use crate::attack_sides::{AttackPair, Parties, Party};
+use crate::attack_sides::{AttackPair, AttackSide, AttackSides};
 use crate::seed_spread::SeedSpread;
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ struct SeedRatios {
 impl SeedRatios {
     fn of(pair: &AttackPair) -> Self {
         let (before, after) = (&pair.before.victims, &pair.after.victims);
-        let ratio = |of: &dyn Fn(&Party) -> Option<f64>| {
+        let ratio = |of: &dyn Fn(&AttackSide) -> Option<f64>| {
             let ratio = of(after)? / of(before)?;
             ratio.is_finite().then_some(ratio)
         };
@@ -85,12 +85,12 @@ impl SeedRatios {
 }
 
 /// Goodput of the mean user of a party.
-pub(crate) fn mean_goodput(party: &Party) -> Option<f64> {
+pub(crate) fn mean_goodput(party: &AttackSide) -> Option<f64> {
     party.goodput_bps.map(|all| all.mean)
 }
 
 /// Goodput of the mean user of both parties.
-pub(crate) fn mean_goodput_of_all(parties: &Parties) -> Option<f64> {
+pub(crate) fn mean_goodput_of_all(parties: &AttackSides) -> Option<f64> {
     let both = [&parties.attackers, &parties.victims];
     let known = both.iter().filter_map(|party| {
         let mean = mean_goodput(party)?;
@@ -135,7 +135,7 @@ mod tests {
     use clearway_units::{Span, Time};
 
     /// Attacker 0 sends 1 MB within 100 us, and victim 1 a message in each of so many microseconds, 0 for one that does not complete.
-    fn parties(victim: &[u64]) -> Parties {
+    fn parties(victim: &[u64]) -> AttackSides {
         let row = |number: u32, src: u32, us: u64| FlowRow {
             src,
             bytes: 1_000_000,
@@ -146,7 +146,7 @@ mod tests {
         };
         let victim = (1..).zip(victim).map(|(number, us)| row(number, 1, *us));
         let rows: Vec<FlowRow> = std::iter::once(row(0, 0, 100)).chain(victim).collect();
-        Parties::among(&rows, &[], |user| user.host == 0)
+        AttackSides::among(&rows, &[], |user| user.host == 0)
     }
 
     fn pair(before: &[u64], after: &[u64]) -> AttackPair {

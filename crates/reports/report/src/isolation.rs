@@ -29,13 +29,13 @@
 //! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with none, else `unsure` |
 //! | `….harmed_seeds` | integer | seeds with which they are: `loss` is at most 1/1.2, or one of the ratios of slowdowns at least 1.2 |
 //!
-//! A spread is an object with `median`, `least` and `greatest`. The goodput of a user is that of [`Party`].
+//! A spread is an object with `median`, `least` and `greatest`. The goodput of a user is that of [`AttackSide`].
 
 pub use crate::attack_sides::AttackPair;
 pub use crate::harm::{HARMFUL, Harm};
 pub use crate::seed_spread::SeedSpread;
 
-use crate::attack_sides::{Parties, Party};
+use crate::attack_sides::{AttackSide, AttackSides};
 use crate::harm::{HarmOverSeeds, mean_goodput, mean_goodput_of_all};
 use crate::quantity::{factor, prefixed};
 use serde::Serialize;
@@ -160,13 +160,13 @@ impl IsolationCell {
     /// The cell of runs with several seeds.
     pub fn of(transport: &str, scope: &str, attack: &str, pairs: &[AttackPair]) -> Self {
         let spread = |of: &dyn Fn(&AttackPair) -> Option<f64>| SeedSpread::of(pairs.iter().map(of));
-        let ratio = |of: fn(&Parties) -> Option<f64>| {
+        let ratio = |of: fn(&AttackSides) -> Option<f64>| {
             spread(&|pair| Some(of(&pair.after)? / of(&pair.before)?))
         };
         let gain = ratio(|parties| mean_goodput(&parties.attackers));
         let harm = HarmOverSeeds::of(pairs);
         let attacker_slowdown_before = spread(&|pair| Some(pair.before.attackers.slowdown?.mean));
-        let missing = |party: &Party| party.messages - party.completed;
+        let missing = |party: &AttackSide| party.messages - party.completed;
         let incomplete = pairs
             .iter()
             .map(|pair| missing(&pair.after.attackers) + missing(&pair.after.victims));

@@ -74,7 +74,7 @@ extern crate self as clearway_report;
 #[cfg(test)]
 mod sample;
 
-pub use attack_sides::{Parties, Party, User};
+pub use attack_sides::{AttackSide, AttackSides, User};
 pub use by_section::{FlowFigures, SectionClass, SectionSummary};
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use by_transport::TransportSummary;
@@ -90,8 +90,8 @@ pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
 pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
-    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject,
-    SubjectKind,
+    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, RunObservations, SeriesRow,
+    Subject, SubjectKind,
 };
 pub use operation_summary::{OperationBreakdown, OperationSummary};
 pub use operations::write_operations;

@@ -2,7 +2,7 @@
 //!
 //! [`columns`](crate::columns) says what each column means.
 
-use crate::observed::{LinkRow, Observed};
+use crate::observed::{LinkRow, RunObservations};
 use crate::parquet_table::{Columns, Values, column};
 use parquet::data_type::ByteArray;
 
@@ -14,7 +14,7 @@ pub(crate) struct Row {
 }
 
 /// The rows of a run.
-pub(crate) fn rows(observed: &Observed) -> impl Iterator<Item = Row> {
+pub(crate) fn rows(observed: &RunObservations) -> impl Iterator<Item = Row> {
     let name = |node: u32| observed.nodes[node as usize].name.as_str().into();
     observed.links.iter().map(move |link| Row {
         from: name(link.from),

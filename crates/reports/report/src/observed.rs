@@ -23,7 +23,7 @@ pub struct NodeRow {
 pub struct LinkRow {
     /// `leaf0-spine2`.
     pub name: String,
-    /// Node at which the link begins: a place in [`Observed::nodes`].
+    /// Node at which the link begins: a place in [`RunObservations::nodes`].
     pub from: u32,
     /// Node at which the link ends.
     pub to: u32,
@@ -61,7 +61,7 @@ impl LinkRow {
 
 /// Observations of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Observed {
+pub struct RunObservations {
     /// The ends of the intervals, growing; the first one begins at time zero.
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
@@ -74,7 +74,7 @@ pub struct Observed {
     pub fairness: Option<Fairness>,
 }
 
-impl Observed {
+impl RunObservations {
     /// The curves of one metric.
     pub fn of(&self, metric: Metric) -> impl Iterator<Item = &Curve> {
         self.curves

@@ -1,6 +1,6 @@
 //! The input of every output: one record of a run, filled by the caller.
 
-use crate::observed::{EventLog, Observed};
+use crate::observed::{EventLog, RunObservations};
 use clearway_results::{
     FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
 };
@@ -354,7 +354,7 @@ pub struct RunRecord {
     /// The command that reproduces the run.
     pub command: String,
     /// Curves and totals of links, if they were watched.
-    pub observed: Option<Observed>,
+    pub observed: Option<RunObservations>,
     /// Single events, if they were recorded.
     pub events: Option<EventLog>,
 }

@@ -79,7 +79,7 @@
 //! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
 //! leave it out.
 
-use crate::attack_sides::Parties;
+use crate::attack_sides::AttackSides;
 use crate::by_section::{Goodput, SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::by_transport::{TransportSummary, by_transport};
@@ -153,7 +153,7 @@ pub struct Summary {
     pub start_finish: Option<StartFinish>,
     /// Results of attackers and victims; `None` if no flow is part of an attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parties: Option<Parties>,
+    pub parties: Option<AttackSides>,
     /// Operations of a scale-up run; `None` of a run of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationSummary>,
@@ -259,7 +259,7 @@ impl Summary {
             sections: Vec::new(),
             transports: by_transport(&flows, &record.transports, &record.sections),
             start_finish: None,
-            parties: Parties::of(&record.flows, &record.tenants),
+            parties: AttackSides::of(&record.flows, &record.tenants),
             operations: record.operations.as_ref().map(OperationSummary::of),
             fairness: record
                 .observed

@@ -199,7 +199,7 @@ pub struct SweepFailure {
 
 /// Run as a plan knows it, with the summary that it left.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SweptRun {
+pub struct SummarizedRun {
     /// Hash of the resolved scenario and the program: name of the run's folder.
     pub key: String,
     /// Place of the run's value on each axis.
@@ -212,14 +212,14 @@ pub struct SweptRun {
 
 impl SweepRecord {
     /// Sets measures and runs from `runs`, which are in the order of the plan. Measures that no run has a value of are left out.
-    pub fn measure(&mut self, runs: &[SweptRun]) {
+    pub fn measure(&mut self, runs: &[SummarizedRun]) {
         let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
         let mut measures = measures_of(summaries.clone());
         measures.retain(|measure| {
             let mut summaries = summaries.clone();
             summaries.any(|summary| measure.value(summary).is_some())
         });
-        let run = |run: &SweptRun| {
+        let run = |run: &SummarizedRun| {
             let summary = run.summary.as_ref();
             let values = measures.iter().map(|measure| measure.value(summary?));
             SweepRun {

@@ -2,7 +2,7 @@
 
 use crate::error::GroupError;
 use crate::execution::Buffers;
-use crate::join::{Joining, Listening, Members};
+use crate::join::{GroupSettings, Listening, Members};
 use crate::plan::{Algorithm, BufferOperation, CollectivePlan};
 use std::fmt;
 use std::future::Future;
@@ -106,7 +106,7 @@ impl RankListener {
         address: SocketAddr,
         rank: u32,
         ranks: u32,
-        joining: Joining,
+        joining: GroupSettings,
     ) -> Result<Self, GroupError> {
         let runtime = Runtime::start(rank, address)?;
         let bind = async { Listening::bind(address, rank, ranks, joining) };
@@ -155,7 +155,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::join`](crate::Group::join).
-    pub fn join(members: Members, joining: Joining) -> Result<Self, GroupError> {
+    pub fn join(members: Members, joining: GroupSettings) -> Result<Self, GroupError> {
         let (rank, ranks) = (members.rank, members.addresses.len() as u32);
         let Some(address) = members.listening_at() else {
             return Err(GroupError::Members(format!(

@@ -1,7 +1,7 @@
 //! Errors of groups, and what to do about them.
 
 use crate::wire::CloseReason;
-use clearway_udp::Closed;
+use clearway_udp::ConnectionError;
 use clearway_units::Span;
 use std::net::SocketAddr;
 
@@ -67,7 +67,7 @@ pub enum GroupError {
         /// Address of the rank.
         address: SocketAddr,
         /// Reason of the connection's end.
-        closed: Closed,
+        closed: ConnectionError,
     },
     /// The connection to a rank has ended.
     #[error("rank {rank} at {address} is lost: {closed}")]
@@ -77,7 +77,7 @@ pub enum GroupError {
         /// Address of the rank.
         address: SocketAddr,
         /// Reason of the connection's end.
-        closed: Closed,
+        closed: ConnectionError,
     },
     /// Another rank has ended the group.
     #[error("rank {by} has ended the group: {ending}")]
@@ -182,9 +182,9 @@ impl GroupError {
     }
 
     /// Error for a connection that has ended. A failure that another rank has only heard of is that of the rank which has failed.
-    pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: Closed) -> Self {
+    pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: ConnectionError) -> Self {
         let ending = match closed {
-            Closed::There(code) => CloseReason::of(code),
+            ConnectionError::There(code) => CloseReason::of(code),
             _ => None,
         };
         match ending {

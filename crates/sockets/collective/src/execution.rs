@@ -1,7 +1,7 @@
 //! The part of one rank in a collective: a state machine without IO.
 
 use crate::error::BufferError;
-use crate::message_order::Turns;
+use crate::message_order::MessageOrder;
 use crate::plan::{BufferOperation, CollectivePlan, ELEMENT};
 use bytes::Bytes;
 use clearway_units::{Purpose, RandomStream, Time};
@@ -102,7 +102,7 @@ pub struct Execution {
     rank: u32,
     /// None where nothing has to be sent.
     run: Option<RankRun>,
-    turns: Turns,
+    turns: MessageOrder,
     /// Messages whose turn has not come.
     early: BTreeMap<u32, Vec<u8>>,
     /// Messages that each rank has yet to send here.
@@ -148,7 +148,7 @@ impl Execution {
             plan: Arc::clone(plan),
             rank,
             run,
-            turns: Turns::new(plan, rank),
+            turns: MessageOrder::new(plan, rank),
             early: BTreeMap::new(),
             expected,
         })

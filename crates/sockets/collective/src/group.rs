@@ -6,7 +6,7 @@ use crate::peers::{Event, Memory, Peer, Tell, events};
 use crate::plan::{Algorithm, BufferOperation, CollectivePlan, block};
 use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
-use clearway_udp::Closed;
+use clearway_udp::ConnectionError;
 use clearway_udp::net::{Channel, Message};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -441,7 +441,7 @@ impl Group {
     fn on_over(
         &mut self,
         rank: u32,
-        closed: Closed,
+        closed: ConnectionError,
         active: Option<&mut Active<'_, '_>>,
     ) -> Result<(), GroupError> {
         let address = self.address(rank);
@@ -527,7 +527,7 @@ impl Group {
             let Ok((rank, address, closed)) = end else {
                 continue;
             };
-            let is_ours = closed == Closed::Here;
+            let is_ours = closed == ConnectionError::Here;
             let error = GroupError::of_end(rank, address, closed);
             if is_ours || error.is_leave() || result.is_err() {
                 continue;

@@ -6,7 +6,7 @@ use crate::peers::{Event, Farewell, Guest, Memory, Tell};
 use crate::plan::CollectivePlan;
 use crate::wire::{Greeting, MOST_TEXT, Tag};
 use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
-use clearway_udp::{Acceptor, Closed, Limits, Security, Settings};
+use clearway_udp::{Acceptor, ConnectionError, Limits, Security, Settings};
 use clearway_units::Span;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Time in which ranks that have not been met are told why they will not be.
 const FAREWELL: Duration = Duration::from_millis(120);
 /// End of a connection whose other end goes down before it has met anybody.
-const GOING: Closed = Closed::There(0);
+const GOING: ConnectionError = ConnectionError::There(0);
 /// Memory of a connection in each direction.
 const MEMORY: u64 = 16 << 20;
 /// Messages that can overtake a greeting: those that a connection has at a time.
@@ -63,7 +63,7 @@ pub enum Pairs {
 
 /// Settings of a group.
 #[derive(Debug, Clone)]
-pub struct Joining {
+pub struct GroupSettings {
     /// Settings of connections, the same at all ranks. Their memory is 16 MiB, their idle time 5 s by default: the time after which a rank
     /// that has died is noticed.
     pub settings: Settings,
@@ -75,7 +75,7 @@ pub struct Joining {
     pub task: String,
 }
 
-impl Joining {
+impl GroupSettings {
     /// The defaults, with a security.
     pub fn new(security: Security) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Joining {
 pub struct Listening {
     server: Arc<Server>,
     memory: Memory,
-    joining: Joining,
+    joining: GroupSettings,
     farewell: Farewell,
 }
 
@@ -124,7 +124,7 @@ impl Listening {
         address: SocketAddr,
         rank: u32,
         ranks: u32,
-        joining: Joining,
+        joining: GroupSettings,
     ) -> Result<Self, GroupError> {
         let limits = Limits {
             connections: ranks as usize,
@@ -269,7 +269,7 @@ impl Group {
     ///
     /// # Errors
     /// If there is no such rank or no socket, or the others cannot be met in time.
-    pub async fn join(members: Members, joining: Joining) -> Result<Self, GroupError> {
+    pub async fn join(members: Members, joining: GroupSettings) -> Result<Self, GroupError> {
         let (rank, ranks) = (members.rank, members.addresses.len() as u32);
         let Some(address) = members.listening_at() else {
             return Err(GroupError::Members(format!(
@@ -312,10 +312,13 @@ impl Reach {
             };
             match error {
                 // It is not up yet, or going down; who waits has a limit.
-                GOING | Closed::NoAnswer(_) | Closed::Silent(_) | Closed::Busy => {
+                GOING
+                | ConnectionError::NoAnswer(_)
+                | ConnectionError::Silent(_)
+                | ConnectionError::Busy => {
                     sleep(PAUSE).await;
                 }
-                Closed::There(_) => return Err(GroupError::of_end(rank, address, error)),
+                ConnectionError::There(_) => return Err(GroupError::of_end(rank, address, error)),
                 closed => {
                     return Err(GroupError::Refused {
                         rank,

@@ -41,6 +41,6 @@ pub use clearway_udp::{PreSharedKey, Security};
 pub use error::{BufferError, GroupError};
 pub use execution::{Buffers, Execution, Outgoing, Unexpected};
 pub use group::Group;
-pub use join::{Joining, Listening, Members, Pairs};
+pub use join::{GroupSettings, Listening, Members, Pairs};
 pub use plan::{Algorithm, BufferOperation, CollectivePlan, UnknownAlgorithm, block};
 pub use wire::CloseReason;

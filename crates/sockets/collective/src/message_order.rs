@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 
 /// Messages that have to wait for others.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct MessageOrder {
     /// For each message that waits, the number of those before it.
     waits: BTreeMap<u32, u32>,
     /// For each message, those behind it.
     behind: BTreeMap<u32, Vec<u32>>,
 }
 
-impl Turns {
+impl MessageOrder {
     /// The turns at a rank.
     pub(crate) fn new(plan: &CollectivePlan, rank: u32) -> Self {
         let mut turns = Self::default();
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
     use crate::plan::{Algorithm, BufferOperation};
 
-    fn turns(operation: BufferOperation, name: &str, ranks: u32, rank: u32) -> Turns {
+    fn turns(operation: BufferOperation, name: &str, ranks: u32, rank: u32) -> MessageOrder {
         let algorithm = Algorithm::named(operation, name).unwrap();
         let plan = CollectivePlan::new(algorithm, ranks, 64, Some(16)).unwrap();
-        Turns::new(&plan, rank)
+        MessageOrder::new(&plan, rank)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::error::GroupError;
 use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::net::{Channel, Message};
-use clearway_udp::{Acceptor, Closed, SendError};
+use clearway_udp::{Acceptor, ConnectionError, SendError};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ pub(crate) enum Event {
     /// A connection is over.
     Over {
         rank: u32,
-        closed: Closed,
+        closed: ConnectionError,
     },
 }
 
@@ -171,7 +171,7 @@ impl Peer {
     pub(crate) fn shut_down(
         &mut self,
         ending: CloseReason,
-    ) -> impl Future<Output = Closed> + use<> {
+    ) -> impl Future<Output = ConnectionError> + use<> {
         // Without an outbox the writer ends when the connection has all that was in it.
         self.outbox = None;
         let (writer, channel) = (self.writer.take(), Arc::clone(&self.channel));
@@ -215,7 +215,7 @@ async fn write(
         let event = match channel.send(tag.code(), data).await {
             Ok(()) => Event::Sent { rank, tag },
             Err(SendError::TooLong { .. }) => {
-                let closed = Closed::Violation("it takes shorter messages only");
+                let closed = ConnectionError::Violation("it takes shorter messages only");
                 Event::Over { rank, closed }
             }
             Err(_) if matches!(tag, Tag::Message(..)) => Event::Refused { rank },

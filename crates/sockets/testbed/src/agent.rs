@@ -8,7 +8,8 @@ use crate::fault::Fault;
 use crate::shared::{bind, say};
 use crate::soaking;
 use crate::task::{
-    FlowSample, FlowTask, HostReport, HostTask, Order, PathCount, ReceivedFlow, Reply, SentFlow,
+    FlowSample, FlowTask, HostCommand, HostReply, HostReport, HostTask, PathCount, ReceivedFlow,
+    SentFlow,
 };
 use bytes::Bytes;
 use clearway_runs::Stopwatch;
@@ -57,7 +58,7 @@ pub fn agent() -> Result<(), Fault> {
         // Dropped with the thread.
         let _end = end;
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(order) = serde_json::from_str::<Order>(&line) else {
+            let Ok(order) = serde_json::from_str::<HostCommand>(&line) else {
                 break;
             };
             if tell.send(order).is_err() {
@@ -66,7 +67,7 @@ pub fn agent() -> Result<(), Fault> {
         }
     });
     if let Some(Err(what)) = runtime.block_on(until(ended, host(orders))) {
-        say(&Reply::Failed { what });
+        say(&HostReply::Failed { what });
     }
     Ok(())
 }
@@ -84,8 +85,8 @@ async fn until<T>(mut end: oneshot::Receiver<()>, work: impl Future<Output = T>)
 /// Messages that have come.
 type Received = Arc<Mutex<Vec<(Instant, ReceivedFlow)>>>;
 
-async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
-    let Some(Order::Task(task)) = orders.recv().await else {
+async fn host(mut orders: UnboundedReceiver<HostCommand>) -> Result<(), String> {
+    let Some(HostCommand::Task(task)) = orders.recv().await else {
         return Ok(());
     };
     let settings = settings(&task)?;
@@ -95,7 +96,7 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     }
     let server = bind(&task, &settings)?;
     tokio::spawn(serve(server, Arc::clone(&received)));
-    say(&Reply::Listening);
+    say(&HostReply::Listening);
     let mut channels = Vec::new();
     let mut host = Host {
         task,
@@ -104,25 +105,25 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     };
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Task(_) | Order::Restart => {
+            HostCommand::Task(_) | HostCommand::Restart => {
                 return Err("it was given an order that is not for it".into());
             }
-            Order::Connect => {
+            HostCommand::Connect => {
                 channels = host.connect(&settings).await?;
                 let trips = channels
                     .iter()
                     .map(|channel| round_trip_us(&channel.snapshot()));
-                say(&Reply::Connected {
+                say(&HostReply::Connected {
                     round_trips_us: trips.collect(),
                 });
             }
-            Order::Start { unix_ns } => {
+            HostCommand::Start { unix_ns } => {
                 host.begin(unix_ns);
                 let flows = host.send_all(std::mem::take(&mut channels)).await;
-                say(&Reply::Sent { flows });
+                say(&HostReply::Sent { flows });
             }
-            Order::Report => say(&Reply::Report(host.report(&received))),
-            Order::End => break,
+            HostCommand::Report => say(&HostReply::Report(host.report(&received))),
+            HostCommand::End => break,
         }
     }
     Ok(())

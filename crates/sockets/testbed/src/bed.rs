@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::name::BedName;
 use crate::plan::{BedPlan, Switches};
 use crate::process;
-use crate::state::{self, State};
+use crate::state::{self, BedState};
 use crate::system::{carry_out, look};
 use std::hash::{Hash as _, Hasher as _};
 
@@ -26,7 +26,7 @@ pub fn up(
     scenario: &str,
     switches: Switches,
     interrupted: &dyn Fn() -> bool,
-) -> Result<State, Fault> {
+) -> Result<BedState, Fault> {
     if let Some(state) = state::read(&plan.name)? {
         return Err(already_up(&plan.name, &state));
     }
@@ -42,7 +42,7 @@ pub fn up(
             ),
         ));
     }
-    let mut state = State {
+    let mut state = BedState {
         scenario: scenario.into(),
         plan: digest(plan),
         switches,
@@ -79,13 +79,13 @@ fn digest(plan: &BedPlan) -> u64 {
 ///
 /// # Errors
 /// If another one of this name is, or one that was never finished.
-pub fn find(plan: &BedPlan, switches: Switches) -> Result<Option<State>, Fault> {
+pub fn find(plan: &BedPlan, switches: Switches) -> Result<Option<BedState>, Fault> {
     let state = state::read(&plan.name)?;
     state.map(|state| check(plan, switches, state)).transpose()
 }
 
 /// The bed of a record, if all of it is there and it is the one of the plan.
-fn check(plan: &BedPlan, switches: Switches, state: State) -> Result<State, Fault> {
+fn check(plan: &BedPlan, switches: Switches, state: BedState) -> Result<BedState, Fault> {
     let is_same = (state.plan, state.switches) == (digest(plan), switches);
     match is_same && state.complete {
         true => Ok(state),
@@ -93,7 +93,7 @@ fn check(plan: &BedPlan, switches: Switches, state: State) -> Result<State, Faul
     }
 }
 
-fn already_up(name: &BedName, state: &State) -> Fault {
+fn already_up(name: &BedName, state: &BedState) -> Fault {
     let (scenario, switches) = (&state.scenario, state.switches.name());
     let what = match state.complete {
         true => format!(
@@ -117,7 +117,7 @@ fn already_up(name: &BedName, state: &State) -> Fault {
 /// If the system refuses.
 pub fn down(name: &BedName) -> Result<Removed, Fault> {
     let state = state::read(name)?;
-    process::end(&state.as_ref().map(State::processes).unwrap_or_default());
+    process::end(&state.as_ref().map(BedState::processes).unwrap_or_default());
     let existing = existing(name)?;
     let batch = existing.iter().map(|name| format!("netns del {name}\n"));
     let step = crate::plan::CommandBatch {
@@ -156,7 +156,7 @@ mod tests {
             needs_netem: false,
             steps: Vec::new(),
         };
-        let state = |complete, plan| State {
+        let state = |complete, plan| BedState {
             scenario: "some".into(),
             plan,
             switches: Switches::Kernel,

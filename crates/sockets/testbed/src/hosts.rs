@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::plan::BedPlan;
 use crate::state;
-use crate::task::{Order, Reply};
+use crate::task::{HostCommand, HostReply};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The processes of all hosts. They end when this is dropped.
 pub(crate) struct Hosts {
     children: Vec<(Child, ChildStdin)>,
-    replies: Receiver<(usize, Option<Reply>)>,
+    replies: Receiver<(usize, Option<HostReply>)>,
 }
 
 impl Hosts {
@@ -56,7 +56,7 @@ impl Hosts {
     }
 
     /// Says something to a host.
-    pub(crate) fn tell(&mut self, host: usize, order: &Order) -> Result<(), Fault> {
+    pub(crate) fn tell(&mut self, host: usize, order: &HostCommand) -> Result<(), Fault> {
         let mut line = serde_json::to_string(order).unwrap_or_default();
         line.push('\n');
         let input = &mut self.children[host].1;
@@ -67,15 +67,15 @@ impl Hosts {
     }
 
     /// Says something to all hosts.
-    pub(crate) fn tell_all(&mut self, order: &Order) -> Result<(), Fault> {
+    pub(crate) fn tell_all(&mut self, order: &HostCommand) -> Result<(), Fault> {
         (0..self.children.len()).try_for_each(|host| self.tell(host, order))
     }
 
     /// The next word of a host, if one comes soon.
-    pub(crate) fn next(&self) -> Result<Option<(usize, Reply)>, Fault> {
+    pub(crate) fn next(&self) -> Result<Option<(usize, HostReply)>, Fault> {
         match self.replies.recv_timeout(LOOK) {
             Ok((host, None)) => Err(ended(host)),
-            Ok((host, Some(Reply::Failed { what }))) => Err(failed(host, &what)),
+            Ok((host, Some(HostReply::Failed { what }))) => Err(failed(host, &what)),
             Ok((host, Some(reply))) => Ok(Some((host, reply))),
             Err(_) => Ok(None),
         }
@@ -85,7 +85,7 @@ impl Hosts {
     pub(crate) fn answers<T>(
         &self,
         longest: Duration,
-        mut take: impl FnMut(Reply) -> Option<T>,
+        mut take: impl FnMut(HostReply) -> Option<T>,
         meanwhile: &mut dyn FnMut() -> Result<(), Fault>,
     ) -> Result<Vec<T>, Fault> {
         let began = now();
@@ -105,7 +105,7 @@ impl Hosts {
             };
             match reply {
                 None => return Err(ended(host)),
-                Some(Reply::Failed { what }) => return Err(failed(host, &what)),
+                Some(HostReply::Failed { what }) => return Err(failed(host, &what)),
                 Some(reply) => answers[host] = take(reply),
             }
         }
@@ -136,7 +136,11 @@ fn ended(host: usize) -> Fault {
 }
 
 /// Hands over what a process says, line by line, and `None` when it ends.
-fn listen(host: usize, stdout: std::process::ChildStdout, tell: Sender<(usize, Option<Reply>)>) {
+fn listen(
+    host: usize,
+    stdout: std::process::ChildStdout,
+    tell: Sender<(usize, Option<HostReply>)>,
+) {
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             let Ok(reply) = serde_json::from_str(&line) else {

@@ -53,4 +53,4 @@ pub use run::{BedRequest, Ended, run};
 pub use setup::BedSetup;
 pub use soak::{SoakRecord, SoakRequest, soak};
 pub use softswitch::start_switches;
-pub use state::State;
+pub use state::BedState;

@@ -12,9 +12,9 @@ use crate::record::{Measured, build};
 use crate::setup::{BedSetup, start_of};
 use crate::simulate::{simulate, watched_links};
 use crate::softswitch::{SoftSwitch, scenario_text};
-use crate::state::{self, State};
+use crate::state::{self, BedState};
 use crate::system::{carry_out, look};
-use crate::task::{FlowTask, HostTask, Order, Reply, SentFlow};
+use crate::task::{FlowTask, HostCommand, HostReply, HostTask, SentFlow};
 use clearway_fabric::topology::LinkId;
 use clearway_lab::Laboratory;
 use clearway_report::testbed::TestbedRecord;
@@ -143,7 +143,7 @@ fn on_bed(request: &BedRequest<'_>, setup: &BedSetup, plan: &BedPlan) -> Result<
 }
 
 /// Makes a bed that is up as it was at first, for another run.
-fn begin_again(plan: &BedPlan, state: &State) -> Result<(), Fault> {
+fn begin_again(plan: &BedPlan, state: &BedState) -> Result<(), Fault> {
     if state.has_switch() {
         return Err(Fault::new(
             format!(
@@ -317,13 +317,13 @@ fn drive(
     let mut hosts = Hosts::start(request.program, request.agent, plan)?;
     let (tasks, last_start) = tasks(setup)?;
     for (host, task) in tasks.into_iter().enumerate() {
-        hosts.tell(host, &Order::Task(Box::new(task)))?;
+        hosts.tell(host, &HostCommand::Task(Box::new(task)))?;
     }
-    let listening = |reply| matches!(reply, Reply::Listening).then_some(());
+    let listening = |reply| matches!(reply, HostReply::Listening).then_some(());
     hosts.answers(SHORT, listening, &mut stop)?;
-    hosts.tell_all(&Order::Connect)?;
+    hosts.tell_all(&HostCommand::Connect)?;
     let connected = |reply| match reply {
-        Reply::Connected { round_trips_us } => Some(round_trips_us),
+        HostReply::Connected { round_trips_us } => Some(round_trips_us),
         _ => None,
     };
     let round_trips = hosts.answers(SHORT, connected, &mut stop)?;
@@ -338,13 +338,13 @@ fn drive(
     ));
     let before = machine_cpu_seconds();
     let zero = unix() + LEAD;
-    hosts.tell_all(&Order::Start {
+    hosts.tell_all(&HostCommand::Start {
         unix_ns: zero.as_nanos() as u64,
     })?;
     let longest =
         LEAD + SHORT + Duration::from_micros((last_start + at_most(setup)).as_us() as u64);
     let sent = |reply| match reply {
-        Reply::Sent { flows } => Some(flows),
+        HostReply::Sent { flows } => Some(flows),
         _ => None,
     };
     let mut course = || {
@@ -354,15 +354,15 @@ fn drive(
         fabric.look(at, &mut measured)
     };
     let flows: Vec<Vec<SentFlow>> = hosts.answers(longest, sent, &mut course)?;
-    hosts.tell_all(&Order::Report)?;
+    hosts.tell_all(&HostCommand::Report)?;
     let report = |reply| match reply {
-        Reply::Report(report) => Some(report),
+        HostReply::Report(report) => Some(report),
         _ => None,
     };
     measured.hosts = hosts.answers(SHORT, report, &mut stop)?;
     measured.machine_cpu_seconds = machine_cpu_seconds() - before;
     measured.sent = flows.into_iter().flatten().collect();
-    hosts.tell_all(&Order::End)?;
+    hosts.tell_all(&HostCommand::End)?;
     Ok(measured)
 }
 

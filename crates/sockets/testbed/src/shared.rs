@@ -1,12 +1,12 @@
 //! Parts that all tasks of a host's process share: its server, and lines to whoever started it.
 
-use crate::task::{HostTask, Reply};
+use crate::task::{HostReply, HostTask};
 use clearway_udp::net::Server;
 use clearway_udp::{Limits, Settings};
 use std::io::{self, Write as _};
 
 /// Says a word; if nobody listens, the input ends as well.
-pub(crate) fn say(reply: &Reply) {
+pub(crate) fn say(reply: &HostReply) {
     let line = serde_json::to_string(reply).unwrap_or_default();
     let mut output = io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());

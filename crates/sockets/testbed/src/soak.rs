@@ -9,7 +9,7 @@ use crate::plan::{BedPlan, Switches};
 use crate::run::{Guard, LEAD, SHORT, interrupted, tasks, unix};
 use crate::setup::BedSetup;
 use crate::softswitch::{SoftSwitch, scenario_text};
-use crate::task::{HostTask, Order, Reply, Soak, SoakReport};
+use crate::task::{HostCommand, HostReply, HostTask, Soak, SoakReport};
 use clearway_lab::Laboratory;
 use serde::Serialize;
 use std::path::Path;
@@ -146,13 +146,13 @@ fn soak_on(
     };
     let mut hosts = Hosts::start(request.program, request.agent, plan)?;
     for (host, task) in soak_tasks(request, setup)?.into_iter().enumerate() {
-        hosts.tell(host, &Order::Task(Box::new(task)))?;
+        hosts.tell(host, &HostCommand::Task(Box::new(task)))?;
     }
-    let listening = |reply| matches!(reply, Reply::Listening).then_some(());
+    let listening = |reply| matches!(reply, HostReply::Listening).then_some(());
     hosts.answers(SHORT, listening, &mut stop)?;
     let began = unix();
     let unix_ns = (began + LEAD).as_nanos() as u64;
-    hosts.tell(SENDER, &Order::Start { unix_ns })?;
+    hosts.tell(SENDER, &HostCommand::Start { unix_ns })?;
     let mut course = Course::new(request.messages);
     let mut last = began;
     while course.arrived < request.messages {
@@ -160,7 +160,7 @@ fn soak_on(
         match hosts.next()? {
             Some((
                 SENDER,
-                Reply::Arrived {
+                HostReply::Arrived {
                     messages,
                     reconnected,
                 },
@@ -182,10 +182,10 @@ fn soak_on(
         }
     }
     let seconds = unix().saturating_sub(began).as_secs_f64();
-    hosts.tell(RECEIVER, &Order::Report)?;
+    hosts.tell(RECEIVER, &HostCommand::Report)?;
     let received = loop {
         stop()?;
-        if let Some((RECEIVER, Reply::Soaked(report))) = hosts.next()? {
+        if let Some((RECEIVER, HostReply::Soaked(report))) = hosts.next()? {
             break report;
         }
         if unix().saturating_sub(last) > STALLED {
@@ -238,7 +238,7 @@ impl Course {
                 2 => {
                     // In the middle of what is sent together, so that some of it has come and is not known to have.
                     thread::sleep(MIDDLE);
-                    hosts.tell(RECEIVER, &Order::Restart)?;
+                    hosts.tell(RECEIVER, &HostCommand::Restart)?;
                     "the receiver forgets everything"
                 }
                 _ => {

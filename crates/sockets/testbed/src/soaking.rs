@@ -2,7 +2,7 @@
 
 use crate::content::{is_message, message};
 use crate::shared::{bind, say};
-use crate::task::{HostTask, Order, Reply, Soak, SoakReport};
+use crate::task::{HostCommand, HostReply, HostTask, Soak, SoakReport};
 use clearway_runs::peak_rss_bytes;
 use clearway_udp::net::{Channel, Server, connect};
 use clearway_udp::{SendError, Settings};
@@ -38,17 +38,17 @@ pub(crate) async fn host(
     task: &HostTask,
     soak: Soak,
     settings: Settings,
-    mut orders: UnboundedReceiver<Order>,
+    mut orders: UnboundedReceiver<HostCommand>,
 ) -> Result<(), String> {
     let counts = Arc::new(Mutex::new(Counts::new(&soak)));
     let mut server = Some(listen(task, &settings, &counts)?);
-    say(&Reply::Listening);
+    say(&HostReply::Listening);
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Connect => say(&Reply::Connected {
+            HostCommand::Connect => say(&HostReply::Connected {
                 round_trips_us: Vec::new(),
             }),
-            Order::Start { .. } => {
+            HostCommand::Start { .. } => {
                 if let Some(to) = soak.to {
                     let sender = Sender {
                         to,
@@ -59,14 +59,14 @@ pub(crate) async fn host(
                     sender.run().await?;
                 }
             }
-            Order::Restart => {
+            HostCommand::Restart => {
                 // All connections go, and the socket with them.
                 drop(server.take());
                 lock(&counts).begin_life();
                 server = Some(listen_again(task, &settings, &counts).await?);
             }
-            Order::Report => say(&Reply::Soaked(lock(&counts).report())),
-            Order::Task(_) | Order::End => break,
+            HostCommand::Report => say(&HostReply::Soaked(lock(&counts).report())),
+            HostCommand::Task(_) | HostCommand::End => break,
         }
     }
     Ok(())
@@ -203,7 +203,7 @@ impl Sender {
                 }
                 Err(error) => return Err(error.to_string()),
             }
-            say(&Reply::Arrived {
+            say(&HostReply::Arrived {
                 messages: arrived,
                 reconnected: self.reconnected,
             });

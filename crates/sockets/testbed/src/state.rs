@@ -16,7 +16,7 @@ const OF_ROOT: &str = "/run/clearway";
 
 /// A bed that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct BedState {
     /// Scenario of the bed, as the user calls it.
     pub scenario: String,
     /// Digest of everything that the bed is made by.
@@ -36,7 +36,7 @@ pub struct State {
     pub namespaces: Vec<String>,
 }
 
-impl State {
+impl BedState {
     /// All processes that somebody has started for the bed.
     pub(crate) fn processes(&self) -> Vec<Process> {
         self.children.iter().copied().chain(self.switch).collect()
@@ -67,7 +67,7 @@ pub(crate) fn file(name: &BedName, ending: &str) -> PathBuf {
 }
 
 /// The record of a bed; `None` if there is none.
-pub(crate) fn read(name: &BedName) -> Result<Option<State>, Fault> {
+pub(crate) fn read(name: &BedName) -> Result<Option<BedState>, Fault> {
     let path = file(name, "json");
     let text = match clearway_input::read_text(&path, InputKind::SCENARIO) {
         Ok(text) => text,
@@ -79,7 +79,7 @@ pub(crate) fn read(name: &BedName) -> Result<Option<State>, Fault> {
 }
 
 /// Writes the record of a bed, whole or not at all.
-pub(crate) fn write(name: &BedName, state: &State) -> Result<(), Fault> {
+pub(crate) fn write(name: &BedName, state: &BedState) -> Result<(), Fault> {
     let text = serde_json::to_string_pretty(state).unwrap_or_default();
     write_text(&file(name, "json"), &text)
 }
@@ -97,7 +97,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 /// If there is none any more, or it cannot be written.
-pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut State)) -> Result<(), Fault> {
+pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut BedState)) -> Result<(), Fault> {
     let Some(mut state) = read(name)? else {
         return Err(Fault::new(
             format!("the test bed `{name}` has been taken away meanwhile"),
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn records_of_earlier_versions_count_as_half_made() {
         let text = r#"{"scenario": "x", "plan": 1, "switches": "kernel", "switch_pid": null, "namespaces": []}"#;
-        let state: State = serde_json::from_str(text).unwrap();
+        let state: BedState = serde_json::from_str(text).unwrap();
         assert!(!state.complete && state.processes().is_empty());
     }
 }

@@ -61,7 +61,7 @@ pub struct FlowTask {
 /// Word to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum HostCommand {
     /// The task; the host listens.
     Task(Box<HostTask>),
     /// All hosts listen: connect.
@@ -82,7 +82,7 @@ pub enum Order {
 /// Word of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
+pub enum HostReply {
     /// It listens.
     Listening,
     /// It is connected; base round trips of its connections.

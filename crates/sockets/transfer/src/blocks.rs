@@ -16,12 +16,12 @@ pub const MOST_BLOCKS: u32 = 1 << 20;
 
 /// Size of a file and of its blocks. The last block may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Geometry {
+pub struct BlockLayout {
     size: u64,
     block: u32,
 }
 
-impl Geometry {
+impl BlockLayout {
     /// Blocks of a file of `size` bytes; `None` beyond 16 TiB.
     pub fn for_size(size: u64) -> Option<Self> {
         let mut block = USUAL_BLOCK;
@@ -130,7 +130,7 @@ impl ContentHash {
 
     /// Digest of a file: of its size, the length of its blocks, and their digests in the order of the file. In which order blocks were
     /// read or have come does not matter.
-    pub fn of_file(geometry: Geometry, blocks: &[Self]) -> Self {
+    pub fn of_file(geometry: BlockLayout, blocks: &[Self]) -> Self {
         let mut context = Context::new(&SHA256);
         context.update(b"clearway transfer 1");
         context.update(&geometry.size.to_be_bytes());
@@ -166,7 +166,7 @@ mod tests {
             (1 << 16, 1 << 16),
             ((1 << 20) + 1, 1 << 18),
         ] {
-            let geometry = Geometry::new(size, block).unwrap();
+            let geometry = BlockLayout::new(size, block).unwrap();
             let places: Vec<_> = (0..geometry.blocks())
                 .map(|number| geometry.place(number).unwrap())
                 .collect();
@@ -183,16 +183,17 @@ mod tests {
 
     #[test]
     fn longer_files_have_longer_blocks() {
-        let of =
-            |size| Geometry::for_size(size).map(|geometry| (geometry.block(), geometry.blocks()));
+        let of = |size| {
+            BlockLayout::for_size(size).map(|geometry| (geometry.block(), geometry.blocks()))
+        };
         assert_eq!(of(0), Some((1 << 20, 0)));
         assert_eq!(of(1 << 36), Some((1 << 20, 1 << 16)));
         assert_eq!(of((1 << 36) + 1), Some((1 << 21, (1 << 15) + 1)));
         assert_eq!(of(1 << 44), Some((1 << 24, 1 << 20)));
         assert_eq!(of((1 << 44) + 1), None);
         assert_eq!(of(u64::MAX), None);
-        assert_eq!(Geometry::new(10, 100), None);
-        assert_eq!(Geometry::new(u64::MAX, 1 << 16), None);
+        assert_eq!(BlockLayout::new(10, 100), None);
+        assert_eq!(BlockLayout::new(u64::MAX, 1 << 16), None);
     }
 
     #[test]
@@ -214,13 +215,13 @@ mod tests {
             format!("{a:?}")
                 .starts_with("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
         );
-        let two = Geometry::new((1 << 16) + 1, 1 << 16).unwrap();
-        let other = Geometry::new((1 << 16) + 1, 1 << 17).unwrap();
+        let two = BlockLayout::new((1 << 16) + 1, 1 << 16).unwrap();
+        let other = BlockLayout::new((1 << 16) + 1, 1 << 17).unwrap();
         let digests = [
             ContentHash::of_file(two, &[a, b]),
             ContentHash::of_file(two, &[b, a]),
             ContentHash::of_file(other, &[a, b]),
-            ContentHash::of_file(Geometry::new((1 << 16) + 2, 1 << 16).unwrap(), &[a, b]),
+            ContentHash::of_file(BlockLayout::new((1 << 16) + 2, 1 << 16).unwrap(), &[a, b]),
         ];
         for (index, digest) in digests.iter().enumerate() {
             assert!(!digests[..index].contains(digest));

@@ -30,18 +30,18 @@ mod store;
 mod transfer_side;
 pub mod wire;
 
-pub use blocks::{ContentHash, Geometry, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
+pub use blocks::{BlockLayout, ContentHash, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
 pub use name::{Name, NameError, PARTIAL_FOLDER};
 pub use net::{
     DONE, INTERRUPTED, ReceiveOutcome, SendOutcome, TransferError, TransferObserver, VIOLATION,
     receive, send,
 };
 pub use reason::{Reason, ReasonKind};
-pub use receiving::{Bounds, Receiving, Unfinished};
+pub use receiving::{ReceiveLimits, Receiving, Unfinished};
 pub use sending::Sending;
 pub use sources::{SourceError, Sources, shown};
 pub use store::ReceiveStore;
-pub use transfer_side::{TransferEvent, TransferProgress, Violation, What};
+pub use transfer_side::{FileOutcome, TransferEvent, TransferProgress, Violation};
 
 // They make links.
 #[cfg(all(test, unix))]

@@ -1,11 +1,11 @@
 //! Transfers over connections: messages of one side go to the connection, its jobs to threads that may wait for a disk.
 
-use crate::receiving::{Bounds, Receiving, Unfinished};
+use crate::receiving::{ReceiveLimits, Receiving, Unfinished};
 use crate::sources::Sources;
 use crate::store::ReceiveStore;
-use crate::transfer_side::{Disk, Party, TransferEvent, TransferProgress, Violation};
+use crate::transfer_side::{Disk, TransferEvent, TransferProgress, TransferSide, Violation};
 use clearway_udp::net::{Channel, Message};
-use clearway_udp::{Closed, SendError};
+use clearway_udp::{ConnectionError, SendError};
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub enum TransferError {
     /// The connection ended.
     #[error(transparent)]
-    Closed(#[from] Closed),
+    Closed(#[from] ConnectionError),
     /// A message was not taken.
     #[error(transparent)]
     Send(#[from] SendError),
@@ -130,7 +130,7 @@ pub struct ReceiveOutcome {
 pub async fn receive(
     channel: &Channel,
     store: ReceiveStore,
-    bounds: Bounds,
+    bounds: ReceiveLimits,
     watch: &mut (dyn TransferObserver + Send),
 ) -> ReceiveOutcome {
     let mut receiving = Receiving::new(bounds);
@@ -139,7 +139,7 @@ pub async fn receive(
     let progress = *receiving.progress();
     let _ = watch.on_tick(&progress);
     let error = match ended {
-        Err(TransferError::Closed(Closed::There(DONE)))
+        Err(TransferError::Closed(ConnectionError::There(DONE)))
             if receiving.is_greeted() && progress.is_complete() =>
         {
             None
@@ -158,8 +158,10 @@ pub async fn receive(
 /// Ends the connection for a reason, and returns the reason as its user understands it.
 async fn end(channel: &Channel, error: TransferError) -> TransferError {
     match error {
-        TransferError::Closed(Closed::There(INTERRUPTED)) => TransferError::InterruptedThere,
-        TransferError::Closed(Closed::There(VIOLATION)) => TransferError::ViolationHere,
+        TransferError::Closed(ConnectionError::There(INTERRUPTED)) => {
+            TransferError::InterruptedThere
+        }
+        TransferError::Closed(ConnectionError::There(VIOLATION)) => TransferError::ViolationHere,
         error => {
             channel.close(match error {
                 TransferError::Violation(_) => VIOLATION,
@@ -175,7 +177,7 @@ async fn end(channel: &Channel, error: TransferError) -> TransferError {
 /// Event in the life of a transfer.
 enum Step<O> {
     Sent(Result<(), SendError>),
-    Message(Result<Message, Closed>),
+    Message(Result<Message, ConnectionError>),
     Outcome(O),
     Tick,
 }
@@ -184,7 +186,7 @@ enum Step<O> {
 type Sending<'a> = Option<Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>>;
 
 /// Runs one side until it is over.
-async fn run<P: Party, D: Disk<P>>(
+async fn run<P: TransferSide, D: Disk<P>>(
     channel: &Channel,
     party: &mut P,
     disk: &Arc<D>,
@@ -239,7 +241,7 @@ async fn run<P: Party, D: Disk<P>>(
 }
 
 /// Waits for the next thing that happens.
-async fn step<P: Party>(
+async fn step<P: TransferSide>(
     channel: &Channel,
     party: &P,
     jobs: &mut JoinSet<P::Outcome>,

@@ -3,9 +3,9 @@
 //! A record is a few lines of text, and then the number of each block that was written, in four bytes each. It only says where to look:
 //! blocks count once their digests are those of the sender.
 
-use crate::blocks::{BlockSet, Geometry, MOST_BLOCKS};
+use crate::blocks::{BlockLayout, BlockSet, MOST_BLOCKS};
 use crate::name::LONGEST_NAME;
-use crate::wire::Facts;
+use crate::wire::FileMetadata;
 
 /// Longest record: the text, and twice each block, as some may be written twice.
 pub(crate) const LONGEST_RECORD: u64 = LONGEST_NAME as u64 + 256 + 8 * MOST_BLOCKS as u64;
@@ -16,7 +16,7 @@ const FIRST_LINE: &str = "clearway partial file 1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) name: String,
-    pub(crate) facts: Facts,
+    pub(crate) facts: FileMetadata,
     pub(crate) block: u32,
     /// Blocks, in ascending order.
     pub(crate) blocks: Vec<u32>,
@@ -49,12 +49,12 @@ impl Record {
         let size = value("size")?.parse().ok()?;
         let block = value("block")?.parse().ok()?;
         let (seconds, nanos) = value("modified")?.split_once(' ')?;
-        let facts = Facts {
+        let facts = FileMetadata {
             size,
             modified: (seconds.parse().ok()?, nanos.parse().ok()?),
             executable: value("executable")?.parse().ok()?,
         };
-        let geometry = Geometry::new(size, block)?;
+        let geometry = BlockLayout::new(size, block)?;
         let mut set = BlockSet::new(geometry.blocks());
         for number in bytes[end + 2..].as_chunks::<4>().0 {
             set.insert(u32::from_be_bytes(*number));
@@ -78,7 +78,7 @@ mod tests {
     fn record() -> Record {
         Record {
             name: "folder/file name".into(),
-            facts: Facts {
+            facts: FileMetadata {
                 size: 300_000,
                 modified: (-5, 7),
                 executable: true,
@@ -118,7 +118,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x55;
             if let Some(read) = Record::decode(&damaged) {
-                let geometry = Geometry::new(read.facts.size, read.block).unwrap();
+                let geometry = BlockLayout::new(read.facts.size, read.block).unwrap();
                 assert!(read.blocks.iter().all(|block| *block < geometry.blocks()));
             }
         }

@@ -6,7 +6,7 @@ use crate::positioned_io::read_exact_at;
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{Job, Outcome, Sending};
 use crate::transfer_side::Disk;
-use crate::wire::Facts;
+use crate::wire::FileMetadata;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -40,7 +40,7 @@ struct Source {
 #[derive(Debug)]
 struct Open {
     file: File,
-    facts: Facts,
+    facts: FileMetadata,
 }
 
 /// Reason why something cannot be sent at all.
@@ -218,7 +218,7 @@ impl Sources {
         )
     }
 
-    fn open(&self, number: u32) -> Result<Facts, Reason> {
+    fn open(&self, number: u32) -> Result<FileMetadata, Reason> {
         let closed = || Reason::new(ReasonKind::Other, "");
         let source = self.files.get(number as usize).ok_or_else(closed)?;
         let read = |error: io::Error| Reason::new(ReasonKind::Read, &error.to_string());
@@ -333,7 +333,7 @@ fn check(path: &Path, name: &str) -> Result<Name, SourceError> {
     })
 }
 
-fn facts(found: &Metadata) -> Facts {
+fn facts(found: &Metadata) -> FileMetadata {
     #[cfg(unix)]
     let executable = {
         use std::os::unix::fs::PermissionsExt as _;
@@ -341,7 +341,7 @@ fn facts(found: &Metadata) -> Facts {
     };
     #[cfg(not(unix))]
     let executable = false;
-    Facts {
+    FileMetadata {
         size: found.len(),
         // Some file systems have no such time.
         modified: found.modified().map_or((0, 0), since_1970),

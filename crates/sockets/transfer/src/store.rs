@@ -3,7 +3,7 @@
 //! A file is written under another name in the folder of partial files, with its [record](crate::record) beside it, and gets its own name
 //! when all of it is there and has been written to the disk. What has its name already is compared, and never written to.
 
-use crate::blocks::{ContentHash, DIGEST, Geometry};
+use crate::blocks::{BlockLayout, ContentHash, DIGEST};
 use crate::folder::{Folder, Kind};
 use crate::name::{Name, PARTIAL_FOLDER};
 use crate::positioned_io::{read_exact_at, write_all_at};
@@ -11,7 +11,7 @@ use crate::reason::{Reason, ReasonKind};
 use crate::receiving::{Job, Outcome, Receiving};
 use crate::record::{LONGEST_RECORD, Record};
 use crate::transfer_side::Disk;
-use crate::wire::{Facts, Offer};
+use crate::wire::{FileMetadata, Offer};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -38,8 +38,8 @@ pub struct ReceiveStore {
 struct Open {
     data: File,
     name: Name,
-    geometry: Geometry,
-    facts: Facts,
+    geometry: BlockLayout,
+    facts: FileMetadata,
     /// None if the file is in its place, and only to be compared.
     partial: Option<Partial>,
 }

@@ -15,12 +15,12 @@ pub struct TransferEvent {
     /// Name of the file.
     pub name: String,
     /// Fate of the file.
-    pub what: What,
+    pub what: FileOutcome,
 }
 
 /// Fate of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum FileOutcome {
     /// The receiver has parts of it from an earlier transfer.
     Kept {
         /// Bytes of the blocks that it has.
@@ -77,7 +77,7 @@ impl TransferProgress {
 }
 
 /// One side of a transfer. Whoever drives it carries messages and jobs; order and number of its calls do not matter.
-pub(crate) trait Party {
+pub(crate) trait TransferSide {
     /// Task for a disk.
     type Job: Send + 'static;
     /// Result of a job.
@@ -106,13 +106,13 @@ pub(crate) trait Party {
 }
 
 /// Carries out the jobs of a party, on several threads at a time.
-pub(crate) trait Disk<P: Party>: Send + Sync + 'static {
+pub(crate) trait Disk<P: TransferSide>: Send + Sync + 'static {
     /// Carries out a job.
     fn run(&self, job: P::Job) -> P::Outcome;
 }
 
 /// An event about a file.
-pub(crate) fn event(name: &Name, what: What) -> TransferEvent {
+pub(crate) fn event(name: &Name, what: FileOutcome) -> TransferEvent {
     TransferEvent {
         name: name.to_string(),
         what,

@@ -3,7 +3,7 @@
 //! The format is described in the page "Transfers" of the book. A block's message has the number of its file and its own in its tag, so
 //! that its content can be written at its place whenever it comes.
 
-use crate::blocks::{ContentHash, DIGEST, Geometry};
+use crate::blocks::{BlockLayout, ContentHash, DIGEST};
 use crate::name::LONGEST_NAME;
 use crate::reason::{LONGEST_DETAIL, Reason, ReasonKind};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -19,7 +19,7 @@ pub(crate) const MOST_DIGESTS: usize = 64;
 
 /// Size, time and kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct FileMetadata {
     /// Bytes of the file.
     pub size: u64,
     /// Time of the last modification: seconds since 1970, and nanoseconds beyond.
@@ -34,7 +34,7 @@ pub struct Offer {
     /// Number of the file in this transfer.
     pub file: u32,
     /// Size and blocks.
-    pub geometry: Geometry,
+    pub geometry: BlockLayout,
     /// Time of the last modification.
     pub modified: (i64, u32),
     /// True if the file can be executed.
@@ -268,7 +268,7 @@ impl Offer {
     fn decode(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             file: from.u32().filter(|file| file >> 31 == 0)?,
-            geometry: Geometry::new(from.u64()?, from.u32()?)?,
+            geometry: BlockLayout::new(from.u64()?, from.u32()?)?,
             modified: (
                 from.u64()? as i64,
                 from.u32().filter(|nanos| *nanos < 1_000_000_000)?,
@@ -279,8 +279,8 @@ impl Offer {
     }
 
     /// Size, time and kind of the file.
-    pub fn facts(&self) -> Facts {
-        Facts {
+    pub fn facts(&self) -> FileMetadata {
+        FileMetadata {
             size: self.geometry.size(),
             modified: self.modified,
             executable: self.executable,

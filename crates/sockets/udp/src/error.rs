@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 /// Reason why a connection ended or could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
+pub enum ConnectionError {
     /// Closed at this end.
     #[error("the connection was closed at this end")]
     Here,
@@ -49,7 +49,7 @@ pub enum Closed {
     Violation(&'static str),
 }
 
-impl Closed {
+impl ConnectionError {
     /// True if the same may go well later, with nothing changed at this end.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Silent(_) | Self::NoAnswer(_) | Self::Busy)

@@ -1,7 +1,7 @@
 //! Events that wait for the application. Those that come often are bounded by memory for messages, the others by their number: each of
 //! them is there once.
 
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::outgoing::SendId;
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ pub enum Event {
     /// The connection has ended.
     Closed {
         /// Reason of the end.
-        reason: Closed,
+        reason: ConnectionError,
     },
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Events {
     /// Messages of this end that have arrived, or are not wanted.
     fates: VecDeque<(SendId, bool)>,
     received: VecDeque<(u64, Vec<u8>)>,
-    closed: Option<Closed>,
+    closed: Option<ConnectionError>,
     was_closed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Events {
     }
 
     /// The end of the connection: the first reason counts.
-    pub(crate) fn closed(&mut self, reason: Closed) {
+    pub(crate) fn closed(&mut self, reason: ConnectionError) {
         if !std::mem::replace(&mut self.was_closed, true) {
             self.closed = Some(reason);
         }
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn paths_are_told_once_and_the_end_comes_last() {
         let mut events = Events::default();
-        events.closed(Closed::Here);
-        events.closed(Closed::Busy);
+        events.closed(ConnectionError::Here);
+        events.closed(ConnectionError::Busy);
         for round in 0..1_000u32 {
             events.path(3, round % 2 == 0);
         }
@@ -137,7 +137,7 @@ mod tests {
         events.received(7, vec![1]);
         events.sent(SendId(1));
         let without: Vec<_> = std::iter::from_fn(|| events.pop(false)).collect();
-        let reason = Closed::Here;
+        let reason = ConnectionError::Here;
         let expected = [
             Event::PathDown { path: 3 },
             Event::PathUp { path: 4 },

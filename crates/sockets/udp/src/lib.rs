@@ -101,10 +101,10 @@ mod timers;
 pub mod wire;
 
 pub use connection::{Connection, Discarded, Transmit};
-pub use error::{Closed, Versions};
+pub use error::{ConnectionError, Versions};
 pub use events::Event;
 pub use incoming::{Acceptor, Allocate};
-pub use listener::{Heard, Limits, Listener, ListenerCounters};
+pub use listener::{DatagramOutcome, Limits, Listener, ListenerCounters};
 pub use outgoing::{SendError, SendId};
 pub use paths::PathStatistics;
 pub use settings::{MESSAGE_COST, PreSharedKey, Security, ServerName, Settings, Transport};

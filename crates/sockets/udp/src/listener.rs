@@ -12,7 +12,7 @@ use crate::cookie::{Cookies, LIFETIME};
 use crate::incoming::Acceptor;
 use crate::noise;
 use crate::random::Random;
-use crate::settings::{Agreed, Security, ServerName, Settings};
+use crate::settings::{NegotiatedSettings, Security, ServerName, Settings};
 use crate::wire::{COOKIE, ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
@@ -53,7 +53,7 @@ impl Default for Limits {
 }
 
 /// Outcome of a datagram.
-pub enum Heard {
+pub enum DatagramOutcome {
     /// No effect: the datagram was malformed, or not for a listener.
     Nothing,
     /// An answer was written.
@@ -150,12 +150,12 @@ impl Listener {
         datagram: &[u8],
         out: &mut Vec<u8>,
         acceptor: impl FnOnce() -> Box<dyn Acceptor>,
-    ) -> Heard {
+    ) -> DatagramOutcome {
         let Some(Handshake::Init(init)) = Handshake::read(datagram) else {
-            return Heard::Nothing;
+            return DatagramOutcome::Nothing;
         };
         match self.consider(now, from, &init) {
-            Verdict::Nothing => Heard::Nothing,
+            Verdict::Nothing => DatagramOutcome::Nothing,
             Verdict::Refuse(reason) => {
                 const OURS: [u8; 4] = VERSION.to_be_bytes();
                 let refusal = Handshake::Refusal {
@@ -164,23 +164,23 @@ impl Listener {
                     versions: &OURS,
                 };
                 refusal.write(out);
-                Heard::Answer
+                DatagramOutcome::Answer
             }
             Verdict::Cookie => {
                 self.counters.cookies += 1;
                 let client = init.client;
                 let cookie = self.cookies.make(now, from, client);
                 Handshake::Retry { client, cookie }.write(out);
-                Heard::Answer
+                DatagramOutcome::Answer
             }
             Verdict::Again(id) => {
                 out.extend_from_slice(&self.known[&id].response);
-                Heard::Answer
+                DatagramOutcome::Answer
             }
             Verdict::Accept(begun) => {
                 let connection = self.accept(now, from, *begun, acceptor());
                 out.extend_from_slice(&self.known[&connection.id()].response);
-                Heard::Connection(Box::new(connection))
+                DatagramOutcome::Connection(Box::new(connection))
             }
         }
     }
@@ -260,7 +260,8 @@ impl Listener {
             }
         };
         let theirs = Parameters::read(&theirs);
-        let Some(agreed) = theirs.and_then(|theirs| Agreed::of(&theirs, &ours, false)) else {
+        let Some(agreed) = theirs.and_then(|theirs| NegotiatedSettings::of(&theirs, &ours, false))
+        else {
             return Verdict::Refuse(RefusalReason::Parameters);
         };
         let mut response = Vec::new();
@@ -370,7 +371,7 @@ struct Begun {
     id: ConnectionId,
     client: ConnectionId,
     cookie: [u8; COOKIE],
-    agreed: Agreed,
+    agreed: NegotiatedSettings,
     secrets: Option<noise::Secrets>,
     response: Vec<u8>,
     round_trip: Span,

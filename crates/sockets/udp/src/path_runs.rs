@@ -15,7 +15,7 @@ const SPREAD: u8 = 4;
 
 /// Packets that were chosen for each path, and the run that goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct PathRuns {
     /// Packets that were chosen for a path and went elsewhere, less those that went there and were not chosen for it.
     owed: Vec<i32>,
     current: u8,
@@ -24,7 +24,7 @@ pub(crate) struct Runs {
     at: Time,
 }
 
-impl Runs {
+impl PathRuns {
     /// Length of runs with which each window goes over several paths: [`SPREAD`], or all if they are fewer.
     pub(crate) fn length(window_packets: u64, paths: u8) -> u32 {
         let length = window_packets / u64::from(paths.clamp(1, SPREAD));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn each_path_gets_what_was_chosen_for_it_a_run_at_a_time() {
-        let mut runs = Runs::default();
+        let mut runs = PathRuns::default();
         let (mut chosen, mut sent) = ([0i32; 8], [0i32; 8]);
         let mut lengths = Vec::new();
         let mut last = u8::MAX;
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn packets_that_leave_one_by_one_go_as_they_were_chosen() {
-        let mut runs = Runs::default();
+        let mut runs = PathRuns::default();
         for number in 0..1000u32 {
             let chosen = (number * number % 7) as u8;
             let now = Time::from_us(u64::from(number));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_marked_loses_what_is_owed_to_it() {
-        let mut runs = Runs::default();
+        let mut runs = PathRuns::default();
         let mut sent = [0; 3];
         for number in 0..300u64 {
             if number == 100 {
@@ -134,9 +134,9 @@ mod tests {
             assert!(runs.owed.iter().all(|owed| owed.abs() <= 20), "{runs:?}");
         }
         assert_eq!(sent[2], 0);
-        assert_eq!(Runs::length(115, 8), 28);
-        assert_eq!(Runs::length(115, 2), LONGEST);
-        assert_eq!(Runs::length(3, 8), 1);
-        assert_eq!(Runs::length(100_000, 8), LONGEST);
+        assert_eq!(PathRuns::length(115, 8), 28);
+        assert_eq!(PathRuns::length(115, 2), LONGEST);
+        assert_eq!(PathRuns::length(3, 8), 1);
+        assert_eq!(PathRuns::length(100_000, 8), LONGEST);
     }
 }

@@ -210,7 +210,7 @@ impl Settings {
     /// given.
     pub fn profile(&self, round_trip: Span) -> Profile {
         let settings = self.clone().bounded();
-        let agreed = Agreed {
+        let agreed = NegotiatedSettings {
             transport: settings.transport,
             paths: settings.paths,
             datagram: settings.datagram,
@@ -236,7 +236,7 @@ impl Settings {
 
 /// The part of a connection's settings that both ends have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Agreed {
+pub(crate) struct NegotiatedSettings {
     pub(crate) transport: Transport,
     pub(crate) paths: u8,
     pub(crate) datagram: u16,
@@ -247,7 +247,7 @@ pub(crate) struct Agreed {
     pub(crate) socket_datagrams: Option<u32>,
 }
 
-impl Agreed {
+impl NegotiatedSettings {
     /// The common part of the parameters of two sides; `None` if one of them asks for what does not exist.
     pub(crate) fn of(
         client: &Parameters,
@@ -289,7 +289,11 @@ pub(crate) fn largest_window(network: &NetworkFacts, round_trip: Span) -> u64 {
 }
 
 /// The profile for a round trip.
-pub(crate) fn profile(settings: &Settings, agreed: &Agreed, round_trip: Span) -> Profile {
+pub(crate) fn profile(
+    settings: &Settings,
+    agreed: &NegotiatedSettings,
+    round_trip: Span,
+) -> Profile {
     let rtt = round_trip.clamp(LEAST_ROUND_TRIP, LONGEST_ROUND_TRIP);
     let payload = u32::from(agreed.datagram) - (DATA_HEADER + TAG) as u32;
     let line_rate = settings.line_rate;
@@ -353,7 +357,7 @@ mod tests {
     fn timers_follow_the_round_trip_and_have_floors() {
         let settings = Settings::new(Security::Insecure);
         let parameters = settings.parameters(ConnectionId(1));
-        let agreed = Agreed::of(&parameters, &parameters, true).unwrap();
+        let agreed = NegotiatedSettings::of(&parameters, &parameters, true).unwrap();
         let timeout = |us| match profile(&settings, &agreed, Span::from_us(us)).reliability {
             Reliability::SelectiveRepeat(repeat) => repeat.timeout,
             Reliability::GoBackN(_) => unreachable!(),
@@ -419,8 +423,8 @@ mod tests {
             Parameters { idle_ms: 0, ..good },
         ];
         for bad in bad {
-            assert_eq!(Agreed::of(&bad, &good, false), None, "{bad:?}");
+            assert_eq!(NegotiatedSettings::of(&bad, &good, false), None, "{bad:?}");
         }
-        assert!(Agreed::of(&good, &good, false).is_some());
+        assert!(NegotiatedSettings::of(&good, &good, false).is_some());
     }
 }

@@ -3,8 +3,8 @@
 use allocation_counter::measure;
 use bytes::Bytes;
 use clearway_udp::{
-    Acceptor, Connection, Event, Heard, Limits, Listener, PreSharedKey, Security, Settings,
-    Transport,
+    Acceptor, Connection, DatagramOutcome, Event, Limits, Listener, PreSharedKey, Security,
+    Settings, Transport,
 };
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
@@ -68,7 +68,7 @@ impl Pair {
             if !answer.is_empty() {
                 client.handle(now, server_address(), false, &mut answer);
             }
-            if let Heard::Connection(server) = heard {
+            if let DatagramOutcome::Connection(server) = heard {
                 return Self {
                     now,
                     client,

@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, with_causes};
 use clearway_input::InputKind;
-use clearway_lab::without_amounts;
-use clearway_report::comparison::Course;
+use clearway_lab::without_bdp_comments;
+use clearway_report::comparison::RunCurve;
 use clearway_report::{ComparedRun, FlowTable, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ impl Group {
             true => read_flows(path).map_err(|error| fault(&error, &again))?,
             false => FlowTable::default(),
         };
-        let courses = Course::read(path).map_err(|error| fault(&error, &again))?;
+        let courses = RunCurve::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
             return Err(Failure::new(format!(
                 "{}: flows.parquet has {} flows where summary.json has {}: they are not of the same run\n  fix: {again}",
@@ -64,7 +64,7 @@ impl Group {
         let resolved =
             clearway_input::read_text(&path.join("scenario.toml"), InputKind::SCENARIO).ok();
         let key = resolved.map(|text| Key {
-            scenario: without_seed(&without_amounts(&text)),
+            scenario: without_seed(&without_bdp_comments(&text)),
             version: summary.version.clone(),
             revision: summary.revision.clone(),
         });

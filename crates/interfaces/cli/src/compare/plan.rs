@@ -14,7 +14,7 @@ use super::labels;
 use crate::arguments::CompareArguments;
 use crate::failure::Failure;
 use crate::overwrite_check::Input;
-use clearway_lab::{Experiment, Laboratory, Place, ScenarioError, builtin_scenario};
+use clearway_lab::{Experiment, Laboratory, ScenarioError, SourceLocation, builtin_scenario};
 use clearway_report::ComparedRun;
 use std::path::{Path, PathBuf};
 
@@ -106,8 +106,10 @@ impl Planned {
 impl Wanted {
     fn refusal(&self, error: &ScenarioError) -> Failure {
         let place = match &error.place {
-            Some(Place::Override(text)) if self.varied.contains(text) => format!("--vary {text}"),
-            Some(Place::Override(text)) if self.settings.contains(text) => {
+            Some(SourceLocation::Override(text)) if self.varied.contains(text) => {
+                format!("--vary {text}")
+            }
+            Some(SourceLocation::Override(text)) if self.settings.contains(text) => {
                 match self.settings.len() {
                     1 => self.argument.clone(),
                     _ => format!("{}: {text}", self.argument),

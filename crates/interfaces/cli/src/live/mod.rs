@@ -12,7 +12,7 @@ mod history;
 mod server;
 mod state;
 
-use crate::arguments::{RunArguments, Stay};
+use crate::arguments::{PageLifetime, RunArguments};
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::progress::Interrupt;
@@ -129,16 +129,16 @@ impl<'a> Live<'a> {
     }
 
     /// Serves the page of the run that is over for a time, or until an interrupt.
-    pub(crate) fn stay(self, stay: Stay, interrupt: &Interrupt) {
+    pub(crate) fn stay(self, stay: PageLifetime, interrupt: &Interrupt) {
         if !interrupt.is_raised() {
             let address = self.address();
             match stay {
-                Stay::For(Duration::ZERO) => {}
-                Stay::For(time) => say(&format!(
+                PageLifetime::For(Duration::ZERO) => {}
+                PageLifetime::For(time) => say(&format!(
                     "live: the run is over; {address} stays for {} s, or until Ctrl-C",
                     time.as_secs_f64()
                 )),
-                Stay::Forever => say(&format!(
+                PageLifetime::Forever => say(&format!(
                     "live: the run is over; {address} stays until Ctrl-C"
                 )),
             }
@@ -169,14 +169,14 @@ impl<'a> Live<'a> {
 
 /// Time for which the page is served after the end: what was asked for, else for ever if somebody is there to press Ctrl-C. What was said
 /// about a run that failed is not held back by its page.
-pub(crate) fn stay(asked: Option<Stay>, succeeded: bool) -> Stay {
+pub(crate) fn stay(asked: Option<PageLifetime>, succeeded: bool) -> PageLifetime {
     let ci = env::var_os("CI");
     let attended = is_attended(io::stderr().is_terminal(), ci.as_deref());
     match asked {
-        _ if !succeeded => Stay::For(Duration::ZERO),
+        _ if !succeeded => PageLifetime::For(Duration::ZERO),
         Some(asked) => asked,
-        None if attended => Stay::Forever,
-        None => Stay::For(Duration::ZERO),
+        None if attended => PageLifetime::Forever,
+        None => PageLifetime::For(Duration::ZERO),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::scenario_arguments::ScenarioArguments;
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_lab::scenario::source::{Entry, FileSections};
-use clearway_lab::{Place, ScenarioError};
+use clearway_lab::{ScenarioError, SourceLocation};
 use clearway_units::{Bytes, Span, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ const LATEST: Span = Span::from_ms(1_000_000_000);
 pub(super) struct Event {
     pub(super) at: Span,
     pub(super) line: String,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
 /// All that decides on the emulated fabric.

@@ -38,7 +38,7 @@ pub(super) fn testbed(
         TestbedCommand::Up(arguments) => make(laboratory, arguments),
         TestbedCommand::Down { name } => take_away(&BedName::new(&name.name)?),
         TestbedCommand::Run(arguments) => compare(laboratory, arguments),
-        TestbedCommand::Soak(arguments) => wear(laboratory, arguments),
+        TestbedCommand::Soak(arguments) => run_soak(laboratory, arguments),
         TestbedCommand::Host => {
             agent()?;
             Ok(ExitCode::SUCCESS)
@@ -199,7 +199,7 @@ fn show(
     Ok(())
 }
 
-fn wear(laboratory: &Laboratory, arguments: &SoakArguments) -> Result<ExitCode, Failure> {
+fn run_soak(laboratory: &Laboratory, arguments: &SoakArguments) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install();
     let request = SoakRequest {
         laboratory,

@@ -6,7 +6,7 @@ use crate::messages::say;
 use crate::progress::{Console, Interrupt, wall_time};
 use clearway_report::quantity;
 use clearway_runs::Stopwatch;
-use clearway_transfer::{Reason, TransferEvent, TransferObserver, TransferProgress, What};
+use clearway_transfer::{FileOutcome, Reason, TransferEvent, TransferObserver, TransferProgress};
 use clearway_udp::net::Channel;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::VecDeque;
@@ -144,7 +144,7 @@ impl<'a> Display<'a> {
 impl TransferObserver for Display<'_> {
     fn on_event(&mut self, event: &TransferEvent) {
         match &event.what {
-            What::Kept {
+            FileOutcome::Kept {
                 bytes,
                 changed: false,
             } => {
@@ -154,7 +154,7 @@ impl TransferObserver for Display<'_> {
                     event.name
                 ));
             }
-            What::Kept {
+            FileOutcome::Kept {
                 bytes,
                 changed: true,
             } => {
@@ -164,8 +164,8 @@ impl TransferObserver for Display<'_> {
                     "{name}: it has changed since the interruption; blocks of the {there} already received are kept where they are still the same"
                 ));
             }
-            What::Done { .. } => {}
-            What::Failed(reason) => {
+            FileOutcome::Done { .. } => {}
+            FileOutcome::Failed(reason) => {
                 self.failed += 1;
                 if self.failures.len() < MOST_LINES {
                     self.failures.push((event.name.clone(), reason.clone()));

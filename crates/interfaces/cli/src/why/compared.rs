@@ -2,12 +2,12 @@
 //!
 //! The run of each variant with the first seed that all have is explained as `clearway why` would explain it alone.
 
-use super::request::{FIX, Question};
-use crate::atomic_file::WholeFile;
+use super::request::{FIX, WhyRequest};
+use crate::atomic_file::AtomicFile;
 use crate::failure::{Failure, with_causes};
 use crate::messages::say;
 use crate::output::print;
-use clearway_report::comparison::{FILE_NAME as DOCUMENT, KeptComparison, VariantOutcome};
+use clearway_report::comparison::{FILE_NAME as DOCUMENT, StoredComparison, VariantOutcome};
 use clearway_report::why::{ExplainedVariant, FILE_NAME, WhyComparison, WhyRecord};
 use clearway_report_text::why_comparison_text;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(super) fn is_comparison(folder: &Path) -> bool {
 
 /// Explains the run of each variant with `explain_run`, which says nothing of a run that the user interrupts, then what they differ by.
 pub(super) fn explain(
-    question: &Question<'_>,
-    explain_run: impl Fn(&Question<'_>) -> Result<Option<WhyRecord>, Failure>,
+    question: &WhyRequest<'_>,
+    explain_run: impl Fn(&WhyRequest<'_>) -> Result<Option<WhyRecord>, Failure>,
 ) -> Result<ExitCode, Failure> {
     let folder = question.folder;
     let place = folder.display();
     let fault = |what: String, fix: &str| Failure::new(format!("{place}: {what}\n  fix: {fix}"));
-    let comparison = KeptComparison::read(folder).map_err(|error| {
+    let comparison = StoredComparison::read(folder).map_err(|error| {
         fault(
             with_causes(&error),
             "compare again with `clearway compare … --out` and this folder",
@@ -42,7 +42,7 @@ pub(super) fn explain(
     let runs: Vec<PathBuf> = runs
         .map(|variant| run_folder(folder, variant, seed))
         .collect::<Result<_, _>>()?;
-    let document = WholeFile::create(&folder.join(FILE_NAME), FIX)?;
+    let document = AtomicFile::create(&folder.join(FILE_NAME), FIX)?;
     let names = comparison.short_names();
     let mut explained = Vec::new();
     let all = comparison.variants.iter().zip(&runs).zip(&names);
@@ -50,7 +50,7 @@ pub(super) fn explain(
         if !question.quiet {
             say(&format!("{name}: {}", run.display()));
         }
-        let own = Question {
+        let own = WhyRequest {
             folder: run,
             ..*question
         };

@@ -1,6 +1,6 @@
 //! The longest iteration of a job, or the one that was asked for, with its critical path.
 
-use super::request::Question;
+use super::request::WhyRequest;
 use crate::failure::Failure;
 use clearway_lab::units::{HostId, Span};
 use clearway_lab::why::{CriticalPath, FollowPlan, MessageDelays, PathStep, StepKind};
@@ -24,7 +24,7 @@ fn over(jobs: &[JobResult]) -> impl Iterator<Item = (usize, u32, Span)> {
 }
 
 /// The iteration to explain: the longest of those that were asked about. `None` if there are none, and nobody asked.
-fn choose(jobs: &[JobResult], question: &Question<'_>) -> Result<Option<Choice>, Failure> {
+fn choose(jobs: &[JobResult], question: &WhyRequest<'_>) -> Result<Option<Choice>, Failure> {
     let (name, number) = (question.job, question.iteration);
     let is_meant = |&(job, iteration, _): &(usize, u32, Span)| {
         name.is_none_or(|name| jobs[job].label == name)
@@ -56,7 +56,7 @@ fn choose(jobs: &[JobResult], question: &Question<'_>) -> Result<Option<Choice>,
 }
 
 /// The error where no iteration is the one that was asked about.
-fn missing(jobs: &[JobResult], question: &Question<'_>) -> Failure {
+fn missing(jobs: &[JobResult], question: &WhyRequest<'_>) -> Failure {
     const LISTED: usize = 8;
     let job = question.job.map(|name| format!("--job {name:?}"));
     let iteration = question
@@ -95,7 +95,7 @@ fn missing(jobs: &[JobResult], question: &Question<'_>) -> Failure {
 pub(super) fn path(
     assembly: &Assembly,
     finished: &Finished,
-    question: &Question<'_>,
+    question: &WhyRequest<'_>,
 ) -> Result<Option<(CriticalPath, String)>, Failure> {
     let Some(choice) = choose(&finished.jobs, question)? else {
         return Ok(None);

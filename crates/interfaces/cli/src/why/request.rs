@@ -8,7 +8,7 @@ pub(super) const FIX: &str = "see to it that the result folder can be written";
 
 /// Request, understood.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct WhyRequest<'a> {
     /// The result folder.
     pub(crate) folder: &'a Path,
     /// Flows; the slowest ones if there are none.

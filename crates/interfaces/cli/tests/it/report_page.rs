@@ -3,7 +3,7 @@
 use crate::browser::Browser;
 use crate::common::Bench;
 use clearway_report::{
-    Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Status,
+    Curve, FlowRow, LinkRow, Metric, NodeRow, RunObservations, RunRecord, ScenarioIdentity, Status,
     Subject, SubjectKind,
 };
 use clearway_report_html::{self as page, Page};
@@ -312,7 +312,7 @@ fn large() -> RunRecord {
     }
 }
 
-fn observed() -> Observed {
+fn observed() -> RunObservations {
     const INTERVALS: u64 = 2000;
     let noise = |seed: u64| (mix64(seed) % 1_000_003) as f64 * 123.456;
     let mut nodes = Vec::new();
@@ -364,7 +364,7 @@ fn observed() -> Observed {
             });
         }
     }
-    Observed {
+    RunObservations {
         times: (1..=INTERVALS)
             .map(|number| Time::from_ps(number * 35_000))
             .collect(),

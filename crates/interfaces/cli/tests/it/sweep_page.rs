@@ -2,7 +2,7 @@
 
 use crate::browser::Browser;
 use crate::common::Bench;
-use clearway_report::sweep::{AxisNumbers, SweepAxis, SweepRecord, SweptRun};
+use clearway_report::sweep::{AxisNumbers, SummarizedRun, SweepAxis, SweepRecord};
 use clearway_report_html::render_sweep;
 
 /// Three sprays and four sizes with three seeds each: slowdown grows with the size, and adaptive spraying has the least.
@@ -54,7 +54,7 @@ fn sweep(bench: &Bench) -> SweepRecord {
         slowdown.p99 = f64::from(4 - spray) + f64::from(size) + 0.1 * f64::from(seed);
         summary.slowdown = Some(slowdown);
         summary.goodput_bps = Some(1e11 * f64::from(1 + spray) + 1e9 * f64::from(seed));
-        SweptRun {
+        SummarizedRun {
             key: format!("{number:016x}"),
             place: vec![spray, size],
             seed: u64::from(seed) + 1,

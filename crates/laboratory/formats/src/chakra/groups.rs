@@ -29,9 +29,9 @@ pub(super) struct Tally {
 
 /// Groups that are too large, as a fragment of a sentence.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooMuch(pub(super) String);
+pub(super) struct GroupsTooLarge(pub(super) String);
 
-impl TooMuch {
+impl GroupsTooLarge {
     pub(super) const FIX: &str =
         "list each group once, under a short name, and only those that are called on";
 }
@@ -41,7 +41,7 @@ impl Tally {
     ///
     /// # Errors
     /// If there is no room for it.
-    pub(super) fn add(&mut self, name: &str, members: usize) -> Result<(), TooMuch> {
+    pub(super) fn add(&mut self, name: &str, members: usize) -> Result<(), GroupsTooLarge> {
         self.groups += 1;
         self.names += name.len();
         self.members += members;
@@ -54,7 +54,7 @@ impl Tally {
         } else {
             return Ok(());
         };
-        Err(TooMuch(too_much))
+        Err(GroupsTooLarge(too_much))
     }
 }
 
@@ -104,12 +104,12 @@ pub(super) struct Groups {
 }
 
 /// Reason for which a group cannot be added.
-pub(super) enum NoRoom {
+pub(super) enum AddGroupError {
     /// Another list of ranks belongs to the name.
     TwoLists {
         group: String,
     },
-    TooMuch(TooMuch),
+    TooMuch(GroupsTooLarge),
 }
 
 impl Groups {
@@ -118,15 +118,15 @@ impl Groups {
     }
 
     /// Adds a group, or the same one again.
-    pub(super) fn add(&mut self, group: String, members: Members) -> Result<(), NoRoom> {
+    pub(super) fn add(&mut self, group: String, members: Members) -> Result<(), AddGroupError> {
         match self.by_name.entry(group) {
-            Entry::Occupied(known) if *known.get() != members => Err(NoRoom::TwoLists {
+            Entry::Occupied(known) if *known.get() != members => Err(AddGroupError::TwoLists {
                 group: known.key().clone(),
             }),
             Entry::Occupied(_) => Ok(()),
             Entry::Vacant(place) => {
                 let counted = self.tally.add(place.key(), members.kept());
-                counted.map_err(NoRoom::TooMuch)?;
+                counted.map_err(AddGroupError::TooMuch)?;
                 place.insert(members);
                 Ok(())
             }
@@ -168,14 +168,14 @@ pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
         }
         let added = groups.add(group, Members::of(members, ranks));
         added.map_err(|error| match error {
-            NoRoom::TwoLists { group } => {
+            AddGroupError::TwoLists { group } => {
                 let message = format!("group {shown} stands twice, with different ranks");
                 let fault = source.fault(line_of(text, &group, 1), None, message);
                 fault.fix("keep the one that is right")
             }
-            NoRoom::TooMuch(TooMuch(what)) => {
+            AddGroupError::TooMuch(GroupsTooLarge(what)) => {
                 let message = format!("with group {shown} the file has {what}");
-                source.fault(1, None, message).fix(TooMuch::FIX)
+                source.fault(1, None, message).fix(GroupsTooLarge::FIX)
             }
         })?;
     }
@@ -266,7 +266,7 @@ impl Interned {
         name: &str,
         members: &Members,
         ranks: u32,
-    ) -> Result<u32, TooMuch> {
+    ) -> Result<u32, GroupsTooLarge> {
         let name = if is_all(name) { "" } else { name };
         let known = self.numbers.get(name);
         if let Some(&number) = known.and_then(|of_name| of_name.get(members)) {
@@ -294,7 +294,7 @@ impl Names {
     ///
     /// # Errors
     /// If there are too many, or too long ones.
-    pub(super) fn number(&mut self, name: &str) -> Result<u32, TooMuch> {
+    pub(super) fn number(&mut self, name: &str) -> Result<u32, GroupsTooLarge> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
         }

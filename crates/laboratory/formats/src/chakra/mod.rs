@@ -51,7 +51,8 @@ use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
 pub use files::{prefix_of, rank_files};
 use flate2::read::MultiGzDecoder;
 use groups::{
-    Groups, Interned, Members, Names, NoRoom, TooMuch, is_all, noted_groups, parse_groups,
+    AddGroupError, Groups, GroupsTooLarge, Interned, Members, Names, is_all, noted_groups,
+    parse_groups,
 };
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
@@ -240,14 +241,14 @@ impl ChakraReader {
         let ids: Vec<u64> = nodes.iter().map(|node| node.id).collect();
         let mut groups = Vec::with_capacity(names.all().len());
         for (index, name) in (0..).zip(names.all()) {
-            groups.push(self.group(name, &noted).map_err(|TooMuch(what)| {
+            groups.push(self.group(name, &noted).map_err(|GroupsTooLarge(what)| {
                 let first = nodes.iter().find(|node| node.action.calls_on(index));
                 let node = first.map_or(0, |node| node.id);
                 let message = format!(
                     "with group `{}`, which node {node} of rank {rank} calls on, the traces have {what}",
                     shown(name)
                 );
-                source.fault(0, None, message).fix(TooMuch::FIX)
+                source.fault(0, None, message).fix(GroupsTooLarge::FIX)
             })?);
         }
         let names = names.all();
@@ -319,10 +320,10 @@ impl ChakraReader {
             Action::Operation(operation) => Ready::Operation(operation),
             Action::Call { kind, bytes, group } => {
                 let number = pending.names.number(group);
-                let group = number.map_err(|TooMuch(what)| {
+                let group = number.map_err(|GroupsTooLarge(what)| {
                     let node = shown_node(node, rank);
                     let message = format!("with {node} the trace calls on {what}");
-                    source.fault(0, None, message).fix(TooMuch::FIX)
+                    source.fault(0, None, message).fix(GroupsTooLarge::FIX)
                 })?;
                 Ready::Call { kind, bytes, group }
             }
@@ -365,7 +366,7 @@ impl ChakraReader {
     }
 
     /// Number of the group `name` and number of its ranks, if its ranks are known.
-    fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, TooMuch> {
+    fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, GroupsTooLarge> {
         let members = match is_all(name) {
             true => Some(&Members::All),
             false => self.groups.get(name).or_else(|| noted.get(name)),
@@ -454,7 +455,7 @@ impl Pending {
     }
 
     /// Keeps groups that a metadata node lists.
-    fn note(&mut self, groups: Vec<(String, Members)>) -> Result<(), NoRoom> {
+    fn note(&mut self, groups: Vec<(String, Members)>) -> Result<(), AddGroupError> {
         groups
             .into_iter()
             .try_for_each(|(group, members)| self.noted.add(group, members))
@@ -462,18 +463,18 @@ impl Pending {
 }
 
 /// Error of groups that `node` lists and that cannot be kept.
-fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
+fn cannot_note(source: Source<'_>, node: &str, error: AddGroupError) -> FileError {
     match error {
-        NoRoom::TwoLists { group } => {
+        AddGroupError::TwoLists { group } => {
             let group = shown(&group);
             let message =
                 format!("with {node} group `{group}` is listed twice, with different ranks");
             let fault = source.fault(0, None, message);
             fault.fix("list each group once in the metadata, or give each group its own name")
         }
-        NoRoom::TooMuch(TooMuch(what)) => {
+        AddGroupError::TooMuch(GroupsTooLarge(what)) => {
             let message = format!("with {node} the trace lists {what}");
-            source.fault(0, None, message).fix(TooMuch::FIX)
+            source.fault(0, None, message).fix(GroupsTooLarge::FIX)
         }
     }
 }

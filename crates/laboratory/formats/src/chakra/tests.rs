@@ -696,7 +696,9 @@ fn listed_groups_are_counted() {
     for _ in 0..groups::MOST_GROUPS {
         tally.add("", 0).unwrap();
     }
-    let full = tally.add("", 0).map_err(|groups::TooMuch(what)| what);
+    let full = tally
+        .add("", 0)
+        .map_err(|groups::GroupsTooLarge(what)| what);
     assert_eq!(full, Err("more than 1048576 groups".into()));
 
     // Each list of a node is another one's size.

@@ -42,7 +42,7 @@ pub use write::write_cm;
 use crate::line_words::Words;
 use crate::text::{Line, Source, Token, lines};
 use clearway_workload::FileError;
-use record_set::Whole;
+use record_set::CmRecords;
 use records::RecordReader;
 
 /// Reads the connection matrix `text`; `name` is what errors call it.
@@ -54,7 +54,7 @@ pub fn parse_cm(name: &str, text: &str, unit: StartUnit) -> Result<CmFile, FileE
     let mut reader = Reader {
         source,
         unit,
-        whole: Whole::new(source),
+        whole: CmRecords::new(source),
     };
     for line in lines(text) {
         reader.whole.last_line = line.number;
@@ -76,7 +76,7 @@ const FIRST_WORDS: [&str; 6] = [
 struct Reader<'a> {
     source: Source<'a>,
     unit: StartUnit,
-    whole: Whole<'a>,
+    whole: CmRecords<'a>,
 }
 
 impl Reader<'_> {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FIRST_AUTOMATIC_ID: u64 = 1_000_000_000;
 
 /// All records of a file, before they are known to fit together.
-pub(super) struct Whole<'a> {
+pub(super) struct CmRecords<'a> {
     source: Source<'a>,
     /// Keyword to its line and its number.
     pub(super) headers: BTreeMap<&'static str, (usize, u32)>,
@@ -26,7 +26,7 @@ pub(super) struct Whole<'a> {
     pub(super) last_line: usize,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> CmRecords<'a> {
     pub(super) fn new(source: Source<'a>) -> Self {
         Self {
             source,

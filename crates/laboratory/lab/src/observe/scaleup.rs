@@ -3,7 +3,7 @@
 use super::curves::Curves;
 use super::link_choice::{LinkChoice, Longest};
 use super::plan::Links;
-use super::telemetry::{Sink, Watched};
+use super::telemetry::{SampledSeries, Sink};
 use crate::ScenarioError;
 use crate::scaleup::{FLIT_BYTES, ScaleupAssembly};
 use crate::scenario::{Chosen, Sampling};
@@ -175,12 +175,12 @@ impl<'a> ScaleupTelemetry<'a> {
     }
 
     /// The curves.
-    pub fn into_watched(mut self) -> Watched {
+    pub fn into_watched(mut self) -> SampledSeries {
         for link in self.links.surplus() {
             self.curves.forget(Subject::Link(link.0));
         }
         let (times, curves): (Vec<Time>, _) = self.curves.into_parts();
-        Watched {
+        SampledSeries {
             times,
             curves,
             fairness: None,

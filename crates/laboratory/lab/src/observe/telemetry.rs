@@ -18,7 +18,7 @@ pub type Sink<'a> = Box<dyn FnMut(&[SeriesRow]) + 'a>;
 
 /// Result of the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Watched {
+pub struct SampledSeries {
     /// The ends of the intervals.
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
@@ -154,12 +154,12 @@ impl<'a> RunSampler<'a> {
     }
 
     /// The curves.
-    pub fn into_watched(mut self) -> Watched {
+    pub fn into_watched(mut self) -> SampledSeries {
         for link in self.links.surplus() {
             self.curves.forget(Subject::Link(link.0));
         }
         let (times, curves) = self.curves.into_parts();
-        Watched {
+        SampledSeries {
             times,
             curves,
             fairness: self.settling.map(|settling| settling.fairness),

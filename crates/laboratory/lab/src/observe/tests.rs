@@ -89,7 +89,10 @@ impl Observer for Highest {
 }
 
 /// Runs under watch: what became of it, all rows, the curves.
-fn watch(assembly: &Assembly, threads: usize) -> (Finished, Vec<SeriesRow>, Watched, Vec<Highest>) {
+fn watch(
+    assembly: &Assembly,
+    threads: usize,
+) -> (Finished, Vec<SeriesRow>, SampledSeries, Vec<Highest>) {
     let mut rows = Vec::new();
     let sink: Sink<'_> = Box::new(|sample| rows.extend_from_slice(sample));
     let mut telemetry = RunSampler::new(assembly, Some(sink)).unwrap();

@@ -1,6 +1,6 @@
 //! Flows that come one by one make the same run as flows that are listed.
 
-use clearway_lab::observe::{RunSampler, Watched};
+use clearway_lab::observe::{RunSampler, SampledSeries};
 use clearway_lab::{
     Assembly, Finished, FlowResult, Laboratory, RunDecision, RunOptions, RunProgress, Scenario,
     Watch,
@@ -31,7 +31,7 @@ fn scenario(settings: &[&str]) -> Scenario {
 
 struct Seen {
     finished: Finished,
-    watched: Option<Watched>,
+    watched: Option<SampledSeries>,
     flows: Vec<(FlowId, FlowSpec, FlowResult)>,
     last_progress: Option<RunProgress>,
 }

@@ -265,7 +265,7 @@ impl<'a> Loads<'a> {
     }
 
     /// True if a resource that `rotated` uses is asked for more than it has.
-    pub(super) fn suffers(&self, rotated: usize) -> bool {
+    pub(super) fn exceeds_capacity(&self, rotated: usize) -> bool {
         let mut uses = self.circle.rotated_jobs[rotated].uses.iter();
         uses.any(|&(resource, _)| self.excess[resource as usize] > 0)
     }

@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
             if self.loads.work() > self.most_work {
                 return;
             }
-            if self.loads.suffers(rotated) {
+            if self.loads.exceeds_capacity(rotated) {
                 turn(self, rotated, random);
             }
         }

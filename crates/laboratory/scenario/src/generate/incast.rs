@@ -3,7 +3,7 @@
 use super::bursts::within;
 use super::{BuildContext, Bursts, LoadedWorkload, WorkloadDefinition, chosen_host, some_bytes};
 use clearway_units::{
-    Bytes, HostId, Parameter, RandomStream, Rare, Span, Time, Value, ValueDomain, choices,
+    Bytes, HostId, OmitDefaults, Parameter, RandomStream, Span, Time, Value, ValueDomain, choices,
     parameters,
 };
 use clearway_workload::{FlowSpec, Workload, WorkloadError};
@@ -75,7 +75,7 @@ parameters! {
         pub placement: SenderPlacement = SenderPlacement::Random, "placement", "senders all over the fabric";
         with {
             /// Repetition.
-            pub bursts: Rare<Bursts>,
+            pub bursts: OmitDefaults<Bursts>,
         }
     }
 }

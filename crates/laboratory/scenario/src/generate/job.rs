@@ -1,7 +1,7 @@
 //! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
 
 use super::job_set::{JobSet, Work};
-use super::rank_placement::Placing;
+use super::rank_placement::RankPlacement;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Span, Time, Value, parameters};
@@ -38,7 +38,7 @@ parameters! {
         pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
         with {
             /// Placement of the ranks.
-            pub placing: Placing,
+            pub placing: RankPlacement,
             /// Schedule of the communication.
             pub scheduling: Scheduling,
         }

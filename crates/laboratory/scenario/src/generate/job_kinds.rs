@@ -3,7 +3,7 @@
 use super::job::{JobSettings, jobs, jobs_by_layout};
 use super::pxn::{Gpus, Pxn};
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
-use clearway_units::{HostId, Rare, parameters};
+use clearway_units::{HostId, OmitDefaults, parameters};
 use clearway_workload::WorkloadError;
 use clearway_workload::collective::{
     AllToAllSettings, ChainBroadcastSettings, CollectiveDefinition, DirectAllGatherSettings,
@@ -46,7 +46,7 @@ parameters! {
             /// Collective that the job runs.
             pub collective: AllToAllSettings,
             /// Ways of the messages.
-            pub ways: Rare<Pxn>,
+            pub ways: OmitDefaults<Pxn>,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Settings that all jobs of ranks have in common, whatever they do in an iteration.
 
-use super::rank_placement::Placing;
+use super::rank_placement::RankPlacement;
 use super::scheduling::Scheduling;
 use super::{BuildContext, WorkloadDefinition};
 use clearway_units::{HostId, RandomStream, Span, Time, parameters};
@@ -31,7 +31,7 @@ parameters! {
         pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
         with {
             /// Placement of the ranks.
-            pub placing: Placing,
+            pub placing: RankPlacement,
             /// Schedule of the communication.
             pub scheduling: Scheduling,
         }

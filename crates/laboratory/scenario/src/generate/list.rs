@@ -2,7 +2,7 @@
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_formats::{shown, whole_number};
-use clearway_units::{Bytes, HostId, Rare, Time, parameters};
+use clearway_units::{Bytes, HostId, OmitDefaults, Time, parameters};
 use clearway_workload::{
     FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError,
 };
@@ -39,7 +39,7 @@ parameters! {
         pub flows: Vec<String> = Vec::new(), "flows", "none: the list must be given";
         with {
             /// Place of the flows among all flows.
-            pub order: Rare<ListOrder>,
+            pub order: OmitDefaults<ListOrder>,
         }
     }
 }
@@ -83,7 +83,7 @@ impl ListSettings {
         };
         Self {
             flows: flows.into_iter().map(item).collect(),
-            order: Rare(ListOrder { posted }),
+            order: OmitDefaults(ListOrder { posted }),
         }
     }
 

@@ -42,7 +42,7 @@ pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
 pub use poisson::PoissonSettings;
 pub use pxn::Pxn;
-pub use rank_placement::{JobPlacement, Placing, TakenHosts};
+pub use rank_placement::{JobPlacement, RankPlacement, TakenHosts};
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
 pub use trace::{GpuSpeed, TraceSettings};

@@ -1,7 +1,7 @@
 //! Every host sends to one other host and receives from one other host.
 
 use super::{BuildContext, Bursts, LoadedWorkload, WorkloadDefinition, chosen_hosts, some_bytes};
-use clearway_units::{Bytes, HostId, RandomStream, Rare, Time, parameters};
+use clearway_units::{Bytes, HostId, OmitDefaults, RandomStream, Time, parameters};
 use clearway_workload::{FlowSpec, Workload, WorkloadError};
 
 parameters! {
@@ -15,7 +15,7 @@ parameters! {
         pub hosts: Option<u32> = None, "hosts", "all hosts";
         with {
             /// Repetition.
-            pub bursts: Rare<Bursts>,
+            pub bursts: OmitDefaults<Bursts>,
         }
     }
 }

@@ -19,7 +19,7 @@ choices! {
 
 parameters! {
     /// Placement of the ranks of jobs on hosts.
-    pub struct Placing {
+    pub struct RankPlacement {
         /// Placement of the ranks.
         pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
         /// Number of hosts in a block of the placement "random-block".
@@ -73,7 +73,7 @@ impl Extend<HostId> for TakenHosts {
     }
 }
 
-impl Placing {
+impl RankPlacement {
     /// Number of hosts to choose from.
     pub(super) fn places(&self, context: &BuildContext<'_>) -> u32 {
         match self.hosts.len() as u32 {

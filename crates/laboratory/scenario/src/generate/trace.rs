@@ -6,8 +6,8 @@ mod file;
 mod roofline;
 mod settings;
 
-use file::Place;
 pub(crate) use file::TraceFile;
+use file::TraceLocation;
 pub use settings::{GpuSpeed, TraceSettings};
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
@@ -105,7 +105,7 @@ impl TraceSettings {
     /// Reads the trace, and makes messages of it.
     fn read(
         &self,
-        place: &Place,
+        place: &TraceLocation,
         calls: &Calls,
         context: &BuildContext<'_>,
     ) -> Result<Trace, WorkloadError> {

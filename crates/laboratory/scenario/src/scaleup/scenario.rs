@@ -7,7 +7,7 @@ use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_en
 use crate::file_hashes::FileHashes;
 use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
-use crate::locations::Places;
+use crate::locations::SourceLocations;
 use crate::section::{Section, fill, unknown_name};
 use crate::section_name::section_names;
 use crate::settings::{SectionKinds, Setting, section_settings};
@@ -35,7 +35,7 @@ pub struct ScaleupScenario {
     pub observe: ObserveSettings,
     /// Folder of the scenario file, in which traces are looked for first.
     pub base_dir: Option<PathBuf>,
-    places: Places,
+    places: SourceLocations,
 }
 
 /// Name of the control of scenarios that name none.
@@ -84,7 +84,7 @@ impl ScaleupScenario {
     pub(crate) fn from_entries(
         registry: &InjectionRegistry,
         entries: &[Entry],
-        places: Places,
+        places: SourceLocations,
     ) -> Result<Self, ScenarioError> {
         refuse_what_has_no_meaning(entries)?;
         let mut general = General::default();
@@ -131,7 +131,7 @@ impl ScaleupScenario {
     }
 
     /// Places of its keys.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &SourceLocations {
         &self.places
     }
 
@@ -405,7 +405,7 @@ fn chosen(
     }
 }
 
-fn check_fabric(fabric: &FabricSettings, places: &Places) -> Result<(), ScenarioError> {
+fn check_fabric(fabric: &FabricSettings, places: &SourceLocations) -> Result<(), ScenarioError> {
     let tree = fabric.nvlink.tree().check().err();
     if let Some((key, reason)) = tree {
         let error = ScenarioError::about(

@@ -4,7 +4,7 @@ use super::limits::MOST_OPERATIONS;
 use super::scenario::ScaleupScenario;
 use super::workload::ScaleupTraceSettings;
 use crate::generate::{TraceFile, TraceSettings, WorkloadDefinition};
-use crate::{Place, ScenarioError};
+use crate::{ScenarioError, SourceLocation};
 use clearway_scaleup::{
     CallKind, FLIT_BYTES, GroupCall, GroupId, IterationLog, MOST_CALLS, RankJob, RankTask,
     RankTasks, TaskWait, Work,
@@ -95,7 +95,7 @@ pub(super) fn load(
     refuse_messages(&program, &name)?;
     let collectives = program.collectives().map_err(|error| {
         let message = error.message(&|operation| operation.to_string());
-        ScenarioError::at(&Place::Whole { file: name }, message, error.fix())
+        ScenarioError::at(&SourceLocation::Whole { file: name }, message, error.fix())
     })?;
 
     let mut calls = Calls::new(&program, scenario)?;
@@ -185,7 +185,7 @@ fn refuse_messages(program: &JobProgram, name: &str) -> Result<(), ScenarioError
     match program.numbered().find(|&(_, it)| is_message(it)) {
         None => Ok(()),
         Some((id, _)) => Err(ScenarioError::at(
-            &Place::Whole { file: name.into() },
+            &SourceLocation::Whole { file: name.into() },
             format!(
                 "{id} sends or receives a message, which is no collective that switches could carry out"
             ),

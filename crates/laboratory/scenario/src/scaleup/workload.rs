@@ -5,7 +5,7 @@ use crate::generate::{GpuSpeed, TraceSettings, WorkloadDefinition};
 use crate::section::Section;
 use crate::section_name::SectionKeys;
 use clearway_formats::TraceFormat;
-use clearway_units::{Parameter, ParameterInfo, ParameterSet, Rare, SetError, Value};
+use clearway_units::{OmitDefaults, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::choices! {
     /// A collective operation of a group.
@@ -79,7 +79,7 @@ clearway_units::parameters! {
         pub time_scale: f64 = 1.0, "time-scale", "the trace";
         with {
             /// Speed of the GPUs.
-            pub gpu: Rare<GpuSpeed>,
+            pub gpu: OmitDefaults<GpuSpeed>,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Names of measures in plans.
 
 use clearway_report::sweep::{is_measure, measure_names};
-use clearway_scenario::{Place, ScenarioError};
+use clearway_scenario::{ScenarioError, SourceLocation};
 use clearway_units::{nearest, suggestion};
 
 /// What a measure can be, in words.
@@ -9,7 +9,7 @@ pub(super) const MEASURES: &str =
     "the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`";
 
 /// Refuses the name of a measure that there is not.
-pub(super) fn check_measure(name: &str, place: &Place) -> Result<(), ScenarioError> {
+pub(super) fn check_measure(name: &str, place: &SourceLocation) -> Result<(), ScenarioError> {
     if is_measure(name) {
         return Ok(());
     }

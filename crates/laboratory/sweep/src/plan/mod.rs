@@ -50,7 +50,7 @@ pub use sample::Range;
 pub use settings::{MOST_PLANNED, SampleMethod, SampleSection, Seeds, SweepGeneral, TuneSection};
 
 use clearway_report::sweep::{Assertion, is_of_part};
-use clearway_scenario::Place;
+use clearway_scenario::SourceLocation;
 use clearway_units::Value;
 use std::path::PathBuf;
 
@@ -78,9 +78,9 @@ pub struct SweepPlan {
     /// The folder of the plan: the scenario is looked for there.
     pub base_dir: Option<PathBuf>,
     /// Place of the line that names the scenario.
-    pub(crate) scenario_place: Place,
+    pub(crate) scenario_place: SourceLocation,
     /// Places of `tune.measure` and `tune.then`.
-    pub(crate) tune_places: [Place; 2],
+    pub(crate) tune_places: [SourceLocation; 2],
 }
 
 /// An assertion with the places where the plan gives it.
@@ -93,9 +93,9 @@ pub struct PlannedAssertion {
     /// Values of the points that they are compared with.
     pub(crate) other: Vec<PlannedValue>,
     /// Place of the assertion.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     /// Place of its measure.
-    pub(crate) measure_place: Place,
+    pub(crate) measure_place: SourceLocation,
 }
 
 /// A key with a value.
@@ -106,7 +106,7 @@ pub struct PlannedValue {
     /// Value of the key.
     pub value: Value,
     /// Place where it was written.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// An axis of the grid.
@@ -117,7 +117,7 @@ pub struct PlannedAxis {
     /// Values of the key, no two of them the same.
     pub values: Vec<Value>,
     /// Place where it was written.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// A single point.
@@ -144,7 +144,7 @@ pub struct SampleRange {
     /// The values that it can have.
     pub range: Range,
     /// Place where it was written.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 impl SweepPlan {
@@ -200,7 +200,7 @@ impl SweepPlan {
     }
 
     /// Measures of sections of the workload and of tenants that assertions and the tuning name, and where.
-    pub(crate) fn measures_of_parts(&self) -> impl Iterator<Item = (&str, &Place)> {
+    pub(crate) fn measures_of_parts(&self) -> impl Iterator<Item = (&str, &SourceLocation)> {
         let assertions = self.assertions.iter();
         let asserted =
             assertions.map(|planned| (&planned.assertion.measure, &planned.measure_place));

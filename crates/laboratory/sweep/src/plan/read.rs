@@ -8,7 +8,7 @@ use super::ranges::sample;
 use super::reader::{Reader, normal};
 use super::settings::{MOST_PLANNED, SweepGeneral, TuneSection};
 use clearway_input::{InputKind, STANDARD_INPUT};
-use clearway_scenario::{Place, ScenarioError, builtin_scenario};
+use clearway_scenario::{ScenarioError, SourceLocation, builtin_scenario};
 use clearway_units::{nearest, suggestion};
 use std::path::Path;
 
@@ -22,7 +22,7 @@ impl SweepPlan {
         let general: SweepGeneral = reader.fill("a plan", "", 0, |_| false)?;
         let scenario_place = reader.place("", 0, &["scenario"]);
         if general.scenario.is_empty() {
-            let place = Place::Whole { file: file.into() };
+            let place = SourceLocation::Whole { file: file.into() };
             return Err(ScenarioError::at(
                 &place,
                 "the plan names no scenario",
@@ -84,7 +84,7 @@ impl SweepPlan {
         budget: Option<u64>,
     ) -> Result<(), ScenarioError> {
         if let Some(measure) = measure {
-            let place = Place::Whole {
+            let place = SourceLocation::Whole {
                 file: format!("--measure {measure}"),
             };
             check_measure(measure, &place)?;
@@ -93,7 +93,7 @@ impl SweepPlan {
         }
         if let Some(budget) = budget {
             let file = format!("--budget {budget}");
-            check_budget(budget, &Place::Whole { file })?;
+            check_budget(budget, &SourceLocation::Whole { file })?;
         }
         self.tune.budget = budget.or(self.tune.budget);
         Ok(())
@@ -141,7 +141,7 @@ impl SweepPlan {
     }
 
     /// Refuses axes of `tune.each` that the grid does not have, and grids that have no other.
-    fn check_each(&self, place: &Place) -> Result<(), ScenarioError> {
+    fn check_each(&self, place: &SourceLocation) -> Result<(), ScenarioError> {
         let each = &self.tune.each;
         let fault = |message: String, fix: String| Err(ScenarioError::at(place, message, fix));
         if each.is_empty() {
@@ -270,7 +270,7 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
 }
 
 /// Refuses budgets of more runs than a plan can have.
-fn check_budget(budget: u64, place: &Place) -> Result<(), ScenarioError> {
+fn check_budget(budget: u64, place: &SourceLocation) -> Result<(), ScenarioError> {
     match budget <= MOST_PLANNED {
         true => Ok(()),
         false => Err(ScenarioError::at(

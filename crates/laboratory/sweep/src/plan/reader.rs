@@ -2,7 +2,7 @@
 
 use super::{PlannedAxis, PlannedPoint, PlannedValue};
 use clearway_scenario::source::{Entry, FileSections};
-use clearway_scenario::{Place, Places, ScenarioError};
+use clearway_scenario::{ScenarioError, SourceLocation, SourceLocations};
 use clearway_units::{ParameterSet, SetError, Value, nearest, suggestion};
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(super) fn normal(key: &str) -> String {
 
 /// Line of an entry, and where its key stands in it.
 fn position(lines: &[&str], entry: &Entry) -> (usize, usize) {
-    let Place::Line { line, .. } = entry.place else {
+    let SourceLocation::Line { line, .. } = entry.place else {
         return (0, 0);
     };
     let text = lines.get(line - 1).copied().unwrap_or_default();
@@ -40,7 +40,7 @@ fn position(lines: &[&str], entry: &Entry) -> (usize, usize) {
 /// Entries of a plan with their places.
 pub(super) struct Reader {
     entries: Vec<Entry>,
-    places: Places,
+    places: SourceLocations,
 }
 
 impl Reader {
@@ -65,7 +65,7 @@ impl Reader {
             }
         }
         Ok(Self {
-            places: Places::new(file, &entries),
+            places: SourceLocations::new(file, &entries),
             entries,
         })
     }
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// Best place for a fault in `keys` of a section.
-    pub(super) fn place(&self, section: &str, index: usize, keys: &[&str]) -> Place {
+    pub(super) fn place(&self, section: &str, index: usize, keys: &[&str]) -> SourceLocation {
         self.places.of_keys(section, index, keys)
     }
 

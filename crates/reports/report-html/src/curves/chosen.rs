@@ -4,14 +4,14 @@ use super::super::plot::MOST_SERIES;
 use super::views::{GPU_METRICS, SWITCH_METRICS};
 use clearway_report::FlowTimes;
 use clearway_report::jobs::evenly;
-use clearway_report::observed::{Curve, Metric, Observed, Subject};
+use clearway_report::observed::{Curve, Metric, RunObservations, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Subjects that are drawn, with the colour of each: the same in every plot.
 pub(super) struct Chosen(pub(super) BTreeMap<Subject, usize>);
 
 impl Chosen {
-    pub(super) fn new(observed: &Observed, flows: &[FlowTimes]) -> Self {
+    pub(super) fn new(observed: &RunObservations, flows: &[FlowTimes]) -> Self {
         let links = chosen_links(observed);
         let flows = chosen_flows(observed, flows);
         let [gpus, switches] = [GPU_METRICS, SWITCH_METRICS].map(|of| chosen_nodes(observed, of));
@@ -27,7 +27,7 @@ impl Chosen {
 }
 
 /// The links with the longest queues, the longest first; then those that carried the most.
-fn chosen_links(observed: &Observed) -> Vec<Subject> {
+fn chosen_links(observed: &RunObservations) -> Vec<Subject> {
     let greatest = |curve: &Curve| {
         let values = curve
             .values
@@ -52,7 +52,7 @@ fn chosen_links(observed: &Observed) -> Vec<Subject> {
 }
 
 /// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
-fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
+fn chosen_flows(observed: &RunObservations, flows: &[FlowTimes]) -> Vec<Subject> {
     let subjects: BTreeSet<u32> = observed
         .curves
         .iter()
@@ -79,7 +79,7 @@ fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
 }
 
 /// Nodes with curves of `metrics`, evenly from the first to the last, both included.
-fn chosen_nodes(observed: &Observed, metrics: &[Metric]) -> Vec<Subject> {
+fn chosen_nodes(observed: &RunObservations, metrics: &[Metric]) -> Vec<Subject> {
     let curves = observed.curves.iter();
     let curves = curves.filter(|curve| metrics.contains(&curve.metric));
     let subjects: BTreeSet<Subject> = curves.map(|curve| curve.subject).collect();
@@ -100,9 +100,9 @@ mod tests {
             subject: Subject::Flow(flow),
             values: vec![1.0; 4],
         };
-        let watched = Observed {
+        let watched = RunObservations {
             curves: (0..100).map(curve).collect(),
-            ..Observed::default()
+            ..RunObservations::default()
         };
         let rows: Vec<FlowTimes> = (0..100)
             .map(|flow| {
@@ -114,9 +114,9 @@ mod tests {
         assert_eq!(chosen.len(), MOST_SERIES);
         // 99 is the fastest, 0 the slowest that completed, 50 never did.
         assert!(chosen.contains(&Subject::Flow(99)) && chosen.contains(&Subject::Flow(50)));
-        let few = Observed {
+        let few = RunObservations {
             curves: (0..5).map(curve).collect(),
-            ..Observed::default()
+            ..RunObservations::default()
         };
         assert_eq!(chosen_flows(&few, &rows).len(), 5);
     }

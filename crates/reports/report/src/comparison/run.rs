@@ -1,6 +1,6 @@
 //! Runs that are compared.
 
-use super::run_curves::Course;
+use super::run_curves::RunCurve;
 use crate::record::{FlowTimes, RunRecord};
 use crate::summary::Summary;
 
@@ -12,7 +12,7 @@ pub struct ComparedRun {
     /// All flows of the run.
     pub flows: Vec<FlowTimes>,
     /// Curves over time, if the run was watched.
-    pub courses: Vec<Course>,
+    pub courses: Vec<RunCurve>,
     /// Folder of the results, if they are kept.
     pub folder: Option<String>,
 }
@@ -22,7 +22,11 @@ impl ComparedRun {
     pub fn of(record: RunRecord) -> Self {
         Self {
             summary: Summary::of(&record),
-            courses: record.observed.as_ref().map(Course::of).unwrap_or_default(),
+            courses: record
+                .observed
+                .as_ref()
+                .map(RunCurve::of)
+                .unwrap_or_default(),
             flows: record.flow_times().into_owned(),
             folder: None,
         }

@@ -1,6 +1,6 @@
 //! Curves over time that the comparison shows: a few of each run.
 
-use crate::observed::{Metric, Observed, Subject};
+use crate::observed::{Metric, RunObservations, Subject};
 use crate::parquet_file::ReadTableError;
 use crate::series::read_series;
 use clearway_units::Time;
@@ -21,7 +21,7 @@ pub const METRICS: [Metric; 8] = [
 
 /// One metric of a run over time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Course {
+pub struct RunCurve {
     /// One of [`METRICS`].
     pub metric: Metric,
     /// The ends of the intervals, growing.
@@ -30,7 +30,7 @@ pub struct Course {
     pub values: Vec<f64>,
 }
 
-impl Course {
+impl RunCurve {
     fn new(metric: Metric) -> Self {
         Self {
             metric,
@@ -64,7 +64,7 @@ impl Course {
     }
 
     /// The courses of a run that was watched; none that are without values.
-    pub fn of(observed: &Observed) -> Vec<Self> {
+    pub fn of(observed: &RunObservations) -> Vec<Self> {
         let course = |metric| {
             let mut course = Self::new(metric);
             for (place, &time) in observed.times.iter().enumerate() {
@@ -107,8 +107,8 @@ fn counts(metric: Metric, of_run: bool) -> bool {
     of_run != (metric == Metric::QueuePeak)
 }
 
-fn with_values(courses: [Course; METRICS.len()]) -> Vec<Course> {
-    let some = |course: &Course| course.values.iter().any(|value| value.is_finite());
+fn with_values(courses: [RunCurve; METRICS.len()]) -> Vec<RunCurve> {
+    let some = |course: &RunCurve| course.values.iter().any(|value| value.is_finite());
     courses.into_iter().filter(some).collect()
 }
 
@@ -122,13 +122,13 @@ mod tests {
     use clearway_units::Span;
 
     /// Two instants: goodput, the peaks of two queues, and what is not followed.
-    fn observed() -> Observed {
+    fn observed() -> RunObservations {
         let curve = |metric, subject, values: [f64; 2]| Curve {
             metric,
             subject,
             values: values.into(),
         };
-        Observed {
+        RunObservations {
             times: vec![Time::from_us(1), Time::from_us(3)],
             curves: vec![
                 curve(Metric::QueuePeak, Subject::Link(0), [5.0, f64::NAN]),
@@ -137,26 +137,26 @@ mod tests {
                 curve(Metric::Goodput, Subject::Run, [1e9, 2e9]),
                 curve(Metric::Drops, Subject::Run, [f64::NAN, f64::NAN]),
             ],
-            ..Observed::default()
+            ..RunObservations::default()
         }
     }
 
     #[test]
     fn the_run_and_its_longest_queue_are_followed() {
         let times = vec![Time::from_us(1), Time::from_us(3)];
-        let expected = |metric, values: [f64; 2]| Course {
+        let expected = |metric, values: [f64; 2]| RunCurve {
             metric,
             times: times.clone(),
             values: values.into(),
         };
         assert_eq!(
-            Course::of(&observed()),
+            RunCurve::of(&observed()),
             [
                 expected(Metric::Goodput, [1e9, 2e9]),
                 expected(Metric::QueuePeak, [5.0, 9.0]),
             ]
         );
-        assert_eq!(Course::of(&Observed::default()), []);
+        assert_eq!(RunCurve::of(&RunObservations::default()), []);
     }
 
     #[test]
@@ -183,10 +183,13 @@ mod tests {
             writer.add(observed.curves.iter().map(row), name).unwrap();
         }
         let folder = Folder::new("report-courses");
-        assert_eq!(Course::read(folder.path()).unwrap(), []);
+        assert_eq!(RunCurve::read(folder.path()).unwrap(), []);
         std::fs::write(folder.path().join(FILE_NAME), writer.finish().unwrap()).unwrap();
-        assert_eq!(Course::read(folder.path()).unwrap(), Course::of(&observed));
+        assert_eq!(
+            RunCurve::read(folder.path()).unwrap(),
+            RunCurve::of(&observed)
+        );
         std::fs::write(folder.path().join(FILE_NAME), "nonsense").unwrap();
-        assert!(Course::read(folder.path()).is_err());
+        assert!(RunCurve::read(folder.path()).is_err());
     }
 }

@@ -12,12 +12,12 @@ pub const FILE_NAME: &str = "compare.json";
 
 /// Variants of a comparison, read from its document.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct KeptComparison {
+pub struct StoredComparison {
     /// The variants, in their order.
     pub variants: Vec<VariantOutcome>,
 }
 
-impl KeptComparison {
+impl StoredComparison {
     /// Reads `compare.json` in `folder`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::measures::{self, CLASS_MEASURES, PER_CLASS};
-use crate::observed::{Fairness, JainCourse, Observed};
+use crate::observed::{Fairness, JainCourse, RunObservations};
 use crate::record::{FlowRow, JobRow, Status};
 use crate::sample::comparison::{mixed, row, scale_up, seed, seeds, variant};
 use crate::sample::{flow, job, run};
@@ -118,9 +118,9 @@ fn measures_are_named_as_in_the_summary() {
         let mut record = run();
         record.jobs = vec![job("a", 2, &[90, 110]), job("b", 1, &[50])];
         record.flows[0].attack = Some(1);
-        record.observed = Some(Observed {
+        record.observed = Some(RunObservations {
             fairness: Some(fairness),
-            ..Observed::default()
+            ..RunObservations::default()
         });
         record
     };

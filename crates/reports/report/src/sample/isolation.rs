@@ -2,11 +2,11 @@
 
 use super::flow;
 use clearway_report::isolation::{AttackPair, IsolationCell, IsolationRecord};
-use clearway_report::{FlowRow, Parties};
+use clearway_report::{AttackSides, FlowRow};
 use clearway_units::{Span, Time};
 
 /// Attacker 0 and victim 1 send 1 MB each, within so many microseconds.
-pub(crate) fn parties(attacker: u64, victim: u64) -> Parties {
+pub(crate) fn parties(attacker: u64, victim: u64) -> AttackSides {
     let row = |src: u32, us: u64| FlowRow {
         src,
         bytes: 1_000_000,
@@ -15,7 +15,7 @@ pub(crate) fn parties(attacker: u64, victim: u64) -> Parties {
         ideal_fct: Span::from_us(50),
         ..flow(src, None)
     };
-    Parties::among(&[row(0, attacker), row(1, victim)], &[], |user| {
+    AttackSides::among(&[row(0, attacker), row(1, victim)], &[], |user| {
         user.host == 0
     })
 }

@@ -13,7 +13,7 @@ pub(crate) mod why;
 use clearway_report::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
 };
-use clearway_report::sweep::{AxisNumbers, SweepAxis, SweepFailure, SweepRecord, SweptRun};
+use clearway_report::sweep::{AxisNumbers, SummarizedRun, SweepAxis, SweepFailure, SweepRecord};
 use clearway_report::{
     FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
     RunRecord, ScenarioIdentity, Status, Summary, TransportRow,
@@ -329,7 +329,7 @@ pub(crate) fn sweep() -> SweepRecord {
         for flow in &mut record.flows {
             flow.finish = flow.finish.map(|finish| finish + late);
         }
-        SweptRun {
+        SummarizedRun {
             key: format!("{number:016x}"),
             place,
             seed: u64::from(number % 2) + 1,

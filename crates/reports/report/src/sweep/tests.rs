@@ -35,7 +35,7 @@ fn a_measure_that_one_run_has_is_a_measure_of_all() {
     record.flows[0].section = 1;
     let mut sweep = sweep();
     let runs = [Some(Summary::of(&run())), Some(Summary::of(&record)), None];
-    let runs = (0..).zip(runs).map(|(seed, summary)| SweptRun {
+    let runs = (0..).zip(runs).map(|(seed, summary)| SummarizedRun {
         key: format!("{seed}"),
         place: vec![0, 0],
         seed,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::observed::{Curve, EventLog, LinkRow, Metric, NodeRow, Observed, TraceRecord};
+use crate::observed::{Curve, EventLog, LinkRow, Metric, NodeRow, RunObservations, TraceRecord};
 use crate::sample;
 use clearway_units::{Rate, Span};
 use insta::assert_snapshot;
@@ -275,7 +275,7 @@ fn eventful() -> RunRecord {
         ..sample::flow(5, None)
     });
     record.flows[1].src = 0;
-    record.observed = Some(Observed {
+    record.observed = Some(RunObservations {
         times: [1000, 2500, 4000].map(Time::from_ps).into(),
         curves: vec![
             curve(Metric::QueueDepth, Subject::Link(1), &[0.0, 4160.0, 4160.0]),
@@ -407,14 +407,14 @@ fn everything_has_its_place() {
 #[test]
 fn curves_of_nodes_are_counters_of_their_processes() {
     let mut record = sample::scale_up_run();
-    record.observed = Some(Observed {
+    record.observed = Some(RunObservations {
         times: [1000, 2000].map(Time::from_ps).into(),
         curves: vec![
             curve(Metric::RequestTokens, Subject::Node(0), &[12.0, -3.0]),
             curve(Metric::ReductionEntries, Subject::Node(1), &[0.0, 7.0]),
         ],
         nodes: vec![node("gpu0", None), node("leaf0", Some(0))],
-        ..Observed::default()
+        ..RunObservations::default()
     });
     assert_snapshot!(in_words(&record), @"
     run: process 1

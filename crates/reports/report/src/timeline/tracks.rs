@@ -1,7 +1,7 @@
 //! The tracks of a timeline and how they are grouped.
 
 use super::message::Message;
-use crate::observed::{Metric, Observed, Subject};
+use crate::observed::{Metric, RunObservations, Subject};
 use clearway_results::MetricUnit;
 use clearway_units::Time;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 pub(super) enum Process {
     /// The run as a whole.
     Run,
-    /// A place in [`Observed::nodes`].
+    /// A place in [`RunObservations::nodes`].
     Node(u32),
     /// A host by its number, where nodes are not known.
     Host(u32),
@@ -48,7 +48,7 @@ impl TrackId {
 
 /// All tracks.
 pub(super) struct Tracks<'a> {
-    observed: Option<&'a Observed>,
+    observed: Option<&'a RunObservations>,
     /// Places of the hosts among the nodes, by their numbers.
     hosts: Vec<u32>,
     processes: BTreeMap<Process, (TrackId, BTreeMap<Track, TrackId>)>,
@@ -56,7 +56,7 @@ pub(super) struct Tracks<'a> {
 }
 
 impl<'a> Tracks<'a> {
-    pub(super) fn new(observed: Option<&'a Observed>) -> Self {
+    pub(super) fn new(observed: Option<&'a RunObservations>) -> Self {
         let nodes = observed.map_or(&[][..], |observed| &observed.nodes);
         let hosts = (0..)
             .zip(nodes)

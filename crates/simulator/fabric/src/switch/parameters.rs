@@ -4,7 +4,7 @@ use super::class_marks::{ByClass, ClassMarks, Thresholds};
 use crate::topology::{PortChoice, SwitchRole};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{
-    Bytes, Parameter, RandomStream, Rare, Rate, RelativeSize, Span, Value, ValueDomain,
+    Bytes, OmitDefaults, Parameter, RandomStream, Rate, RelativeSize, Span, Value, ValueDomain,
 };
 
 clearway_units::choices! {
@@ -131,7 +131,7 @@ clearway_units::parameters! {
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
         with {
             /// Settings of `routing` by a switch's own state.
-            pub adaptive: Rare<AdaptiveRoutingParameters>,
+            pub adaptive: OmitDefaults<AdaptiveRoutingParameters>,
         }
     }
 }

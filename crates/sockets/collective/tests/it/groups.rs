@@ -1,11 +1,11 @@
 //! Groups over real sockets on the loopback interface, all ranks in one process.
 
 use clearway_collective::{
-    Algorithm, BufferOperation, CloseReason, CollectivePlan, Group, GroupError, Joining, Listening,
-    Members, Pairs,
+    Algorithm, BufferOperation, CloseReason, CollectivePlan, Group, GroupError, GroupSettings,
+    Listening, Members, Pairs,
 };
 use clearway_udp::net::connect;
-use clearway_udp::{Closed, PreSharedKey, Security};
+use clearway_udp::{ConnectionError, PreSharedKey, Security};
 use clearway_units::Span;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,8 +18,8 @@ fn key(byte: u8) -> Security {
     Security::Key(PreSharedKey([byte; 32]))
 }
 
-fn joining() -> Joining {
-    let mut joining = Joining::new(key(42));
+fn joining() -> GroupSettings {
+    let mut joining = GroupSettings::new(key(42));
     joining.settings.paths = 2;
     joining.settings.idle = Span::from_ms(5_000);
     joining.wait = Span::from_ms(20_000);
@@ -43,7 +43,7 @@ fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-fn listen(ranks: u32, joining: impl Fn(u32) -> Joining) -> (Vec<Listening>, Vec<SocketAddr>) {
+fn listen(ranks: u32, joining: impl Fn(u32) -> GroupSettings) -> (Vec<Listening>, Vec<SocketAddr>) {
     let bind = |rank| Listening::bind(loopback(), rank, ranks, joining(rank)).unwrap();
     let listening: Vec<Listening> = (0..ranks).map(bind).collect();
     let addresses = listening.iter().map(Listening::address).collect();
@@ -52,7 +52,7 @@ fn listen(ranks: u32, joining: impl Fn(u32) -> Joining) -> (Vec<Listening>, Vec<
 
 type Joined = Vec<Result<Group, GroupError>>;
 
-async fn join(ranks: u32, joining: impl Fn(u32) -> Joining) -> Joined {
+async fn join(ranks: u32, joining: impl Fn(u32) -> GroupSettings) -> Joined {
     let (listening, addresses) = listen(ranks, joining);
     let join = |(rank, listening): (u32, Listening)| {
         let addresses = addresses.clone();
@@ -230,7 +230,7 @@ fn a_rank_that_ends_without_a_word_is_named_by_all() {
 async fn ring(ranks: u32) -> Vec<Group> {
     let ring = Algorithm::default_of(BufferOperation::AllReduce);
     let plan = Arc::new(CollectivePlan::new(ring, ranks, 1000, None).unwrap());
-    let joined = join(ranks, |_| Joining {
+    let joined = join(ranks, |_| GroupSettings {
         pairs: Pairs::Of(vec![Arc::clone(&plan)]),
         ..joining()
     });
@@ -325,7 +325,10 @@ fn a_rank_that_is_being_met_is_told_who_has_failed() {
             "rank 1 has ended the group: it has failed"
         );
         const RANK_1_HAS_FAILED: u64 = 0x636c_000a_0000_0001;
-        assert_eq!(guest.receive().await, Err(Closed::There(RANK_1_HAS_FAILED)));
+        assert_eq!(
+            guest.receive().await,
+            Err(ConnectionError::There(RANK_1_HAS_FAILED))
+        );
     });
 }
 
@@ -359,7 +362,7 @@ fn news_of_a_lost_rank_go_around_a_ring() {
 #[test]
 fn a_rank_that_does_not_come_up_is_named() {
     run(async {
-        let short = |_| Joining {
+        let short = |_| GroupSettings {
             wait: Span::from_ms(3_000),
             ..joining()
         };
@@ -394,7 +397,7 @@ fn a_rank_that_does_not_come_up_is_named() {
 #[test]
 fn another_key_another_list_and_another_task_are_told() {
     run(async {
-        let quick = |mut joining: Joining| {
+        let quick = |mut joining: GroupSettings| {
             joining.wait = Span::from_ms(5_000);
             joining
         };
@@ -413,7 +416,7 @@ fn another_key_another_list_and_another_task_are_told() {
                 &errors[1],
                 GroupError::Refused {
                     rank: 0,
-                    closed: Closed::Key,
+                    closed: ConnectionError::Key,
                     ..
                 }
             ),
@@ -423,7 +426,7 @@ fn another_key_another_list_and_another_task_are_told() {
             matches!(&errors[0], GroupError::Absent { rank: 1, .. }),
             "{errors:?}"
         );
-        let tasks = join(2, |rank| Joining {
+        let tasks = join(2, |rank| GroupSettings {
             task: format!("task {rank}"),
             ..quick(joining())
         });

@@ -3,7 +3,7 @@
 use clearway_collective::blocking::{Group, RankListener};
 use clearway_collective::measure::{CollectiveMeasurement, Measurement};
 use clearway_collective::{
-    Algorithm, BufferOperation, Buffers, GroupError, Joining, Members, Pairs, PreSharedKey,
+    Algorithm, BufferOperation, Buffers, GroupError, GroupSettings, Members, Pairs, PreSharedKey,
     Security,
 };
 use clearway_units::Span;
@@ -18,7 +18,7 @@ fn each<T: Send + 'static>(
     pairs: impl Fn(u32) -> Pairs,
     task: impl Fn(Group) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
-    let mut joining = Joining::new(Security::Key(PreSharedKey([7; 32])));
+    let mut joining = GroupSettings::new(Security::Key(PreSharedKey([7; 32])));
     joining.settings.paths = 2;
     joining.settings.idle = Span::from_ms(4_000);
     joining.pairs = pairs(ranks);

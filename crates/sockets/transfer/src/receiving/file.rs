@@ -1,6 +1,6 @@
 //! Files as their receiver knows them.
 
-use crate::blocks::{BlockSet, ContentHash, Geometry};
+use crate::blocks::{BlockLayout, BlockSet, ContentHash};
 use crate::name::Name;
 use crate::wire::{ControlMessage, Offer};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(super) struct File {
     pub(super) offer: Offer,
     /// Attempts to begin it while another transfer had it.
     pub(super) attempts: u32,
-    pub(super) geometry: Geometry,
+    pub(super) geometry: BlockLayout,
     pub(super) stage: Stage,
     pub(super) digests: Vec<ContentHash>,
     /// Blocks of an earlier transfer that are still to be checked.

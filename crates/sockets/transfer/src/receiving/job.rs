@@ -7,14 +7,14 @@ use crate::wire::Offer;
 
 /// Bounds of what is taken of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ReceiveLimits {
     /// Files, one million by default.
     pub files: u64,
     /// Bytes of files that are to be written, 1 TB by default.
     pub bytes: u64,
 }
 
-impl Default for Bounds {
+impl Default for ReceiveLimits {
     fn default() -> Self {
         Self {
             files: 1_000_000,

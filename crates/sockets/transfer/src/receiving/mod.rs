@@ -7,14 +7,16 @@ mod file;
 mod job;
 
 pub use file::Unfinished;
-pub use job::Bounds;
+pub use job::ReceiveLimits;
 pub(crate) use job::{Job, Outcome};
 
 use crate::blocks::{BlockSet, ContentHash, DIGEST, MOST_BLOCKS};
 use crate::name::Name;
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{MOST_ACTIVE, MOST_REPAIRS};
-use crate::transfer_side::{Party, TransferEvent, TransferProgress, Violation, What, event};
+use crate::transfer_side::{
+    FileOutcome, TransferEvent, TransferProgress, TransferSide, Violation, event,
+};
 use crate::wire::{ControlMessage, Offer, Tag, VERSION};
 use bytes::Bytes;
 use file::{Closing, File, Stage};
@@ -36,7 +38,7 @@ const ATTEMPTS: u32 = 30;
 /// The receiving side.
 #[derive(Debug)]
 pub struct Receiving {
-    bounds: Bounds,
+    bounds: ReceiveLimits,
     greeted: bool,
     /// Files that were offered.
     seen: BTreeSet<u32>,
@@ -61,7 +63,7 @@ pub struct Receiving {
 
 impl Receiving {
     /// A receiver with bounds.
-    pub fn new(bounds: Bounds) -> Self {
+    pub fn new(bounds: ReceiveLimits) -> Self {
         Self {
             bounds,
             greeted: false,
@@ -166,7 +168,7 @@ impl Receiving {
         self.events.push_back(TransferEvent {
             // Without what could move a cursor, as details are.
             name: Reason::new(reason.kind, &offer.name).detail,
-            what: What::Failed(reason.clone()),
+            what: FileOutcome::Failed(reason.clone()),
         });
         self.push(&ControlMessage::Refuse {
             file: offer.file,
@@ -180,11 +182,11 @@ impl Receiving {
             file,
             reason: reason.clone(),
         };
-        self.end(file, answer, |_| What::Failed(reason));
+        self.end(file, answer, |_| FileOutcome::Failed(reason));
     }
 
     /// Ends an active file. The answer is sent when it is closed, so that the sender does not offer others before.
-    fn end(&mut self, file: u32, answer: ControlMessage, what: impl FnOnce(&File) -> What) {
+    fn end(&mut self, file: u32, answer: ControlMessage, what: impl FnOnce(&File) -> FileOutcome) {
         let Some(ended) = self.active.remove(&file) else {
             return;
         };
@@ -197,7 +199,7 @@ impl Receiving {
         self.closing.insert(file, closing);
         let what = what(&ended);
         match &what {
-            What::Failed(_) => {
+            FileOutcome::Failed(_) => {
                 self.progress.add_failed(ended.geometry.size());
             }
             _ => self.progress.done += 1,
@@ -258,7 +260,7 @@ impl Receiving {
                 .map(|block| active.geometry.length(*block))
                 .sum();
             self.events
-                .push_back(event(&active.name, What::Kept { bytes, changed }));
+                .push_back(event(&active.name, FileOutcome::Kept { bytes, changed }));
         }
         self.push(&ControlMessage::Accept {
             file,
@@ -406,9 +408,11 @@ impl Receiving {
     fn on_published(&mut self, file: u32, result: Result<(), Reason>) {
         self.after_job(file);
         match result {
-            Ok(()) => self.end(file, ControlMessage::Done { file }, |ended| What::Done {
-                size: ended.geometry.size(),
-                moved: ended.moved,
+            Ok(()) => self.end(file, ControlMessage::Done { file }, |ended| {
+                FileOutcome::Done {
+                    size: ended.geometry.size(),
+                    moved: ended.moved,
+                }
             }),
             Err(reason) => self.refuse(file, reason),
         }
@@ -430,7 +434,7 @@ impl Receiving {
             Some(Stage::Publishing) => {
                 return Err(Violation("it withdraws a file that it has finished"));
             }
-            Some(_) => self.end(file, heard, |_| What::Failed(reason)),
+            Some(_) => self.end(file, heard, |_| FileOutcome::Failed(reason)),
             None => self.push(&heard),
         }
         Ok(())
@@ -452,7 +456,7 @@ impl Receiving {
     }
 }
 
-impl Party for Receiving {
+impl TransferSide for Receiving {
     type Job = Job;
     type Outcome = Outcome;
 

@@ -1,7 +1,7 @@
 //! Jobs of the sending side.
 
 use crate::reason::Reason;
-use crate::wire::Facts;
+use crate::wire::FileMetadata;
 use bytes::Bytes;
 
 /// Task for the sender's disk.
@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
         /// Number of the file.
         file: u32,
         /// The result.
-        result: Result<Facts, Reason>,
+        result: Result<FileMetadata, Reason>,
     },
     /// A block, behind its digest.
     Read {

@@ -7,11 +7,13 @@ mod job;
 
 pub(crate) use job::{Job, Outcome};
 
-use crate::blocks::{BlockSet, ContentHash, DIGEST, Geometry, MOST_BLOCKS};
+use crate::blocks::{BlockLayout, BlockSet, ContentHash, DIGEST, MOST_BLOCKS};
 use crate::name::Name;
 use crate::reason::{Reason, ReasonKind};
-use crate::transfer_side::{Party, TransferEvent, TransferProgress, Violation, What, event};
-use crate::wire::{ControlMessage, Facts, Offer, Tag, VERSION};
+use crate::transfer_side::{
+    FileOutcome, TransferEvent, TransferProgress, TransferSide, Violation, event,
+};
+use crate::wire::{ControlMessage, FileMetadata, Offer, Tag, VERSION};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,7 +40,7 @@ enum Stage {
 
 #[derive(Debug)]
 struct File {
-    geometry: Geometry,
+    geometry: BlockLayout,
     stage: Stage,
     /// The next block to read, and blocks that are being read for the first time.
     next: u32,
@@ -116,7 +118,7 @@ impl Sending {
     }
 
     /// Ends a file.
-    fn end(&mut self, file: u32, what: What) {
+    fn end(&mut self, file: u32, what: FileOutcome) {
         let Some(ended) = self.active.remove(&file) else {
             return;
         };
@@ -129,14 +131,14 @@ impl Sending {
         }
     }
 
-    fn say(&mut self, file: u32, what: What) {
+    fn say(&mut self, file: u32, what: FileOutcome) {
         match &what {
-            What::Done { .. } => self.progress.done += 1,
-            What::Failed(_) => {
+            FileOutcome::Done { .. } => self.progress.done += 1,
+            FileOutcome::Failed(_) => {
                 let size = self.sizes.get(file as usize).copied().unwrap_or(0);
                 self.progress.add_failed(size);
             }
-            What::Kept { .. } => {}
+            FileOutcome::Kept { .. } => {}
         }
         if let Some(name) = self.names.get(file as usize) {
             self.events.push_back(event(name, what));
@@ -152,14 +154,14 @@ impl Sending {
             return;
         }
         active.stage = Stage::Withdrawn;
-        self.say(file, What::Failed(reason.clone()));
+        self.say(file, FileOutcome::Failed(reason.clone()));
         self.push(&ControlMessage::Withdraw { file, reason });
     }
 
-    fn on_opened(&mut self, file: u32, result: Result<Facts, Reason>) {
+    fn on_opened(&mut self, file: u32, result: Result<FileMetadata, Reason>) {
         self.opening -= 1;
         let blocks = result.and_then(|facts| {
-            let geometry = Geometry::for_size(facts.size);
+            let geometry = BlockLayout::for_size(facts.size);
             let geometry = geometry
                 .ok_or_else(|| Reason::new(ReasonKind::Limit, "it is longer than 16 TiB"))?;
             let all = self.blocks + u64::from(geometry.blocks());
@@ -173,7 +175,7 @@ impl Sending {
             Ok(found) => found,
             Err(reason) => {
                 self.jobs.push_back(Job::Close(file));
-                return self.say(file, What::Failed(reason));
+                return self.say(file, FileOutcome::Failed(reason));
             }
         };
         self.blocks += u64::from(geometry.blocks());
@@ -303,7 +305,7 @@ impl Sending {
         if kept > 0 || changed {
             let bytes =
                 (u64::from(kept) * u64::from(active.geometry.block())).min(active.geometry.size());
-            self.say(file, What::Kept { bytes, changed });
+            self.say(file, FileOutcome::Kept { bytes, changed });
         }
         self.compare_if_read(file);
         Ok(())
@@ -336,7 +338,7 @@ impl Sending {
         if !self.active.contains_key(&file) {
             return self.expect_ended(file, "it refuses a file that was not offered");
         }
-        self.end(file, What::Failed(reason));
+        self.end(file, FileOutcome::Failed(reason));
         Ok(())
     }
 
@@ -374,7 +376,7 @@ impl Sending {
                 let (size, moved) = (active.geometry.size(), active.moved);
                 self.in_place += moved;
                 self.progress.written = self.progress.written.max(self.in_place);
-                self.end(file, What::Done { size, moved });
+                self.end(file, FileOutcome::Done { size, moved });
                 Ok(())
             }
             // It was in its place before the receiver heard that it is withdrawn.
@@ -386,7 +388,7 @@ impl Sending {
 
     fn poll_open(&mut self) -> Option<Job> {
         let size = *self.sizes.get(self.next as usize)?;
-        let blocks = Geometry::for_size(size).map_or(0, |geometry| u64::from(geometry.blocks()));
+        let blocks = BlockLayout::for_size(size).map_or(0, |geometry| u64::from(geometry.blocks()));
         let is_first = self.active.is_empty() && self.opening == 0;
         let fits = self.active.len() + self.opening < MOST_ACTIVE
             && self.blocks + blocks <= u64::from(MOST_BLOCKS);
@@ -428,7 +430,7 @@ impl Sending {
     }
 }
 
-impl Party for Sending {
+impl TransferSide for Sending {
     type Job = Job;
     type Outcome = Outcome;
 

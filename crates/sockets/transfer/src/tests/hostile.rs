@@ -2,10 +2,10 @@
 
 use super::pair::{Pair, content, failed, write};
 use super::sources;
-use crate::blocks::{ContentHash, Geometry};
-use crate::transfer_side::{Disk as _, Party as _};
+use crate::blocks::{BlockLayout, ContentHash};
+use crate::transfer_side::{Disk as _, TransferSide as _};
 use crate::wire::{ControlMessage, Offer, Tag, VERSION};
-use crate::{Bounds, Reason, ReasonKind, ReceiveStore, Receiving, Sending, Sources};
+use crate::{Reason, ReasonKind, ReceiveLimits, ReceiveStore, Receiving, Sending, Sources};
 use bytes::Bytes;
 use clearway_testing::Folder;
 use clearway_units::{Purpose, RandomStream};
@@ -40,7 +40,7 @@ fn withdraw(file: u32) -> (u64, Bytes) {
 fn offer(file: u32, name: &str, size: u64) -> (u64, Bytes) {
     let offer = Offer {
         file,
-        geometry: Geometry::new(size, BLOCK).unwrap(),
+        geometry: BlockLayout::new(size, BLOCK).unwrap(),
         modified: (0, 0),
         executable: false,
         name: name.into(),
@@ -63,7 +63,7 @@ struct Receiver {
 impl Receiver {
     fn new(folder: &Path) -> Self {
         Self {
-            party: Receiving::new(Bounds::default()),
+            party: Receiving::new(ReceiveLimits::default()),
             store: ReceiveStore::open(folder, false).unwrap(),
             answers: Vec::new(),
         }
@@ -105,7 +105,7 @@ fn finish(file: u32, sent: u32, blocks: &[&[u8]], size: u64) -> (u64, Bytes) {
         .iter()
         .map(|block| ContentHash::of_block(block))
         .collect();
-    let digest = ContentHash::of_file(Geometry::new(size, BLOCK).unwrap(), &digests);
+    let digest = ContentHash::of_file(BlockLayout::new(size, BLOCK).unwrap(), &digests);
     ControlMessage::Finish { file, sent, digest }.encode()
 }
 
@@ -394,7 +394,7 @@ fn messages_that_the_end_of_a_file_has_overtaken_are_no_fault() {
 #[test]
 fn files_that_are_withdrawn_count_until_they_are_closed() {
     let folder = Folder::new("transfer-hostile-withdrawn");
-    let mut party = Receiving::new(Bounds::default());
+    let mut party = Receiving::new(ReceiveLimits::default());
     let store = ReceiveStore::open(&folder, false).unwrap();
     let take = |party: &mut Receiving, (tag, content): (u64, Bytes)| {
         party
@@ -427,7 +427,7 @@ fn files_that_are_withdrawn_count_until_they_are_closed() {
         assert_eq!(party.poll_send(), None);
         party.on_outcome(store.run(job));
     }
-    let mut early = Receiving::new(Bounds::default());
+    let mut early = Receiving::new(ReceiveLimits::default());
     take(&mut early, greeting()).unwrap();
     for file in 0..32 {
         take(&mut early, offer(file, &format!("{file}"), 1)).unwrap();
@@ -503,7 +503,7 @@ fn no_sequence_of_messages_makes_a_side_panic() {
     let mut violations = 0;
     for seed in 0..1000 {
         let mut random = RandomStream::new(seed, Purpose::Test, 4);
-        let mut receiving = Receiving::new(Bounds::default());
+        let mut receiving = Receiving::new(ReceiveLimits::default());
         let mut sending: Sending = sources.sending();
         let store = ReceiveStore::open(&folder.join("to"), random.below(2) == 0).unwrap();
         receiving

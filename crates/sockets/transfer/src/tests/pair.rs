@@ -1,23 +1,23 @@
 //! A sender and a receiver, and all that lies between them.
 
-use crate::transfer_side::{Disk, Party};
+use crate::transfer_side::{Disk, TransferSide};
 use crate::{
-    Bounds, ReceiveStore, Receiving, Sending, Sources, TransferEvent, TransferProgress, Violation,
-    What,
+    FileOutcome, ReceiveLimits, ReceiveStore, Receiving, Sending, Sources, TransferEvent,
+    TransferProgress, Violation,
 };
 use clearway_units::{Purpose, RandomStream};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One side, with the jobs that were not carried out yet.
-struct Side<P: Party> {
+struct Side<P: TransferSide> {
     party: P,
     jobs: Vec<P::Job>,
     /// Messages that are on their way to it.
     coming: Vec<(u64, Vec<u8>)>,
 }
 
-impl<P: Party> Side<P> {
+impl<P: TransferSide> Side<P> {
     fn new(party: P) -> Self {
         Self {
             party,
@@ -85,12 +85,17 @@ impl Pair {
         Self::with(
             paths,
             ReceiveStore::open(to, false).unwrap(),
-            Bounds::default(),
+            ReceiveLimits::default(),
             seed,
         )
     }
 
-    pub(super) fn with(paths: &[PathBuf], store: ReceiveStore, bounds: Bounds, seed: u64) -> Self {
+    pub(super) fn with(
+        paths: &[PathBuf],
+        store: ReceiveStore,
+        bounds: ReceiveLimits,
+        seed: u64,
+    ) -> Self {
         let sources = Sources::find(paths).unwrap();
         Self {
             sender: Side::new(sources.sending()),
@@ -178,14 +183,14 @@ pub(super) fn write(path: &Path, content: &[u8]) {
 }
 
 pub(super) fn done(events: &[TransferEvent]) -> usize {
-    let is_done = |event: &&TransferEvent| matches!(event.what, What::Done { .. });
+    let is_done = |event: &&TransferEvent| matches!(event.what, FileOutcome::Done { .. });
     events.iter().filter(is_done).count()
 }
 
 /// Reasons of files that failed.
 pub(super) fn failed(events: &[TransferEvent]) -> Vec<String> {
     let reason = |event: &TransferEvent| match &event.what {
-        What::Failed(reason) => Some(format!("{}: {reason}", event.name)),
+        FileOutcome::Failed(reason) => Some(format!("{}: {reason}", event.name)),
         _ => None,
     };
     events.iter().filter_map(reason).collect()
@@ -194,7 +199,7 @@ pub(super) fn failed(events: &[TransferEvent]) -> Vec<String> {
 /// Blocks that were kept, in bytes, and whether the file has changed.
 pub(super) fn kept(events: &[TransferEvent]) -> Option<(u64, bool)> {
     events.iter().find_map(|event| match event.what {
-        What::Kept { bytes, changed } => Some((bytes, changed)),
+        FileOutcome::Kept { bytes, changed } => Some((bytes, changed)),
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::pair::{Pair, content, done, failed, write};
 use super::sources;
-use crate::{Bounds, ReceiveStore, Sources};
+use crate::{ReceiveLimits, ReceiveStore, Sources};
 use clearway_testing::Folder;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 /// Sends all below `from`; returns what failed at both sides, which is the same.
-fn refused(folder: &Folder, overwrite: bool, bounds: Bounds) -> Vec<String> {
+fn refused(folder: &Folder, overwrite: bool, bounds: ReceiveLimits) -> Vec<String> {
     let store = ReceiveStore::open(&folder.join("to"), overwrite).unwrap();
     let mut pair = Pair::with(&sources(folder), store, bounds, 5);
     pair.run().unwrap();
@@ -35,7 +35,7 @@ fn what_is_there_is_compared_and_never_overwritten_unless_asked() {
     write(&folder.join("to/from/other"), &other);
     write(&folder.join("to/from/longer"), b"short");
     assert_eq!(
-        refused(&folder, false, Bounds::default()),
+        refused(&folder, false, ReceiveLimits::default()),
         [
             "from/longer: the receiver has a file of this name: its size is another",
             "from/other: the receiver has a file of this name: its content is another"
@@ -43,7 +43,7 @@ fn what_is_there_is_compared_and_never_overwritten_unless_asked() {
     );
     assert!(fs::read(folder.join("to/from/other")).unwrap() == other);
     assert_eq!(fs::read(folder.join("to/from/longer")).unwrap(), b"short");
-    assert_eq!(refused(&folder, true, Bounds::default()), [""; 0]);
+    assert_eq!(refused(&folder, true, ReceiveLimits::default()), [""; 0]);
     assert!(fs::read(folder.join("to/from/other")).unwrap() == content(3_000_000, 2));
     assert_eq!(fs::read(folder.join("to/from/longer")).unwrap(), b"longer");
 }
@@ -77,7 +77,7 @@ fn links_and_folders_in_the_way_are_told_and_nothing_outside_is_touched() {
     for overwrite in [false, true] {
         let way = "something is in the way at the receiver";
         assert_eq!(
-            refused(&folder, overwrite, Bounds::default()),
+            refused(&folder, overwrite, ReceiveLimits::default()),
             [
                 format!("from/a/file: {way}: `a` is a link"),
                 format!("from/b: {way}: `b` is a link"),
@@ -100,7 +100,7 @@ fn the_folder_of_partial_files_is_no_link() {
     fs::create_dir_all(folder.join("to")).unwrap();
     write(&folder.join("from"), b"content");
     symlink(folder.join("outside"), folder.join("to/.clearway-partial")).unwrap();
-    let told = refused(&folder, false, Bounds::default());
+    let told = refused(&folder, false, ReceiveLimits::default());
     assert!(
         told.len() == 1
             && told[0].starts_with("from: the receiver cannot write it: .clearway-partial: "),
@@ -115,7 +115,7 @@ fn a_file_that_another_transfer_has_is_busy() {
     write(&folder.join("from"), &content(10 << 20, 1));
     let mut first = Pair::new(&sources(&folder), &folder.join("to"), 5);
     first.run_to(3 << 20);
-    let told = refused(&folder, false, Bounds::default());
+    let told = refused(&folder, false, ReceiveLimits::default());
     assert_eq!(told, ["from: the receiver is receiving this file already"]);
     first.run().unwrap();
     assert!(fs::read(folder.join("to/from")).unwrap() == content(10 << 20, 1));
@@ -129,7 +129,7 @@ fn more_refusals_than_files_may_be_open() {
         write(&folder.join(&name), &content(100, number));
         write(&folder.join("to").join(&name), &content(100, number % 2));
     }
-    let told = refused(&folder, false, Bounds::default());
+    let told = refused(&folder, false, ReceiveLimits::default());
     assert_eq!(told.len(), 148);
 }
 
@@ -140,9 +140,9 @@ fn bytes_and_files_have_bounds() {
     for name in ["a", "b", "c"] {
         write(&folder.join("from").join(name), &[1; 100]);
     }
-    let bytes = Bounds {
+    let bytes = ReceiveLimits {
         bytes: 250,
-        ..Bounds::default()
+        ..ReceiveLimits::default()
     };
     let told = refused(&folder, false, bytes);
     assert!(
@@ -151,9 +151,9 @@ fn bytes_and_files_have_bounds() {
         "{told:?}"
     );
     fs::remove_dir_all(folder.join("to/from")).unwrap();
-    let files = Bounds {
+    let files = ReceiveLimits {
         files: 1,
-        ..Bounds::default()
+        ..ReceiveLimits::default()
     };
     let told = refused(&folder, false, files);
     assert!(

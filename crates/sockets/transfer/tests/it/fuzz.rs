@@ -5,7 +5,7 @@
 
 use clearway_testing::{cases, number};
 use clearway_transfer::wire::{ControlMessage, Offer};
-use clearway_transfer::{ContentHash, Geometry, Name, Reason, ReasonKind};
+use clearway_transfer::{BlockLayout, ContentHash, Name, Reason, ReasonKind};
 use clearway_units::{Purpose, RandomStream};
 use std::panic::catch_unwind;
 
@@ -25,7 +25,7 @@ fn corpus() -> Vec<(u64, Vec<u8>)> {
         },
         ControlMessage::Offer(Offer {
             file: 7,
-            geometry: Geometry::for_size(5_000_000).expect("it is short"),
+            geometry: BlockLayout::for_size(5_000_000).expect("it is short"),
             modified: (1_700_000_000, 5),
             executable: true,
             name: "folder/file name".into(),

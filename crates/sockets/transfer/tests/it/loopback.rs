@@ -4,11 +4,11 @@ use bytes::Bytes;
 use clearway_testing::Folder;
 use clearway_transfer::wire::{ControlMessage, VERSION};
 use clearway_transfer::{
-    Bounds, ReceiveOutcome, ReceiveStore, SendOutcome, Sources, TransferError, TransferEvent,
-    TransferObserver, TransferProgress, receive, send,
+    ReceiveLimits, ReceiveOutcome, ReceiveStore, SendOutcome, Sources, TransferError,
+    TransferEvent, TransferObserver, TransferProgress, receive, send,
 };
 use clearway_udp::net::{Channel, Server, connect};
-use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
+use clearway_udp::{ConnectionError, Limits, PreSharedKey, Security, Settings};
 use clearway_units::Rate;
 use std::fs;
 use std::future::Future;
@@ -96,8 +96,9 @@ async fn transfer(folder: &Path, interrupted_at: u64) -> (SendOutcome, ReceiveOu
     let store = ReceiveStore::open(&folder.join("to"), false).expect("a folder");
     let written = Arc::new(AtomicU64::new(0));
     let mut user = Teller(Arc::clone(&written));
-    let receiving =
-        tokio::spawn(async move { receive(&receiver, store, Bounds::default(), &mut user).await });
+    let receiving = tokio::spawn(async move {
+        receive(&receiver, store, ReceiveLimits::default(), &mut user).await
+    });
     let mut user = Listener(written, interrupted_at);
     let sent = send(&sender, Arc::new(sources), &mut user).await;
     (sent, receiving.await.expect("no panic"))
@@ -140,15 +141,14 @@ fn files_larger_than_all_memory_arrive_and_interrupted_ones_go_on() {
 }
 
 /// The reason why a receiver ends, and what the sender of these messages sees.
-fn ends(messages: Vec<(u64, Bytes)>) -> (String, Closed) {
+fn ends(messages: Vec<(u64, Bytes)>) -> (String, ConnectionError) {
     let folder = Folder::new("transfer-net-ends");
     run(async {
         let (sender, receiver, _server) = pair(64 << 20, Rate::from_gbps(10)).await;
         let store = ReceiveStore::open(&folder, false).expect("a folder");
-        let receiving =
-            tokio::spawn(
-                async move { receive(&receiver, store, Bounds::default(), &mut User).await },
-            );
+        let receiving = tokio::spawn(async move {
+            receive(&receiver, store, ReceiveLimits::default(), &mut User).await
+        });
         for (tag, content) in messages {
             sender.send(tag, content).await.expect("it is taken");
         }
@@ -168,7 +168,7 @@ fn a_sender_that_breaks_the_protocol_is_cut_off() {
     let violation = |what: &str| {
         (
             format!("the other end broke the protocol of transfers: {what}"),
-            Closed::There(clearway_transfer::VIOLATION),
+            ConnectionError::There(clearway_transfer::VIOLATION),
         )
     };
     // What a measurement sends first.

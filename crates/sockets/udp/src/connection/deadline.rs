@@ -1,7 +1,7 @@
 //! Actions of a connection when a timer is due.
 
 use super::{Connection, State};
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::wire::{BROKEN, Frame};
 use clearway_units::{Span, Time};
 
@@ -38,7 +38,7 @@ impl Connection {
             State::Closed => {}
             State::Connecting(client) => {
                 if client.is_hopeless(now, self.timers.idle) {
-                    let reason = Closed::NoAnswer(client.server());
+                    let reason = ConnectionError::NoAnswer(client.server());
                     self.end(reason);
                 }
             }
@@ -59,11 +59,11 @@ impl Connection {
             return;
         }
         if self.timers.heard + self.timers.idle <= now {
-            return self.end(Closed::Silent(self.timers.idle));
+            return self.end(ConnectionError::Silent(self.timers.idle));
         }
         if self.timers.proven_by.is_some_and(|by| by <= now) {
             let bytes = self.agreed.map_or(0, |agreed| agreed.datagram);
-            self.events.closed(Closed::Datagram { bytes });
+            self.events.closed(ConnectionError::Datagram { bytes });
             return self.begin_close(now, BROKEN);
         }
         if self.timers.spoken + self.timers.idle / 3 <= now {
@@ -91,7 +91,7 @@ impl Connection {
         if let State::Closing { code, left, until } = &mut self.state {
             let waits = self.pending.has_close();
             if *until <= now || (*left == 0 && !waits) {
-                return self.end(Closed::Here);
+                return self.end(ConnectionError::Here);
             }
             if !waits {
                 *left -= 1;
@@ -109,9 +109,9 @@ impl Connection {
         }
         if matches!(self.state, State::Closing { .. }) {
             // Both ends at once: each has its own reason.
-            self.events.closed(Closed::Here);
+            self.events.closed(ConnectionError::Here);
         } else {
-            self.events.closed(Closed::There(code));
+            self.events.closed(ConnectionError::There(code));
         }
         self.state = State::Draining;
         self.timers.close_at = Some(now + DRAIN);

@@ -1,10 +1,10 @@
 //! Datagrams of the handshake, at the client.
 
 use super::{Connection, State};
-use crate::error::{Closed, Versions};
+use crate::error::{ConnectionError, Versions};
 use crate::paths::Paths;
 use crate::protection::Protection;
-use crate::settings::Agreed;
+use crate::settings::NegotiatedSettings;
 use crate::wire::{Handshake, RefusalReason, VERSION, versions};
 use clearway_units::Time;
 
@@ -28,13 +28,13 @@ impl Connection {
                     return;
                 }
                 let reason = match reason {
-                    RefusalReason::Version => Closed::Version {
+                    RefusalReason::Version => ConnectionError::Version {
                         theirs: Versions(versions(theirs).collect()),
                     },
-                    RefusalReason::Key => Closed::Key,
-                    RefusalReason::Security => Closed::Security,
-                    RefusalReason::Busy => Closed::Busy,
-                    RefusalReason::Parameters => Closed::Parameters,
+                    RefusalReason::Key => ConnectionError::Key,
+                    RefusalReason::Security => ConnectionError::Security,
+                    RefusalReason::Busy => ConnectionError::Busy,
+                    RefusalReason::Parameters => ConnectionError::Parameters,
                 };
                 self.end(reason);
             }
@@ -51,8 +51,8 @@ impl Connection {
                     return;
                 };
                 let ours = self.settings.parameters(self.local);
-                let Some(agreed) = Agreed::of(&ours, &theirs, true) else {
-                    return self.end(Closed::Parameters);
+                let Some(agreed) = NegotiatedSettings::of(&ours, &theirs, true) else {
+                    return self.end(ConnectionError::Parameters);
                 };
                 sample.into_iter().for_each(|s| self.note_round_trip(s));
                 self.protection = Protection::new(secrets, self.settings.key_update_after);

@@ -21,17 +21,17 @@ mod transmit;
 
 use crate::client::Client;
 use crate::cookie;
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::events::{Event, Events};
 use crate::incoming::{Acceptor, Incoming};
 use crate::noise::Secrets;
 use crate::outgoing::{Outgoing, SendError, SendId};
-use crate::path_runs::Runs;
+use crate::path_runs::PathRuns;
 use crate::paths::{PathStatistics, Paths};
 use crate::pending::Pending;
 use crate::protection::Protection;
 use crate::random::Random;
-use crate::settings::{Agreed, Settings, Transport, marking_round_trip, profile};
+use crate::settings::{NegotiatedSettings, Settings, Transport, marking_round_trip, profile};
 use crate::staged::Staged;
 use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
@@ -120,7 +120,7 @@ pub struct Connection {
     source: Option<IpAddr>,
     local: ConnectionId,
     remote: ConnectionId,
-    agreed: Option<Agreed>,
+    agreed: Option<NegotiatedSettings>,
     protection: Protection,
     core: Option<Core>,
     /// Packets of the transport on their way to the paths.
@@ -128,7 +128,7 @@ pub struct Connection {
     /// Least round trip that was measured before there was a core.
     round_trip: Option<Span>,
     paths: Paths,
-    runs: Runs,
+    runs: PathRuns,
     outgoing: Outgoing,
     incoming: Incoming,
     acceptor: Box<dyn Acceptor>,
@@ -171,7 +171,7 @@ impl Connection {
         now: Time,
         ids: [ConnectionId; 2],
         client: SocketAddr,
-        agreed: Agreed,
+        agreed: NegotiatedSettings,
         secrets: Option<Secrets>,
         round_trip: Span,
         acceptor: Box<dyn Acceptor>,
@@ -212,7 +212,7 @@ impl Connection {
             staged: Staged::default(),
             round_trip: None,
             paths,
-            runs: Runs::default(),
+            runs: PathRuns::default(),
             outgoing: Outgoing::new(settings.send_memory, 0),
             incoming: Incoming::new(settings.receive_memory, 1 << 15),
             acceptor,
@@ -225,7 +225,7 @@ impl Connection {
         }
     }
 
-    fn agree(&mut self, agreed: Agreed) {
+    fn agree(&mut self, agreed: NegotiatedSettings) {
         self.outgoing = Outgoing::new(self.settings.send_memory, agreed.credit);
         self.timers.idle = agreed.idle;
         self.agreed = Some(agreed);
@@ -380,7 +380,7 @@ impl Connection {
                 self.state = State::ShuttingDown(code);
                 self.close_if_done(now);
             }
-            State::Connecting(_) => self.end(Closed::Here),
+            State::Connecting(_) => self.end(ConnectionError::Here),
             _ => {}
         }
     }
@@ -389,7 +389,7 @@ impl Connection {
     pub fn close(&mut self, now: Time, code: u64) {
         match self.state {
             State::Open | State::ShuttingDown(_) => self.begin_close(now, code),
-            State::Connecting(_) => self.end(Closed::Here),
+            State::Connecting(_) => self.end(ConnectionError::Here),
             _ => {}
         }
     }
@@ -412,7 +412,7 @@ impl Connection {
     }
 
     /// Ends the connection without a word.
-    fn end(&mut self, reason: Closed) {
+    fn end(&mut self, reason: ConnectionError) {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
             self.pending.clear();

@@ -76,7 +76,7 @@ impl Pacing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Agreed, Security, Settings, Transport, profile};
+    use crate::settings::{NegotiatedSettings, Security, Settings, Transport, profile};
     use crate::wire::ConnectionId;
     use clearway_transport::cc::ControllerSettings;
     use clearway_transport::{Class, Opening};
@@ -91,7 +91,7 @@ mod tests {
             ..Settings::new(Security::Insecure)
         };
         let parameters = settings.parameters(ConnectionId(1));
-        let agreed = Agreed::of(&parameters, &parameters, true).unwrap();
+        let agreed = NegotiatedSettings::of(&parameters, &parameters, true).unwrap();
         let mut profile = profile(&settings, &agreed, Span::from_us(100));
         // Without acknowledgements nothing but pacing is to hold packets back.
         profile.controller = ControllerSettings::named("dcqcn").unwrap();

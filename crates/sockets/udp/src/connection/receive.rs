@@ -1,7 +1,7 @@
 //! Datagrams that come.
 
 use super::{Connection, HERE, State, THERE};
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::incoming::{Fate, Place};
 use crate::protection::Unopened;
 use crate::wire::{BROKEN, Fields, Frame, HEADER, TRANSPORT, TRANSPORT_REFUSED};
@@ -37,7 +37,9 @@ impl Connection {
             Err(Unopened::Forged) => {
                 self.discarded.forged += 1;
                 if self.protection.is_worn_out() {
-                    self.end(Closed::Violation("too many forged packets have come"));
+                    self.end(ConnectionError::Violation(
+                        "too many forged packets have come",
+                    ));
                 }
                 return;
             }
@@ -119,7 +121,7 @@ impl Connection {
             Frame::Close(code) => self.on_closed_there(now, code),
             Frame::CloseReceived => {
                 if matches!(self.state, State::Closing { .. }) {
-                    self.end(Closed::Here);
+                    self.end(ConnectionError::Here);
                 }
             }
         }
@@ -255,7 +257,7 @@ impl Connection {
     /// Ends a connection whose other end is not to be trusted; it is told nothing but the end.
     #[cold]
     fn end_for_violation(&mut self, now: Time, what: &'static str) {
-        self.events.closed(Closed::Violation(what));
+        self.events.closed(ConnectionError::Violation(what));
         self.core = None;
         self.pending.push(Frame::Close(BROKEN));
         self.state = State::Draining;

@@ -1,7 +1,7 @@
 //! Datagrams that go.
 
 use super::{Connection, State, Transmit};
-use crate::path_runs::Runs;
+use crate::path_runs::PathRuns;
 use crate::wire::{Frame, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::strack;
 use clearway_transport::{Header, Packet};
@@ -130,7 +130,7 @@ impl Connection {
         let core = self.core.as_ref();
         let length = || {
             let window = core.map_or(0, |core| core.window_packets());
-            Runs::length(window, self.paths.len())
+            PathRuns::length(window, self.paths.len())
         };
         let path = self.runs.next(now, chosen, length);
         if path == chosen {

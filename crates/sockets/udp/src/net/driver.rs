@@ -6,7 +6,7 @@ use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared};
 use super::sockets::{Arrival, Buffers, Socket};
 use crate::connection::{Connection, Transmit};
 use crate::events::Event;
-use crate::listener::{Heard, Listener};
+use crate::listener::{DatagramOutcome, Listener};
 use crate::wire::{ConnectionId, EXPIRED, receiver_of};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
@@ -242,7 +242,7 @@ impl Driver {
             self.take_commands(now);
             let sent = self.transmit(now);
             let told = self.tell(now);
-            self.bury(now);
+            self.remove_closed_connections(now);
             if self.is_over() {
                 return Poll::Ready(());
             }
@@ -396,7 +396,7 @@ impl Driver {
             };
             sockets[0].send(&answer, &self.datagram);
         }
-        if let Heard::Connection(mut connection) = heard {
+        if let DatagramOutcome::Connection(mut connection) = heard {
             if let Some(address) = arrival.to {
                 connection.send_from(address);
             }
@@ -504,7 +504,7 @@ impl Driver {
     }
 
     /// Takes connections out that are over.
-    fn bury(&mut self, now: Time) {
+    fn remove_closed_connections(&mut self, now: Time) {
         if !self
             .entries
             .iter()

@@ -17,7 +17,7 @@ mod shared;
 mod sockets;
 
 use crate::connection::Connection;
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::incoming::{Acceptor, Allocate};
 use crate::listener::{Limits, Listener};
 use crate::settings::{PreSharedKey, Settings};
@@ -122,7 +122,7 @@ pub enum ConnectError {
     },
     /// The handshake failed.
     #[error(transparent)]
-    Closed(#[from] Closed),
+    Closed(#[from] ConnectionError),
 }
 
 /// Connects to a server; each message is accepted.

@@ -4,7 +4,7 @@
 
 use super::clock::Clock;
 use super::shared::{Channel, ConnectionSnapshot};
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::incoming::Acceptor;
 use crate::outgoing::SendError;
 use bytes::Bytes;
@@ -86,7 +86,7 @@ pub enum PerfError {
     Send(#[from] SendError),
     /// The connection ended.
     #[error(transparent)]
-    Closed(#[from] Closed),
+    Closed(#[from] ConnectionError),
     /// The other end has counted something else than was sent.
     #[error(
         "the other end has counted {counted} bytes of {sent}: use the same release at both ends"
@@ -100,7 +100,7 @@ pub enum PerfError {
 }
 
 /// Answers the measurements of the other end until it closes the connection. Returns why it ended.
-pub async fn serve(channel: &Channel, pool: &Pool) -> Closed {
+pub async fn serve(channel: &Channel, pool: &Pool) -> ConnectionError {
     let mut counted = 0u64;
     loop {
         let message = match channel.receive().await {

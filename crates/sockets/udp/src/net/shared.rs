@@ -1,7 +1,7 @@
 //! State that applications and drivers share: queues of messages, and who waits for what.
 
 use crate::connection::{Connection, Discarded};
-use crate::error::Closed;
+use crate::error::ConnectionError;
 use crate::incoming::Acceptor;
 use crate::outgoing::SendError;
 use crate::paths::PathStatistics;
@@ -72,7 +72,7 @@ pub(super) enum Ending {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) connected: bool,
-    pub(super) closed: Option<Closed>,
+    pub(super) closed: Option<ConnectionError>,
     /// Messages to send, that the driver has not taken.
     outgoing: VecDeque<(u64, Bytes)>,
     outgoing_bytes: usize,
@@ -169,7 +169,7 @@ impl Shared {
     }
 
     /// Waits until the handshake is done.
-    pub(super) async fn connected(&self) -> Result<(), Closed> {
+    pub(super) async fn connected(&self) -> Result<(), ConnectionError> {
         self.wait(&self.progress, |state| match &state.closed {
             Some(closed) => Some(Err(closed.clone())),
             None => state.connected.then_some(Ok(())),
@@ -290,7 +290,7 @@ impl Channel {
     }
 
     /// Waits for the end of the connection and returns its reason. Messages that nobody has taken are lost.
-    pub async fn ended(&self) -> Closed {
+    pub async fn ended(&self) -> ConnectionError {
         loop {
             if let Err(reason) = self.receive().await {
                 return reason;
@@ -307,7 +307,7 @@ impl Channel {
     ///
     /// # Errors
     /// The reason, if the connection has ended.
-    pub async fn receive(&self) -> Result<Message, Closed> {
+    pub async fn receive(&self) -> Result<Message, ConnectionError> {
         let shared = &self.shared;
         let take = |state: &mut State| {
             let was_full = state.is_full();
@@ -324,7 +324,7 @@ impl Channel {
     }
 
     /// Ends the connection once all messages have arrived, and waits for that.
-    pub async fn shut_down(&self, code: u64) -> Closed {
+    pub async fn shut_down(&self, code: u64) -> ConnectionError {
         self.end(Ending::ShutDown(code));
         let closed = |state: &mut State| state.closed.clone();
         self.shared.wait(&self.shared.progress, closed).await

@@ -62,7 +62,7 @@ fn a_server_outlives_its_clock() {
         });
         let first = connect(address, settings()).await.expect("it is up");
         let ended = timeout(PATIENCE, first.receive()).await.expect("it ends");
-        assert_eq!(ended, Err(Closed::There(crate::wire::EXPIRED)));
+        assert_eq!(ended, Err(ConnectionError::There(crate::wire::EXPIRED)));
         let second = timeout(PATIENCE, async {
             loop {
                 let channel = connect(address, settings()).await.expect("it is up");
@@ -89,15 +89,18 @@ fn connections_that_nobody_accepts_are_few_and_kept_for_a_while() {
         for tag in 0..4 {
             let client = connected(&server).await;
             client.send(tag, Bytes::new()).await.expect("it is open");
-            assert_eq!(client.shut_down(tag).await, Closed::Here);
+            assert_eq!(client.shut_down(tag).await, ConnectionError::Here);
         }
         assert_eq!(server.accepting.len(), 4);
         let refused = connect(server.address(), settings()).await;
-        assert!(matches!(refused, Err(ConnectError::Closed(Closed::Busy))));
+        assert!(matches!(
+            refused,
+            Err(ConnectError::Closed(ConnectionError::Busy))
+        ));
         // Those that are accepted in time have what they have brought.
         let accepted = server.accept().await;
         assert_eq!(accepted.receive().await.map(|message| message.tag), Ok(0));
-        assert_eq!(accepted.receive().await, Err(Closed::There(0)));
+        assert_eq!(accepted.receive().await, Err(ConnectionError::There(0)));
         let lapse = async {
             while server.accepting.len() > 0 {
                 sleep(Duration::from_millis(20)).await;
@@ -184,6 +187,6 @@ async fn blocked(transport: Transport) {
             }
         }
     });
-    assert_eq!(end.await, Ok(Closed::There(7)), "{transport:?}");
+    assert_eq!(end.await, Ok(ConnectionError::There(7)), "{transport:?}");
     assert_eq!(tags, [1, 2]);
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use clearway_testing::Folder;
-use clearway_udp::{Allocate, Connection, Event, Heard, Limits, Listener};
+use clearway_udp::{Allocate, Connection, DatagramOutcome, Event, Limits, Listener};
 use clearway_udp::{PreSharedKey, Security, Settings};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
@@ -108,7 +108,7 @@ impl Pair {
         let mut answer = Vec::new();
         let listener = &mut self.listener;
         let acceptor = || -> Box<dyn clearway_udp::Acceptor> { Box::new(Allocate) };
-        if let Heard::Connection(connection) =
+        if let DatagramOutcome::Connection(connection) =
             listener.handle(self.now, from, datagram, &mut answer, acceptor)
         {
             self.server = Some(connection);

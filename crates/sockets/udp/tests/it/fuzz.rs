@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use clearway_testing::{cases, number};
-use clearway_udp::{Allocate, Connection, Event, Heard, Limits, Listener};
+use clearway_udp::{Allocate, Connection, DatagramOutcome, Event, Limits, Listener};
 use clearway_udp::{PreSharedKey, Security, Settings, receiver_of};
 use clearway_units::{Purpose, RandomStream, Span, Time};
 use std::net::SocketAddr;
@@ -149,7 +149,7 @@ impl Pair {
             answer.len() <= datagram.len(),
             "an answer is longer than the question"
         );
-        if let Heard::Connection(connection) = heard
+        if let DatagramOutcome::Connection(connection) = heard
             && let Some(old) = self.server.replace(connection)
         {
             self.listener.on_closed(self.now, old.id());

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clearway_udp::net::perf::{PerfPlan, PerfProgress, Pool, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{
-    Allocate, Closed, Connection, Limits, PreSharedKey, Security, ServerName, Settings,
+    Allocate, Connection, ConnectionError, Limits, PreSharedKey, Security, ServerName, Settings,
 };
 use clearway_units::{Span, Time};
 use std::future::Future;
@@ -60,7 +60,7 @@ fn a_server_at_all_addresses_takes_both_versions_and_answers_from_where_it_was_a
             assert_eq!(accepted.peer().is_ipv4(), address.is_ipv4(), "{host}");
             accepted.send(7, Bytes::from_static(b"back")).await.unwrap();
             assert_eq!(client.receive().await.unwrap().data, b"back", "{host}");
-            assert_eq!(client.shut_down(0).await, Closed::Here, "{host}");
+            assert_eq!(client.shut_down(0).await, ConnectionError::Here, "{host}");
         }
     });
 }
@@ -93,8 +93,8 @@ fn messages_of_all_sizes_arrive_in_both_directions() {
         let up = tokio::spawn(exchange(Arc::clone(&client), Arc::clone(&server)));
         exchange(Arc::clone(&server), Arc::clone(&client)).await;
         up.await.unwrap();
-        assert_eq!(client.shut_down(3).await, Closed::Here);
-        assert_eq!(server.receive().await, Err(Closed::There(3)));
+        assert_eq!(client.shut_down(3).await, ConnectionError::Here);
+        assert_eq!(server.receive().await, Err(ConnectionError::There(3)));
         let used = client.snapshot().paths;
         assert_eq!(used.len(), 8);
         assert!(used.iter().all(|(_, path)| path.sent > 0), "{used:?}");
@@ -124,7 +124,7 @@ fn a_reader_that_is_slow_holds_the_sender_back() {
             server.receive().await.unwrap();
         }
         drop(sending.await.unwrap());
-        assert_eq!(server.receive().await, Err(Closed::There(0)));
+        assert_eq!(server.receive().await, Err(ConnectionError::There(0)));
     });
 }
 
@@ -140,7 +140,7 @@ fn a_connection_that_nobody_reads_ends_all_the_same() {
         client.flush().await.unwrap();
         drop(server);
         // Nothing hangs, and what comes after the end is the end.
-        assert_eq!(client.receive().await, Err(Closed::There(0)));
+        assert_eq!(client.receive().await, Err(ConnectionError::There(0)));
     });
 }
 
@@ -151,7 +151,7 @@ fn all_messages_come_before_the_end() {
         for tag in 0..600 {
             client.send(tag, Bytes::new()).await.unwrap();
         }
-        assert_eq!(client.shut_down(7).await, Closed::Here);
+        assert_eq!(client.shut_down(7).await, ConnectionError::Here);
         let mut seen = 0;
         let end = loop {
             match server.receive().await {
@@ -159,7 +159,7 @@ fn all_messages_come_before_the_end() {
                 Err(end) => break end,
             }
         };
-        assert_eq!((seen, end), (600, Closed::There(7)));
+        assert_eq!((seen, end), (600, ConnectionError::There(7)));
     });
 }
 
@@ -196,7 +196,7 @@ fn measurements_count_what_was_sent() {
             measured.snapshot.counters,
         );
         client.shut_down(0).await;
-        assert_eq!(serving.await.unwrap(), Closed::There(0));
+        assert_eq!(serving.await.unwrap(), ConnectionError::There(0));
     });
 }
 
@@ -206,7 +206,10 @@ fn wrong_keys_and_silence_are_told() {
         let server = Server::bind(loopback(), settings(), Limits::default()).unwrap();
         let other = Settings::new(Security::Key(PreSharedKey([1; 32])));
         let refused = connect(server.address(), other).await;
-        assert!(matches!(refused, Err(ConnectError::Closed(Closed::Key))));
+        assert!(matches!(
+            refused,
+            Err(ConnectError::Closed(ConnectionError::Key))
+        ));
         let short = Settings {
             idle: Span::from_ms(300),
             ..settings()
@@ -215,7 +218,7 @@ fn wrong_keys_and_silence_are_told() {
         let silent = connect(nobody.local_addr().unwrap(), short).await;
         assert!(matches!(
             silent,
-            Err(ConnectError::Closed(Closed::NoAnswer(_)))
+            Err(ConnectError::Closed(ConnectionError::NoAnswer(_)))
         ));
     });
 }
@@ -241,7 +244,7 @@ fn a_server_name_counts_at_both_ends_or_at_none() {
                 let Err(ConnectError::Closed(closed)) = connected else {
                     panic!("{wanted:?} at {own:?}");
                 };
-                assert_eq!(closed, Closed::Key);
+                assert_eq!(closed, ConnectionError::Key);
                 assert!(closed.to_string().contains("server name"), "{closed}");
             }
         }

@@ -1,6 +1,6 @@
 //! Clients that mean no good: what a listener keeps of them, and whom it lets in.
 
-use clearway_udp::{Allocate, Connection, Heard, Limits, Listener};
+use clearway_udp::{Allocate, Connection, DatagramOutcome, Limits, Listener};
 use clearway_udp::{PreSharedKey, Security, SendError, Settings};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
@@ -17,7 +17,12 @@ fn listener(limits: Limits) -> Listener {
     Listener::new(settings(), limits, &[7; 32])
 }
 
-fn hear(listener: &mut Listener, now: Time, from: &str, datagram: &[u8]) -> (Vec<u8>, Heard) {
+fn hear(
+    listener: &mut Listener,
+    now: Time,
+    from: &str,
+    datagram: &[u8],
+) -> (Vec<u8>, DatagramOutcome) {
     let mut answer = Vec::new();
     let heard = listener.handle(now, address(from), datagram, &mut answer, || {
         Box::new(Allocate)
@@ -46,17 +51,17 @@ fn with_cookie_and(
     let mut first = Vec::new();
     client.poll_transmit(now, &mut first).expect("an Init");
     let (mut retry, heard) = hear(listener, now, from, &first);
-    assert!(matches!(heard, Heard::Answer));
+    assert!(matches!(heard, DatagramOutcome::Answer));
     client.handle(now, server, false, &mut retry);
     let mut init = Vec::new();
     client.poll_transmit(now, &mut init).expect("another Init");
     (client, init)
 }
 
-fn accepted(heard: Heard) -> Option<Box<Connection>> {
+fn accepted(heard: DatagramOutcome) -> Option<Box<Connection>> {
     match heard {
-        Heard::Connection(connection) => Some(connection),
-        Heard::Nothing | Heard::Answer => None,
+        DatagramOutcome::Connection(connection) => Some(connection),
+        DatagramOutcome::Nothing | DatagramOutcome::Answer => None,
     }
 }
 
@@ -72,7 +77,7 @@ fn a_recorded_init_is_of_no_use_elsewhere_or_later_or_twice() {
     // From somewhere else, with the cookie of the client and with one for that address.
     for from in ["10.0.0.2:1000", "10.0.0.1:1001"] {
         let (retry, heard) = hear(&mut listener, now, from, &init);
-        assert!(matches!(heard, Heard::Answer));
+        assert!(matches!(heard, DatagramOutcome::Answer));
         let mut copy = init.clone();
         let cookie_at = 9 + 1 + 1 + 4 + 1;
         copy[cookie_at..cookie_at + 24].copy_from_slice(&retry[9..33]);
@@ -106,12 +111,12 @@ fn a_repeated_init_is_answered_until_the_client_has_been_heard() {
     let (answer, heard) = hear(&mut listener, now, from, &init);
     let connection = accepted(heard).expect("a connection");
     let (again, heard) = hear(&mut listener, now, from, &init);
-    assert!(matches!(heard, Heard::Answer));
+    assert!(matches!(heard, DatagramOutcome::Answer));
     assert_eq!(again, answer);
     listener.on_connected(connection.id());
     // Not even by an empty datagram.
     let (nothing, heard) = hear(&mut listener, now, from, &init);
-    assert!(matches!(heard, Heard::Nothing));
+    assert!(matches!(heard, DatagramOutcome::Nothing));
     assert_eq!(nothing, []);
 }
 
@@ -167,9 +172,9 @@ fn a_clock_that_begins_anew_makes_no_old_cookie_good() {
     // Connections that end later are forgotten in time: none of an older clock stands before them.
     listener.on_closed(now, connection.id());
     let (_, heard) = hear(&mut listener, later(now, 4_999), "10.0.0.1:1000", &init);
-    assert!(matches!(heard, Heard::Nothing));
+    assert!(matches!(heard, DatagramOutcome::Nothing));
     let (_, heard) = hear(&mut listener, later(now, 5_100), "10.0.0.1:1000", &init);
-    assert!(matches!(heard, Heard::Answer));
+    assert!(matches!(heard, DatagramOutcome::Answer));
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(super) fn observed(
         now = next;
     }
     let runners = simulation.runners.into_iter();
-    let unfinished = |runner: &Runner<'_>| !matches!(runner.doing, Doing::Nothing);
+    let unfinished = |runner: &Runner<'_>| !matches!(runner.doing, JobActivity::Nothing);
     match runners.clone().any(|runner| unfinished(&runner)) {
         true => Err(FluidError::TooLong),
         false => Ok(FluidRun {
@@ -68,9 +68,9 @@ struct Simulation<'a> {
 
 /// Activity of a job.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Doing {
+pub(super) enum JobActivity {
     /// Computation, or the time before the first iteration, until the due time. Then the given event comes.
-    Waits(Then),
+    Waits(NextActivity),
     /// Communication.
     Sends {
         stretch: usize,
@@ -82,7 +82,7 @@ pub(super) enum Doing {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Then {
+pub(super) enum NextActivity {
     /// The next iteration begins.
     Begin,
     /// The communication of this stretch begins, if it may.
@@ -97,7 +97,7 @@ pub(super) enum Then {
 #[derive(Debug, Clone)]
 pub(super) struct Runner<'a> {
     pub(super) job: &'a FluidJob,
-    pub(super) doing: Doing,
+    pub(super) doing: JobActivity,
     /// End of the present activity, as far as is known.
     due: Time,
     /// Speed in grains for each picosecond; only of a job that sends.
@@ -111,7 +111,7 @@ impl<'a> Runner<'a> {
     fn new(job: &'a FluidJob) -> Self {
         Self {
             job,
-            doing: Doing::Waits(Then::Begin),
+            doing: JobActivity::Waits(NextActivity::Begin),
             due: Time::ZERO + job.start,
             speed: 0,
             begun: Time::ZERO,
@@ -130,25 +130,25 @@ impl<'a> Runner<'a> {
     fn on_due(&mut self, now: Time, slots: Option<&CommunicationSlots>) {
         while self.due <= now {
             match self.doing {
-                Doing::Waits(Then::Begin) => {
+                JobActivity::Waits(NextActivity::Begin) => {
                     self.begun = now;
                     self.sending = None;
                     self.go_on(now, 0);
                 }
-                Doing::Waits(Then::Ask(stretch)) => {
+                JobActivity::Waits(NextActivity::Ask(stretch)) => {
                     let waits = slots.filter(|_| stretch == 0);
                     self.due = waits.map_or(now, |slots| slots.next(now));
-                    self.doing = Doing::Waits(Then::Send(stretch));
+                    self.doing = JobActivity::Waits(NextActivity::Send(stretch));
                 }
-                Doing::Waits(Then::Send(stretch)) => {
+                JobActivity::Waits(NextActivity::Send(stretch)) => {
                     self.sending = self.sending.or(Some(now));
-                    self.doing = Doing::Sends { stretch, sent: 0 };
+                    self.doing = JobActivity::Sends { stretch, sent: 0 };
                     // Not known before the job has a speed.
                     self.due = Time::NEVER;
                 }
-                Doing::Sends { stretch, .. } => self.go_on(now, stretch + 1),
-                Doing::Waits(Then::End) => self.on_over(now),
-                Doing::Nothing => return,
+                JobActivity::Sends { stretch, .. } => self.go_on(now, stretch + 1),
+                JobActivity::Waits(NextActivity::End) => self.on_over(now),
+                JobActivity::Nothing => return,
             }
         }
     }
@@ -156,10 +156,10 @@ impl<'a> Runner<'a> {
     /// Lets the job compute until the communication of `stretch`, or until the end if there is none.
     fn go_on(&mut self, now: Time, stretch: usize) {
         let (then, gap) = match self.job.stretches.get(stretch) {
-            Some(next) => (Then::Ask(stretch), next.gap),
-            None => (Then::End, self.job.rest),
+            Some(next) => (NextActivity::Ask(stretch), next.gap),
+            None => (NextActivity::End, self.job.rest),
         };
-        self.doing = Doing::Waits(then);
+        self.doing = JobActivity::Waits(then);
         self.due = now.saturating_add(gap);
     }
 
@@ -170,16 +170,16 @@ impl<'a> Runner<'a> {
             over: now,
         });
         if self.done.len() < self.job.iterations as usize {
-            self.doing = Doing::Waits(Then::Begin);
+            self.doing = JobActivity::Waits(NextActivity::Begin);
         } else {
-            self.doing = Doing::Nothing;
+            self.doing = JobActivity::Nothing;
             self.due = Time::NEVER;
         }
     }
 
     /// Counts what the job has sent in `span`.
     fn advance(&mut self, span: Span) {
-        if let Doing::Sends { stretch, sent } = &mut self.doing {
+        if let JobActivity::Sends { stretch, sent } = &mut self.doing {
             let whole = grains(self.job.stretches[*stretch].length);
             *sent = whole.min(*sent + self.speed * u128::from(span.as_ps()));
         }
@@ -187,7 +187,7 @@ impl<'a> Runner<'a> {
 
     /// Sets the speed from `now` on.
     fn set_speed(&mut self, now: Time, speed: f64) {
-        let Doing::Sends { stretch, sent } = self.doing else {
+        let JobActivity::Sends { stretch, sent } = self.doing else {
             return;
         };
         // Down, so that no link is overfull.
@@ -206,7 +206,7 @@ impl<'a> Runner<'a> {
 
     /// Time at which the next step begins. Never if only the end of the phase is left, or the job does not send.
     fn next_step(&self, now: Time) -> Time {
-        let Doing::Sends { stretch, sent } = self.doing else {
+        let JobActivity::Sends { stretch, sent } = self.doing else {
             return Time::NEVER;
         };
         let next = self.steps(stretch, sent) + 1;
@@ -220,7 +220,7 @@ impl<'a> Runner<'a> {
 
     /// Part of what the job sends in an iteration that is sent: in the middle of the step that it is in.
     pub(super) fn progress(&self) -> f64 {
-        let Doing::Sends { stretch, sent } = self.doing else {
+        let JobActivity::Sends { stretch, sent } = self.doing else {
             return 0.0;
         };
         let volume = |stretch: &Stretch| stretch.length.as_ps() as f64 * stretch.rate;
@@ -258,7 +258,7 @@ impl<'a> Simulation<'a> {
     fn share(&mut self, now: Time) {
         self.links.clear();
         let sending: Vec<usize> = (0..self.runners.len())
-            .filter(|&job| matches!(self.runners[job].doing, Doing::Sends { .. }))
+            .filter(|&job| matches!(self.runners[job].doing, JobActivity::Sends { .. }))
             .collect();
         let levels: BTreeSet<u32> = sending.iter().map(|&job| self.level(job)).collect();
         let mut everybody_is_at_full_speed = true;
@@ -291,7 +291,7 @@ impl<'a> Simulation<'a> {
 
     fn sender(&self, job: usize) -> Sender<'a> {
         let runner = &self.runners[job];
-        let Doing::Sends { stretch, .. } = runner.doing else {
+        let JobActivity::Sends { stretch, .. } = runner.doing else {
             unreachable!("only those that send have speeds");
         };
         let weight = match self.sharing {

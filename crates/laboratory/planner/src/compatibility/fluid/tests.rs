@@ -2,7 +2,7 @@
 
 mod small_steps;
 
-use super::simulation::{Doing, observed};
+use super::simulation::{JobActivity, observed};
 use super::*;
 use crate::compatibility::{CandidatePlacement, Demand, Job, JobProfile, Phase, Share};
 use clearway_units::{Purpose, RandomStream, Rate};
@@ -628,7 +628,7 @@ proptest! {
             let speeds: Vec<_> = runners
                 .iter()
                 .map(|runner| match runner.doing {
-                    Doing::Sends { stretch, .. } => Some((stretch, runner.speed())),
+                    JobActivity::Sends { stretch, .. } => Some((stretch, runner.speed())),
                     _ => None,
                 })
                 .collect();

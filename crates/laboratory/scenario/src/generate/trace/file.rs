@@ -14,13 +14,13 @@ use clearway_workload::{FileWarning, WorkloadError};
 use std::path::{Path, PathBuf};
 
 /// Location and format of a trace.
-pub(crate) struct Place {
+pub(crate) struct TraceLocation {
     /// Path of the file, or prefix of the files of all ranks.
     pub(crate) path: PathBuf,
     pub(super) format: TraceFormat,
 }
 
-impl Place {
+impl TraceLocation {
     /// Label of the job in results.
     pub(crate) fn label(&self) -> String {
         let name = match self.format {
@@ -85,7 +85,7 @@ impl TraceFile {
 
 impl TraceSettings {
     /// Finds the trace, and determines its format.
-    pub(crate) fn find(&self, base_dir: Option<&Path>) -> Result<Place, WorkloadError> {
+    pub(crate) fn find(&self, base_dir: Option<&Path>) -> Result<TraceLocation, WorkloadError> {
         let file = Path::new(&self.file);
         let path = match base_dir.map(|folder| folder.join(file)) {
             Some(beside) if beside.is_file() || is_prefix(&beside) => beside,
@@ -104,11 +104,11 @@ impl TraceSettings {
         }
         self.gpu.check_format(format)?;
         match format {
-            TraceFormat::Chakra if path.is_file() => Ok(Place {
+            TraceFormat::Chakra if path.is_file() => Ok(TraceLocation {
                 path: Self::prefix(&path)?,
                 format,
             }),
-            format => Ok(Place { path, format }),
+            format => Ok(TraceLocation { path, format }),
         }
     }
 
@@ -152,7 +152,7 @@ impl TraceSettings {
     /// Reads a trace that has collectives.
     pub(crate) fn open(
         &self,
-        place: &Place,
+        place: &TraceLocation,
         base_dir: Option<&Path>,
     ) -> Result<TraceFile, WorkloadError> {
         let path = &place.path;

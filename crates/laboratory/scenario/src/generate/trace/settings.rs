@@ -1,9 +1,9 @@
 //! Settings of a job from a trace.
 
 use super::algorithms::first_algorithm;
-use crate::generate::{Placing, Scheduling};
+use crate::generate::{RankPlacement, Scheduling};
 use clearway_formats::TraceFormat;
-use clearway_units::{ByteRate, Bytes, Rare, Time, parameters};
+use clearway_units::{ByteRate, Bytes, OmitDefaults, Time, parameters};
 use clearway_workload::collective::Channels;
 
 /// The name of the first algorithm for an operation.
@@ -63,11 +63,11 @@ parameters! {
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
         with {
             /// Speed of the GPUs.
-            pub gpu: Rare<GpuSpeed>,
+            pub gpu: OmitDefaults<GpuSpeed>,
             /// Channels of the collectives that have them.
             pub channels: Channels,
             /// Placement of the ranks.
-            pub placing: Placing,
+            pub placing: RankPlacement,
             /// Schedule of the communication.
             pub scheduling: Scheduling,
         }

@@ -7,7 +7,7 @@
 mod world;
 
 use clearway_testing::{cases, number};
-use clearway_udp::{Closed, Event, PreSharedKey, Security, Settings, Transport};
+use clearway_udp::{ConnectionError, Event, PreSharedKey, Security, Settings, Transport};
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 use proptest::prelude::*;
 use world::{CLIENT, Post, SERVER, Weather, World, settings};
@@ -260,7 +260,7 @@ fn a_server_that_is_restarted_is_silent_and_then_answers_anew() {
             .is_some_and(|end| end.is_closed())
     };
     assert!(world.run_until(Span::from_ms(20_000), closed));
-    let reason = Closed::Silent(Span::from_ms(10_000));
+    let reason = ConnectionError::Silent(Span::from_ms(10_000));
     assert_eq!(
         world.sides[CLIENT].events.last(),
         Some(&Event::Closed { reason })
@@ -289,9 +289,13 @@ fn a_wrong_key_insecurity_and_silence_are_told() {
             .is_some_and(|end| end.is_closed())
     };
     let cases = [
-        (other_key, 0.0, Closed::Key),
-        (insecure, 0.0, Closed::Security),
-        (settings(), 1.0, Closed::NoAnswer(world::server_address())),
+        (other_key, 0.0, ConnectionError::Key),
+        (insecure, 0.0, ConnectionError::Security),
+        (
+            settings(),
+            1.0,
+            ConnectionError::NoAnswer(world::server_address()),
+        ),
     ];
     for (client, loss, reason) in cases {
         let weather = Weather { loss, ..still() };
@@ -321,10 +325,10 @@ fn closing_is_told_to_the_other_end_after_everything_has_arrived() {
     assert_eq!(
         last(CLIENT),
         Some(&Event::Closed {
-            reason: Closed::Here
+            reason: ConnectionError::Here
         })
     );
-    let reason = Closed::There(77);
+    let reason = ConnectionError::There(77);
     assert_eq!(last(SERVER), Some(&Event::Closed { reason }));
     assert_eq!(world.listener.connections(), 0);
 }
@@ -343,7 +347,7 @@ fn an_end_that_has_to_wait_for_the_socket_is_told_after_that() {
     let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
     assert!(!closed(&world));
     assert!(world.run_until(Span::from_ms(1_000), closed));
-    let reason = Closed::There(77);
+    let reason = ConnectionError::There(77);
     assert_eq!(
         world.sides[SERVER].events.last(),
         Some(&Event::Closed { reason })
@@ -460,13 +464,13 @@ fn datagrams_that_do_not_pass_are_told() {
     world.post(CLIENT, &numbered(&[10, 100_000], 0));
     let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
     assert!(world.run_until(Span::from_ms(20_000), closed));
-    let reason = Closed::Datagram { bytes: 8_000 };
+    let reason = ConnectionError::Datagram { bytes: 8_000 };
     assert!(reason.fix().contains("--datagram"));
     assert_eq!(
         world.sides[CLIENT].events.last(),
         Some(&Event::Closed { reason })
     );
-    let reason = Closed::There(u64::MAX);
+    let reason = ConnectionError::There(u64::MAX);
     assert_eq!(
         world.sides[SERVER].events.last(),
         Some(&Event::Closed { reason })

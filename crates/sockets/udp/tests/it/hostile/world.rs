@@ -1,7 +1,9 @@
 //! A client, a server and a hostile network between them, in virtual time.
 
 use bytes::Bytes;
-use clearway_udp::{Acceptor, Connection, Event, Heard, Limits, Listener, PreSharedKey, Security};
+use clearway_udp::{
+    Acceptor, Connection, DatagramOutcome, Event, Limits, Listener, PreSharedKey, Security,
+};
 use clearway_udp::{SendError, Settings};
 use clearway_units::{Purpose, RandomStream, Rate, Span, Time};
 use std::cmp::Reverse;
@@ -410,7 +412,7 @@ impl World {
             out.len() <= flight.bytes.len(),
             "an answer is longer than the question"
         );
-        if let Heard::Connection(connection) = heard
+        if let DatagramOutcome::Connection(connection) = heard
             && let Some(old) = self.ends[SERVER].replace(*connection)
         {
             self.listener.on_closed(self.now, old.id());
