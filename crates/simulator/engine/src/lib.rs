@@ -87,8 +87,8 @@
 
 mod barrier;
 mod mail;
+mod round_load;
 mod run;
-mod sharing;
 mod threads;
 
 pub use mail::{BufferPool, Inlet, MailboxBuilder, Outlet, ReadyInlets};

@@ -1,7 +1,7 @@
 //! The loop over rounds.
 
 use crate::barrier::{Barrier, Guard};
-use crate::sharing::{Load, Sharing};
+use crate::round_load::{Load, Sharing};
 use crate::threads::{Growth, free_threads};
 use crate::{ReadyInlets, Round, Threads};
 use clearway_units::{Span, Time};

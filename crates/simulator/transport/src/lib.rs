@@ -84,14 +84,15 @@
 //! **Architecture invariant:** spurious calls are harmless. `on_deadline` before the deadline and `poll_*` without anything to
 //! do change nothing.
 
-mod breach;
 pub mod cc;
 pub mod credit;
-mod disobedience;
+mod misbehaving_nic;
 pub mod endpoint;
+mod exact_push;
 pub mod feedback;
 mod flow;
 pub mod go_back_n;
+mod misbehaviour;
 mod packet;
 pub mod perc;
 mod plugin;
@@ -100,17 +101,16 @@ mod registry;
 mod report;
 mod scope;
 pub mod selective_repeat;
-mod sole;
 pub mod spray;
 pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
-pub use breach::{Breach, Disobedience};
-pub use disobedience::BreachFault;
+pub use misbehaving_nic::BreachFault;
 pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
 };
+pub use misbehaviour::{Breach, Disobedience};
 pub use packet::{Class, ClassSet, DataFlags, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;

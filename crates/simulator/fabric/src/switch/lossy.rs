@@ -1,8 +1,8 @@
 //! A switch whose ports have separate queues, which drop packets that do not fit.
 
 use super::Scratch;
+use super::adaptive_routing::LocalChoice;
 use super::ingress::{BitSet, Ingress};
-use super::local_choice::LocalChoice;
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;

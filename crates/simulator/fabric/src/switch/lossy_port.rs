@@ -6,8 +6,8 @@
 //! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served first.
 //! The number of queues is a type parameter, so that the usual two cost no more than two.
 
+use super::adaptive_routing::PortState;
 use super::fifo::Fifo;
-use super::local_choice::PortState;
 use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
 use super::trimming::Trimming;

@@ -5,11 +5,11 @@
 //! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
 //!   control); a round in which pauses may change is handled in the order of time, any other port by port.
 
+mod adaptive_routing;
 mod class_marks;
 mod detours;
 mod fifo;
 mod ingress;
-mod local_choice;
 mod lossy;
 mod lossy_port;
 mod marking;
@@ -29,10 +29,10 @@ use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
+pub(crate) use adaptive_routing::LocalChoice;
 pub use class_marks::ClassMarks;
 pub(crate) use detours::Detours;
 pub(crate) use ingress::{Ingress, NextHopSelector};
-pub(crate) use local_choice::LocalChoice;
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub use parameters::{

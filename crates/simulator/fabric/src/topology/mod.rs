@@ -6,6 +6,7 @@ mod detour_hops;
 mod detours;
 mod dragonfly;
 mod equal_cost;
+mod equivalent_switches;
 mod error;
 mod groups;
 mod ideal;
@@ -17,7 +18,6 @@ mod paths;
 mod rail_optimised;
 mod routing;
 mod routing_limits;
-mod twins;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};

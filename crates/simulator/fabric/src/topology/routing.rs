@@ -10,11 +10,11 @@
 use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
+use super::equivalent_switches;
 use super::neighbours::{Hop, switch_neighbours};
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
 use super::routing_limits::{check_delays, check_group_count, check_port_counts};
-use super::twins;
 use super::{GroupRouting, LinkId, Topology, TopologyError};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -296,7 +296,7 @@ impl Search {
         let mut tables: Vec<Table> = Vec::new();
         tables.resize_with(topology.switches.len(), || Table::towards(groups.len()));
         let twins = match self.has_twins {
-            true => twins::of_each(&self.hops, groups),
+            true => equivalent_switches::of_each(&self.hops, groups),
             false => vec![None; groups.len()],
         };
         let mut group = 0;

@@ -39,9 +39,9 @@
 //! * `alpha` is brought up to date when a notification needs it, and timers that cannot change the rate any more wake nobody: the results
 //!   are the same as with timers that fire one by one.
 
-use super::increase::{DelayTokenParameters, VariableIncrease};
-use super::phase::{PhaseIncrease, PhaseIncreaseParameters};
+use super::phase_increase::{PhaseIncrease, PhaseIncreaseParameters};
 use super::rate::{RateLimits, Ticker, WindowLimit, decay};
+use super::variable_increase::{DelayTokenParameters, VariableIncrease};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use clearway_units::{Bytes, Rate, Span, Time, choices};
 

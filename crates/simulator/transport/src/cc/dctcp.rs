@@ -3,7 +3,7 @@
 //! `alpha` averages that share over windows of data. The first mark in a window cuts it by half of `alpha`; otherwise it
 //! grows by one packet per round trip. Acknowledgements echo the mark of each packet.
 
-use super::additive::AdditiveWindow;
+use super::additive_window::AdditiveWindow;
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };

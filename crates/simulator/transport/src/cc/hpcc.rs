@@ -29,11 +29,11 @@
 //! * `fast-react = false`: the rate changes only along with the reference, while `U` still averages over all acknowledgements.
 
 use super::base_rtt::BaseRtt;
-use super::increase::{VariableIncrease, VariableIncreaseParameters};
-use super::phase::{PhaseIncreaseParameters, Phased};
+use super::phase_increase::{PhaseIncreaseParameters, Phased};
 use super::random_feedback::{RandomFeedback, RandomFeedbackParameters};
 use super::rate::{RateLimits, WindowLimit};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
+use super::variable_increase::{VariableIncrease, VariableIncreaseParameters};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use crate::telemetry::{Hop, MOST_HOPS};
 use clearway_units::{Bytes, RandomStream, Rate};

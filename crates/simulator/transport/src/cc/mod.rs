@@ -8,7 +8,7 @@
 //! Parts that several controllers share can be used by controllers of other crates too: [`VariableIncrease`], [`ReferenceClock`]
 //! (Sampling Frequency) and [`RandomFeedback`] (random feedback), each with its settings.
 
-mod additive;
+mod additive_window;
 mod base_rtt;
 #[cfg(test)]
 mod closed_loop;
@@ -19,10 +19,9 @@ mod dctcp;
 mod dctcp_rate;
 pub mod fluid;
 mod hpcc;
-mod increase;
 mod nscc;
 mod perc;
-mod phase;
+mod phase_increase;
 mod random_feedback;
 mod rate;
 mod reno;
@@ -34,6 +33,7 @@ mod swift;
 #[cfg(test)]
 mod tests;
 mod timely;
+mod variable_increase;
 
 use crate::perc::RateAllocation;
 use crate::plugin::settings_enum;
@@ -50,11 +50,10 @@ pub use dcqcn_timer::{DcqcnTimer, DcqcnTimerParameters};
 pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
-pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
 pub use nscc::{Nscc, NsccParameters};
 pub(crate) use perc::bdp_packets;
 pub use perc::{OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
-pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
+pub use phase_increase::{PhaseIncrease, PhaseIncreaseParameters};
 pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};
@@ -64,6 +63,7 @@ pub use smartt::{Smartt, SmarttParameters};
 pub use strack::{Strack, StrackParameters};
 pub use swift::{HopCount, Swift, SwiftParameters};
 pub use timely::{Timely, TimelyParameters};
+pub use variable_increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
 
 /// Properties of the network that a sender knows before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq)]

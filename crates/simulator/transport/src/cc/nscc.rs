@@ -19,7 +19,7 @@
 //! * An acknowledgement of a probe counts the bytes that it acknowledges, but its round trip only for the base: it may be in another class.
 //! * Penalties that destinations ask for are not built, and windows of flows to one host are independent (U4, U32).
 
-use super::phase::{PhaseIncreaseParameters, Phased};
+use super::phase_increase::{PhaseIncreaseParameters, Phased};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossCause, LossSample,
     NetworkFacts,

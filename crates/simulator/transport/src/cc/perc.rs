@@ -13,7 +13,7 @@
 //! * Without weights each flow counts as its host's only one, and with 1RC each flow numbers its speculative packets separately.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
-use crate::breach::Disobedience;
+use crate::misbehaviour::Disobedience;
 use crate::perc::{EpochParameters, HostLimit, LinkParameters, RateAllocation, Speculation};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::num::NonZero;

@@ -9,8 +9,8 @@
 //! '24). Slow start and the decrease are as in Reno. The authors' ns-3 module also starts each phase with a window of ten packets, which
 //! `phase-window` does; by default a flow goes on with the window that it had, as it does after any pause.
 
-use super::additive::AdditiveWindow;
-use super::phase::{PhaseIncreaseParameters, Phased};
+use super::additive_window::AdditiveWindow;
+use super::phase_increase::{PhaseIncreaseParameters, Phased};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };

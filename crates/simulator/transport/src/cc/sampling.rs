@@ -11,9 +11,9 @@
 //! * The first round trip starts with the first acknowledgement. Within it the reference may already fall.
 
 use super::AckSample;
-use super::increase::VariableIncrease;
 use super::random_feedback::RandomFeedback;
 use super::round_trip::RoundTrip;
+use super::variable_increase::VariableIncrease;
 
 clearway_units::parameters! {
     /// Settings of [`ReferenceClock`].

@@ -41,7 +41,7 @@
 //! | tokens and 30 packets | 0.25 | 0.55 | 1.9 |
 //! | `eta` 3.0 instead of 0.15 | 0.10 | 0.10 | 1.5 |
 
-use super::phase::{PhaseIncreaseParameters, Phased};
+use super::phase_increase::{PhaseIncreaseParameters, Phased};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossCause, LossSample,
     NetworkFacts,

@@ -25,10 +25,10 @@
 //!   timeouts): lossless fabrics have none.
 
 use super::base_rtt::BaseRtt;
-use super::increase::{VariableIncrease, VariableIncreaseParameters};
-use super::phase::{PhaseIncreaseParameters, Phased};
+use super::phase_increase::{PhaseIncreaseParameters, Phased};
 use super::random_feedback::{RandomFeedback, RandomFeedbackParameters};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
+use super::variable_increase::{VariableIncrease, VariableIncreaseParameters};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };

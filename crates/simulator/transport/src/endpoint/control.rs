@@ -3,8 +3,8 @@
 use super::Endpoint;
 use super::key::Key;
 use super::rate_control::{Member, SOURCE};
-use crate::breach::Breach;
 use crate::cc::{CongestionControl, NetworkFacts};
+use crate::misbehaviour::Breach;
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};

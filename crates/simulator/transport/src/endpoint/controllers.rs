@@ -1,7 +1,7 @@
 //! The controllers of an endpoint.
 
 use crate::cc::Controller;
-use crate::sole;
+use crate::exact_push;
 
 /// Number of a controller in its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ impl Controllers {
                 ControllerId(number)
             }
             None => {
-                sole::push(&mut self.table, controller);
+                exact_push::push(&mut self.table, controller);
                 ControllerId(self.table.len() as u32 - 1)
             }
         }

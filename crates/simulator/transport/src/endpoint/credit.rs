@@ -3,7 +3,7 @@
 use super::Endpoint;
 use super::credit_control::{CreditTimer, PACER, WAITING};
 use super::key::Key;
-use super::parts::Sender;
+use super::reliability_scheme::Sender;
 use crate::credit::Demand;
 use crate::flow::answer;
 use crate::packet::{DataFlags, Header, Packet};

@@ -1,12 +1,12 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
 use super::key::Key;
-use super::parts::{Receiver, Rules};
+use super::reliability_scheme::{Receiver, Rules};
+use crate::exact_push;
 use crate::feedback::{EndpointFeedback, Feedback};
 use crate::flow::FinalAck;
 use crate::packet::Packet;
 use crate::profile::Profile;
-use crate::sole;
 use clearway_units::Time;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -171,7 +171,7 @@ impl Receivers {
                 index
             }
             None => {
-                sole::push(&mut self.slots, kept);
+                exact_push::push(&mut self.slots, kept);
                 self.slots.len() as u32 - 1
             }
         };

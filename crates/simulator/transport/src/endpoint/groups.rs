@@ -8,7 +8,7 @@
 
 use super::candidates::Gate;
 use super::controllers::ControllerId;
-use super::parts::{Rules, Sender};
+use super::reliability_scheme::{Rules, Sender};
 use crate::cc::{Allowance, CongestionControl, Controller, NetworkFacts};
 use crate::flow::Pacer;
 use crate::scope::{Account, GroupKey, Others, Scope, ScopeParameters};

@@ -2,12 +2,12 @@
 
 use super::controllers::ControllerId;
 use super::key::Key;
-use super::parts::Sender;
+use super::reliability_scheme::Sender;
 use super::{Endpoint, Slot};
+use crate::exact_push;
 use crate::flow::Ends;
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
-use crate::sole;
 use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 
@@ -69,7 +69,7 @@ impl<T: Telemetry> Endpoint<T> {
                 sendable: false,
                 queued: false,
             };
-            sole::push(&mut self.slots, slot);
+            exact_push::push(&mut self.slots, slot);
             self.slots.len() as u32 - 1
         })
     }

@@ -1,7 +1,7 @@
 //! State of the flows that are open here, for observers.
 
 use super::key::Key;
-use super::parts::Sender;
+use super::reliability_scheme::Sender;
 use super::{Endpoint, FlowProgress, SendLimit};
 use crate::cc::Allowance;
 use crate::telemetry::Telemetry;

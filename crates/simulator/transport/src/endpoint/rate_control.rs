@@ -23,8 +23,8 @@
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
-use crate::breach::Breach;
 use crate::cc::bdp_packets;
+use crate::misbehaviour::Breach;
 use crate::packet::Packet;
 use crate::perc::{
     Connections, LinkAgent, LinkParameters, RateAllocation, Source, SpeculativeSequence,

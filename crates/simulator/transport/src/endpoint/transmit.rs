@@ -1,6 +1,6 @@
 //! Choice of the next packet to send.
 
-use super::parts::Sender;
+use super::reliability_scheme::Sender;
 use super::{Endpoint, context};
 use crate::flow::Context;
 use crate::packet::{Class, Header};

@@ -1,7 +1,7 @@
 //! Output queues of an endpoint: control packets, and for each data class in use a queue of control packets and a round robin of flows.
 
+use crate::exact_push;
 use crate::packet::{Class, ClassSet};
-use crate::sole;
 use crate::telemetry::IntPacket;
 use std::collections::VecDeque;
 
@@ -89,7 +89,7 @@ impl<T> Outbox<T> {
                 sendable: 0,
                 free: Vec::new(),
             };
-            sole::push(&mut self.queues, queue);
+            exact_push::push(&mut self.queues, queue);
             self.queues.len() - 1
         });
         index as u8

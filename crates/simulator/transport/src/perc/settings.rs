@@ -1,6 +1,6 @@
 //! Settings of a network that allocates rates, as its hosts and links share them.
 
-use crate::breach::Breach;
+use crate::misbehaviour::Breach;
 use clearway_units::{Bytes, Rate, Span};
 
 /// Part of a flow's rate that its control packets may take.

@@ -3,11 +3,11 @@
 use super::Rules;
 use super::bitmap::Bitmap;
 use super::parameters::SEGMENT_BITS;
+use crate::exact_push;
 use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
 use crate::packet::{DataFlags, Header, Packet};
 use crate::report::Event;
-use crate::sole;
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
 
@@ -315,7 +315,7 @@ impl Receiver {
                     received: 0,
                     total: None,
                 };
-                sole::push(&mut self.incoming, incoming);
+                exact_push::push(&mut self.incoming, incoming);
                 self.incoming.len() - 1
             }
         };

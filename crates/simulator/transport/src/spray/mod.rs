@@ -9,12 +9,12 @@ mod dead_paths;
 mod flowlet;
 mod mixed;
 mod oblivious;
+mod path_silence;
 mod plb;
 mod reps;
 mod single;
 #[cfg(test)]
 mod tests;
-mod unanswered;
 
 use crate::cc::{LossSample, NetworkFacts};
 use crate::plugin::settings_enum;
@@ -28,10 +28,10 @@ pub use bitmap::{Bitmap, BitmapParameters};
 pub use flowlet::{Flowlet, FlowletParameters};
 pub use mixed::{Mixed, MixedParameters};
 pub use oblivious::{Oblivious, ObliviousParameters};
+pub use path_silence::{DeadAfter, Unanswered};
 pub use plb::{Plb, PlbParameters};
 pub use reps::{Reps, RepsParameters};
 pub use single::{Single, SingleParameters};
-pub use unanswered::{DeadAfter, Unanswered};
 
 /// Number of paths of STrack §4.1, which all spraying selectors start from.
 const DEFAULT_PATHS: NonZero<u16> = NonZero::new(256).expect("not zero");

@@ -1,7 +1,7 @@
 //! The egress port of a packet, where it does not depend on the header alone.
 
+use super::super::adaptive_routing::LocalChoice;
 use super::super::ingress::Ingress;
-use super::super::local_choice::LocalChoice;
 use super::port::SharedPort;
 use crate::observer::DropCause;
 use crate::topology::NextHops;

@@ -18,14 +18,14 @@
 mod buffer;
 mod changes;
 mod egress;
-mod ends;
 mod link_events;
 mod port;
 mod port_by_port;
+mod transmission_ends;
 
 use super::Scratch;
+use super::adaptive_routing::LocalChoice;
 use super::ingress::{BitSet, Ingress};
-use super::local_choice::LocalChoice;
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
@@ -40,10 +40,10 @@ use clearway_transport::ClassSet;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Span, Time};
 use egress::egress_at;
-use ends::Ends;
 use port::Left;
 pub(crate) use port::SharedPort;
 use std::collections::VecDeque;
+use transmission_ends::Ends;
 
 #[derive(Debug)]
 pub(crate) struct SharedSwitch<T> {

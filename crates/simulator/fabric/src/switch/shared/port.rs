@@ -3,8 +3,8 @@
 //! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by
 //! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
+use super::super::adaptive_routing::PortState;
 use super::super::fifo::Fifo;
-use super::super::local_choice::PortState;
 use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
 use super::buffer::Buffer;

@@ -114,7 +114,7 @@ fn leaves_of_a_pod_are_twins() {
         let ports = topology.ports();
         let attached = attach(topology, &ports).unwrap();
         let search = Search::new(topology, &ports, |_| true);
-        twins::of_each(&search.hops, &attached.groups)
+        equivalent_switches::of_each(&search.hops, &attached.groups)
     };
     let first = |leaf: usize| (!leaf.is_multiple_of(4)).then_some(leaf / 4 * 4);
     let of_pods: Vec<_> = (0..16).map(first).collect();

@@ -18,8 +18,8 @@
 //!   more. Go-back-N has no such limit.
 //! * Credits of receivers and enforcement scopes stay: a NIC that shares a window among its queue pairs shares this one.
 
-use crate::breach::{Breach, Disobedience};
 use crate::cc::{CongestionControl as _, ConstantParameters, ControllerSettings};
+use crate::misbehaviour::{Breach, Disobedience};
 use crate::profile::{Profile, Reliability};
 use crate::scope::Scope;
 use clearway_units::{Bytes, RelativeSize};

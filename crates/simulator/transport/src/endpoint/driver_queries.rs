@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use super::key::Key;
-use super::parts::Sender;
+use super::reliability_scheme::Sender;
 use crate::packet::{Header, Packet};
 use crate::telemetry::Telemetry;
 use clearway_units::FlowId;
