@@ -20,7 +20,7 @@ const PROGRAM_TOLERANCE: u64 = 2;
 const LOOPS: [&str; 5] = [
     "fabric::simulation::Simulation::run_sampled",
     "engine::run::Shared<D>::work",
-    "LossySwitch<T,_>::run_otherwise",
+    "LossySwitch<T,_>::run_slow_path",
     "fabric::host::Host<T>::run_events",
     "scaleup::domain::SwitchDomain as clearway_engine::run::Domain>::run",
 ];

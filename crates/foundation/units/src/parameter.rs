@@ -338,8 +338,8 @@ pub trait ParameterSet: Default {
 ///         pub length: u32 = 0, "pause", "nowhere";
 ///     }
 /// }
-/// use clearway_units::{ParameterSet, Rare, Value};
-/// let mut pause = Rare::<Pause>::default();
+/// use clearway_units::{ParameterSet, OmitDefaults, Value};
+/// let mut pause = OmitDefaults::<Pause>::default();
 /// assert_eq!(pause.entries(), []);
 /// pause.set("pause", &Value::Integer(3)).unwrap();
 /// assert_eq!(pause.length, 3);

@@ -12,7 +12,7 @@ use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
     CollectiveCall, CollectiveKind, ExpansionFault, FileError, Graph, GraphError, Operation, Rank,
-    RankProgram, TaskId, Wait,
+    RankProgram, TaskId, OperationDependency,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -399,7 +399,7 @@ fn execution_traces() {
             let (bytes, group) = (Bytes::new(1 << 20), 0);
             operations.push(Operation::Collective { kind, bytes, group });
         }
-        let waits = (1..4).map(|index| (index, Wait::over(index - 1)));
+        let waits = (1..4).map(|index| (index, OperationDependency::over(index - 1)));
         *rank = RankProgram::new(operations, waits.collect());
     }
     program.groups = vec![vec![Rank(1), Rank(0)]];

@@ -49,10 +49,10 @@ impl RunTransports {
             };
             for index in scenario.disobedient(place) {
                 let section = &scenario.workloads[index];
-                let disobeying = section.attack.disobeying(&profile, &section.controller());
+                let misbehaving = section.attack.misbehaving(&profile, &section.controller());
                 let placed =
                     |error: ScenarioError| error.or_in(scenario.places(), "workload", index);
-                profile.variants.push(disobeying.map_err(placed)?);
+                profile.variants.push(misbehaving.map_err(placed)?);
             }
             Ok::<_, ScenarioError>(RunTransport {
                 sizes,

@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::limits::LONGEST;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
-use clearway_transport::{Breach, BreachFault, Profile};
+use clearway_transport::{Misbehaviour, MisbehaviourError, Profile};
 use clearway_units::{
     Bytes, HostId, OmitDefaults, Parameter, Purpose, RandomStream, RelativeSize, Span, Time, Value,
     ValueDomain,
@@ -152,8 +152,8 @@ clearway_units::parameters! {
         pub from: Time = Time::ZERO, "attack.from", "decision: at once";
         /// Duration of a pause storm.
         pub lasts: Span = Span::from_us(1000), "attack.lasts", "decision: 1 ms, much less than a switch's watchdog waits (SONiC: 200 ms)";
-        /// Rule that disobeying NICs break. "auto": the rate that links allocate, or else the allowance of the controller.
-        pub breaks: Option<Breach> = None, "attack.breaks", "decision: the gravest breach of each transport";
+        /// Rule that misbehaving NICs break. "auto": the rate that links allocate, or else the allowance of the controller.
+        pub breaks: Option<Misbehaviour> = None, "attack.breaks", "decision: the gravest breach of each transport";
     }
 }
 
@@ -223,27 +223,27 @@ impl AttackKeys {
     ///
     /// # Errors
     /// If the transport does not have the rule that is to be broken.
-    pub fn disobeying(
+    pub fn misbehaving(
         &self,
         profile: &Profile,
         own: &ControllerSettings,
     ) -> Result<ControllerSettings, ScenarioError> {
         let breach = self.whole.breaks.unwrap_or(Profile::usual_breach(own));
-        profile.disobeying(own, breach).map_err(|fault| {
+        profile.misbehaving(own, breach).map_err(|fault| {
             let (reason, fix) = match fault {
-                BreachFault::NoAllocation => (
+                MisbehaviourError::NoAllocation => (
                     "links allocate no rates to its flows",
                     "set `attack.breaks = \"marks\"`, or use `transport.kind` = \"s-perc\" or \"1rc\"",
                 ),
-                BreachFault::Allocation => (
+                MisbehaviourError::Allocation => (
                     "links allocate the rates of its flows",
                     "set `attack.breaks` to \"rate\", \"leaving\" or, with weights, \"weight\"",
                 ),
-                BreachFault::NoWeights => (
+                MisbehaviourError::NoWeights => (
                     "its flows have no weights",
                     "set `transport.weights = true` or `transport.scope = \"host\"`, or break another rule",
                 ),
-                BreachFault::NoControl => (
+                MisbehaviourError::NoControl => (
                     "it controls nothing",
                     "use a transport with congestion control",
                 ),

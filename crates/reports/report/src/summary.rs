@@ -34,7 +34,7 @@
 //! | `….goodput_bps` | bit/s, or null | payload of those that completed, over the time from the first start to the last finish among them |
 //! | `….by_class` | list | the same figures for each size class that has flows, with `above_bytes` and `up_to_bytes` |
 //! | `transports` | list, absent if all flows have one | [by transport](crate::by_transport): `name`, `sections` (names of those that have it), the figures of a section without `by_class`, and at its senders `data_sent`, `retransmitted` (packets) and `timeouts` |
-//! | `parties` | absent without an attack | [both sides](crate::parties) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
+//! | `parties` | absent without an attack | [both sides](crate::attack_sides) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
 //! | `operations` | absent in runs of packets | [figures and breakdown](crate::operation_summary) of a scale-up run |
 //! | `start_finish` | or null | of completed flows; null if there are none |
 //! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |

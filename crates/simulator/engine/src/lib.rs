@@ -5,7 +5,7 @@
 //! Two domains pass a ball to each other. Each throw takes a microsecond, which is also the lookahead.
 //!
 //! ```
-//! use clearway_engine::{BufferPool, Conductor, Domain, Engine, Inlet, MailboxBuilder, Outlet, Outlook, Round, RunDecision};
+//! use clearway_engine::{BufferPool, Conductor, Domain, Engine, Inlet, MailboxBuilder, Outlet, DomainHorizon, Round, RunDecision};
 //! use clearway_units::{Span, Time};
 //!
 //! const THROW: Span = Span::from_us(1);
@@ -17,7 +17,7 @@
 //!     type Command = ();
 //!     type Workbench = BufferPool<Time>;
 //!
-//!     fn run(&mut self, round: &Round, ready: &[u32], reports: &mut Vec<Self::Report>, pool: &mut BufferPool<Time>) -> Outlook {
+//!     fn run(&mut self, round: &Round, ready: &[u32], reports: &mut Vec<Self::Report>, pool: &mut BufferPool<Time>) -> DomainHorizon {
 //!         if !ready.is_empty() {
 //!             self.inlet.collect(round, pool);
 //!         }
@@ -30,7 +30,7 @@
 //!         }
 //!         self.inlet.advance(self.inlet.unread().len());
 //!         self.outlet.send(round);
-//!         Outlook { next: Time::NEVER, sent }
+//!         DomainHorizon { next: Time::NEVER, sent }
 //!     }
 //!     fn accept(&mut self, (): ()) -> Time { Time::NEVER }
 //! }
@@ -93,7 +93,7 @@ mod threads;
 
 pub use mail::{BufferPool, Inlet, MailboxBuilder, Outlet, ReadyInlets};
 pub use run::{
-    Concluded, Conductor, Domain, Domains, Engine, Outlook, Rounds, RunDecision, StopReason,
+    Concluded, Conductor, Domain, DomainHorizon, Domains, Engine, Rounds, RunDecision, StopReason,
 };
 pub use threads::Threads;
 

@@ -50,14 +50,14 @@ impl Load {
 ///
 /// It rests on counts, not on time, so that the same rounds are shared whenever a run is repeated on several threads.
 #[derive(Debug)]
-pub(crate) struct Sharing {
+pub(crate) struct RoundLoad {
     /// The average, times [`WINDOW`].
     level: u64,
     /// True if every round is shared, even with little work.
     always: bool,
 }
 
-impl Default for Sharing {
+impl Default for RoundLoad {
     /// Rounds are shared until they turn out to carry too little.
     fn default() -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Default for Sharing {
     }
 }
 
-impl Sharing {
+impl RoundLoad {
     /// Sharing of every round or of those that are worth it.
     pub(crate) fn new(always: bool) -> Self {
         Self {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     /// Number of rounds with this load until the choice is `worthwhile`.
-    fn rounds_until(worthwhile: bool, sharing: &mut Sharing, load: Load) -> u32 {
+    fn rounds_until(worthwhile: bool, sharing: &mut RoundLoad, load: Load) -> u32 {
         let mut rounds = 0;
         while sharing.is_worthwhile() != worthwhile {
             sharing.on_round(load);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn poor_rounds_fall_back_soon_and_rich_ones_return_at_once() {
-        let mut sharing = Sharing::default();
+        let mut sharing = RoundLoad::default();
         assert!(sharing.is_worthwhile(), "the first rounds are shared");
         assert_eq!(rounds_until(false, &mut sharing, load(1, 1)), 21);
         assert_eq!(rounds_until(true, &mut sharing, load(200, 50)), 1);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn one_domain_has_nothing_to_share() {
-        let mut sharing = Sharing::default();
+        let mut sharing = RoundLoad::default();
         rounds_until(false, &mut sharing, load(1, 1_000_000));
         let mut lopsided = load(1, 1_000_000);
         lopsided.add(load(10, 2));

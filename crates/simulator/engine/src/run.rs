@@ -1,7 +1,7 @@
 //! The loop over rounds.
 
 use crate::barrier::{Barrier, Guard};
-use crate::round_load::{Load, Sharing};
+use crate::round_load::{Load, RoundLoad};
 use crate::threads::{Growth, free_threads};
 use crate::{ReadyInlets, Round, Threads};
 use clearway_units::{Span, Time};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Next event and earliest message of a domain when its part of a round is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outlook {
+pub struct DomainHorizon {
     /// Time of the domain's own next event, messages already collected included; [`Time::NEVER`] if it only waits.
     pub next: Time,
     /// The earliest arrival among the messages it sent in this round; [`Time::NEVER`] if it sent none.
@@ -34,7 +34,7 @@ pub trait Domain: Send {
         incoming: &[u32],
         reports: &mut Vec<Self::Report>,
         bench: &mut Self::Workbench,
-    ) -> Outlook;
+    ) -> DomainHorizon;
 
     /// Takes a command between two rounds; returns its next event. The command must not concern the past.
     fn accept(&mut self, command: Self::Command) -> Time;
@@ -255,7 +255,7 @@ impl<D: Domain> Engine<D> {
             let mut leader = Leader {
                 shared: &shared,
                 lookahead: self.lookahead,
-                sharing: growth.can_share().then(|| Sharing::new(self.shares_all)),
+                sharing: growth.can_share().then(|| RoundLoad::new(self.shares_all)),
                 growth: &mut growth,
                 add: &add,
             };
@@ -284,7 +284,7 @@ struct Leader<'a, 'b, D: Domain> {
     shared: &'a Shared<'b, D>,
     lookahead: Span,
     /// Choice of the rounds that are worth sharing; `None` if there will never be anybody to share with.
-    sharing: Option<Sharing>,
+    sharing: Option<RoundLoad>,
     growth: &'a mut Growth,
     /// Adds so many threads.
     add: &'a dyn Fn(usize),
@@ -339,7 +339,7 @@ impl<D: Domain> Leader<'_, '_, D> {
 
     /// True if the next round is to be shared among the threads.
     fn is_shared(&self) -> bool {
-        self.growth.threads() > 1 && self.sharing.as_ref().is_some_and(Sharing::is_worthwhile)
+        self.growth.threads() > 1 && self.sharing.as_ref().is_some_and(RoundLoad::is_worthwhile)
     }
 
     /// Takes the load of a round into account, after which all rounds carried so much `work`.

@@ -7,7 +7,7 @@ use crate::link::{Arrival, LinkCounters, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observation;
 use crate::switch::{Scratch, Switch};
-use clearway_engine::{BufferPool, Domain, Outlook, Round};
+use clearway_engine::{BufferPool, Domain, DomainHorizon, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
@@ -98,10 +98,10 @@ impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
         incoming: &[u32],
         reports: &mut Vec<Report>,
         bench: &mut Workbench<T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         self.collect(round, incoming, &mut bench.buffers);
         let hops = self.counters.hops;
-        let mut outlook = Outlook {
+        let mut outlook = DomainHorizon {
             next: Time::NEVER,
             sent: Time::NEVER,
         };

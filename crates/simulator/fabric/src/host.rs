@@ -14,7 +14,7 @@ use crate::pause::{LinkPauses, PauseState};
 use crate::program::{NicMessage, Post, Program};
 use crate::program::{ProgramAtHost, is_connection};
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
-use clearway_engine::{BufferPool, Inlet, Outlook, Round};
+use clearway_engine::{BufferPool, DomainHorizon, Inlet, Round};
 use clearway_transport::cc::PathFacts;
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics};
@@ -158,7 +158,7 @@ impl<T: Telemetry> Host<T> {
         &mut self,
         round: &Round,
         context: &mut Context<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let sinks = &mut context.sinks;
         if self.endpoints.are_several() || sinks.observer.interests().are_frequent() {
             return self.run_events::<O, true>(round, context);
@@ -179,7 +179,7 @@ impl<T: Telemetry> Host<T> {
         &mut self,
         round: &Round,
         context: &mut Context<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let next = loop {
             let (time, what) = self.next_event::<SEVERAL>();
             if time >= round.end() {
@@ -199,7 +199,7 @@ impl<T: Telemetry> Host<T> {
             }
         };
         self.inlet.tidy(context.sinks.buffers);
-        Outlook {
+        DomainHorizon {
             next,
             sent: self.link.flush(round, context.sinks.counters),
         }

@@ -9,7 +9,7 @@ use crate::record::OperationRecord;
 use crate::switch::Switch;
 use crate::wiring::{Event, Message, Wiring};
 use crate::{Cycle, PacketClass};
-use clearway_engine::{BufferPool, Domain, Inlet, Outlet, Outlook, Round};
+use clearway_engine::{BufferPool, Domain, DomainHorizon, Inlet, Outlet, Round};
 use clearway_units::{Span, Time};
 
 /// Traffic between nodes: packets, and credits in flits.
@@ -230,7 +230,7 @@ impl Domain for SwitchDomain {
         incoming: &[u32],
         _reports: &mut Vec<()>,
         pool: &mut BufferPool<Message>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let gpus = self.gpus.len();
         for &index in incoming {
             let inlet = &mut self.inlets[index as usize];
@@ -260,7 +260,7 @@ impl Domain for SwitchDomain {
             Cycle::MAX => Time::NEVER,
             cycle => instant(cycle, self.cycle),
         };
-        Outlook {
+        DomainHorizon {
             // Events after the end of the run never happen.
             next: self.next().max(round.end()),
             sent,

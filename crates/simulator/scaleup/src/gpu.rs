@@ -1,7 +1,9 @@
 //! A GPU: its program, its injection channels, its memory.
 
 use crate::channel::{CHANNELS, Channel};
-use crate::injection::{Completed, Consent, InjectionControl, InjectionGauges, Remote, Sent};
+use crate::injection::{
+    Completed, InjectionControl, InjectionDecision, InjectionGauges, Remote, Sent,
+};
 use crate::packet::{NO_ENTRY, Packet, answer};
 use crate::plan::Plan;
 use crate::program::{Posts, Program};
@@ -312,13 +314,13 @@ impl Gpu {
         for turn in 0..CHANNELS {
             let channel = self.turns[turn];
             match self.may_send(usize::from(channel), now) {
-                Consent::Now => {
+                InjectionDecision::Now => {
                     self.take_turn(turn);
                     self.send(usize::from(channel), now, wiring);
                     return self.consider_at(self.idle_at, now, wiring);
                 }
-                Consent::NotBefore(cycle) => again = again.min(cycle),
-                Consent::Wait => {}
+                InjectionDecision::NotBefore(cycle) => again = again.min(cycle),
+                InjectionDecision::Wait => {}
             }
         }
         if again != NEVER {
@@ -341,23 +343,23 @@ impl Gpu {
         }
     }
 
-    fn may_send(&mut self, channel: usize, now: Cycle) -> Consent {
+    fn may_send(&mut self, channel: usize, now: Cycle) -> InjectionDecision {
         let sizes = self.plan.configuration.sizes();
         if channel == Channel::Response as usize {
             let Some(response) = self.responses.front() else {
-                return Consent::Wait;
+                return InjectionDecision::Wait;
             };
             return match self.credits[channel] >= u32::from(response.flits) {
-                true => Consent::Now,
-                false => Consent::Wait,
+                true => InjectionDecision::Now,
+                false => InjectionDecision::Wait,
             };
         }
         let Some(posted) = self.requests[channel - 1].front() else {
-            return Consent::Wait;
+            return InjectionDecision::Wait;
         };
         let operation = &posted.operation;
         if self.credits[channel] < sizes.flits(operation.kind, PacketClass::Request) {
-            return Consent::Wait;
+            return InjectionDecision::Wait;
         }
         self.control
             .consent(now, operation.kind, group_of(operation))

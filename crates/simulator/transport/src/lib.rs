@@ -86,12 +86,12 @@
 
 pub mod cc;
 pub mod credit;
-mod misbehaving_nic;
 pub mod endpoint;
 mod exact_push;
 pub mod feedback;
 mod flow;
 pub mod go_back_n;
+mod misbehaving_nic;
 mod misbehaviour;
 mod packet;
 pub mod perc;
@@ -106,11 +106,11 @@ pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
-pub use misbehaving_nic::BreachFault;
 pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
 };
-pub use misbehaviour::{Breach, Disobedience};
+pub use misbehaving_nic::MisbehaviourError;
+pub use misbehaviour::{MisbehavingNic, Misbehaviour};
 pub use packet::{Class, ClassSet, DataFlags, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;

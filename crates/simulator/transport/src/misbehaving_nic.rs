@@ -1,14 +1,14 @@
 //! NICs that do not obey: rules of a transport that a sender breaks, as settings of its controller.
 //!
-//! A flow whose NIC breaks a [rule](Breach) has a [variant](Profile::variants) of the controller's settings, which
-//! [`Profile::disobeying`] makes of those that it would have. All other flows are as without: nothing asks them.
+//! A flow whose NIC breaks a [rule](Misbehaviour) has a [variant](Profile::variants) of the controller's settings, which
+//! [`Profile::misbehaving`] makes of those that it would have. All other flows are as without: nothing asks them.
 //!
-//! | breach | what the NIC does | of |
+//! | misbehaviour | what the NIC does | of |
 //! |---|---|---|
-//! | [`Leaving`](Breach::Leaving) | when all is sent, it stops sending control packets instead of one that leaves | s-PERC, 1RC |
-//! | [`Weight`](Breach::Weight) | its control and speculative packets announce one open connection | s-PERC, 1RC with weights |
-//! | [`Rate`](Breach::Rate) | it sends at line rate, and never marks a packet as speculative | s-PERC, 1RC |
-//! | [`Marks`](Breach::Marks) | it sends at line rate, whatever marks, delays, telemetry or losses say | all others |
+//! | [`Leaving`](Misbehaviour::Leaving) | when all is sent, it stops sending control packets instead of one that leaves | s-PERC, 1RC |
+//! | [`Weight`](Misbehaviour::Weight) | its control and speculative packets announce one open connection | s-PERC, 1RC with weights |
+//! | [`Rate`](Misbehaviour::Rate) | it sends at line rate, and never marks a packet as speculative | s-PERC, 1RC |
+//! | [`Marks`](Misbehaviour::Marks) | it sends at line rate, whatever marks, delays, telemetry or losses say | all others |
 //!
 //! # Decisions
 //! * With `Rate` control packets go on, so that the links count a flow as one that obeys: without them they would know nothing of it.
@@ -19,14 +19,14 @@
 //! * Credits of receivers and enforcement scopes stay: a NIC that shares a window among its queue pairs shares this one.
 
 use crate::cc::{CongestionControl as _, ConstantParameters, ControllerSettings};
-use crate::misbehaviour::{Breach, Disobedience};
+use crate::misbehaviour::{MisbehavingNic, Misbehaviour};
 use crate::profile::{Profile, Reliability};
 use crate::scope::Scope;
 use clearway_units::{Bytes, RelativeSize};
 
 /// Reason why a transport does not have the rule that is to be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BreachFault {
+pub enum MisbehaviourError {
     /// Links allocate no rates.
     NoAllocation,
     /// Links allocate rates, and nothing is left to the controller.
@@ -41,11 +41,11 @@ pub enum BreachFault {
 const UNLIMITED: Bytes = Bytes::new(1 << 40);
 
 impl Profile {
-    /// Breach of a rule that each controller but a constant one has: of the rate that links allocate, or of the controller's allowance.
-    pub const fn usual_breach(controller: &ControllerSettings) -> Breach {
+    /// Misbehaviour against a rule that each controller but a constant one has: of the rate that links allocate, or of the controller's allowance.
+    pub const fn usual_breach(controller: &ControllerSettings) -> Misbehaviour {
         match controller {
-            ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Breach::Rate,
-            _ => Breach::Marks,
+            ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Misbehaviour::Rate,
+            _ => Misbehaviour::Marks,
         }
     }
 
@@ -53,11 +53,11 @@ impl Profile {
     ///
     /// # Errors
     /// If the transport has no such rule.
-    pub fn disobeying(
+    pub fn misbehaving(
         &self,
         own: &ControllerSettings,
-        breach: Breach,
-    ) -> Result<ControllerSettings, BreachFault> {
+        breach: Misbehaviour,
+    ) -> Result<ControllerSettings, MisbehaviourError> {
         let mut settings = own.clone();
         let common = match &mut settings {
             ControllerSettings::SPerc(own) => Some(&mut own.common),
@@ -65,19 +65,21 @@ impl Profile {
             _ => None,
         };
         match (breach, common) {
-            (Breach::Marks, Some(_)) => Err(BreachFault::Allocation),
-            (Breach::Marks, None) if matches!(own, ControllerSettings::Constant(_)) => {
-                Err(BreachFault::NoControl)
+            (Misbehaviour::Marks, Some(_)) => Err(MisbehaviourError::Allocation),
+            (Misbehaviour::Marks, None) if matches!(own, ControllerSettings::Constant(_)) => {
+                Err(MisbehaviourError::NoControl)
             }
-            (Breach::Rate, Some(_)) | (Breach::Marks, None) => Ok(self.uncontrolled(own)),
-            (_, None) => Err(BreachFault::NoAllocation),
-            (Breach::Weight, Some(common))
+            (Misbehaviour::Rate, Some(_)) | (Misbehaviour::Marks, None) => {
+                Ok(self.uncontrolled(own))
+            }
+            (_, None) => Err(MisbehaviourError::NoAllocation),
+            (Misbehaviour::Weight, Some(common))
                 if !common.weights && self.scope.scope != Scope::Host =>
             {
-                Err(BreachFault::NoWeights)
+                Err(MisbehaviourError::NoWeights)
             }
-            (Breach::Leaving | Breach::Weight, Some(common)) => {
-                common.disobeys = Disobedience(Some(breach));
+            (Misbehaviour::Leaving | Misbehaviour::Weight, Some(common)) => {
+                common.disobeys = MisbehavingNic(Some(breach));
                 Ok(settings)
             }
         }

@@ -4,7 +4,7 @@ use clearway_units::{ParameterInfo, ParameterSet, SetError, Value, choices};
 
 choices! {
     /// Rule that a NIC breaks.
-    pub enum Breach {
+    pub enum Misbehaviour {
         /// A flow that has sent all says so to its links.
         Leaving = "leaving",
         /// A flow announces how many connections its host has open.
@@ -18,9 +18,9 @@ choices! {
 
 /// Rule that the NIC of a flow breaks; `None` for an ordinary NIC. No key of a scenario sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Disobedience(pub Option<Breach>);
+pub struct MisbehavingNic(pub Option<Misbehaviour>);
 
-impl ParameterSet for Disobedience {
+impl ParameterSet for MisbehavingNic {
     fn describe() -> Vec<ParameterInfo> {
         Vec::new()
     }
@@ -38,8 +38,8 @@ mod tests {
 
     #[test]
     fn no_key_of_a_scenario_disobeys() {
-        assert!(Disobedience::describe().is_empty());
-        let told = Disobedience::default().set("disobeys", &Value::Boolean(true));
+        assert!(MisbehavingNic::describe().is_empty());
+        let told = MisbehavingNic::default().set("disobeys", &Value::Boolean(true));
         assert_eq!(told, Err(SetError::UnknownKey));
     }
 }

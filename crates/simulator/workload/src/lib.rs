@@ -38,11 +38,11 @@ pub use attack::{Attack, AttackFault, AttackKind};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{ErrorSubject, FileError, FileWarning, FlowName, WorkloadError, counted};
 pub use flow::{FlowSpec, Start, Workload};
-pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
+pub use graph::{Graph, GraphError, Parallelism, Rank, Successors, Task, TaskDependency, TaskId};
 pub use job::{JobSpec, RankConnection, Schedule, Volume};
 pub use program::{
-    CollectiveCall, CollectiveKind, Expand, ExpansionFault, JobProgram, Operation, OperationId,
-    ProgramError, RankProgram, Wait,
+    CollectiveCall, CollectiveKind, Expand, ExpansionFault, JobProgram, Operation,
+    OperationDependency, OperationId, ProgramError, RankProgram,
 };
 pub use rank::{ClockWait, MessageNumber, Output, Pace, PreparedGraph, RankRun, Slots};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint};

@@ -10,7 +10,7 @@
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     use bytes::Bytes;
 //!     use clearway_udp::net::{Server, connect, new_key};
-//!     use clearway_udp::{Closed, Limits, Security, Settings};
+//!     use clearway_udp::{ConnectionError, Limits, Security, Settings};
 //!
 //!     let settings = Settings::new(Security::Key(new_key()?));
 //!     // A driver reads its sockets best if the runtime looks at them in every turn.
@@ -32,7 +32,7 @@
 //!         for (_, path) in channel.snapshot().paths {
 //!             println!("a path has carried {} packets", path.sent);
 //!         }
-//!         assert_eq!(channel.shut_down(0).await, Closed::Here);
+//!         assert_eq!(channel.shut_down(0).await, ConnectionError::Here);
 //!         serving.await?;
 //!         Ok(())
 //!     })

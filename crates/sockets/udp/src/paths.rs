@@ -7,11 +7,11 @@
 //! A path is up once it has answered a challenge as long as the longest datagram. A server challenges an address that it does not know
 //! with a short one, as nobody may have asked for it there, and with a long one when that is answered.
 //!
-//! A path is down when it is [dead](Unanswered::is_dead), which is the test of the transport's own spraying as well. It gets no
+//! A path is down when it is [dead](PathSilence::is_dead), which is the test of the transport's own spraying as well. It gets no
 //! packets but challenges, ever more seldom, until one is answered. If it goes down again soon after, the next challenge waits, each
 //! time longer: such a path carries challenges and loses data. The last path that is up never goes down.
 
-use clearway_transport::spray::{DeadAfter, Unanswered};
+use clearway_transport::spray::{DeadPathThreshold, PathSilence};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -62,7 +62,7 @@ struct Path {
     challenge_at: Option<Time>,
     retry: Span,
     /// Packets since the last acknowledgement.
-    unanswered: Unanswered,
+    unanswered: PathSilence,
     /// Time at which the path came up again, if it was down, and failures since it was steady.
     recovered: Option<Time>,
     relapses: u32,
@@ -292,7 +292,7 @@ impl Paths {
         let lag = self
             .round_trip
             .map_or(LEAST_LAG, |rtt| (rtt * 2).max(LEAST_LAG));
-        let after = DeadAfter {
+        let after = DeadPathThreshold {
             packets: UNANSWERED,
             lag,
         };

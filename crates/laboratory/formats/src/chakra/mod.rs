@@ -45,7 +45,7 @@ use clearway_units::Bytes;
 use clearway_workload::counted;
 use clearway_workload::graph::{MOST_TASKS, Rank};
 use clearway_workload::program::{
-    CollectiveKind, Expand, JobProgram, Operation, OperationId, ProgramError, RankProgram, Wait,
+    CollectiveKind, Expand, JobProgram, Operation, OperationId, ProgramError, RankProgram, OperationDependency,
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
 pub use files::{prefix_of, rank_files};
@@ -272,7 +272,7 @@ impl ChakraReader {
                     self.skip_first(Skipped::Parent, rank, name);
                     continue;
                 };
-                waits.push((index, Wait::over(other as u32)));
+                waits.push((index, OperationDependency::over(other as u32)));
             }
         }
         let program = RankProgram::new(operations, waits);

@@ -5,7 +5,7 @@ use crate::text::Source;
 use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, OperationDependency};
 
 /// The first eight bytes, as a number.
 pub(super) const MAGIC: u64 = 4223;
@@ -184,7 +184,7 @@ impl Reader<'_> {
         dependents: &Dependents,
         appendix: &[u8],
         count: u32,
-        waits: &mut Vec<(u32, Wait)>,
+        waits: &mut Vec<(u32, OperationDependency)>,
     ) -> Result<(), FileError> {
         let OperationId { rank, index } = id;
         if dependents.count == 0 {
@@ -211,7 +211,7 @@ impl Reader<'_> {
                 );
                 return Err(self.fault(message));
             };
-            let wait = Wait {
+            let wait = OperationDependency {
                 operation: index,
                 is_begun: dependents.is_begun,
             };
@@ -225,7 +225,7 @@ impl Reader<'_> {
         &self,
         rank: Rank,
         announced: &[u32],
-        waits: &[(u32, Wait)],
+        waits: &[(u32, OperationDependency)],
     ) -> Result<(), FileError> {
         let mut found = vec![0u32; announced.len()];
         for (who, _) in waits {

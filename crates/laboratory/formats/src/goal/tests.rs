@@ -3,8 +3,8 @@
 use super::binary::{CALC, RECV, SEND};
 use super::*;
 use clearway_units::Span;
-use clearway_workload::graph::{Need, Rank, Task, TaskId};
-use clearway_workload::program::{RankProgram, Wait};
+use clearway_workload::graph::{TaskDependency, Rank, Task, TaskId};
+use clearway_workload::program::{RankProgram, OperationDependency};
 use proptest::prelude::*;
 
 const PAIR: &str = "\
@@ -76,7 +76,7 @@ fn a_pair_becomes_a_message_between_computations() {
             message(1, 0, 1)
         ]
     );
-    assert_eq!(graph.needs(TaskId(1)), [Need::over(TaskId(0))]);
+    assert_eq!(graph.needs(TaskId(1)), [TaskDependency::over(TaskId(0))]);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn any_program() -> impl Strategy<Value = JobProgram> {
             let operation = operation % count;
             (
                 who % count,
-                Wait {
+                OperationDependency {
                     operation,
                     is_begun,
                 },

@@ -7,7 +7,7 @@ use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::counted;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, OperationDependency};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
@@ -67,7 +67,7 @@ struct Body<'a> {
     /// Byte offset at which each operation begins.
     starts: Vec<usize>,
     labels: FxHashMap<&'a str, u32>,
-    waits: Vec<(u32, Wait)>,
+    waits: Vec<(u32, OperationDependency)>,
 }
 
 impl<'a> Parser<'a> {
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         let operation = self.label(other, start, rank, body)?;
-        let wait = Wait {
+        let wait = OperationDependency {
             operation,
             is_begun,
         };

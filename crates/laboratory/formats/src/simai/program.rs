@@ -3,7 +3,7 @@
 use super::{SimaiCall, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use clearway_units::Span;
 use clearway_workload::graph::{MOST_TASKS, Rank};
-use clearway_workload::program::{JobProgram, Operation, RankProgram, Wait};
+use clearway_workload::program::{JobProgram, Operation, RankProgram, OperationDependency};
 use clearway_workload::{WorkloadError, counted};
 
 /// Unit that computes, and unit that updates weights.
@@ -295,7 +295,7 @@ struct Builder {
     layout: Layout,
     rank: u32,
     operations: Vec<Operation>,
-    waits: Vec<(u32, Wait)>,
+    waits: Vec<(u32, OperationDependency)>,
     /// Operations that the next step waits for.
     front: Vec<u32>,
     /// The last update of each layer.
@@ -372,7 +372,7 @@ impl Builder {
             span: update,
         };
         let number = self.push(update);
-        self.waits.push((number, Wait::over(call)));
+        self.waits.push((number, OperationDependency::over(call)));
         self.updates[index] = Some(number);
     }
 
@@ -418,7 +418,7 @@ impl Builder {
         let waits = self
             .front
             .iter()
-            .map(|&before| (number, Wait::over(before)));
+            .map(|&before| (number, OperationDependency::over(before)));
         self.waits.extend(waits);
         number
     }

@@ -5,7 +5,7 @@ use super::*;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::{Graph, Rank, TaskId};
 use clearway_workload::program::{
-    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationId, Wait,
+    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationId, OperationDependency,
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -483,7 +483,7 @@ fn waits_grow_with_the_operations() {
     let join = 2 * layers as u32;
     let updates: Vec<u32> = rank.waits(join).iter().map(|wait| wait.operation).collect();
     assert!(updates.iter().copied().eq((1..join).step_by(2)));
-    assert_eq!(rank.waits(join + 1), [Wait::over(join)]);
+    assert_eq!(rank.waits(join + 1), [OperationDependency::over(join)]);
     program.graph(&mut to_all).unwrap().check().unwrap();
 
     let layer = "x -1 0 NONE 0 0 ALLREDUCE 4096 0 NONE 0 0\n";

@@ -6,7 +6,7 @@
 use crate::assemble::Assembly;
 use crate::lanes::JobConnections;
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
-use clearway_workload::{Graph, JobSpec, Need, Pace, Rank, Task, TaskId};
+use clearway_workload::{Graph, JobSpec, TaskDependency, Pace, Rank, Task, TaskId};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -130,7 +130,7 @@ impl<'a> Job<'a> {
         // Back through the iterations; only when each began is kept of them.
         while let Some(ready) = ready.pop() {
             let times = self.iteration(&ready);
-            let mut open = times.ends[rank.index()].1.map(Need::over);
+            let mut open = times.ends[rank.index()].1.map(TaskDependency::over);
             while let Some(need) = open {
                 let id = need.task();
                 if !need.is_begun() {
@@ -185,7 +185,7 @@ impl<'a> Job<'a> {
     }
 
     /// The task that another waited for last; `None` if it was ready when its rank was.
-    fn cause(&self, id: TaskId, times: &Iteration) -> Option<Need> {
+    fn cause(&self, id: TaskId, times: &Iteration) -> Option<TaskDependency> {
         let rank = self.graph.task(id).rank();
         let begun = times.begun[id.index()];
         let mut needs = self.graph.needs(id).iter().copied();
@@ -194,7 +194,7 @@ impl<'a> Job<'a> {
 
     /// A task as a step of a chain that goes on at `rank`; nothing if it takes no time.
     fn step(&self, id: TaskId, rank: Rank, times: &Iteration) -> Option<JobStep> {
-        let seen = times.seen(self.graph, Need::over(id), rank);
+        let seen = times.seen(self.graph, TaskDependency::over(id), rank);
         let span = seen.since(times.begun[id.index()]);
         let step = match self.graph.task(id) {
             Task::Compute { rank, .. } => JobStep::Computation {
@@ -213,7 +213,7 @@ impl<'a> Job<'a> {
 
 impl Iteration {
     /// Time at which `rank` sees that a dependency is met.
-    fn seen(&self, graph: &Graph, need: Need, rank: Rank) -> Time {
+    fn seen(&self, graph: &Graph, need: TaskDependency, rank: Rank) -> Time {
         let place = need.task().index();
         match graph.task(need.task()) {
             _ if need.is_begun() => self.begun[place],

@@ -4,7 +4,7 @@ use clearway_formats::{write_chakra, write_goal};
 use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
 use clearway_units::{Bytes, Span, Value};
 use clearway_workload::{
-    CollectiveKind, CollectiveSettings, Graph, JobProgram, Operation, Rank, RankProgram, Task, Wait,
+    CollectiveKind, CollectiveSettings, Graph, JobProgram, Operation, Rank, RankProgram, Task, OperationDependency,
 };
 use insta::assert_snapshot;
 
@@ -67,7 +67,7 @@ controller = \"constant\"
 fn program_of(graph: &Graph) -> JobProgram {
     let ranks = graph.ranks() as usize;
     let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); ranks];
-    let mut waits: Vec<Vec<(u32, Wait)>> = vec![Vec::new(); ranks];
+    let mut waits: Vec<Vec<(u32, OperationDependency)>> = vec![Vec::new(); ranks];
     // Of each message the number of its send and of its receive.
     let mut places: Vec<[u32; 2]> = Vec::new();
     for (id, task) in graph.numbered() {
@@ -79,7 +79,7 @@ fn program_of(graph: &Graph) -> JobProgram {
             let other = need.task();
             let is_receive = graph.task(other).rank() != src;
             let place = places[other.index()][usize::from(is_receive)];
-            waits[src.index()].push((sends, Wait::over(place)));
+            waits[src.index()].push((sends, OperationDependency::over(place)));
         }
         operations[src.index()].push(Operation::Send {
             to: dst,
@@ -128,7 +128,7 @@ fn compute_and_call(kind: CollectiveKind, ranks: u32) -> JobProgram {
         bytes: Bytes::new(4_000_000),
         group: 0,
     };
-    let rank = |_| RankProgram::new(vec![compute, call], vec![(1, Wait::over(0))]);
+    let rank = |_| RankProgram::new(vec![compute, call], vec![(1, OperationDependency::over(0))]);
     JobProgram {
         ranks: (0..ranks).map(rank).collect(),
         groups: vec![(0..ranks).map(Rank).collect()],

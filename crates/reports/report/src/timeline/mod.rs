@@ -8,7 +8,7 @@
 //! | arrow | a flow that started because of another one |
 //! | slice on a track `LINK pauses` of the node that sends on the link | flow control holds back classes of it |
 //! | instant on a track `LINK drops` of that node | a packet that vanished in front of the link, or on it |
-//! | counter | a curve of [`RunObservations`](crate::Observed), as `series.parquet` has it; one of a node stands in the process of that node |
+//! | counter | a curve of [`RunObservations`](crate::RunObservations), as `series.parquet` has it; one of a node stands in the process of that node |
 //!
 //! Only what happened has a track: a host that sends nothing and is not watched does not appear.
 //!

@@ -61,7 +61,7 @@ impl Domain for Player {
         incoming: &[u32],
         reports: &mut Vec<Self::Report>,
         buffers: &mut BufferPool<Ball>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         for &inlet in incoming {
             let inlet = &mut self.inlets[inlet as usize];
             inlet.collect(round, buffers);
@@ -98,7 +98,7 @@ impl Domain for Player {
             .waiting
             .peek()
             .map_or(Time::NEVER, |ball| ball.0.arrival);
-        Outlook { next, sent }
+        DomainHorizon { next, sent }
     }
 
     fn accept(&mut self, order: Ball) -> Time {
@@ -268,7 +268,7 @@ impl Domain for Clerk {
         incoming: &[u32],
         reports: &mut Vec<u64>,
         buffers: &mut BufferPool<()>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         if !incoming.is_empty() {
             self.inlet.collect(round, buffers);
             reports.push(self.inlet.unread().len() as u64);
@@ -282,7 +282,7 @@ impl Domain for Clerk {
             Time::NEVER
         };
         let sent = Time::NEVER;
-        Outlook { next, sent }
+        DomainHorizon { next, sent }
     }
 
     fn accept(&mut self, (): ()) -> Time {
@@ -393,9 +393,9 @@ fn a_panic_in_a_domain_ends_the_run() {
         type Report = ();
         type Command = ();
         type Workbench = ();
-        fn run(&mut self, round: &Round, _: &[u32], _: &mut Vec<()>, (): &mut ()) -> Outlook {
+        fn run(&mut self, round: &Round, _: &[u32], _: &mut Vec<()>, (): &mut ()) -> DomainHorizon {
             assert!(!self.0, "fault in the model");
-            Outlook {
+            DomainHorizon {
                 next: round.end(),
                 sent: Time::NEVER,
             }

@@ -11,8 +11,8 @@ use crate::host::Host;
 use crate::link::{Arrival, Link, LinkErrors, LinkFaults};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Detours, Ingress, LocalChoice, LossyPort, LossySwitch, NextHopSelector, PortFacts,
-    QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
+    AdaptiveRouting, BufferRules, Detours, Ingress, LossyPort, LossySwitch, NextHopSelector,
+    PortFacts, QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
     TelemetryFormat,
 };
 use crate::topology::{AttachmentPoint, LinkId, PortChoice, SwitchRole, Topology};
@@ -220,7 +220,7 @@ pub(super) fn build_switch<T: Telemetry>(
         (rules, ends.link(setup, id).with_agent(agent))
     };
     let role = setup.topology.switches[index].role;
-    let local = LocalChoice::new(&setup.switch, role, setup.seed, index);
+    let local = AdaptiveRouting::new(&setup.switch, role, setup.seed, index);
     let Some(parameters) = setup.buffer_of(index) else {
         let ports = links.iter().map(&mut egress);
         return match setup.switch.strict_priority {
@@ -276,7 +276,7 @@ fn lossy<T: Telemetry, const QUEUES: usize>(
     ingress: Ingress<T>,
     ports: impl Iterator<Item = (QueueRules, Link<T>)>,
     setup: &Setup<'_>,
-    local: Option<Box<LocalChoice>>,
+    local: Option<Box<AdaptiveRouting>>,
 ) -> LossySwitch<T, QUEUES> {
     let port = |(rules, link): (QueueRules, Link<T>)| {
         let last_hop = leads_to_host(setup, link.id);

@@ -40,7 +40,7 @@ pub(super) struct PortState {
 
 /// A rule, with its state.
 #[derive(Debug)]
-pub(crate) struct LocalChoice {
+pub(crate) struct AdaptiveRouting {
     rule: Rule,
     grades: Grades,
     hash_below: u64,
@@ -65,7 +65,7 @@ enum Rule {
     Flowlet(Flowlets),
 }
 
-impl LocalChoice {
+impl AdaptiveRouting {
     /// The rule of the switch `index` in a run with `seed`; `None` if headers or destinations decide.
     pub(crate) fn new(
         parameters: &SwitchParameters,

@@ -1,7 +1,7 @@
 //! A switch whose ports have separate queues, which drop packets that do not fit.
 
 use super::Scratch;
-use super::adaptive_routing::LocalChoice;
+use super::adaptive_routing::AdaptiveRouting;
 use super::ingress::{BitSet, Ingress};
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
@@ -9,7 +9,7 @@ use crate::meter::LinkView;
 use crate::observer::Observation;
 use crate::order::ArrivalKey;
 use crate::topology::NextHops;
-use clearway_engine::{BufferPool, Outlook, Round};
+use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::Packet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
@@ -19,7 +19,7 @@ pub(crate) struct LossySwitch<T, const QUEUES: usize> {
     ingress: Ingress<T>,
     ports: Vec<LossyPort<T, QUEUES>>,
     /// The rule by which ports are chosen, if it looks at queues.
-    local: Option<Box<LocalChoice>>,
+    local: Option<Box<AdaptiveRouting>>,
     /// Ports with packets.
     active: BitSet,
     next: Time,
@@ -29,7 +29,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     pub(crate) fn new(
         ingress: Ingress<T>,
         ports: Vec<LossyPort<T, QUEUES>>,
-        local: Option<Box<LocalChoice>>,
+        local: Option<Box<AdaptiveRouting>>,
     ) -> Self {
         Self {
             ingress,
@@ -60,22 +60,22 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let is_told = sinks.observer.interests().are_frequent();
         if is_told || !self.ingress.is_plain() || self.local.is_some() {
-            return self.run_otherwise(round, scratch, sinks);
+            return self.run_slow_path(round, scratch, sinks);
         }
-        sinks.quietly(|mut sinks| self.run_plainly(round, scratch, &mut sinks))
+        sinks.quietly(|mut sinks| self.run_fast_path(round, scratch, &mut sinks))
     }
 
     /// As [`run`](Self::run), where nothing is unusual.
     #[inline(always)]
-    fn run_plainly<O: Observation>(
+    fn run_fast_path<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         self.collect_arrivals(round, scratch, |ingress, packet, _| ingress.route(packet));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
@@ -89,7 +89,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         });
         self.active = active;
         self.next = next.min(self.ingress.discard_read(round, sinks.buffers));
-        Outlook {
+        DomainHorizon {
             next: self.next,
             sent,
         }
@@ -98,12 +98,12 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     /// As [`run`](Self::run), where links have events, packets take detours, ports are chosen by their queues, or an observer is told of
     /// every packet.
     #[inline(never)]
-    fn run_otherwise<O: Observation>(
+    fn run_slow_path<O: Observation>(
         &mut self,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let mut local = self.local.take();
         if local.is_none() && !self.ingress.weighs_detours() {
             return self.run_with_events(round, scratch, sinks);
@@ -117,7 +117,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     /// decide about a packet are up to date then.
     fn enqueue_in_order<O: Observation>(
         &mut self,
-        mut local: Option<&mut LocalChoice>,
+        mut local: Option<&mut AdaptiveRouting>,
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
@@ -182,7 +182,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         self.ingress.steer(round);
         self.collect_arrivals(round, scratch, |ingress, packet, now| {
             ingress.egress_at(now, packet)
@@ -201,7 +201,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         &mut self,
         round: &Round,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|port| {
@@ -218,7 +218,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         });
         self.active = active;
         self.next = next.min(self.ingress.discard_read(round, sinks.buffers));
-        Outlook {
+        DomainHorizon {
             next: self.next,
             sent,
         }

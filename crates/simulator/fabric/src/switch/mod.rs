@@ -24,12 +24,12 @@ use crate::observer::Observation;
 use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
-use clearway_engine::{BufferPool, Outlook, Round};
+use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
-pub(crate) use adaptive_routing::LocalChoice;
+pub(crate) use adaptive_routing::AdaptiveRouting;
 pub use class_marks::ClassMarks;
 pub(crate) use detours::Detours;
 pub(crate) use ingress::{Ingress, NextHopSelector};
@@ -105,7 +105,7 @@ impl<T: Telemetry> Switch<T> {
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         match self {
             Self::Lossy(switch) => switch.run(round, scratch, sinks),
             Self::Strict(switch) => switch.run(round, scratch, sinks),

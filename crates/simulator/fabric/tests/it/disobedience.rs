@@ -4,7 +4,7 @@ use crate::allocation::{RATE, controller, flow, goodputs, near, part, run_change
 use clearway_fabric::topology::{Topology, leaf_spine, single_switch};
 use clearway_fabric::{Flow, Outcome};
 use clearway_transport::cc::ControllerSettings;
-use clearway_transport::{Breach, Profile};
+use clearway_transport::{Misbehaviour, Profile};
 use clearway_units::{Bytes, Span, Value};
 
 /// Runs flows; the flows of host 0 break a rule, if any.
@@ -12,7 +12,7 @@ fn run(
     topology: &Topology,
     controller: &ControllerSettings,
     flows: &[Flow],
-    breach: Option<Breach>,
+    breach: Option<Misbehaviour>,
     threads: usize,
 ) -> Outcome {
     let mut flows = flows.to_vec();
@@ -21,7 +21,7 @@ fn run(
     }
     let disobey = |profile: &mut Profile| {
         if let Some(breach) = breach {
-            let variant = profile.disobeying(controller, breach).unwrap();
+            let variant = profile.misbehaving(controller, breach).unwrap();
             profile.variants.push(variant);
         }
     };
@@ -39,7 +39,7 @@ fn flows_that_never_leave_are_forgotten_after_two_periods() {
     flows[0].bytes = Bytes::new(2_000_000);
     for name in ["s-perc", "1rc"] {
         let run = |breach| run(&star(), &controller(name, &[]), &flows, breach, 1);
-        let (obeys, breaks) = (run(None), run(Some(Breach::Leaving)));
+        let (obeys, breaks) = (run(None), run(Some(Misbehaviour::Leaving)));
         let sent = |outcome: &Outcome, flow: usize| outcome.flows[flow].sent.unwrap();
         let round_trip = 4.3;
         let period = 24.0 * round_trip;
@@ -66,7 +66,7 @@ fn vanished_flows_harm_by_their_number() {
         let outcome = run(&star(), &controller("1rc", &[]), &flows, breach, 1);
         *goodputs(&outcome, &flows).last().unwrap()
     };
-    let (obeys, breaks) = (victim(None), victim(Some(Breach::Leaving)));
+    let (obeys, breaks) = (victim(None), victim(Some(Misbehaviour::Leaving)));
     assert!(breaks / obeys < 0.85, "{breaks} of {obeys} Gb/s");
 }
 
@@ -80,7 +80,7 @@ fn one_connection_announced_of_two_takes_what_weights_took() {
     ];
     for name in ["s-perc", "1rc"] {
         let weighted = controller(name, &[("weights", Value::Boolean(true))]);
-        let outcome = run(&topology, &weighted, &flows, Some(Breach::Weight), 1);
+        let outcome = run(&topology, &weighted, &flows, Some(Misbehaviour::Weight), 1);
         let third = part(1.0 / 3.0);
         near(&goodputs(&outcome, &flows)[..2], &[third, third], 0.03);
         let plain = run(&topology, &weighted, &flows, None, 1);
@@ -93,7 +93,7 @@ fn flows_at_line_rate_take_all_that_a_switch_gives_them() {
     let flows: Vec<Flow> = (0..4).map(|src| flow(src, 4, 20_000_000, 0)).collect();
     for name in ["s-perc", "1rc"] {
         let run = |breach| run(&star(), &controller(name, &[]), &flows, breach, 1);
-        let (obeys, breaks) = (run(None), run(Some(Breach::Rate)));
+        let (obeys, breaks) = (run(None), run(Some(Misbehaviour::Rate)));
         assert!(obeys.pauses.is_empty(), "{name}");
         assert!(!breaks.pauses.is_empty(), "{name}: the buffer fills");
         let [before, after] = [&obeys, &breaks].map(|outcome| goodputs(outcome, &flows));
@@ -111,13 +111,17 @@ fn digests_are_those_of_any_number_of_threads() {
         .map(|src| flow(src, 7, 500_000, u64::from(src)))
         .collect();
     let weighted = controller("1rc", &[("weights", Value::Boolean(true))]);
-    for breach in [Breach::Leaving, Breach::Weight, Breach::Rate] {
+    for breach in [
+        Misbehaviour::Leaving,
+        Misbehaviour::Weight,
+        Misbehaviour::Rate,
+    ] {
         let digest = |threads| run(&topology, &weighted, &flows, Some(breach), threads).digest;
         assert_eq!(digest(1), digest(3), "{}", breach.name());
     }
     let window = controller("hpcc", &[]);
     let digest = |breach, threads| run(&topology, &window, &flows, breach, threads).digest;
-    let marks = Some(Breach::Marks);
+    let marks = Some(Misbehaviour::Marks);
     assert_eq!(digest(marks, 1), digest(marks, 3));
     assert_ne!(digest(marks, 1), digest(None, 1));
 }

@@ -8,9 +8,9 @@
 //! * The watermarks begin at `wm-max`, and stay within `wm-min` and `wm-max`.
 
 use super::{
-    Completed, Consent, InjectionControl, InjectionDefinition, InjectionFacts, InjectionGauges,
-    InvalidSetting, LatencyParameters, OutstandingFlits, Probe, Remote, Sent, TokenBuckets,
-    TokenParameters,
+    Completed, InjectionControl, InjectionDecision, InjectionDefinition, InjectionFacts,
+    InjectionGauges, InvalidSetting, LatencyParameters, OutstandingFlits, Probe, Remote, Sent,
+    TokenBuckets, TokenParameters,
 };
 use crate::{Cycle, GroupId, OperationKind, PacketClass};
 
@@ -56,7 +56,12 @@ impl InjectionDefinition for Aimd {
 }
 
 impl InjectionControl for Aimd {
-    fn consent(&mut self, now: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
+    fn consent(
+        &mut self,
+        now: Cycle,
+        kind: OperationKind,
+        _: Option<GroupId>,
+    ) -> InjectionDecision {
         self.buckets.consent(now, kind)
     }
 

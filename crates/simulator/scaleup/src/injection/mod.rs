@@ -36,7 +36,7 @@ use std::fmt::Debug;
 
 /// Answer to the question whether an operation may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
+pub enum InjectionDecision {
     /// The operation may be sent in this cycle.
     Now,
     /// Not before this later cycle, when the GPU must ask again. Earlier events may change the answer, so the GPU also asks again after
@@ -127,7 +127,12 @@ pub struct InjectionGauges {
 /// The control of one GPU.
 pub trait InjectionControl: Debug + Send {
     /// Says whether an operation may be sent in cycle `now`. May be asked any number of times.
-    fn consent(&mut self, now: Cycle, kind: OperationKind, group: Option<GroupId>) -> Consent;
+    fn consent(
+        &mut self,
+        now: Cycle,
+        kind: OperationKind,
+        group: Option<GroupId>,
+    ) -> InjectionDecision;
 
     /// Takes note that the GPU sends an operation, to which it has just consented.
     fn on_sent(&mut self, sent: &Sent);

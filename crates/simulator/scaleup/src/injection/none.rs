@@ -1,8 +1,8 @@
 //! No injection control: the paper's Baseline (§6.1.4).
 
 use super::{
-    Completed, Consent, InjectionControl, InjectionDefinition, InjectionFacts, InjectionGauges,
-    OutstandingFlits, Remote, Sent,
+    Completed, InjectionControl, InjectionDecision, InjectionDefinition, InjectionFacts,
+    InjectionGauges, OutstandingFlits, Remote, Sent,
 };
 use crate::{Cycle, GroupId, OperationKind};
 
@@ -30,8 +30,8 @@ impl InjectionDefinition for NoControl {
 }
 
 impl InjectionControl for NoControl {
-    fn consent(&mut self, _: Cycle, _: OperationKind, _: Option<GroupId>) -> Consent {
-        Consent::Now
+    fn consent(&mut self, _: Cycle, _: OperationKind, _: Option<GroupId>) -> InjectionDecision {
+        InjectionDecision::Now
     }
 
     fn on_sent(&mut self, sent: &Sent) {

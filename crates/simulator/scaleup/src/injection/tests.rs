@@ -89,12 +89,12 @@ impl Gpu {
         }
     }
 
-    fn ask(&mut self, kind: OperationKind, group: Option<GroupId>) -> Consent {
+    fn ask(&mut self, kind: OperationKind, group: Option<GroupId>) -> InjectionDecision {
         let consent = self.control.consent(self.now, kind, group);
-        if let Consent::NotBefore(cycle) = consent {
+        if let InjectionDecision::NotBefore(cycle) = consent {
             assert!(cycle > self.now, "{cycle} is not after {}", self.now);
         }
-        if consent == Consent::Wait {
+        if consent == InjectionDecision::Wait {
             assert!(!self.under_way.is_empty(), "nothing to wait for");
         }
         consent
@@ -106,14 +106,14 @@ impl Gpu {
         self.control.on_completed(&completed);
     }
 
-    fn step(&mut self, step: &Step) -> Option<Consent> {
+    fn step(&mut self, step: &Step) -> Option<InjectionDecision> {
         match step {
             Step::Pass(cycles) => self.now += cycles,
             Step::Arrive(kind, rank) => self.control.on_remote(&remote(self.now, *kind, *rank)),
             Step::Send(kind, group) => {
                 let group = group.then_some(GROUP);
                 let consent = self.ask(*kind, group);
-                if consent == Consent::Now {
+                if consent == InjectionDecision::Now {
                     let sent = sent(self.now, self.number, *kind, group);
                     self.control.on_sent(&sent);
                     self.under_way.push(sent);
@@ -138,7 +138,7 @@ impl Gpu {
         }
         let start = self.now;
         for kind in [OperationKind::Read, OperationKind::Write] {
-            while let Consent::NotBefore(cycle) = self.ask(kind, Some(GROUP)) {
+            while let InjectionDecision::NotBefore(cycle) = self.ask(kind, Some(GROUP)) {
                 self.now = cycle;
             }
         }
@@ -277,11 +277,11 @@ impl InjectionDefinition for Metronome {
 }
 
 impl InjectionControl for Metronome {
-    fn consent(&mut self, now: Cycle, _: OperationKind, _: Option<GroupId>) -> Consent {
+    fn consent(&mut self, now: Cycle, _: OperationKind, _: Option<GroupId>) -> InjectionDecision {
         if now >= self.next {
-            Consent::Now
+            InjectionDecision::Now
         } else {
-            Consent::NotBefore(self.next)
+            InjectionDecision::NotBefore(self.next)
         }
     }
     fn on_sent(&mut self, sent: &Sent) {
@@ -306,8 +306,8 @@ fn controls_of_other_crates_are_registered() {
     assert_ne!(settings, registry.control("metronome").expect("registered"));
     let mut gpu = Gpu::new(&settings);
     let send = Step::Send(OperationKind::Read, false);
-    assert_eq!(gpu.step(&send), Some(Consent::Now));
-    assert_eq!(gpu.step(&send), Some(Consent::NotBefore(3)));
+    assert_eq!(gpu.step(&send), Some(InjectionDecision::Now));
+    assert_eq!(gpu.step(&send), Some(InjectionDecision::NotBefore(3)));
     assert_eq!(registry.control("nothing"), None);
 }
 
@@ -335,12 +335,18 @@ fn windows_count_reads_and_writes_apart_and_unicast_too() {
     let mut send = |kind, group| gpu.step(&Step::Send(kind, group));
     let (read, write) = (OperationKind::Read, OperationKind::Write);
     for group in [true, false, true] {
-        assert_eq!(send(read, group), Some(Consent::Now));
+        assert_eq!(send(read, group), Some(InjectionDecision::Now));
     }
-    assert_eq!(send(read, false), Some(Consent::Wait));
-    assert_eq!(send(write, true), Some(Consent::Now));
+    assert_eq!(send(read, false), Some(InjectionDecision::Wait));
+    assert_eq!(send(write, true), Some(InjectionDecision::Now));
     gpu.complete(1);
-    assert_eq!(gpu.step(&Step::Send(read, true)), Some(Consent::Now));
-    assert_eq!(gpu.step(&Step::Send(read, true)), Some(Consent::Wait));
+    assert_eq!(
+        gpu.step(&Step::Send(read, true)),
+        Some(InjectionDecision::Now)
+    );
+    assert_eq!(
+        gpu.step(&Step::Send(read, true)),
+        Some(InjectionDecision::Wait)
+    );
     assert_eq!(gpu.control.gauges(0).outstanding, 40);
 }

@@ -48,8 +48,8 @@ mod matching;
 mod parameters;
 
 use super::{
-    Completed, Consent, InjectionControl, InjectionDefinition, InjectionFacts, InjectionGauges,
-    InvalidSetting, OutstandingFlits, Probe, Remote, Sent, TokenBuckets, Tokens,
+    Completed, InjectionControl, InjectionDecision, InjectionDefinition, InjectionFacts,
+    InjectionGauges, InvalidSetting, OutstandingFlits, Probe, Remote, Sent, TokenBuckets, Tokens,
 };
 use crate::{Cycle, GroupId, OperationKind, PacketClass};
 use conversion::{Conversion, Rules};
@@ -147,7 +147,12 @@ impl ThreeCpo {
 }
 
 impl InjectionControl for ThreeCpo {
-    fn consent(&mut self, now: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
+    fn consent(
+        &mut self,
+        now: Cycle,
+        kind: OperationKind,
+        _: Option<GroupId>,
+    ) -> InjectionDecision {
         self.buckets.consent(now, kind)
     }
 

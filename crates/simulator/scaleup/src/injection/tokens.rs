@@ -23,7 +23,7 @@
 //!   Sums are exact in any order.
 //! * The number that is drawn in cycle `c` is the `c`-th of a SplitMix64 of GPU and class, scaled to `0..WM_MAX` in those units.
 
-use super::{Consent, InjectionFacts, InjectionGauges, InvalidSetting};
+use super::{InjectionDecision, InjectionFacts, InjectionGauges, InvalidSetting};
 use crate::{Cycle, FlitSizes, OperationKind, PacketClass};
 use clearway_units::{Purpose, mix64};
 use std::collections::VecDeque;
@@ -161,7 +161,7 @@ impl TokenBuckets {
     }
 
     /// Says whether there is a token for an operation at the beginning of cycle `now`, and if not, when there will be at the earliest.
-    pub fn consent(&mut self, now: Cycle, kind: OperationKind) -> Consent {
+    pub fn consent(&mut self, now: Cycle, kind: OperationKind) -> InjectionDecision {
         let ready = self.buckets.each_mut().map(|bucket| {
             bucket.advance(now);
             bucket.ready()
@@ -172,9 +172,9 @@ impl TokenBuckets {
             (TokenNeed::Data, OperationKind::Read) => ready[PacketClass::Response as usize],
         };
         if ready <= now {
-            Consent::Now
+            InjectionDecision::Now
         } else {
-            Consent::NotBefore(ready)
+            InjectionDecision::NotBefore(ready)
         }
     }
 

@@ -7,8 +7,8 @@
 //! * The default is the window for 64 initiators. Table 6.1 has 3, 5, 12, 24, 48, 128 and 128 for 64, 32, 16, 8, 4, 2 and 1 of them.
 
 use super::{
-    Completed, Consent, InjectionControl, InjectionDefinition, InjectionFacts, InjectionGauges,
-    OutstandingFlits, Remote, Sent,
+    Completed, InjectionControl, InjectionDecision, InjectionDefinition, InjectionFacts,
+    InjectionGauges, OutstandingFlits, Remote, Sent,
 };
 use crate::{Cycle, GroupId, OperationKind};
 use std::num::NonZero;
@@ -47,11 +47,11 @@ impl InjectionDefinition for Window {
 }
 
 impl InjectionControl for Window {
-    fn consent(&mut self, _: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
+    fn consent(&mut self, _: Cycle, kind: OperationKind, _: Option<GroupId>) -> InjectionDecision {
         if self.operations[kind as usize] < self.window {
-            Consent::Now
+            InjectionDecision::Now
         } else {
-            Consent::Wait
+            InjectionDecision::Wait
         }
     }
 

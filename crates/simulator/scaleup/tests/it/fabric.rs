@@ -1,7 +1,7 @@
 //! Whole fabrics against results known in advance.
 
 use clearway_scaleup::injection::{
-    Completed, Consent, InjectionControl, InjectionFacts, InjectionGauges, Remote, Sent,
+    Completed, InjectionControl, InjectionDecision, InjectionFacts, InjectionGauges, Remote, Sent,
 };
 use clearway_scaleup::{
     Configuration, Finished, GroupId, Operation, OperationKind, OperationSet, Program, RunLimits,
@@ -17,10 +17,10 @@ struct Limit {
 }
 
 impl InjectionControl for Limit {
-    fn consent(&mut self, _: u64, kind: OperationKind, _: Option<GroupId>) -> Consent {
+    fn consent(&mut self, _: u64, kind: OperationKind, _: Option<GroupId>) -> InjectionDecision {
         match self.outstanding[kind as usize] < self.most {
-            true => Consent::Now,
-            false => Consent::Wait,
+            true => InjectionDecision::Now,
+            false => InjectionDecision::Wait,
         }
     }
     fn on_sent(&mut self, sent: &Sent) {

@@ -13,7 +13,7 @@
 //! * Without weights each flow counts as its host's only one, and with 1RC each flow numbers its speculative packets separately.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
-use crate::misbehaviour::Disobedience;
+use crate::misbehaviour::MisbehavingNic;
 use crate::perc::{EpochParameters, HostLimit, LinkParameters, RateAllocation, Speculation};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::num::NonZero;
@@ -47,7 +47,7 @@ clearway_units::parameters! {
         pub control_gap: NonZero<u32> = NonZero::new(16).expect("not zero"), "control-gap", "decision: a flow with next to no rate must soon hear when there is more";
         with {
             /// Rule that the NIC of the flow breaks.
-            pub disobeys: Disobedience,
+            pub disobeys: MisbehavingNic,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Endpoint;
 use super::key::Key;
 use super::rate_control::{Member, SOURCE};
 use crate::cc::{CongestionControl, NetworkFacts};
-use crate::misbehaviour::Breach;
+use crate::misbehaviour::Misbehaviour;
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
@@ -49,7 +49,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
         let breach = match controller.allocation() {
             Some(own) => own.disobeys,
-            None => Some(Breach::Rate),
+            None => Some(Misbehaviour::Rate),
         };
         let local = control.clock(now);
         control.numbers.on_open(local);
@@ -108,7 +108,7 @@ impl<T: Telemetry> Endpoint<T> {
             member.source.set_demand(demand);
         }
         let announced = match member.breach {
-            Some(Breach::Weight) => Connections::ONE,
+            Some(Misbehaviour::Weight) => Connections::ONE,
             _ => connections,
         };
         let lost = member.source.timeouts();
@@ -119,7 +119,7 @@ impl<T: Telemetry> Endpoint<T> {
         if let Some(mut record) = sent {
             self.counters.rate_controls_lost += u64::from(member.source.timeouts() - lost);
             control.nic.on_control(now, &mut record);
-            if leaves && member.breach == Some(Breach::Leaving) {
+            if leaves && member.breach == Some(Misbehaviour::Leaving) {
                 member.source.vanish();
                 return self.go_on(now, index, false);
             }
@@ -187,7 +187,7 @@ impl<T: Telemetry> Endpoint<T> {
         let returned = control.by_key.get(&key).copied().and_then(|index| {
             let member = control.members[index as usize].as_mut()?;
             let mut returned = member.source.on_return(local, &record)?;
-            if member.breach == Some(Breach::Rate) {
+            if member.breach == Some(Misbehaviour::Rate) {
                 // No packet was speculative, and none is dropped for it.
                 returned.delivered = None;
             }
@@ -259,7 +259,7 @@ impl<T: Telemetry> Endpoint<T> {
         if member.source.rate().is_some() {
             return Some(Attachment::None);
         }
-        if member.breach == Some(Breach::Rate) {
+        if member.breach == Some(Misbehaviour::Rate) {
             return Some(Attachment::None);
         }
         let shares = control.settings.speculation;

@@ -50,7 +50,7 @@ impl Directory {
 }
 
 /// A receiver in its slot.
-struct Kept {
+struct ReceiverSlot {
     receiver: Receiver,
     key: Key,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Receiving<'a> {
 /// nothing is delivered a second time. No time after the last packet would do instead, as a copy can wait in queues for longer than
 /// any timer here.
 pub(crate) struct Receivers {
-    slots: Vec<Option<Kept>>,
+    slots: Vec<Option<ReceiverSlot>>,
     /// Rule for notifications. It has the same slots, unless it is never asked.
     feedback: Feedback,
     free: Vec<u32>,
@@ -161,7 +161,7 @@ impl Receivers {
     fn create(&mut self, now: Time, packet: &Packet, rules: &Rules) -> u32 {
         self.forget(now, rules);
         let key = Key::of(packet);
-        let kept = Some(Kept {
+        let kept = Some(ReceiverSlot {
             receiver: Receiver::new(packet.flow, rules),
             key,
         });

@@ -26,7 +26,7 @@ pub(super) struct Groups {
 }
 
 /// A shared controller, and the inputs to make it anew.
-pub(super) struct Governor {
+pub(super) struct SharedController {
     pub(super) id: ControllerId,
     pub(super) variant: u16,
     pub(super) network: NetworkFacts,
@@ -37,7 +37,7 @@ pub(super) struct Governor {
 /// The queue pairs of one scope.
 pub(super) struct Group {
     /// The controller of all; none if each has its own.
-    pub(super) governor: Option<Governor>,
+    pub(super) governor: Option<SharedController>,
     /// Slots of the queue pairs, in the order of their opening.
     pub(super) members: Vec<u32>,
     /// Sums over all queue pairs, closed ones included.
@@ -57,7 +57,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    fn new(governor: Option<Governor>) -> Self {
+    fn new(governor: Option<SharedController>) -> Self {
         Self {
             governor,
             members: Vec::new(),
@@ -176,7 +176,7 @@ impl Groups {
     pub(super) fn find(
         &mut self,
         key: GroupKey,
-        governor: impl FnOnce() -> Option<Governor>,
+        governor: impl FnOnce() -> Option<SharedController>,
     ) -> GroupId {
         *self.by_key.entry(key).or_insert_with(|| {
             self.groups.push(Group::new(governor()));

@@ -5,7 +5,7 @@ use super::key::Key;
 use super::reliability_scheme::Sender;
 use super::{Endpoint, Slot};
 use crate::exact_push;
-use crate::flow::Ends;
+use crate::flow::SenderIdentity;
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
@@ -25,7 +25,7 @@ impl<T: Telemetry> Endpoint<T> {
         let queue_pairs = u64::from(self.rules.queue_pairs);
         let phase = Bytes::new(opening.phase.as_u64().div_ceil(queue_pairs));
         for queue_pair in 0..self.rules.queue_pairs {
-            let ends = Ends {
+            let ends = SenderIdentity {
                 flow,
                 source: self.host,
                 peer,

@@ -19,12 +19,12 @@
 //! * A connection leaves the count of open connections when its last control packet departs, not when that has come back.
 //! * A message that is posted while its queue pair leaves goes on at the last rate, and joins again afterwards.
 //! * With selective repeat, loss detection finds the speculative packets that links drop.
-//! * A flow whose controller does not support allocation takes part, but does not obey: [`Breach::Rate`].
+//! * A flow whose controller does not support allocation takes part, but does not obey: [`Misbehaviour::Rate`].
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
 use crate::cc::bdp_packets;
-use crate::misbehaviour::Breach;
+use crate::misbehaviour::Misbehaviour;
 use crate::packet::Packet;
 use crate::perc::{
     Connections, LinkAgent, LinkParameters, RateAllocation, Source, SpeculativeSequence,
@@ -55,7 +55,7 @@ pub(super) struct Member {
     /// A message was posted when all had been sent.
     pub(super) again: bool,
     /// Rule that the NIC breaks.
-    pub(super) breach: Option<Breach>,
+    pub(super) breach: Option<Misbehaviour>,
 }
 
 impl Member {

@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use crate::cc::Controller;
-use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
+use crate::flow::{Context, Due, FinalAck, Paths, Reports, SenderIdentity};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
 use crate::scope::{Account, Shared};
@@ -145,7 +145,12 @@ macro_rules! with_rules {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
+    pub(crate) fn new(
+        ends: SenderIdentity,
+        paths: Paths,
+        controller: &Controller,
+        rules: &Rules,
+    ) -> Self {
         match &rules.scheme {
             SchemeRules::SelectiveRepeat(rules) => Self::SelectiveRepeat(
                 selective_repeat::Sender::new(ends, paths, controller, rules),

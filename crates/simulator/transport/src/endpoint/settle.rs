@@ -2,9 +2,9 @@
 
 use super::Endpoint;
 use super::controllers::ControllerId;
-use super::groups::{Governor, Group};
+use super::groups::{Group, SharedController};
 use crate::cc::{CongestionControl, Controller, NetworkFacts};
-use crate::flow::Ends;
+use crate::flow::SenderIdentity;
 use crate::profile::Opening;
 use crate::scope::Scope;
 use crate::telemetry::Telemetry;
@@ -22,7 +22,7 @@ impl<T: Telemetry> Endpoint<T> {
     pub(super) fn join(
         &mut self,
         index: u32,
-        ends: &Ends,
+        ends: &SenderIdentity,
         opening: &Opening,
         phase: Bytes,
     ) -> ControllerId {
@@ -39,7 +39,7 @@ impl<T: Telemetry> Endpoint<T> {
                 _ => own_path,
             };
             let group = groups.find(key, || {
-                scope.shares_controller().then(|| Governor {
+                scope.shares_controller().then(|| SharedController {
                     id: {
                         let shared = self.build_controller(variant, &network, entity);
                         self.controllers.add(shared)

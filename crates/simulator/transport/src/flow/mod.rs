@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 
 /// Identity of a sender, and the host that it sends to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ends {
+pub(crate) struct SenderIdentity {
     pub(crate) flow: FlowId,
     pub(crate) source: HostId,
     pub(crate) peer: HostId,
@@ -33,7 +33,7 @@ pub(crate) struct Ends {
     pub(crate) addresses: AddressHash,
 }
 
-impl Ends {
+impl SenderIdentity {
     /// Number of the sender's random streams; for the first queue pair, the number of the flow.
     pub(crate) fn entity(&self) -> u64 {
         entity(self.flow, self.queue_pair)

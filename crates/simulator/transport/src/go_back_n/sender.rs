@@ -2,7 +2,7 @@
 
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
-use crate::flow::{Context, Ends, Messages, Pacer, Paths};
+use crate::flow::{Context, Messages, Pacer, Paths, SenderIdentity};
 use crate::packet::{Class, DataFlags, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::scope::{Account, Others, Shared};
@@ -14,7 +14,7 @@ const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// The sender of one queue pair.
 pub(crate) struct Sender {
-    ends: Ends,
+    ends: SenderIdentity,
     /// Lowest packet that is not acknowledged (`snd_una`).
     acknowledged: u64,
     /// The next packet to send (`snd_nxt`).
@@ -39,7 +39,12 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
+    pub(crate) fn new(
+        ends: SenderIdentity,
+        paths: Paths,
+        controller: &Controller,
+        rules: &Rules,
+    ) -> Self {
         let mut sender = Self {
             ends,
             acknowledged: 0,

@@ -15,41 +15,44 @@ fn profile(name: &str, reliability: &str) -> Profile {
     }
 }
 
-fn disobeying(profile: &Profile, breach: Breach) -> Result<ControllerSettings, BreachFault> {
-    profile.disobeying(&profile.controller, breach)
+fn misbehaving(
+    profile: &Profile,
+    breach: Misbehaviour,
+) -> Result<ControllerSettings, MisbehaviourError> {
+    profile.misbehaving(&profile.controller, breach)
 }
 
 #[test]
 fn each_transport_has_rules_that_can_be_broken_and_others_that_cannot() {
-    use Breach::{Leaving, Marks, Rate, Weight};
-    use BreachFault::{Allocation, NoAllocation, NoControl, NoWeights};
+    use Misbehaviour::{Leaving, Marks, Rate, Weight};
+    use MisbehaviourError::{Allocation, NoAllocation, NoControl, NoWeights};
     for name in ["s-perc", "1rc"] {
         let mut profile = profile(name, "go-back-n");
-        assert_eq!(disobeying(&profile, Marks), Err(Allocation), "{name}");
-        assert_eq!(disobeying(&profile, Weight), Err(NoWeights), "{name}");
+        assert_eq!(misbehaving(&profile, Marks), Err(Allocation), "{name}");
+        assert_eq!(misbehaving(&profile, Weight), Err(NoWeights), "{name}");
         assert_eq!(Profile::usual_breach(&profile.controller), Rate);
         let told = |settings: ControllerSettings| {
             let built = settings.build(&facts());
             built.allocation().and_then(|own| own.disobeys)
         };
-        assert_eq!(told(disobeying(&profile, Leaving).unwrap()), Some(Leaving));
+        assert_eq!(told(misbehaving(&profile, Leaving).unwrap()), Some(Leaving));
         assert_eq!(told(profile.controller.clone()), None);
         profile.scope.scope = Scope::Host;
-        assert_eq!(told(disobeying(&profile, Weight).unwrap()), Some(Weight));
+        assert_eq!(told(misbehaving(&profile, Weight).unwrap()), Some(Weight));
     }
     let hpcc = profile("hpcc", "go-back-n");
     for breach in [Leaving, Weight, Rate] {
-        assert_eq!(disobeying(&hpcc, breach), Err(NoAllocation));
+        assert_eq!(misbehaving(&hpcc, breach), Err(NoAllocation));
     }
     assert_eq!(Profile::usual_breach(&hpcc.controller), Marks);
     let constant = profile("constant", "go-back-n");
-    assert_eq!(disobeying(&constant, Marks), Err(NoControl));
+    assert_eq!(misbehaving(&constant, Marks), Err(NoControl));
 }
 
 #[test]
 fn controllers_that_are_ignored_leave_line_rate_and_the_window_of_the_receiver() {
     let allowance = |profile: &Profile| {
-        let settings = disobeying(profile, Breach::Marks).unwrap();
+        let settings = misbehaving(profile, Misbehaviour::Marks).unwrap();
         settings.build(&facts()).allowance()
     };
     let go_back_n = allowance(&profile("dcqcn", "go-back-n"));

@@ -1,6 +1,6 @@
 //! Settings of a network that allocates rates, as its hosts and links share them.
 
-use crate::misbehaviour::Breach;
+use crate::misbehaviour::Misbehaviour;
 use clearway_units::{Bytes, Rate, Span};
 
 /// Part of a flow's rate that its control packets may take.
@@ -40,7 +40,7 @@ pub struct RateAllocation {
     /// 1RC: flows send before they have a rate.
     pub speculation: Option<Speculation>,
     /// Rule that the NIC of the flow breaks.
-    pub disobeys: Option<Breach>,
+    pub disobeys: Option<Misbehaviour>,
 }
 
 impl RateAllocation {

@@ -17,7 +17,7 @@ use super::departures::Departures;
 use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
 use crate::cc::{AckSample, CongestionControl, Controller};
-use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
+use crate::flow::{Context, Due, Messages, Pacer, Part, Paths, SenderIdentity};
 use crate::packet::{Class, DataFlags, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::scope::Others;
@@ -26,7 +26,7 @@ use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 /// The sender of one flow.
 pub(crate) struct Sender {
-    ends: Ends,
+    ends: SenderIdentity,
     recovering: bool,
 
     /// Sequence number below which all packets are acknowledged.
@@ -71,7 +71,12 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
+    pub(crate) fn new(
+        ends: SenderIdentity,
+        paths: Paths,
+        controller: &Controller,
+        rules: &Rules,
+    ) -> Self {
         let mut sender = Self {
             ends,
             recovering: false,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::{Controller, ControllerSettings, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event};
-use crate::flow::{Context, Due, Ends, Outbox, Reports};
+use crate::flow::{Context, Due, Outbox, Reports, SenderIdentity};
 use crate::packet::{AddressHash, Class, ClassSet, DataFlags, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::SelectorSettings;
@@ -51,7 +51,7 @@ impl Bench {
         let parameters = profile.reliability.selective_repeat_mut().unwrap();
         let rules = Rules::new(parameters, &facts(), (packets * MTU) as f64);
         let controller = profile.controller.build(&facts());
-        let ends = Ends {
+        let ends = SenderIdentity {
             flow: FLOW,
             source: HostId(0),
             peer: HostId(1),

@@ -13,7 +13,7 @@
 //! Acknowledgements are the answers, each for the path of one packet: where one acknowledgement stands for several packets, live paths may
 //! be silent.
 
-use super::{DeadAfter, PathId, SelectorContext, Unanswered};
+use super::{DeadPathThreshold, PathId, PathSilence, SelectorContext};
 use clearway_units::{Span, Time};
 
 /// Packets without an answer that are enough: a sweep comes to each path once in about two round trips.
@@ -21,7 +21,7 @@ const ENOUGH: u32 = 1;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
-    unanswered: Unanswered,
+    unanswered: PathSilence,
     /// Departure of the last packet.
     last: Time,
 }
@@ -34,7 +34,7 @@ pub(super) struct DeadPaths {
     paths: Box<[Path]>,
     /// Latest departure of a packet that was answered.
     answered: Time,
-    after: DeadAfter,
+    after: DeadPathThreshold,
     /// Shortest time after which a dead path is tried again.
     retry: Span,
 }
@@ -47,7 +47,7 @@ impl DeadPaths {
             next: None,
             paths: vec![Path::default(); count as usize].into_boxed_slice(),
             answered: Time::ZERO,
-            after: DeadAfter {
+            after: DeadPathThreshold {
                 packets: ENOUGH,
                 lag,
             },

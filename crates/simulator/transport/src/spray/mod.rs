@@ -28,7 +28,7 @@ pub use bitmap::{Bitmap, BitmapParameters};
 pub use flowlet::{Flowlet, FlowletParameters};
 pub use mixed::{Mixed, MixedParameters};
 pub use oblivious::{Oblivious, ObliviousParameters};
-pub use path_silence::{DeadAfter, Unanswered};
+pub use path_silence::{DeadPathThreshold, PathSilence};
 pub use plb::{Plb, PlbParameters};
 pub use reps::{Reps, RepsParameters};
 pub use single::{Single, SingleParameters};

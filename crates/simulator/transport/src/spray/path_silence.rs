@@ -9,7 +9,7 @@ use clearway_units::{Span, Time};
 
 /// Conditions on which a path is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeadAfter {
+pub struct DeadPathThreshold {
     /// Packets in a row without an acknowledgement, at least 1.
     pub packets: u32,
     /// Time by which a packet that was answered on another path left later than the last of these.
@@ -18,14 +18,14 @@ pub struct DeadAfter {
 
 /// Packets of one path since its last answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Unanswered {
+pub struct PathSilence {
     packets: u32,
     /// Departure of the packet that makes them enough for a dead path.
     since: Time,
 }
 
-impl Unanswered {
-    /// Takes note of a packet that leaves on the path; `enough` is [`DeadAfter::packets`].
+impl PathSilence {
+    /// Takes note of a packet that leaves on the path; `enough` is [`DeadPathThreshold::packets`].
     #[inline]
     pub fn on_sent(&mut self, now: Time, enough: u32) {
         self.packets = self.packets.saturating_add(1);
@@ -48,7 +48,7 @@ impl Unanswered {
 
     /// True if the path is dead, when a packet that left at `answered` on another path has been acknowledged.
     #[inline]
-    pub fn is_dead(&self, answered: Time, after: DeadAfter) -> bool {
+    pub fn is_dead(&self, answered: Time, after: DeadPathThreshold) -> bool {
         let since = self.since(after.packets);
         since.is_some_and(|since| answered.since(since) > after.lag)
     }
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn a_path_is_dead_once_a_packet_that_left_much_later_is_answered() {
-        let after = DeadAfter {
+        let after = DeadPathThreshold {
             packets: 2,
             lag: Span::from_us(24),
         };
-        let mut path = Unanswered::default();
+        let mut path = PathSilence::default();
         path.on_sent(Time::from_us(10), after.packets);
         assert!(
             !path.is_dead(Time::NEVER, after),
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn a_path_without_packets_is_not_dead() {
-        let after = DeadAfter {
+        let after = DeadPathThreshold {
             packets: 1,
             lag: Span::ZERO,
         };
-        assert!(!Unanswered::default().is_dead(Time::NEVER, after));
+        assert!(!PathSilence::default().is_dead(Time::NEVER, after));
     }
 }

@@ -3,7 +3,9 @@
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, sound};
 use super::options::Options;
-use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Parts};
+use super::{
+    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Effect, Operation,
+};
 use crate::Parallelism;
 use clearway_units::{Bytes, parameters};
 
@@ -19,7 +21,7 @@ parameters! {
         pub receiver_limit: bool = true, "receiver-limit", "STrack §4.3: sender and receiver";
         with {
             /// Chunk size and window of the messages.
-            pub parts: Parts,
+            pub parts: DirectPipelining,
         }
     }
 }

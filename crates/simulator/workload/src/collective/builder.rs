@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation};
-use crate::graph::{ADDER, Graph, MOST_TASKS, Need, Rank, Task, TaskId};
+use crate::graph::{ADDER, Graph, MOST_TASKS, Rank, Task, TaskDependency, TaskId};
 use clearway_units::{Bytes, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -254,7 +254,7 @@ impl Builder {
         self.collective.moves.push(Move { offset, effect });
         let rank = Rank(rank);
         let task = Task::Compute { rank, unit, span };
-        let after = after.into_iter().map(Need::over);
+        let after = after.into_iter().map(TaskDependency::over);
         self.collective.graph.add(task, after)
     }
 

@@ -4,7 +4,9 @@ use super::blocks::Blocks;
 use super::builder::{Builder, Extent, sound};
 use super::direct_all_reduce::{gather, scatter};
 use super::options::Options;
-use super::{Collective, CollectiveDefinition, CollectiveError, Operation, Parts, Reduction};
+use super::{
+    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Operation, Reduction,
+};
 use clearway_units::{Bytes, parameters};
 
 parameters! {
@@ -14,7 +16,7 @@ parameters! {
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
             /// Chunk size and window of the messages.
-            pub parts: Parts,
+            pub parts: DirectPipelining,
         }
     }
 }
@@ -26,7 +28,7 @@ parameters! {
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
             /// Chunk size and window of the messages.
-            pub parts: Parts,
+            pub parts: DirectPipelining,
             /// Rate of the reduction.
             pub reduction: Reduction,
         }

@@ -9,7 +9,8 @@ use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Parts, Reduction,
+    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Effect, Operation,
+    Reduction,
 };
 use crate::TaskId;
 use clearway_units::{Bytes, choices, parameters};
@@ -35,7 +36,7 @@ parameters! {
         pub barrier: Barrier = Barrier::Rank, "barrier", "TMDML §II: a node sends its updated part, which needs no other";
         with {
             /// Chunk size and window of the messages.
-            pub parts: Parts,
+            pub parts: DirectPipelining,
             /// Rate of the reduction.
             pub reduction: Reduction,
         }

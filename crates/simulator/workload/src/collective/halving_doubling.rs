@@ -5,7 +5,7 @@ use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Reduction, Steps,
+    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Reduction, StepPipelining,
 };
 use clearway_units::{Bytes, choices, parameters};
 use std::ops::Range;
@@ -30,7 +30,7 @@ parameters! {
         pub first_partner: FirstPartner = FirstPartner::Far, "first-partner", "recursive halving as in Thakur, Rabenseifner and Gropp 2005";
         with {
             /// Chunk size and window of the messages.
-            pub cut: Steps,
+            pub cut: StepPipelining,
             /// Rate of the reduction.
             pub reduction: Reduction,
         }

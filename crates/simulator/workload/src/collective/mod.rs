@@ -47,7 +47,7 @@ pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
 pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
 pub use layout::Layout;
-pub use options::{Channels, Parts, Pipelining, Reduction, Steps};
+pub use options::{Channels, DirectPipelining, Pipelining, Reduction, StepPipelining};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
 pub use registry::{CollectiveKind, CollectiveSettings};
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};

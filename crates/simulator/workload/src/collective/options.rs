@@ -34,7 +34,7 @@ impl Channels {
 
 parameters! {
     /// Chunk size and window of an algorithm that sends directly to the receiver.
-    pub struct Parts {
+    pub struct DirectPipelining {
         /// Maximum payload of a message. "auto": one message for all data that goes from one rank to another at a time.
         pub chunk: Option<Bytes> = None, "chunk", "nobody waits for less, so the whole is one message";
         /// Maximum number of messages in flight from one rank to another. "auto": no limit.
@@ -44,7 +44,7 @@ parameters! {
 
 parameters! {
     /// Chunk size and window of an algorithm in which all ranks take the same steps.
-    pub struct Steps {
+    pub struct StepPipelining {
         /// Maximum payload of a message; each is forwarded as soon as it has arrived. "auto": one message for a step.
         pub chunk: Option<Bytes> = None, "chunk", "steps follow each other; chunks of one would compete with those of the next. STrack §4.3: 128KB";
         /// Maximum number of messages in flight from one rank to another. "auto": no limit.
@@ -88,8 +88,8 @@ impl From<&Pipelining> for Options {
     }
 }
 
-impl From<&Steps> for Options {
-    fn from(steps: &Steps) -> Self {
+impl From<&StepPipelining> for Options {
+    fn from(steps: &StepPipelining) -> Self {
         Self {
             chunk: steps.chunk,
             window: steps.window,
@@ -98,8 +98,8 @@ impl From<&Steps> for Options {
     }
 }
 
-impl From<&Parts> for Options {
-    fn from(parts: &Parts) -> Self {
+impl From<&DirectPipelining> for Options {
+    fn from(parts: &DirectPipelining) -> Self {
         Self {
             chunk: parts.chunk,
             window: parts.window,

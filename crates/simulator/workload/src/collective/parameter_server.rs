@@ -3,7 +3,8 @@
 use super::builder::{Builder, Extent, Piece, chosen_rank, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Parts, Reduction,
+    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Effect, Operation,
+    Reduction,
 };
 use clearway_units::{Bytes, choices, parameters};
 
@@ -29,7 +30,7 @@ parameters! {
         pub server_role: ServerRole = ServerRole::Separate, "server-role", "TMDML Fig. 2a: 7 workers and a server";
         with {
             /// Chunk size and window of the messages.
-            pub parts: Parts,
+            pub parts: DirectPipelining,
             /// Rate of the reduction.
             pub reduction: Reduction,
         }

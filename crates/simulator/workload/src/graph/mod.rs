@@ -104,9 +104,9 @@ impl Task {
 ///
 /// Packed, because a trace has millions: the highest bit tells the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Need(u32);
+pub struct TaskDependency(u32);
 
-impl Need {
+impl TaskDependency {
     const BEGUN: u32 = 1 << 31;
 
     /// Dependency that is met when `task` is over.
@@ -148,7 +148,7 @@ pub struct Graph {
     tasks: Vec<Task>,
     /// Index in `needs` of the first need of each task; the needs of the last task end with the list.
     first_need: Vec<u32>,
-    needs: Vec<Need>,
+    needs: Vec<TaskDependency>,
     /// A limit for all messages, if there is one.
     pub parallelism: Option<Parallelism>,
 }
@@ -166,10 +166,10 @@ impl Graph {
     ///
     /// # Panics
     /// With 2^31 tasks or 2^32 needs.
-    pub fn add(&mut self, task: Task, needs: impl IntoIterator<Item = Need>) -> TaskId {
+    pub fn add(&mut self, task: Task, needs: impl IntoIterator<Item = TaskDependency>) -> TaskId {
         let id = self.tasks.len();
         assert!(
-            id < Need::BEGUN as usize,
+            id < TaskDependency::BEGUN as usize,
             "a graph has less than 2^31 tasks"
         );
         self.tasks.push(task);
@@ -190,7 +190,7 @@ impl Graph {
         after: impl IntoIterator<Item = TaskId>,
     ) -> TaskId {
         let task = Task::Message { src, dst, bytes };
-        self.add(task, after.into_iter().map(Need::over))
+        self.add(task, after.into_iter().map(TaskDependency::over))
     }
 
     /// Adds a computation on unit 0 that waits until `after` are over.
@@ -208,7 +208,7 @@ impl Graph {
             unit: 0,
             span,
         };
-        self.add(task, after.into_iter().map(Need::over))
+        self.add(task, after.into_iter().map(TaskDependency::over))
     }
 
     /// Adds all tasks of `other`, which has as many ranks. Each of them also waits until the task that `gates` names for its rank is over.
@@ -219,13 +219,17 @@ impl Graph {
     pub fn append(&mut self, other: &Self, gates: &[TaskId]) {
         assert_eq!(self.ranks, other.ranks, "one job has one set of ranks");
         let offset = self.len() as u32;
-        let shifted = |need: &Need| match need.is_begun() {
-            true => Need::begun(TaskId(need.task().0 + offset)),
-            false => Need::over(TaskId(need.task().0 + offset)),
+        let shifted = |need: &TaskDependency| match need.is_begun() {
+            true => TaskDependency::begun(TaskId(need.task().0 + offset)),
+            false => TaskDependency::over(TaskId(need.task().0 + offset)),
         };
         for (id, task) in other.numbered() {
-            let gate = gates.get(task.rank().index()).copied().map(Need::over);
-            let needs: Vec<Need> = other.needs(id).iter().map(shifted).chain(gate).collect();
+            let gate = gates
+                .get(task.rank().index())
+                .copied()
+                .map(TaskDependency::over);
+            let needs: Vec<TaskDependency> =
+                other.needs(id).iter().map(shifted).chain(gate).collect();
             self.add(task, needs);
         }
         self.parallelism = self.parallelism.or(other.parallelism);
@@ -258,7 +262,7 @@ impl Graph {
     ///
     /// # Panics
     /// If the graph has no such task.
-    pub fn needs(&self, id: TaskId) -> &[Need] {
+    pub fn needs(&self, id: TaskId) -> &[TaskDependency] {
         let index = id.index();
         let end = self.first_need.get(index + 1);
         let end = end.map_or(self.needs.len(), |&end| end as usize);

@@ -14,10 +14,19 @@ fn needs_and_successors_are_the_same_edges() {
     let first = graph.message(ranks(0, 1), KB, []);
     let second = graph.compute(Rank(1), Span::from_us(1), [first]);
     let third = graph.message(ranks(1, 2), KB, [first, second]);
-    let begun = graph.add(graph.task(third), [Need::begun(third), Need::over(second)]);
+    let begun = graph.add(
+        graph.task(third),
+        [TaskDependency::begun(third), TaskDependency::over(second)],
+    );
     graph.check().unwrap();
-    assert_eq!(graph.needs(third), [Need::over(first), Need::over(second)]);
-    assert_eq!(graph.needs(begun), [Need::begun(third), Need::over(second)]);
+    assert_eq!(
+        graph.needs(third),
+        [TaskDependency::over(first), TaskDependency::over(second)]
+    );
+    assert_eq!(
+        graph.needs(begun),
+        [TaskDependency::begun(third), TaskDependency::over(second)]
+    );
     assert!(graph.needs(first).is_empty());
     let successors = graph.successors();
     assert_eq!(successors.of(first), [(second, false), (third, false)]);
@@ -45,8 +54,8 @@ fn a_message_is_seen_at_both_ends_and_its_beginning_at_one() {
         let needs = message;
         assert_eq!(graph.check(), Err(GraphError::Elsewhere { task, needs }));
     };
-    elsewhere(2, Need::over(message));
-    elsewhere(1, Need::begun(message));
+    elsewhere(2, TaskDependency::over(message));
+    elsewhere(1, TaskDependency::begun(message));
 }
 
 #[test]
@@ -109,7 +118,7 @@ fn an_appended_graph_waits_for_its_gates() {
     graph.append(&pair, &gates);
     graph.append(&pair, &[]);
     graph.check().unwrap();
-    let over = |id: u32| Need::over(TaskId(id));
+    let over = |id: u32| TaskDependency::over(TaskId(id));
     assert_eq!(graph.needs(TaskId(2)), [over(0)]);
     assert_eq!(graph.needs(TaskId(3)), [over(2), over(1)]);
     assert!(graph.needs(TaskId(4)).is_empty());

@@ -1,7 +1,7 @@
 //! A graph of messages as the expansion of a call.
 
 use super::{CollectiveCall, ExpansionFault};
-use crate::graph::{Graph, Need, Task, TaskId};
+use crate::graph::{Graph, Task, TaskDependency, TaskId};
 
 impl CollectiveCall<'_> {
     /// Adds `part`, the messages of this collective alone among ranks that count from zero in the order of the group, to the `graph` of the
@@ -44,16 +44,16 @@ impl CollectiveCall<'_> {
                 follows_own |= end == 0;
                 let moved = TaskId(first + other.0);
                 needs.push(match need.is_begun() {
-                    true => Need::begun(moved),
+                    true => TaskDependency::begun(moved),
                     false => {
                         is_waited_for[other.index()][end] = true;
-                        Need::over(moved)
+                        TaskDependency::over(moved)
                     }
                 });
             }
             // A task that follows another task of its rank already comes after the start.
             let start = self.starts[own.index()];
-            needs.extend((!follows_own).then_some(Need::over(start)));
+            needs.extend((!follows_own).then_some(TaskDependency::over(start)));
             graph.add(self.moved(task), needs.drain(..));
         }
         let mut ends = vec![Vec::new(); ranks];

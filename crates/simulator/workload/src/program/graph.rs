@@ -3,9 +3,10 @@
 use super::collectives::{Meeting, meetings};
 use super::matching::{NONE, Numbers, order, partners};
 use super::{
-    CollectiveCall, Expand, ExpansionFault, JobProgram, Operation, OperationId, ProgramError, Wait,
+    CollectiveCall, Expand, ExpansionFault, JobProgram, Operation, OperationDependency,
+    OperationId, ProgramError,
 };
-use crate::graph::{Graph, Need, Rank, Task, TaskId};
+use crate::graph::{Graph, Rank, Task, TaskDependency, TaskId};
 use clearway_units::{Bytes, Span};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -75,7 +76,7 @@ struct Build<'a> {
     ready: BinaryHeap<Reverse<u32>>,
     graph: Graph,
     /// Kept to save its allocation.
-    needs: Vec<Need>,
+    needs: Vec<TaskDependency>,
 }
 
 impl<'a> Build<'a> {
@@ -94,7 +95,7 @@ impl<'a> Build<'a> {
                 waits.iter().map(move |wait| (id, *wait))
             })
         };
-        let other = |id: OperationId, wait: Wait| {
+        let other = |id: OperationId, wait: OperationDependency| {
             numbers.number(OperationId {
                 index: wait.operation,
                 ..id
@@ -205,13 +206,13 @@ impl<'a> Build<'a> {
         }
         let message = self.end[self.partner[number as usize] as usize];
         match self.begin.get(&number) {
-            Some(&begun) => self.needs.push(Need::over(begun)),
+            Some(&begun) => self.needs.push(TaskDependency::over(begun)),
             None => self.collect_needs(id),
         }
         self.end[number as usize] = match self.needs.is_empty() {
             true => message,
             false => {
-                self.needs.push(Need::over(TaskId(message)));
+                self.needs.push(TaskDependency::over(TaskId(message)));
                 self.graph.add(join(id.rank), self.needs.drain(..)).0
             }
         };
@@ -272,7 +273,7 @@ impl<'a> Build<'a> {
         for (place, &number) in calls.iter().enumerate() {
             // A rank that only receives is not past the call before it has come to it.
             let tasks = std::iter::once(starts[place]).chain(ends[place].iter().copied());
-            let needs = tasks.map(Need::over);
+            let needs = tasks.map(TaskDependency::over);
             let end = self.graph.add(join(group[place]), needs);
             self.end[number as usize] = end.0;
         }
@@ -292,12 +293,12 @@ impl<'a> Build<'a> {
             let number = self.numbers.number(other);
             let end = TaskId(self.end[number as usize]);
             let need = match (wait.is_begun, self.program.operation(other)) {
-                (false, _) => Some(Need::over(end)),
+                (false, _) => Some(TaskDependency::over(end)),
                 (true, Operation::Compute { .. } | Operation::Send { .. }) => {
-                    Some(Need::begun(end))
+                    Some(TaskDependency::begun(end))
                 }
                 // A receive that waits for nothing has begun from the start.
-                (true, _) => self.begin.get(&number).copied().map(Need::over),
+                (true, _) => self.begin.get(&number).copied().map(TaskDependency::over),
             };
             self.needs.extend(need);
         }

@@ -109,14 +109,14 @@ pub enum Operation {
 
 /// Dependency of an operation on another one of its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wait {
+pub struct OperationDependency {
     /// Number of the other operation.
     pub operation: u32,
     /// True if the other operation need only have begun.
     pub is_begun: bool,
 }
 
-impl Wait {
+impl OperationDependency {
     /// Wait until `operation` is over.
     pub const fn over(operation: u32) -> Self {
         Self {
@@ -140,7 +140,7 @@ pub struct RankProgram {
     operations: Vec<Operation>,
     /// Index of the first wait of each operation, and one more.
     first_wait: Vec<u32>,
-    waits: Vec<Wait>,
+    waits: Vec<OperationDependency>,
 }
 
 impl RankProgram {
@@ -149,7 +149,7 @@ impl RankProgram {
     ///
     /// # Panics
     /// If a wait names an operation that does not exist, or with 2^31 operations or 2^32 waits.
-    pub fn new(operations: Vec<Operation>, mut waits: Vec<(u32, Wait)>) -> Self {
+    pub fn new(operations: Vec<Operation>, mut waits: Vec<(u32, OperationDependency)>) -> Self {
         let count = operations.len();
         assert!(count < 1 << 31, "a rank has less than 2^31 operations");
         assert!(u32::try_from(waits.len()).is_ok(), "less than 2^32 waits");
@@ -179,7 +179,7 @@ impl RankProgram {
     ///
     /// # Panics
     /// If the rank has no such operation.
-    pub fn waits(&self, operation: u32) -> &[Wait] {
+    pub fn waits(&self, operation: u32) -> &[OperationDependency] {
         let index = operation as usize;
         &self.waits[self.first_wait[index] as usize..self.first_wait[index + 1] as usize]
     }

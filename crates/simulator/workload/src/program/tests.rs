@@ -3,7 +3,7 @@
 use super::matching::{NONE, Numbers, order, partners};
 use super::*;
 use crate::CollectiveSettings;
-use crate::graph::{Need, Parallelism, Task};
+use crate::graph::{Parallelism, Task, TaskDependency};
 use clearway_units::{Purpose, RandomStream, Value};
 use proptest::prelude::*;
 
@@ -59,11 +59,11 @@ fn reduce(group: u32) -> Operation {
     }
 }
 
-const NO_WAITS: [(u32, Wait); 0] = [];
+const NO_WAITS: [(u32, OperationDependency); 0] = [];
 
 fn rank<const N: usize, const W: usize>(
     operations: [Operation; N],
-    waits: [(u32, Wait); W],
+    waits: [(u32, OperationDependency); W],
 ) -> RankProgram {
     RankProgram::new(operations.to_vec(), waits.to_vec())
 }
@@ -144,7 +144,7 @@ fn followers(graph: &Graph, message: TaskId) -> Vec<u64> {
 fn receiver<const N: usize>(receives: [Operation; N]) -> RankProgram {
     let mut operations = receives.to_vec();
     operations.extend((1..=N as u64).map(calc));
-    let waits = (0..N as u32).map(|index| (N as u32 + index, Wait::over(index)));
+    let waits = (0..N as u32).map(|index| (N as u32 + index, OperationDependency::over(index)));
     RankProgram::new(operations, waits.collect())
 }
 
@@ -153,24 +153,30 @@ fn a_send_and_its_receive_are_one_message() {
     let program = program([
         rank(
             [calc(1), send(1, 7), calc(2)],
-            [(1, Wait::over(0)), (2, Wait::over(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::over(1)),
+            ],
         ),
-        rank([receive(0, 7), calc(3)], [(1, Wait::over(0))]),
+        rank(
+            [receive(0, 7), calc(3)],
+            [(1, OperationDependency::over(0))],
+        ),
     ]);
     let graph = graph(&program);
     assert_eq!(graph.len(), 4);
     let &[(0, 1, message)] = messages(&graph).as_slice() else {
         panic!("one message");
     };
-    let needs: Vec<&[Need]> = graph.numbered().map(|(id, _)| graph.needs(id)).collect();
+    let needs: Vec<&[TaskDependency]> = graph.numbered().map(|(id, _)| graph.needs(id)).collect();
     let before = TaskId(0);
     assert_eq!(
         needs,
         [
             &[][..],
-            &[Need::over(before)],
-            &[Need::over(message)],
-            &[Need::over(message)]
+            &[TaskDependency::over(before)],
+            &[TaskDependency::over(message)],
+            &[TaskDependency::over(message)]
         ]
     );
 }
@@ -181,7 +187,11 @@ fn a_receive_that_waits_is_a_join_and_its_message_does_not_wait() {
         rank([send(1, 0)], NO_WAITS),
         rank(
             [calc(1), receive(0, 0), calc(2), send(2, 0)],
-            [(1, Wait::over(0)), (2, Wait::over(1)), (3, Wait::begun(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::over(1)),
+                (3, OperationDependency::begun(1)),
+            ],
         ),
         rank([receive(1, 0)], NO_WAITS),
     ]);
@@ -203,7 +213,10 @@ fn a_receive_that_waits_is_a_join_and_its_message_does_not_wait() {
             span: Span::from_us(1)
         }
     );
-    assert_eq!(graph.needs(begun.task()), [Need::over(calculated)]);
+    assert_eq!(
+        graph.needs(begun.task()),
+        [TaskDependency::over(calculated)]
+    );
     let (last, _) = graph
         .numbered()
         .find(|(_, task)| matches!(task, Task::Compute { span, .. } if *span == Span::from_us(2)))
@@ -211,7 +224,10 @@ fn a_receive_that_waits_is_a_join_and_its_message_does_not_wait() {
     let &[join] = graph.needs(last) else {
         panic!("one need");
     };
-    assert_eq!(graph.needs(join.task()), [begun, Need::over(first)]);
+    assert_eq!(
+        graph.needs(join.task()),
+        [begun, TaskDependency::over(first)]
+    );
 }
 
 #[test]
@@ -219,9 +235,15 @@ fn a_request_may_follow_the_posting_of_the_receive_for_its_answer() {
     let program = program([
         rank(
             [calc(1), receive(1, 0), send(1, 0)],
-            [(1, Wait::over(0)), (2, Wait::begun(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::begun(1)),
+            ],
         ),
-        rank([receive(0, 0), send(0, 0)], [(1, Wait::over(0))]),
+        rank(
+            [receive(0, 0), send(0, 0)],
+            [(1, OperationDependency::over(0))],
+        ),
     ]);
     assert_eq!(messages(&graph(&program)).len(), 2);
 }
@@ -231,13 +253,19 @@ fn what_waits_for_the_beginning_of_a_send_or_computation_waits_for_its_task() {
     let program = program([
         rank(
             [send(1, 0), calc(1), calc(2)],
-            [(1, Wait::begun(0)), (2, Wait::begun(1))],
+            [
+                (1, OperationDependency::begun(0)),
+                (2, OperationDependency::begun(1)),
+            ],
         ),
-        rank([receive(0, 0), calc(3)], [(1, Wait::begun(0))]),
+        rank(
+            [receive(0, 0), calc(3)],
+            [(1, OperationDependency::begun(0))],
+        ),
     ]);
     let graph = graph(&program);
-    assert_eq!(graph.needs(TaskId(1)), [Need::begun(TaskId(0))]);
-    assert_eq!(graph.needs(TaskId(2)), [Need::begun(TaskId(1))]);
+    assert_eq!(graph.needs(TaskId(1)), [TaskDependency::begun(TaskId(0))]);
+    assert_eq!(graph.needs(TaskId(2)), [TaskDependency::begun(TaskId(1))]);
     // A receive that waits for nothing has begun from the start.
     assert!(graph.needs(TaskId(3)).is_empty());
 }
@@ -260,14 +288,21 @@ fn messages_of_one_sender_and_tag_keep_their_order() {
 #[test]
 fn the_order_is_that_of_the_waits_where_they_run_against_the_list() {
     // The second send and the second receive come first.
-    let sender = rank([send(1, 0), send(1, 0)], [(0, Wait::over(1))]);
+    let sender = rank(
+        [send(1, 0), send(1, 0)],
+        [(0, OperationDependency::over(1))],
+    );
     let receiver = rank(
         [receive(0, 0), receive(0, 0), calc(1), calc(2)],
-        [(0, Wait::over(1)), (2, Wait::over(0)), (3, Wait::over(1))],
+        [
+            (0, OperationDependency::over(1)),
+            (2, OperationDependency::over(0)),
+            (3, OperationDependency::over(1)),
+        ],
     );
     let graph = graph(&program([sender, receiver]));
     let [first, second] = [0, 1].map(|index| messages(&graph)[index].2);
-    assert_eq!(graph.needs(second), [Need::over(first)]);
+    assert_eq!(graph.needs(second), [TaskDependency::over(first)]);
     assert_eq!(
         (followers(&graph, first), followers(&graph, second)),
         (vec![1, 2], vec![1])
@@ -331,7 +366,10 @@ fn any_sender_is_taken_if_only_one_can_come() {
 fn a_message_to_its_own_rank_takes_no_time() {
     let program = program([rank(
         [send(0, 1), receive(0, 1), calc(1), calc(2)],
-        [(2, Wait::over(1)), (3, Wait::begun(0))],
+        [
+            (2, OperationDependency::over(1)),
+            (3, OperationDependency::begun(0)),
+        ],
     )]);
     let graph = graph(&program);
     assert!(messages(&graph).is_empty());
@@ -415,20 +453,29 @@ fn sends_and_receives_that_do_not_fit_are_refused() {
 #[test]
 fn circles_are_named_across_ranks() {
     let crossed = program([
-        rank([receive(1, 0), send(1, 0)], [(1, Wait::over(0))]),
+        rank(
+            [receive(1, 0), send(1, 0)],
+            [(1, OperationDependency::over(0))],
+        ),
         rank(
             [receive(0, 0), send(0, 0), calc(1)],
-            [(1, Wait::over(0)), (2, Wait::over(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::over(1)),
+            ],
         ),
     ]);
     let operations = vec![id(0, 0), id(1, 1), id(1, 0), id(0, 1)];
     assert_eq!(refused(&crossed), ProgramError::Circle { operations });
-    let alone = program([rank([calc(1), calc(2)], [(1, Wait::begun(1))])]);
+    let alone = program([rank(
+        [calc(1), calc(2)],
+        [(1, OperationDependency::begun(1))],
+    )]);
     let operations = vec![id(0, 1)];
     assert_eq!(refused(&alone), ProgramError::Circle { operations });
     let mut skewed = program([
-        rank([reduce(0), reduce(1)], [(1, Wait::over(0))]),
-        rank([reduce(1), reduce(0)], [(1, Wait::over(0))]),
+        rank([reduce(0), reduce(1)], [(1, OperationDependency::over(0))]),
+        rank([reduce(1), reduce(0)], [(1, OperationDependency::over(0))]),
     ]);
     skewed.groups = vec![vec![Rank(0), Rank(1)], vec![Rank(0), Rank(1)]];
     let operations = vec![id(0, 0), id(1, 1), id(1, 0), id(0, 1)];
@@ -440,14 +487,20 @@ fn calls_meet_in_the_order_of_each_rank() {
     let of_rank = |us| {
         rank(
             [calc(us), reduce(0), calc(10 * us)],
-            [(1, Wait::over(0)), (2, Wait::over(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::over(1)),
+            ],
         )
     };
     let mut program = program([of_rank(1), of_rank(2), of_rank(3)]);
     program.groups = vec![vec![Rank(2), Rank(0)], vec![Rank(1)]];
     program.ranks[1] = rank(
         [calc(2), reduce(1), calc(20)],
-        [(1, Wait::over(0)), (2, Wait::over(1))],
+        [
+            (1, OperationDependency::over(0)),
+            (2, OperationDependency::over(1)),
+        ],
     );
     let mut calls = Vec::new();
     let graph = program
@@ -632,7 +685,10 @@ fn assert_embeds(part: &Graph) {
         0 | 1 => RankProgram::default(),
         _ => rank(
             [calc(1), reduce(0), calc(2)],
-            [(1, Wait::over(0)), (2, Wait::over(1))],
+            [
+                (1, OperationDependency::over(0)),
+                (2, OperationDependency::over(1)),
+            ],
         ),
     };
     let program = JobProgram {

@@ -1,7 +1,7 @@
 //! Ranks on a network without limits, against times computed from the graph alone.
 
 use super::*;
-use crate::graph::{Graph, Need, Parallelism};
+use crate::graph::{Graph, Parallelism, TaskDependency};
 use clearway_units::Purpose;
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -251,10 +251,13 @@ fn a_unit_does_one_thing_at_a_time_and_joins_take_none() {
     let first = graph.add(unit(0, us(10)), []);
     let second = graph.add(unit(0, us(7)), []);
     let other = graph.add(unit(1, us(12)), []);
-    let join = graph.add(unit(0, Span::ZERO), [first, second, other].map(Need::over));
+    let join = graph.add(
+        unit(0, Span::ZERO),
+        [first, second, other].map(TaskDependency::over),
+    );
     // Begins when the second begins, not when it is over.
-    graph.add(unit(2, us(5)), [Need::begun(second)]);
-    graph.add(unit(0, us(1)), [Need::over(join)]);
+    graph.add(unit(2, us(5)), [TaskDependency::begun(second)]);
+    graph.add(unit(0, us(1)), [TaskDependency::over(join)]);
     let mut world = World::new(graph, 1, |_| us(1));
     world.run();
     assert_eq!(world.over[&(0, 0)], Time::from_us(18));
@@ -311,12 +314,12 @@ fn random_graph(ranks: u32, tasks: &[(u32, u32, u64, Vec<prop::sample::Index>)])
     let mut graph = Graph::new(ranks);
     for (number, (src, dst, span, needs)) in tasks.iter().enumerate() {
         let (src, dst) = (Rank(src % ranks), Rank(dst % ranks));
-        let needs: Vec<Need> = needs
+        let needs: Vec<TaskDependency> = needs
             .iter()
             .filter(|_| number > 0)
             .map(|index| TaskId(index.index(number.max(1)) as u32))
             .filter(|&id| graph.task(id).is_seen_by(src))
-            .map(Need::over)
+            .map(TaskDependency::over)
             .collect();
         let task = match src == dst {
             false => Task::Message {

@@ -225,7 +225,7 @@ fn buckets_become_ready_one_after_the_other() {
     // What a rank sends waits for what it computes.
     for (id, task) in graph.numbered() {
         if let Task::Message { src, .. } = task {
-            let is_gate = |need: &clearway_workload::Need| matches!(graph.task(need.task()), Task::Compute { rank, .. } if rank == src);
+            let is_gate = |need: &clearway_workload::TaskDependency| matches!(graph.task(need.task()), Task::Compute { rank, .. } if rank == src);
             assert!(graph.needs(id).iter().any(is_gate));
         }
     }

@@ -6,7 +6,7 @@ use crate::generate::{BuildContext, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Parameter as _, Value, nearest, suggestion};
 use clearway_workload::WorkloadError;
 use clearway_workload::collective::{CollectiveSettings, Layout};
-use clearway_workload::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
+use clearway_workload::graph::{Graph, MOST_TASKS, TaskDependency, Rank, Task, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 
 /// Algorithm of each kind of call.
@@ -133,7 +133,7 @@ pub(super) fn limited(part: &Graph, limit: usize) -> Graph {
         if let Task::Message { src, .. } = task {
             let own = &mut own[src.index()];
             let before = own.len().checked_sub(limit);
-            needs.extend(before.map(|before| Need::over(own[before])));
+            needs.extend(before.map(|before| TaskDependency::over(own[before])));
             own.push(id);
         }
         graph.add(task, needs);
@@ -160,7 +160,7 @@ pub(super) fn reversed(part: &Graph) -> Graph {
         let followers = successors.of(id).iter();
         graph.add(
             task,
-            followers.map(|&(other, _)| Need::over(mirrored(other))),
+            followers.map(|&(other, _)| TaskDependency::over(mirrored(other))),
         );
     }
     graph

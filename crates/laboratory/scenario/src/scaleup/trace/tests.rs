@@ -9,7 +9,7 @@ use clearway_scaleup::{
 use clearway_transport::Registry;
 use clearway_units::{Bytes, HostId, Span};
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, Wait};
+use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, OperationDependency};
 use insta::assert_snapshot;
 
 /// A folder of files, gone with the test.
@@ -148,7 +148,7 @@ fn pairs() -> JobProgram {
             call(CollectiveKind::Barrier, 0, 2),
             call(CollectiveKind::AllToAll, 0, 2),
         ];
-        let after = |number| (number, Wait::over(number - 1));
+        let after = |number| (number, OperationDependency::over(number - 1));
         RankProgram::new(operations, (1..5).map(after).collect())
     };
     let group = |ranks: &[u32]| ranks.iter().copied().map(Rank).collect();

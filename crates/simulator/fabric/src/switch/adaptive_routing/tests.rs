@@ -18,8 +18,8 @@ fn parameters(
 fn choice(
     routing: PathChoice,
     change: impl Fn(&mut AdaptiveRoutingParameters),
-) -> Box<LocalChoice> {
-    LocalChoice::new(&parameters(routing, change), SwitchRole::Network, 1, 0)
+) -> Box<AdaptiveRouting> {
+    AdaptiveRouting::new(&parameters(routing, change), SwitchRole::Network, 1, 0)
         .expect("the rule is local")
 }
 
@@ -53,7 +53,7 @@ fn waiting(bytes: &[u64]) -> impl Fn(u16) -> PortState + '_ {
 fn headers_and_destinations_need_no_state() {
     for routing in [PathChoice::Ecmp, PathChoice::Destination] {
         assert!(
-            LocalChoice::new(&parameters(routing, |_| {}), SwitchRole::Network, 1, 0).is_none()
+            AdaptiveRouting::new(&parameters(routing, |_| {}), SwitchRole::Network, 1, 0).is_none()
         );
     }
 }
@@ -63,7 +63,7 @@ fn headers_and_destinations_need_no_state() {
 fn nics_have_a_rule_of_their_own() {
     let of_nic = |routing, ports| {
         let parameters = parameters(routing, |adaptive| adaptive.levels = vec![0.9]);
-        LocalChoice::new(&parameters, SwitchRole::Nic(ports), 1, 0)
+        AdaptiveRouting::new(&parameters, SwitchRole::Nic(ports), 1, 0)
     };
     for routing in [
         PathChoice::Ecmp,
@@ -152,7 +152,7 @@ fn small_packets_are_hashed() {
     for flow in 0..1000 {
         let packet = packet(flow, 64);
         let port =
-            |own: &mut LocalChoice| own.choose(Time::ZERO, &packet, &[0, 1], waiting(&[0, 10]));
+            |own: &mut AdaptiveRouting| own.choose(Time::ZERO, &packet, &[0, 1], waiting(&[0, 10]));
         let chosen = port(&mut adaptive);
         assert_eq!(port(&mut adaptive), chosen);
         counts[usize::from(chosen)] += 1;

@@ -1,6 +1,6 @@
 //! The egress port of a packet, where it does not depend on the header alone.
 
-use super::super::adaptive_routing::LocalChoice;
+use super::super::adaptive_routing::AdaptiveRouting;
 use super::super::ingress::Ingress;
 use super::port::SharedPort;
 use crate::observer::DropCause;
@@ -15,7 +15,7 @@ use clearway_units::Time;
 #[inline(never)]
 pub(super) fn egress_at<T: Telemetry>(
     (ingress, ports): (&Ingress<T>, &[SharedPort<T>]),
-    local: &mut Option<Box<LocalChoice>>,
+    local: &mut Option<Box<AdaptiveRouting>>,
     now: Time,
     packet: &Packet,
 ) -> Result<usize, (usize, DropCause)> {

@@ -24,7 +24,7 @@ mod port_by_port;
 mod transmission_ends;
 
 use super::Scratch;
-use super::adaptive_routing::LocalChoice;
+use super::adaptive_routing::AdaptiveRouting;
 use super::ingress::{BitSet, Ingress};
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
@@ -35,7 +35,7 @@ use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use buffer::{Admission, Buffer, Incoming};
 use changes::Changes;
-use clearway_engine::{BufferPool, Outlook, Round};
+use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::ClassSet;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Span, Time};
@@ -43,17 +43,17 @@ use egress::egress_at;
 use port::Left;
 pub(crate) use port::SharedPort;
 use std::collections::VecDeque;
-use transmission_ends::Ends;
+use transmission_ends::TransmissionEnds;
 
 #[derive(Debug)]
 pub(crate) struct SharedSwitch<T> {
     ingress: Ingress<T>,
     /// The rule by which ports are chosen, if it looks at queues.
-    local: Option<Box<LocalChoice>>,
+    local: Option<Box<AdaptiveRouting>>,
     ports: Vec<SharedPort<T>>,
     buffer: Buffer,
-    /// Ends of transmissions; empty after a round that was handled port by port.
-    ends: Ends,
+    /// TransmissionEnds of transmissions; empty after a round that was handled port by port.
+    ends: TransmissionEnds,
     /// The last round was handled port by port.
     was_port_by_port: bool,
     /// Arrivals of a round.
@@ -147,7 +147,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         ports: Vec<SharedPort<T>>,
         rules: &BufferRules,
         (reaction, frame): (Span, u32),
-        local: Option<Box<LocalChoice>>,
+        local: Option<Box<AdaptiveRouting>>,
     ) -> Self {
         let changes = Changes::of(&ports);
         Self {
@@ -157,7 +157,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 starts: Vec::new(),
                 active: BitSet::new(ports.len()),
             },
-            ends: Ends::default(),
+            ends: TransmissionEnds::default(),
             was_port_by_port: false,
             incoming: Vec::new(),
             ports,
@@ -189,7 +189,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         if self.pauses_nobody(round) {
             return self.run_port_by_port(round, scratch, sinks);
         }
@@ -233,7 +233,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         if events {
             self.next = self.next.min(self.next_change_of_note());
         }
-        Outlook {
+        DomainHorizon {
             next: self.next,
             sent: self.flush(round, sinks),
         }

@@ -264,7 +264,7 @@ impl<T: Telemetry> SharedPort<T> {
         self.wire.is_none()
     }
 
-    /// Ends the transmission on the wire, whose last bit leaves at `now`. Returns the departure if it was a packet.
+    /// TransmissionEnds the transmission on the wire, whose last bit leaves at `now`. Returns the departure if it was a packet.
     #[inline]
     pub(super) fn complete<O: Observation>(
         &mut self,

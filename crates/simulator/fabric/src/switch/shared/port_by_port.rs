@@ -13,7 +13,7 @@ use super::port::SharedPort;
 use crate::link::{Frame, Sinks};
 use crate::observer::{DropCause, Observation};
 use crate::order::ArrivalKey;
-use clearway_engine::{Outlook, Round};
+use clearway_engine::{DomainHorizon, Round};
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::Time;
@@ -63,7 +63,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         round: &Round,
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Outlook {
+    ) -> DomainHorizon {
         self.ends.clear();
         self.was_port_by_port = true;
         scratch.lines(self.ports.len());
@@ -103,7 +103,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         let effect = self.effects.front().map_or(Time::NEVER, |(at, ..)| *at);
         let left = self.ingress.discard_read(round, sinks.buffers);
         self.next = next.min(effect).min(left);
-        Outlook {
+        DomainHorizon {
             next: self.next,
             sent,
         }

@@ -1,4 +1,4 @@
-//! Ends of the transmissions of a switch: at most one for each port.
+//! TransmissionEnds of the transmissions of a switch: at most one for each port.
 //!
 //! A queue in the order of time. A transmission that begins now ends among the last if it is long and among the first if it is short, so
 //! that few others have to move; a heap, or a tournament of all ports, moves each of them through all of its levels.
@@ -6,15 +6,15 @@
 use clearway_units::Time;
 use std::collections::VecDeque;
 
-/// Ends of transmissions, each with its port, earliest first; at one instant the lowest port first.
+/// TransmissionEnds of transmissions, each with its port, earliest first; at one instant the lowest port first.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct TransmissionEnds {
     queue: VecDeque<(Time, u16)>,
     /// The earliest, which is asked for at each event.
     first: Time,
 }
 
-impl Default for Ends {
+impl Default for TransmissionEnds {
     fn default() -> Self {
         Self {
             queue: VecDeque::new(),
@@ -23,7 +23,7 @@ impl Default for Ends {
     }
 }
 
-impl Ends {
+impl TransmissionEnds {
     /// The earliest end.
     #[inline]
     pub(super) fn first(&self) -> Time {
@@ -94,10 +94,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Ends of ports that transmit nothing yet, and steps of time.
+        /// TransmissionEnds of ports that transmit nothing yet, and steps of time.
         #[test]
         fn ports_come_by_time_and_number(steps in prop::collection::vec((0u16..9, 0u64..20), 1..200)) {
-            let (mut ends, mut known) = (Ends::default(), BTreeSet::new());
+            let (mut ends, mut known) = (TransmissionEnds::default(), BTreeSet::new());
             for (port, at) in steps {
                 let now = Time::from_ps(at);
                 if port == 8 {

@@ -19,7 +19,7 @@ fn figure_6_4() {
         alone.on_sent(&sent(5 * k, k, Write, Some(GROUP)));
         assert_eq!(tokens(&mut alone, 5 * k + 1)[0], -3.0);
         let consent = alone.consent(5 * k + 1, Write, Some(GROUP));
-        assert_eq!(consent, Consent::NotBefore(5 * (k + 1)));
+        assert_eq!(consent, InjectionDecision::NotBefore(5 * (k + 1)));
     }
     // With three others that do the same, each 20.
     let mut shared = control(4);
@@ -30,11 +30,14 @@ fn figure_6_4() {
         }
         trace.push(tokens(&mut shared, now)[0]);
         let consent = shared.consent(now, Write, Some(GROUP));
-        assert_eq!(consent == Consent::Now, now % 20 == 0, "{now}");
-        if consent == Consent::Now {
+        assert_eq!(consent == InjectionDecision::Now, now % 20 == 0, "{now}");
+        if consent == InjectionDecision::Now {
             shared.on_sent(&sent(now, now, Write, Some(GROUP)));
         } else {
-            assert_eq!(consent, Consent::NotBefore(now.next_multiple_of(20)));
+            assert_eq!(
+                consent,
+                InjectionDecision::NotBefore(now.next_multiple_of(20))
+            );
         }
     }
     // Rows 0, 1, 2-4, 5, 6-9, 10, 11-14, 15, 16-19 and 20, of several cycles the last.

@@ -23,7 +23,7 @@ fn trace(watermark: f64) -> Vec<(i64, bool)> {
     let mut buckets = TokenBuckets::new(&parameters, &facts(4));
     let step = |now| {
         let tokens = buckets.gauges(now, 0).tokens.expect("tokens")[0];
-        let send = buckets.consent(now, OperationKind::Write) == Consent::Now;
+        let send = buckets.consent(now, OperationKind::Write) == InjectionDecision::Now;
         if send {
             buckets.spend_operation(now, OperationKind::Write);
         }
@@ -60,18 +60,24 @@ fn both_classes_need_a_token() {
     let parameters = parameters(TokenArrival::Even, 10.0, 10.0);
     for class in CLASSES {
         let mut buckets = TokenBuckets::new(&parameters, &facts(4));
-        assert_eq!(buckets.consent(3, OperationKind::Read), Consent::Now);
+        assert_eq!(
+            buckets.consent(3, OperationKind::Read),
+            InjectionDecision::Now
+        );
         buckets.spend(3, class, Tokens::scaled(1, 0.5));
         assert_eq!(
             buckets.consent(3, OperationKind::Read),
-            Consent::NotBefore(4)
+            InjectionDecision::NotBefore(4)
         );
-        assert_eq!(buckets.consent(4, OperationKind::Read), Consent::Now);
+        assert_eq!(
+            buckets.consent(4, OperationKind::Read),
+            InjectionDecision::Now
+        );
         // The half that is left over is lost: a bucket holds one.
         buckets.spend(4, class, Tokens::of_flits(2));
         assert_eq!(
             buckets.consent(4, OperationKind::Read),
-            Consent::NotBefore(6)
+            InjectionDecision::NotBefore(6)
         );
     }
 }
@@ -84,12 +90,15 @@ fn a_larger_bucket_saves_tokens_for_a_burst() {
     };
     let mut buckets = TokenBuckets::new(&parameters, &facts(4));
     for _ in 0..2 {
-        assert_eq!(buckets.consent(0, OperationKind::Read), Consent::Now);
+        assert_eq!(
+            buckets.consent(0, OperationKind::Read),
+            InjectionDecision::Now
+        );
         buckets.spend_operation(0, OperationKind::Write);
     }
     assert_eq!(
         buckets.consent(0, OperationKind::Read),
-        Consent::NotBefore(2)
+        InjectionDecision::NotBefore(2)
     );
     assert_eq!(buckets.gauges(1000, 0).tokens, Some([10.0, 10.0]));
 }
@@ -133,11 +142,14 @@ fn a_full_watermark_brings_a_token_in_each_cycle() {
         Source::Even { .. } => unreachable!("random tokens"),
     };
     for k in 0..1000 {
-        assert_eq!(buckets.consent(9 * k, OperationKind::Read), Consent::Now);
+        assert_eq!(
+            buckets.consent(9 * k, OperationKind::Read),
+            InjectionDecision::Now
+        );
         buckets.spend_operation(9 * k, OperationKind::Write);
         assert_eq!(
             buckets.consent(9 * k, OperationKind::Read),
-            Consent::NotBefore(9 * (k + 1))
+            InjectionDecision::NotBefore(9 * (k + 1))
         );
     }
     assert_eq!(draws(&buckets.buckets[0]), 0, "without a draw");
@@ -236,13 +248,13 @@ proptest! {
                 }
                 Step::Ask | Step::Send(_) => {
                     let consent = lazy.consent(now, OperationKind::Read);
-                    prop_assert_eq!(consent == Consent::Now, naive.allows());
+                    prop_assert_eq!(consent == InjectionDecision::Now, naive.allows());
                     promised = match consent {
-                        Consent::NotBefore(cycle) => Some(cycle),
+                        InjectionDecision::NotBefore(cycle) => Some(cycle),
                         _ => None,
                     };
                     prop_assert!(promised.is_none_or(|cycle| cycle > now));
-                    if let (Step::Send(write), Consent::Now) = (step, consent) {
+                    if let (Step::Send(write), InjectionDecision::Now) = (step, consent) {
                         let kind = if write { OperationKind::Write } else { OperationKind::Read };
                         lazy.spend_operation(now, kind);
                         let cost = if write { [9, 1] } else { [1, 9] };
@@ -278,10 +290,11 @@ fn answers_are_exact_within_the_look_ahead() {
         for k in 0..1000 {
             buckets.spend(now, CLASSES[k % 2], Tokens::of_flits(1 + k as u64 % 9));
             again.spend(now, CLASSES[k % 2], Tokens::of_flits(1 + k as u64 % 9));
-            let Consent::NotBefore(cycle) = buckets.consent(now, OperationKind::Read) else {
+            let InjectionDecision::NotBefore(cycle) = buckets.consent(now, OperationKind::Read)
+            else {
                 panic!("no tokens were left");
             };
-            while again.consent(now, OperationKind::Read) != Consent::Now {
+            while again.consent(now, OperationKind::Read) != InjectionDecision::Now {
                 now += 1;
             }
             assert_eq!(cycle, now);
@@ -295,7 +308,7 @@ fn answers_beyond_the_look_ahead_are_lower_bounds_that_advance() {
     let mut buckets = TokenBuckets::new(&parameters, &facts(8));
     buckets.spend(0, PacketClass::Request, Tokens::of_flits(2000));
     let (mut now, mut questions) = (0, 0);
-    while let Consent::NotBefore(cycle) = buckets.consent(now, OperationKind::Read) {
+    while let InjectionDecision::NotBefore(cycle) = buckets.consent(now, OperationKind::Read) {
         assert!(cycle > now);
         (now, questions) = (cycle, questions + 1);
     }
@@ -315,7 +328,7 @@ fn a_read_needs_response_tokens_or_both() {
         buckets.spend(0, PacketClass::Response, Tokens::of_flits(9));
         [OperationKind::Write, OperationKind::Read].map(|kind| buckets.consent(0, kind))
     };
-    let later = Consent::NotBefore(9);
-    assert_eq!(consents(TokenNeed::Data), [Consent::Now, later]);
+    let later = InjectionDecision::NotBefore(9);
+    assert_eq!(consents(TokenNeed::Data), [InjectionDecision::Now, later]);
     assert_eq!(consents(TokenNeed::Both), [later, later]);
 }

@@ -1,7 +1,7 @@
 //! GPUs of the oracle: memory, injection channels, program and injection control.
 
 use super::model::{Credits, Oracle, Packet, READS, REQUESTS, RESPONSES, Sending};
-use clearway_scaleup::injection::{Completed, Consent, InjectionControl, Remote, Sent};
+use clearway_scaleup::injection::{Completed, InjectionControl, InjectionDecision, Remote, Sent};
 use clearway_scaleup::{
     Configuration, Cycle, GroupId, InjectionArbiter, InjectionChannels, Operation, OperationKind,
     PacketClass, Posts, Program, Target,
@@ -315,7 +315,7 @@ impl Oracle {
         let consent = gpu
             .control
             .consent(self.now, operation.kind, group(operation.target));
-        gpu.credits[channel] >= flits && consent == Consent::Now
+        gpu.credits[channel] >= flits && consent == InjectionDecision::Now
     }
 
     /// Makes the request of the operation at the head of a channel.

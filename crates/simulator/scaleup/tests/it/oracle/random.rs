@@ -1,9 +1,9 @@
 //! Random scenarios: small fabrics, tiny buffers, programs and injection controls that react to all that they are told.
 
 use clearway_scaleup::injection::{
-    Aimd, AimdParameters, Completed, Consent, InjectionControl, InjectionFacts, InjectionGauges,
-    InjectionSettings, LatencyParameters, NoControl, Remote, Sent, ThreeCpo, ThreeCpoParameters,
-    TokenArrival, TokenNeed, TokenParameters, Window, WindowParameters,
+    Aimd, AimdParameters, Completed, InjectionControl, InjectionDecision, InjectionFacts,
+    InjectionGauges, InjectionSettings, LatencyParameters, NoControl, Remote, Sent, ThreeCpo,
+    ThreeCpoParameters, TokenArrival, TokenNeed, TokenParameters, Window, WindowParameters,
 };
 use clearway_scaleup::{
     Configuration, Cycle, GroupId, InjectionArbiter, InjectionChannels, Operation, OperationKind,
@@ -390,23 +390,31 @@ fn code(group: Option<GroupId>) -> u64 {
 }
 
 impl InjectionControl for Moody {
-    fn consent(&mut self, now: Cycle, kind: OperationKind, group: Option<GroupId>) -> Consent {
+    fn consent(
+        &mut self,
+        now: Cycle,
+        kind: OperationKind,
+        group: Option<GroupId>,
+    ) -> InjectionDecision {
         let mood = mix64(self.events ^ (code(group) * 2 + kind as u64));
         let from = match mood % 4 {
             0 | 1 => self.sent,
-            2 if self.outstanding > 0 => return Consent::Wait,
+            2 if self.outstanding > 0 => return InjectionDecision::Wait,
             _ => self.sent.max(self.last + (mood >> 8) % 40),
         };
         if now >= from {
-            return Consent::Now;
+            return InjectionDecision::Now;
         }
         // A part of the delay only, after which it is asked again.
         let step = 1 + (mood >> 16) % 40;
-        Consent::NotBefore(from.min(now + step))
+        InjectionDecision::NotBefore(from.min(now + step))
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        assert_eq!(self.consent(sent.now, sent.kind, sent.group), Consent::Now);
+        assert_eq!(
+            self.consent(sent.now, sent.kind, sent.group),
+            InjectionDecision::Now
+        );
         self.outstanding += 1;
         let facts = sent.number << 32 ^ sent.waited << 8 ^ code(sent.group) << 1;
         self.sends = mix64(self.sends ^ sent.now) ^ mix64(facts ^ sent.kind as u64);

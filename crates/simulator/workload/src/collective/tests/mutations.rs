@@ -2,7 +2,7 @@
 
 use super::oracle::achieves;
 use super::*;
-use crate::{GraphError, Need, Rank, TaskId};
+use crate::{GraphError, Rank, TaskDependency, TaskId};
 use proptest::prelude::*;
 use std::ops::Range;
 
@@ -22,8 +22,9 @@ fn without(
         }
         let needs = collective.graph.needs(id).iter().enumerate();
         let needs = needs.filter(|&(place, _)| !drops_need(id, place));
-        let needs = needs.filter_map(|(_, need)| renumbered[need.task().index()].map(Need::over));
-        let needs: Vec<Need> = needs.collect();
+        let needs =
+            needs.filter_map(|(_, need)| renumbered[need.task().index()].map(TaskDependency::over));
+        let needs: Vec<TaskDependency> = needs.collect();
         renumbered.push(Some(graph.add(task, needs)));
         moves.push(collective.moves[id.index()]);
     }
@@ -372,14 +373,14 @@ fn a_message_that_has_only_begun_does_not_order_anything() {
     ring.graph = Graph::new(2);
     for (id, task) in begun.numbered() {
         // The copy back needs the sum that has arrived, and now also that its own first message has begun.
-        let own = (id.0 >= 2).then(|| Need::begun(TaskId(id.0 - 2)));
+        let own = (id.0 >= 2).then(|| TaskDependency::begun(TaskId(id.0 - 2)));
         ring.graph
             .add(task, begun.needs(id).iter().copied().chain(own));
     }
     assert_eq!(ring.verify(), Ok(()));
     ring.graph = Graph::new(2);
     for (id, task) in begun.numbered() {
-        let own = (id.0 >= 2).then(|| Need::begun(TaskId(id.0 - 2)));
+        let own = (id.0 >= 2).then(|| TaskDependency::begun(TaskId(id.0 - 2)));
         ring.graph.add(task, own);
     }
     assert!(matches!(ring.verify(), Err(CollectiveFault::Race { .. })));

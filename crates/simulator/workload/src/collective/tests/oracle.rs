@@ -1,7 +1,7 @@
 //! Second, slow proof of the collectives: byte by byte, in random orders. For each byte it counts how often the data of each rank is in it.
 
 use super::*;
-use crate::{Need, TaskId};
+use crate::{TaskDependency, TaskId};
 use clearway_units::{Purpose, RandomStream};
 
 /// For each byte of each rank how often each rank's data is in the sum, if anything is there.
@@ -83,7 +83,7 @@ pub(super) fn achieves(collective: &Collective, seed: u64) -> bool {
     let mut is_over = vec![false; graph.len()];
     let mut under_way: Vec<(TaskId, Option<Vec<_>>)> = Vec::new();
     loop {
-        let can_begin = |need: &Need| match need.is_begun() {
+        let can_begin = |need: &TaskDependency| match need.is_begun() {
             true => has_begun[need.task().index()],
             false => is_over[need.task().index()],
         };
