@@ -1,4 +1,4 @@
-//! From a scenario to something that runs.
+//! Assembly of a scenario into a run.
 
 use crate::grants::Grants;
 use crate::ideal_paths::ideal_paths;
@@ -34,7 +34,7 @@ use clearway_workload::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A scenario put together: every number that a run needs.
+/// An assembled scenario: every number that a run needs.
 #[derive(Debug, Clone)]
 pub struct Assembly {
     /// The fabric.
@@ -43,16 +43,16 @@ pub struct Assembly {
     pub routes: Routes,
     /// Sizes of packets without telemetry, of the transport of `[transport]`.
     pub sizes: PacketSizes,
-    /// Facts that the transport of `[transport]` knows of the network.
+    /// Facts that the transport of `[transport]` knows about the network.
     pub network: NetworkFacts,
-    /// All traffic, between hosts; none if flows come [one by one](Self::streaming).
+    /// All traffic between hosts; empty if flows are [streamed](Self::streaming).
     pub workload: Workload,
     /// Jobs, whose connections are flows of the workload.
     pub(crate) jobs: Jobs,
-    /// The traffic that is not listed.
+    /// Streamed traffic, which is not listed.
     pub(crate) arrivals: Option<MergedArrivals>,
     flow_count: usize,
-    /// The same between NICs, where hosts have several.
+    /// The same traffic between NICs, if hosts have several.
     nic_traffic: Option<Workload>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
@@ -60,19 +60,19 @@ pub struct Assembly {
     pub(crate) watch: Option<WatchPlan>,
     /// Plan of the capture; `None` if no frames are captured.
     pub capture: Option<Arc<CapturePlan>>,
-    /// Numbers of the hosts in the file of the fabric, where they are not 0, 1, 2 and so on.
+    /// Numbers of the hosts in the fabric file; `None` if the numbers are 0, 1, 2 and so on.
     pub(crate) host_numbers: Option<Vec<u32>>,
     pub(crate) transports: RunTransports,
     further_transports: FurtherTransports,
     flows: Arc<[Flow]>,
     /// Events of links during the run.
     pub link_events: Arc<LinkSchedule>,
-    /// Of the traffic that is not listed.
+    /// Classes of the streamed and posted flows, which are not listed.
     further_classes: ClassSet,
     pub(crate) spreading: Spreading,
-    /// Paths by which ideal times are computed.
+    /// Paths from which ideal times are computed.
     pub(crate) ideal_paths: Arc<Paths>,
-    /// Time at which the run stops although flows or jobs are not done.
+    /// Time at which the run stops even if flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     pub(crate) switch: SwitchSettings,
@@ -82,23 +82,23 @@ pub struct Assembly {
 /// Report that `clearway topology` shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopologyReport {
-    /// In a few words.
+    /// Summary in a few words.
     pub summary: String,
     /// Number of hosts.
     pub hosts: u32,
-    /// Number of their NICs.
+    /// Number of the hosts' NICs.
     pub nics: u32,
-    /// The rates of these, each once.
+    /// Distinct rates of the NICs.
     pub nic_rates: Vec<Rate>,
-    /// Number of switches of each tier, from below.
+    /// Number of switches of each tier, lowest tier first.
     pub switches: Vec<usize>,
-    /// Cables that are up, and all.
+    /// Number of cables that are up, and number of all cables.
     pub cables: (usize, usize),
-    /// Links between hosts, and how many ordered pairs of hosts are so far apart.
+    /// Number of ordered pairs of hosts at each path length in links.
     pub path_lengths: BTreeMap<u32, u64>,
     /// Facts that transports know of the network.
     pub network: NetworkFacts,
-    /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip, at least four packets.
+    /// The bandwidth-delay product that sizes queues: line rate times propagation round trip, at least four packets.
     pub queue_bdp: Bytes,
     /// The shortest delay of a link; no round of the engine is longer.
     pub shortest_delay: Span,
@@ -111,7 +111,7 @@ enum Traffic {
 }
 
 impl Assembly {
-    /// Puts a scenario together.
+    /// Assembles a scenario.
     ///
     /// # Errors
     /// If its parts do not fit together.
@@ -136,9 +136,9 @@ impl Assembly {
         Self::on(prepared, scenario, Traffic::Listed(loaded.workload, jobs))
     }
 
-    /// As [`new`](Self::new), but where that can be, flows come one by one: memory then holds those that are under way and not all of
-    /// the run. It is the same run: flows have the same numbers, and the digest is the same. What became of a flow is told to
-    /// [`RunOptions::on_flow`](crate::RunOptions::on_flow) alone.
+    /// As [`new`](Self::new), but streams flows where possible: memory then holds only the flows under way. The run is the same: flows have
+    /// the same numbers, and the digest is the same. Only [`RunOptions::on_flow`](crate::RunOptions::on_flow) receives the outcome of a
+    /// flow.
     ///
     /// # Errors
     /// As `new`.
@@ -150,7 +150,7 @@ impl Assembly {
         }
     }
 
-    /// Puts a scenario together on the fabric that has been prepared for it.
+    /// Assembles a scenario on its prepared fabric.
     fn on(
         prepared: PreparedFabric,
         scenario: &Scenario,
@@ -222,7 +222,7 @@ impl Assembly {
         Ok(assembly)
     }
 
-    /// Makes room for messages that are posted while the run goes on; its limit counts from time zero.
+    /// Prepares for messages that are posted during the run; the time limit then counts from time zero.
     pub(crate) fn accept_posted(&mut self, scenario: &Scenario) {
         self.further_classes.insert(Class::DATA);
         self.at_most = Time::ZERO + scenario.general.at_most;
@@ -249,14 +249,14 @@ impl Assembly {
         self.nic_traffic.as_ref().unwrap_or(&self.workload)
     }
 
-    /// The same fabric with one of its jobs alone.
+    /// The same fabric with only one of its jobs.
     pub fn alone(&self, job: usize) -> Self {
         let mut assembly = self.clone();
         assembly.jobs.leave(job);
         assembly
     }
 
-    /// The scenario with every default written out and the amounts that relative values came to.
+    /// The scenario with every default written out and the resolved amounts of relative values.
     pub fn resolved(&self, scenario: &Scenario) -> String {
         let cables = self.topology.cables.iter().filter(|cable| cable.up);
         let rates = cables.filter(|cable| !self.topology.is_scale_up(cable));
@@ -274,18 +274,18 @@ impl Assembly {
         self.flow_count
     }
 
-    /// Flows are not listed but come one by one.
+    /// True if flows are streamed instead of listed.
     pub fn is_streaming(&self) -> bool {
         self.arrivals.is_some()
     }
 
-    /// The NICs between which a listed flow runs, as hosts of the fabric: those of its hosts, where these have one each.
+    /// Source and destination NICs of a listed flow, as hosts of the fabric. If hosts have one NIC each, a NIC has the number of its host.
     pub fn nics(&self, flow: FlowId) -> (HostId, HostId) {
         let flow = self.nic_traffic().flow(flow);
         (flow.src, flow.dst)
     }
 
-    /// As [`nics`](Self::nics), whether the flow is listed or not. `flow` is between hosts.
+    /// As [`nics`](Self::nics), for listed and streamed flows. `flow` is between hosts.
     pub fn ends(&self, id: FlowId, flow: &FlowSpec) -> (HostId, HostId) {
         match &self.nic_traffic {
             Some(_) => self.nics(id),
@@ -293,8 +293,8 @@ impl Assembly {
         }
     }
 
-    /// The triggers, split by where they act: those of single NICs, and all others. News from one NIC of a host to another takes
-    /// as long as news to another host.
+    /// The triggers, split by place: the triggers of single NICs, and all other triggers. A notification between two NICs of a host takes
+    /// as long as a notification to another host.
     pub(crate) fn reactions(
         &self,
     ) -> (BTreeMap<HostId, TriggerReactions>, Option<TriggerReactions>) {
@@ -327,7 +327,7 @@ impl Assembly {
         (local, global)
     }
 
-    /// Reactions between hosts: the triggers that belong to no single NIC, and grants of messages; `None` if there are neither.
+    /// Reactions between hosts: the triggers that do not belong to a single NIC, and grants of messages; `None` if there are neither.
     pub(crate) fn coordinator(
         &self,
         triggers: Option<TriggerReactions>,
@@ -344,12 +344,12 @@ impl Assembly {
         self.flows[flow.index()].class
     }
 
-    /// Acknowledgements have queues of their own.
+    /// True if acknowledgements have separate queues.
     pub(crate) fn has_control_priority(&self) -> bool {
         self.switch.ports.control_priority
     }
 
-    /// Report on what was built, in numbers.
+    /// Report on the fabric, in numbers.
     pub fn topology_report(&self) -> TopologyReport {
         let topology = &self.topology;
         let mut switches = Vec::new();
@@ -387,7 +387,7 @@ fn capture_plan(
     CapturePlan::new(&scenario.observe, topology, format, pauses)
 }
 
-/// Triggers at run time: which events activate which trigger, and what that starts.
+/// Triggers at run time: the events that activate each trigger, and the flows that it starts.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerReactions {
     triggers: BTreeMap<TriggerIndex, Trigger>,
@@ -396,7 +396,7 @@ pub(crate) struct TriggerReactions {
 
 impl Reactions for TriggerReactions {
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
-        // Each event activates its trigger once, however often it is told.
+        // Each event activates its trigger once, even if the event is reported several times.
         let Some(index) = self.activations.remove(&(event.flow, event.milestone)) else {
             return;
         };
@@ -406,7 +406,7 @@ impl Reactions for TriggerReactions {
     }
 }
 
-/// All that acts between hosts.
+/// Reactions that act between hosts.
 struct Coordinator {
     triggers: Option<TriggerReactions>,
     grants: Option<Grants>,
@@ -423,7 +423,7 @@ impl Reactions for Coordinator {
     }
 }
 
-/// The rates of NICs, each once.
+/// Distinct rates of NICs.
 fn nic_rates(topology: &Topology) -> Vec<Rate> {
     let is_host = |node: &NodeId| topology.switch_index(*node).is_none();
     let of_hosts = topology
@@ -434,7 +434,7 @@ fn nic_rates(topology: &Topology) -> Vec<Rate> {
     rates.into_iter().collect()
 }
 
-/// Hosts with several NICs, of which none reaches one of another.
+/// Rejects fabrics with several NICs per host if no host reaches another.
 fn check_reach(
     topology: &Topology,
     paths: &Paths,
@@ -450,7 +450,7 @@ fn check_reach(
     Err(routing_error(topology, &error))
 }
 
-/// Time at which the clock starts the first flow; files of some simulators begin seconds after the start of time.
+/// Time of the first flow start that does not wait for a trigger; files of some simulators begin seconds after time zero.
 fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
     let starts = flows.filter_map(|flow| match flow.start {
         Start::At(time) => Some(time),
@@ -459,14 +459,15 @@ fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
     starts.min().unwrap_or(Time::NEVER)
 }
 
-/// Makes all traffic, and beside it that of the sections whose flows follow all others. A traffic file may fail links of the fabric.
+/// Generates all traffic, and separately the traffic of the sections whose flows follow all others. A traffic file may fail links of the
+/// fabric.
 fn load_workloads(
     scenario: &Scenario,
     prepared: &mut PreparedFabric,
 ) -> Result<(LoadedWorkload, Vec<Workload>), ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
-    // Of each transport.
+    // One counter for each transport.
     let mut next_variant = vec![1; prepared.sizes.len()];
     let nic_rates = rates_of_hosts(&prepared.topology);
     let slowest = slowest_link(&prepared.topology);
@@ -506,7 +507,7 @@ fn load_workloads(
     Ok((all, posted))
 }
 
-/// Lets the sections attack that are to, now that all links are known that are down.
+/// Applies the attacks of the sections that have one. Attacks need routes, and all failed links are known only now.
 fn attack(
     scenario: &Scenario,
     prepared: &PreparedFabric,
@@ -548,8 +549,7 @@ fn attack(
     Ok(())
 }
 
-/// Error for a topology that failed links have broken.
-/// The events of links, those of attackers included.
+/// Link events, including the events of attackers.
 fn link_events(
     scenario: &Scenario,
     topology: &Topology,
@@ -559,7 +559,7 @@ fn link_events(
     Ok(Arc::new(scenario.link_schedule(topology, &storms)?))
 }
 
-/// The traffic between NICs, where hosts have several.
+/// The traffic between NICs, if hosts have several.
 fn nic_traffic(
     scenario: &Scenario,
     topology: &Topology,

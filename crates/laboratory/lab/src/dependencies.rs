@@ -1,20 +1,20 @@
-//! Dependencies in a finished run: flows that started because of others.
+//! Dependencies in a finished run: flows that started because of other flows.
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{FlowSpec, Start, TriggerIndex, TriggerKind};
 
-/// Flows that started because of the progress of others.
+/// Flows that started because of the progress of other flows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
     /// A cause and its effect, in the order of triggers, effects and activations.
     pub pairs: Vec<(FlowId, FlowId)>,
-    /// Number of further pairs that were left out.
+    /// Number of further pairs, which are not in `pairs`.
     pub left_out: u64,
 }
 
-/// The flows around a trigger.
+/// The flows before and behind a trigger.
 #[derive(Debug, Clone, Default)]
 struct Around {
     /// Flows that have activated the trigger, each with its time.
@@ -24,9 +24,10 @@ struct Around {
 }
 
 impl Assembly {
-    /// The first `limit` dependencies that came true: a barrier with many flows before and behind it has the product of both.
+    /// The first `limit` dependencies that occurred. A barrier between many flows has as many dependencies as the product of the flows
+    /// before and behind it.
     ///
-    /// Activations of a multishot trigger at one instant are taken in the order of their flows.
+    /// Activations of a multishot trigger at the same instant count in the order of their flows.
     pub fn dependencies(&self, finished: &Finished, limit: usize) -> Dependencies {
         let mut all = vec![Around::default(); self.workload.triggers.len()];
         for ((id, flow), result) in self.workload.numbered().zip(&finished.flows) {

@@ -1,25 +1,25 @@
-//! Work that a run will be at least: what its flows come to on their shortest paths, if nothing is lost and sent again.
+//! Lower bound of the work of a run: its flows on their shortest paths, without losses and retransmissions.
 
 use crate::assemble::Assembly;
 use clearway_transport::Reliability;
 use clearway_units::FlowId;
 use clearway_workload::{FlowSpec, Start};
 
-/// Work that a run will be at least.
+/// Lower bound of the work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ExpectedWork {
-    /// Flows, those of jobs included.
+    /// Flows, including the connections of jobs.
     pub flows: u64,
     /// Payload of all flows, in bytes.
     pub payload: u64,
     /// Data packets.
     pub data_packets: u64,
-    /// Links that data packets and their acknowledgements cross.
+    /// Link crossings of data packets and their acknowledgements.
     pub packet_hops: u64,
 }
 
 impl Assembly {
-    /// Work of the run. Messages count as if they filled packets but for one; acknowledgements as the transport groups them.
+    /// Work of the run. Of the packets of a message, all but one count as full. Acknowledgements count as the transport groups them.
     pub fn expected_work(&self) -> ExpectedWork {
         let mut work = ExpectedWork::default();
         let listed = self.workload.flows.iter().cloned();

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 /// A completed flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FctRecord {
-    /// Host that sent.
+    /// Sender.
     pub src: HostId,
-    /// Host that received.
+    /// Receiver.
     pub dst: HostId,
     /// The source port: 10000 for the first flow of a pair of hosts to start, then 10001, …, in 16 bits.
     pub sport: u16,
-    /// The destination port: that of the flow's source, else 100.
+    /// The destination port: the destination port in the flow's source, else 100.
     pub dport: u16,
     /// Payload.
     pub bytes: Bytes,
@@ -25,7 +25,7 @@ pub struct FctRecord {
     pub start: Time,
     /// Flow completion time: from `start` until the last byte was acknowledged at the sender.
     pub fct: Span,
-    /// The completion time alone in the network, by that simulator's formula: see [`Assembly::fct_records`].
+    /// The completion time on an idle network, by the formula of the HPCC simulator: see [`Assembly::fct_records`].
     pub standalone: Span,
 }
 
@@ -33,12 +33,12 @@ const FIRST_SPORT: u16 = 10_000;
 const USUAL_DPORT: u16 = 100;
 
 impl Assembly {
-    /// The completed flows in order of completion, without the connections of jobs, on which many messages follow each other.
+    /// The completed flows in order of completion. Connections of jobs, which carry many messages, are left out.
     ///
     /// Their standalone time is `2 × delay + Σ payload / rate + (bytes + packets × header) / bottleneck`, where delay, sum and bottleneck
-    /// are over the links of a shortest path, with the sizes of payload and header of the flow's transport, in whole nanoseconds: each
-    /// quotient is rounded down, as there. It counts no headers in the sum, no acknowledgement's size and every first packet as a full
-    /// one, so that it differs a little from the [ideal completion time](Self::ideal_completion).
+    /// are over the links of a shortest path, with the payload and header sizes of the flow's transport, in whole nanoseconds. Each
+    /// quotient is rounded down, as in that simulator. The formula leaves out the headers in the sum and the size of the acknowledgement,
+    /// and counts every first packet as full. It therefore differs a little from the [ideal completion time](Self::ideal_completion).
     pub fn fct_records(&self, finished: &Finished) -> Vec<FctRecord> {
         let mut completed: Vec<(Time, FlowId)> = Vec::new();
         for (id, flow) in finished.flows.iter().enumerate() {
@@ -49,7 +49,7 @@ impl Assembly {
         let transports = self.transports.iter();
         let formula = |own: &RunTransport| Standalone::new(&self.topology, own.sizes);
         let mut standalone: Vec<Standalone<'_>> = transports.map(formula).collect();
-        // Scripts look for the numbers that the file of the fabric has.
+        // Scripts expect the host numbers of the fabric file.
         let in_file = |host: HostId| match &self.host_numbers {
             Some(numbers) => HostId(numbers[host.index()]),
             None => host,
@@ -104,12 +104,12 @@ struct Path {
     bottleneck: Rate,
 }
 
-/// The formula, with the searches for shortest paths that it has needed so far.
+/// The formula, with a cache of the shortest-path searches.
 struct Standalone<'a> {
     topology: &'a Topology,
     ports: Vec<Vec<LinkId>>,
     sizes: PacketSizes,
-    /// By the node that hosts hang on: the path from it to every node.
+    /// Paths to every node, by the node that they start at.
     trees: BTreeMap<u32, Vec<Option<Path>>>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Standalone<'a> {
     }
 
     fn span(&mut self, src: HostId, dst: HostId, bytes: Bytes) -> Span {
-        // The search begins at the switch of the sender, whose hosts share it.
+        // The search begins at the sender's switch, so that all hosts of the switch share it.
         let up = self.ports[src.index()][0];
         let first = self.link(up);
         let root = self.topology.link_ends(up).1.0;
@@ -153,7 +153,7 @@ impl<'a> Standalone<'a> {
         }
     }
 
-    /// Breadth first; hosts do not forward.
+    /// Searches breadth first; hosts do not forward.
     fn grow(&self, root: u32) -> Vec<Option<Path>> {
         let mut paths: Vec<Option<Path>> = vec![None; self.ports.len()];
         let mut queue = vec![root];

@@ -1,15 +1,15 @@
-//! Grants of messages by receivers that take a limited number at a time.
+//! Grants of messages by receivers that accept a limited number at a time.
 
 use clearway_fabric::{FlowEvent, FlowMilestone};
 use clearway_units::FlowId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A rank that takes a limited number of messages at a time.
+/// A rank that accepts a limited number of messages at a time.
 #[derive(Debug)]
 struct Receiver {
     free: u32,
-    /// Connections on which a message waits, once for each.
+    /// Connections with waiting messages, one entry per message.
     waiting: VecDeque<FlowId>,
 }
 
@@ -22,8 +22,8 @@ impl Receiver {
     }
 }
 
-/// Lets receivers take a limited number of messages at a time (STrack §4.3 limits all-to-all at sender and receiver). Words from and to
-/// ranks cost no bytes, but the time that news take between hosts.
+/// Limits the number of messages that receivers accept at a time (STrack §4.3 limits all-to-all at sender and receiver). Requests and
+/// grants cost no bytes, but take the notification time between hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     receivers: Vec<Receiver>,
@@ -31,7 +31,7 @@ pub(crate) struct Grants {
 }
 
 impl Grants {
-    /// Adds a receiver that takes `limit` messages at a time; returns its number.
+    /// Adds a receiver that accepts `limit` messages at a time; returns its number.
     pub(crate) fn add_receiver(&mut self, limit: u32) -> usize {
         self.receivers.push(Receiver::new(limit));
         self.receivers.len() - 1
@@ -42,12 +42,12 @@ impl Grants {
         self.of_connection.insert(id, receiver);
     }
 
-    /// No receiver has a limit.
+    /// True if no receiver has a limit.
     pub(crate) fn is_empty(&self) -> bool {
         self.receivers.is_empty()
     }
 
-    /// A rank asks, or has room again; connections on which a message may be posted now are pushed to `start`.
+    /// Handles a request of a rank, or a receiver that has room again. Pushes connections on which a message may now be posted to `start`.
     pub(crate) fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
         let Some(&index) = self.of_connection.get(&event.flow) else {
             return;

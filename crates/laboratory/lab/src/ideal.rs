@@ -1,4 +1,4 @@
-//! Ideal times of flows, by their transports.
+//! Ideal times of flows with their transports.
 
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{PacketSizes, Striped};
@@ -7,7 +7,7 @@ use clearway_units::{Bytes, FlowId, HostId, Span};
 use clearway_workload::{FlowSpec, Start};
 
 impl Assembly {
-    /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
+    /// The completion time of a flow on an idle network; zero for a connection of a job, which waits for other messages.
     pub fn ideal_completion(&self, flow: FlowId) -> Span {
         let flow = self.nic_traffic().flow(flow);
         if let Start::Posted(_) = flow.start {
@@ -17,7 +17,7 @@ impl Assembly {
         self.ideal_between((flow.src, flow.dst), transport, flow.bytes)
     }
 
-    /// The completion time of a message from one NIC to another that has the network to itself.
+    /// The completion time of a message between two NICs on an idle network.
     pub(crate) fn ideal_between(
         &self,
         (from, to): (HostId, HostId),
@@ -40,7 +40,7 @@ impl Assembly {
         &self.transports.of(flow).profile.reliability
     }
 
-    /// Sizes of a flow's packets without telemetry, by which ideal completion times are computed.
+    /// Sizes of a flow's packets without telemetry, from which ideal completion times are computed.
     pub fn sizes_of(&self, flow: &FlowSpec) -> PacketSizes {
         self.transports.of(flow).sizes
     }

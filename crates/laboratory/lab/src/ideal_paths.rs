@@ -1,11 +1,11 @@
-//! The fabric of ideal completion times.
+//! The paths of ideal completion times.
 
 use crate::shared_routes::routes_of;
 use clearway_fabric::topology::{Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{LinkChange, LinkSchedule};
 use std::sync::Arc;
 
-/// Paths by which ideal times are computed: with each link as fast as it ever is, so that no event lets a flow beat them.
+/// Paths from which ideal times are computed. Each link has its highest rate of the run, so no event lets a flow beat its ideal time.
 ///
 /// # Errors
 /// As [`Routes::compute`].

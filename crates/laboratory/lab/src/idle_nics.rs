@@ -1,4 +1,4 @@
-//! Warning about NICs that carry nothing in the whole run, while others of the same node carry what a job sends.
+//! Warning about NICs that carry nothing in the whole run, while other NICs of the same node carry the traffic of a job.
 
 use crate::jobs::Jobs;
 use clearway_fabric::topology::{LinkId, Topology};
@@ -6,12 +6,12 @@ use clearway_units::HostId;
 use clearway_workload::Workload;
 use std::collections::BTreeSet;
 
-/// Says of the first job that leaves half or more of the network NICs of its hosts idle, although it uses the network; `None` if none does.
+/// Names the first job that uses the network but leaves half or more of the network NICs of its hosts idle; `None` if there is none.
 pub(crate) fn warning(topology: &Topology, jobs: &Jobs, traffic: &Workload) -> Option<String> {
     if topology.further_nics.is_empty() {
         return None;
     }
-    // Those of a node's scale-up fabric do not count.
+    // NICs of a node's scale-up fabric do not count.
     let mut of_network = vec![false; topology.hosts as usize];
     for link in (0..topology.cables.len() * 2).map(|number| LinkId(number as u32)) {
         let cable = &topology.cables[link.cable()];

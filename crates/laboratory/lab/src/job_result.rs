@@ -11,12 +11,12 @@ pub struct IterationTimes {
     pub begun: Time,
     /// Time at which the first message was posted; `None` if none was.
     pub sending: Option<Time>,
-    /// Time at which the last rank finished; `None` if the run ended before.
+    /// Time at which the last rank finished; `None` if the run ended earlier.
     pub over: Option<Time>,
 }
 
 impl IterationTimes {
-    /// From the first rank's beginning to the last one's end.
+    /// Time from the first rank's beginning to the last rank's end.
     pub fn span(&self) -> Option<Span> {
         Some(self.over?.since(self.begun))
     }
@@ -25,21 +25,21 @@ impl IterationTimes {
 /// Outcome of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobResult {
-    /// The user's name for it.
+    /// The user's name for the job.
     pub label: String,
     /// Number of ranks.
     pub ranks: u32,
     /// The host of each rank.
     pub hosts: Vec<HostId>,
-    /// Number of the section of the workload that it belongs to, from zero.
+    /// Number of the job's workload section, from zero.
     pub section: u32,
-    /// The numbers of the flows that are its connections.
+    /// Flow numbers of the job's connections.
     pub flows: Range<u32>,
-    /// Number of iterations that the job was to run.
+    /// Configured number of iterations.
     pub iterations: u32,
-    /// Volume of an iteration, if it is a collective.
+    /// Volume of an iteration, if the job is a collective.
     pub volume: Option<Volume>,
-    /// The iterations that began, in their order.
+    /// The iterations that began, in order.
     pub times: Vec<IterationTimes>,
 }
 
@@ -51,17 +51,17 @@ impl JobResult {
     }
 }
 
-/// The speed of a collective, as nccl-tests print it.
+/// The speed of a collective, as nccl-tests prints it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
-    /// The size of the operation over its time, in bytes per second.
+    /// Algorithm bandwidth: the size of the operation over its time, in bytes per second.
     pub algorithm: f64,
-    /// Rate that links must carry for that, in bytes per second.
+    /// Bus bandwidth: the rate that links must carry for that speed, in bytes per second.
     pub bus: f64,
 }
 
 impl Bandwidth {
-    /// Of an operation that took `time`.
+    /// Speed of an operation that took `time`.
     pub fn of(volume: Volume, time: Span) -> Self {
         let algorithm = volume.bytes.as_u64() as f64 / (time.as_ps() as f64 * 1e-12);
         Self {

@@ -1,4 +1,4 @@
-//! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
+//! Jobs in a run: the connections between ranks, the programs of hosts, and the times of iterations.
 
 use crate::grants::Grants;
 use crate::job_result::{IterationTimes, JobResult};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Step that a rank has reached in an iteration, with the time.
+/// Step that a rank has reached in an iteration, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     time: Time,
@@ -38,14 +38,14 @@ type Log = Arc<Mutex<Vec<Mark>>>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Jobs {
     jobs: Vec<JobSpec>,
-    /// For each job, its connections with their numbers.
+    /// Numbered connections of each job.
     connections: Vec<JobConnections>,
-    /// Number that decides on which NICs a connection is, for those of ranks that may have several lanes.
+    /// Number that decides which NICs a connection uses, for connections of ranks that may have several lanes.
     lanes: BTreeMap<FlowId, u32>,
 }
 
 impl Jobs {
-    /// Adds the connections of `jobs` to `workload`, after its flows. Ranks share the NICs that `shared` says.
+    /// Adds the connections of `jobs` to `workload`, after its flows. `shared` tells which NICs the ranks share.
     ///
     /// # Errors
     /// If there are too many flows.
@@ -95,7 +95,7 @@ impl Jobs {
         })
     }
 
-    /// For each job how often it runs, and its connections.
+    /// Number of iterations and connections of each job.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (u32, Vec<FlowId>)> {
         let jobs = self.jobs.iter().zip(&self.connections);
         jobs.map(|(job, connections)| {
@@ -106,7 +106,7 @@ impl Jobs {
         })
     }
 
-    /// Lets only the job with this number start, as if the others were not there; flows keep their numbers, and with them their routes.
+    /// Starts only the job with this number, as if the other jobs did not exist. Flows keep their numbers, and therefore their routes.
     pub(crate) fn leave(&mut self, job: usize) {
         for (index, spec) in self.jobs.iter_mut().enumerate() {
             if index != job {
@@ -115,7 +115,7 @@ impl Jobs {
         }
     }
 
-    /// Tells the connections how much they carry in an iteration.
+    /// Sets the bytes that each connection carries in an iteration.
     pub(crate) fn set_phases(&self, flows: &mut [Flow]) {
         for (job, connections) in self.jobs.iter().zip(&self.connections) {
             for (_, id) in connections.all() {
@@ -130,7 +130,7 @@ impl Jobs {
         self.jobs.iter().zip(&self.connections)
     }
 
-    /// Number that decides on which of several NICs a connection is; `None` for flows and where NICs are not shared so.
+    /// Number that decides which of several NICs a connection uses; `None` for flows, and where ranks do not share NICs.
     pub(crate) fn lane(&self, connection: FlowId) -> Option<u32> {
         self.lanes.get(&connection).copied()
     }
@@ -141,8 +141,8 @@ impl Jobs {
         starts.min().unwrap_or(Time::NEVER)
     }
 
-    /// Programs of all NICs, and the logs that they write. A rank is at home at the first NIC of its host, which has the number of the
-    /// host; `nic_traffic` gives the NICs that its connections use. What ranks do is logged if somebody `follows` it.
+    /// Programs of all NICs, and the logs that they write. The home of a rank is the first NIC of its host, which has the number of the
+    /// host; `nic_traffic` gives the NICs that its connections use. Actions of ranks are logged if `follows` is set.
     pub(crate) fn programs(
         &self,
         seed: u64,
@@ -188,7 +188,7 @@ impl Jobs {
         (programs, notes)
     }
 
-    /// Grants of messages by receivers that take a limited number at a time; `None` if all take any number.
+    /// Grants of messages by receivers that accept a limited number at a time; `None` if no receiver has a limit.
     pub(crate) fn grants(&self) -> Option<Grants> {
         let mut grants = Grants::default();
         for (job, connections) in self.jobs.iter().zip(&self.connections) {
@@ -238,20 +238,20 @@ impl Jobs {
     }
 }
 
-/// Number of further ones that `rank` has had before.
+/// Previous count of `rank`; increments the count.
 fn next_of(counts: &mut FxHashMap<Rank, u32>, rank: Rank) -> u32 {
     let next = counts.entry(rank).or_default();
     *next += 1;
     *next - 1
 }
 
-/// Number of messages that a rank of a job takes at a time, if there is a limit.
+/// Number of messages that a rank of a job accepts at a time, if there is a limit.
 fn receiver_limit(job: &JobSpec) -> Option<u32> {
     job.plan.graph().parallelism?.to_receiver
 }
 
 fn empty_result((job, connections): (&JobSpec, &JobConnections)) -> JobResult {
-    // They have been numbered one after the other.
+    // Connections of a job have consecutive numbers.
     let first = connections.all().next().map_or(0, |(_, first)| first.0);
     JobResult {
         label: job.label.clone(),
@@ -295,9 +295,9 @@ struct HostedRank {
     /// Connections to other ranks.
     connections: FxHashMap<Rank, Lanes>,
     places: MessagePlaces,
-    /// Receivers of its job take a limited number of messages at a time.
+    /// True if receivers of the job accept a limited number of messages at a time.
     is_limited: bool,
-    /// Deadline under which the host keeps this seat.
+    /// Deadline of this seat in the host's list.
     scheduled: Time,
 }
 
@@ -312,32 +312,32 @@ impl HostedRank {
     }
 }
 
-/// All ranks that are at home at a NIC, and what it does for ranks at home at another NIC of its host.
+/// Program of a NIC: the ranks at home at this NIC, and its work for ranks at home at another NIC of the host.
 #[derive(Debug, Default)]
 pub(crate) struct HostProgram {
     seats: Vec<HostedRank>,
-    /// Seats that have a deadline: thousands of jobs may share a host.
+    /// Seats with a deadline, ordered by time, because thousands of jobs may share a host.
     deadlines: BTreeSet<(Time, usize)>,
-    /// Seat that has a connection, for ranks that are at home here.
+    /// Seat of each connection, for ranks at home here.
     owners: FxHashMap<FlowId, usize>,
-    /// The connections of these that use another NIC.
+    /// The connections of these ranks that use another NIC, with that NIC.
     elsewhere: FxHashMap<FlowId, HostId>,
-    /// The connections that use this NIC, of ranks at home elsewhere, and where.
+    /// The connections on this NIC whose ranks are at home elsewhere, with their home.
     homes: FxHashMap<FlowId, HostId>,
     nic_messages: VecDeque<(HostId, NicMessage)>,
     posts: VecDeque<Post>,
-    /// Messages that may not be posted yet.
+    /// Messages that wait for a grant before they are posted.
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
     log: Log,
-    /// Log of what ranks do, if somebody follows it.
+    /// Log of the actions of ranks, if the run is followed.
     events: Option<RankLog>,
     /// Time at which a rank here last finished an iteration.
     last_over: Time,
 }
 
 impl HostProgram {
-    /// A rank takes a seat here; returns its number.
+    /// Adds a rank and returns the number of its seat.
     fn add(&mut self, job: u32, (spec, places): (&JobSpec, &MessagePlaces), run: RankRun) -> usize {
         self.seats.push(HostedRank {
             job,
@@ -353,7 +353,7 @@ impl HostProgram {
         seat
     }
 
-    /// Keeps the deadline of a seat, which may have changed.
+    /// Updates the deadline of a seat.
     fn schedule(&mut self, seat: usize) {
         let own = &mut self.seats[seat];
         let deadline = own.deadline();
@@ -369,7 +369,7 @@ impl HostProgram {
         }
     }
 
-    /// The rank on `seat` has this connection, which perhaps uses another NIC.
+    /// Assigns this connection to the rank on `seat`; `elsewhere` is set if the connection uses another NIC.
     fn own(&mut self, seat: usize, id: FlowId, elsewhere: Option<HostId>) {
         self.owners.insert(id, seat);
         if let Some(nic) = elsewhere {
@@ -377,12 +377,12 @@ impl HostProgram {
         }
     }
 
-    /// The rank on `seat` sends to another on these lanes.
+    /// Assigns these lanes from the rank on `seat` to another rank.
     fn connect(&mut self, seat: usize, to: Rank, lanes: Lanes) {
         self.seats[seat].connections.insert(to, lanes);
     }
 
-    /// Tells the home of a connection what has become of a message; false if that is here.
+    /// Notifies the home of a connection of an event of a message; false if the home is here.
     fn tell_home(&mut self, connection: FlowId, message: MessageId, kind: NicMessageKind) -> bool {
         let Some(&home) = self.homes.get(&connection) else {
             return false;
@@ -397,7 +397,7 @@ impl HostProgram {
         true
     }
 
-    /// Does what the rank on `seat` says after an event; `message` is the one that it is about, if any.
+    /// Performs the actions of the rank on `seat` after an event; `message` is the message of the event, if any.
     fn listen(&mut self, now: Time, seat: usize, (cause, message): (RankCause, MessageId)) {
         self.schedule(seat);
         let (job, rank) = (self.seats[seat].job, self.seats[seat].run.rank());
@@ -416,7 +416,7 @@ impl HostProgram {
         }
     }
 
-    /// Does one thing that the rank on `seat` says.
+    /// Performs one action of the rank on `seat`.
     fn act(&mut self, now: Time, seat: usize, output: Output) -> Option<RankAction> {
         let own = &self.seats[seat];
         let (iteration, step) = match output {
@@ -460,7 +460,7 @@ impl HostProgram {
         is_over.then_some(RankAction::Over { iteration })
     }
 
-    /// Posts a message here, or at the NIC that its connection uses.
+    /// Posts a message here or at the NIC of its connection.
     fn post(&mut self, connection: FlowId, message: MessageId, bytes: Bytes) {
         match self.elsewhere.get(&connection) {
             None => self.posts.push_back(Post {

@@ -1,4 +1,4 @@
-//! The entry for programs: built-in parts plus one's own.
+//! The entry point for programs: built-in parts plus the user's parts.
 
 use crate::scenario::builtin_scenario;
 use crate::scenario::{General, ScenarioError};
@@ -36,7 +36,7 @@ impl Default for Laboratory {
 }
 
 impl Laboratory {
-    /// A laboratory with everything that is built in.
+    /// A laboratory with all built-in parts.
     pub fn new() -> Self {
         Self {
             registry: Registry::builtin(),
@@ -44,10 +44,10 @@ impl Laboratory {
         }
     }
 
-    /// Adds a congestion controller of your own; scenarios choose it with `transport.controller`.
+    /// Adds a congestion controller; scenarios choose it with `transport.controller`.
     ///
     /// # Panics
-    /// If its name is taken.
+    /// If the name is already taken.
     pub fn with_controller<T: ControllerDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_controller::<T>(),
@@ -55,10 +55,10 @@ impl Laboratory {
         }
     }
 
-    /// Adds a path selector of your own; scenarios choose it with `transport.spray`.
+    /// Adds a path selector; scenarios choose it with `transport.spray`.
     ///
     /// # Panics
-    /// If its name is taken.
+    /// If the name is already taken.
     pub fn with_selector<T: SelectorDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_selector::<T>(),
@@ -66,10 +66,10 @@ impl Laboratory {
         }
     }
 
-    /// Adds a feedback rule of your own; scenarios choose it with `transport.feedback`.
+    /// Adds a feedback rule; scenarios choose it with `transport.feedback`.
     ///
     /// # Panics
-    /// If its name is taken.
+    /// If the name is already taken.
     pub fn with_feedback<T: FeedbackDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_feedback::<T>(),
@@ -77,10 +77,10 @@ impl Laboratory {
         }
     }
 
-    /// Adds an injection control of your own; scenarios of scale-up fabrics choose it with `injection.kind`.
+    /// Adds an injection control; scenarios of scale-up fabrics choose it with `injection.kind`.
     ///
     /// # Panics
-    /// If its name is taken.
+    /// If the name is already taken.
     pub fn with_injection<T: InjectionDefinition>(self) -> Self {
         Self {
             injection: self.injection.with_control::<T>(),
@@ -101,7 +101,7 @@ impl Laboratory {
     /// Reads the scenario text `text`, called `name` in errors.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read(
         &self,
         name: &str,
@@ -112,10 +112,10 @@ impl Laboratory {
         Scenario::read(&self.registry, name, text, base_dir, overrides)
     }
 
-    /// Reads the scenario text `text` of whichever kind of fabric, called `name` in errors.
+    /// Reads the scenario text `text` of either kind of fabric, called `name` in errors.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read_any(
         &self,
         name: &str,
@@ -127,7 +127,7 @@ impl Laboratory {
         Experiment::read(registries, name, text, base_dir, overrides)
     }
 
-    /// The text of a built-in scenario, by its name, or of a scenario file, by its path, as it stands there.
+    /// The text of a built-in scenario, by its name, or of a scenario file, by its path, unchanged.
     ///
     /// # Errors
     /// If there is no such scenario or file.
@@ -135,10 +135,10 @@ impl Laboratory {
         text_of(scenario).map(|text| text.text.into_owned())
     }
 
-    /// Loads a built-in scenario by its name, or a scenario file by its path: one of a packet fabric.
+    /// Loads a built-in scenario by its name, or a scenario file by its path. The scenario must be of a packet fabric.
     ///
     /// # Errors
-    /// If there is no such scenario or file, or at the first thing in it that cannot be meant.
+    /// If there is no such scenario or file, or at its first invalid entry.
     pub fn load(&self, scenario: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let text = text_of(scenario)?;
         let mut loaded = self.read(text.called, &text.text, text.folder.as_deref(), overrides)?;
@@ -148,10 +148,10 @@ impl Laboratory {
         Ok(loaded)
     }
 
-    /// Loads a built-in scenario by its name, or a scenario file by its path, of whichever kind of fabric.
+    /// Loads a built-in scenario by its name, or a scenario file by its path, of either kind of fabric.
     ///
     /// # Errors
-    /// If there is no such scenario or file, or at the first thing in it that cannot be meant.
+    /// If there is no such scenario or file, or at its first invalid entry.
     pub fn load_any(
         &self,
         scenario: &str,
@@ -174,7 +174,7 @@ impl Laboratory {
         Ok(run_alone(&Assembly::new(scenario)?, Watch::Off))
     }
 
-    /// As [`run`](Self::run), watched by one observer for each domain, which are returned with the outcome.
+    /// As [`run`](Self::run), with one observer for each domain. Returns the observers with the outcome.
     ///
     /// # Errors
     /// If its parts do not fit together.
@@ -200,13 +200,13 @@ fn run_alone(assembly: &Assembly, watch: Watch<'_>) -> Finished {
     assembly.run(options, watch)
 }
 
-/// Text of a scenario, and where it comes from.
+/// Text of a scenario, and its origin.
 struct ScenarioText<'a> {
-    /// Name for it in errors.
+    /// Name of the scenario in errors.
     called: &'a str,
     text: Cow<'static, str>,
     folder: Option<PathBuf>,
-    /// Name of the file without its ending.
+    /// Name of the file without its extension.
     stem: Option<String>,
 }
 
@@ -219,7 +219,7 @@ impl ScenarioText<'_> {
     }
 }
 
-/// True if the scenario says its name: "unnamed" is one, too, once it stands in a resolved scenario.
+/// True if the scenario gives its name. In a resolved scenario, "unnamed" also counts as a name.
 fn is_named(places: &SourceLocations) -> bool {
     places.is_given("", 0, "name")
 }

@@ -1,9 +1,9 @@
-//! Connections of a job, by pairs of ranks and lanes.
+//! Connections of a job, by pair of ranks and lane.
 //!
-//! A lane is one of several connections from one rank to another, each between NICs of its own. Ranks have lanes where the hosts of a file
-//! have NICs by themselves that are equally near (`topology.nics` = "in-turn"), so that no packet overtakes another of its connection and
-//! all NICs have work. Messages take the lanes in turn, in the order of the graph. On which NICs the first lane is depends on the ranks, so
-//! that pairs with one message each spread over all of them.
+//! A lane is one of several connections from one rank to another, each between a different pair of NICs. Ranks have lanes if the hosts of a
+//! file have several equally near NICs (`topology.nics` = "in-turn"). Packets of a connection then stay in order, and all NICs have work.
+//! Messages take the lanes in turn, in the order of the graph. The NICs of the first lane depend on the ranks, so that pairs with one
+//! message each spread over all NICs.
 
 use crate::scenario::{Scenario, shared_pairs};
 use crate::shared_routes::routes_of;
@@ -13,22 +13,22 @@ use clearway_workload::{JobSpec, Rank, RankConnection, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// NICs of hosts that the ranks of jobs share, message by message.
+/// NICs of hosts over which the ranks of jobs spread their messages.
 pub(crate) struct SharedNics<'a> {
     topology: &'a Topology,
-    /// `None` if no NICs are shared so.
+    /// `None` if ranks do not share NICs.
     routes: Option<Routes>,
 }
 
 impl<'a> SharedNics<'a> {
-    /// The NICs that the scenario's ranks share on its fabric. One that cannot be routed is an error elsewhere.
+    /// The NICs that the scenario's ranks share on its fabric. A fabric that cannot be routed is reported elsewhere.
     pub(crate) fn new(scenario: &Scenario, topology: &'a Topology) -> Self {
         let shares = scenario.topology.shares_nics() && topology.may_be_apart();
         let routes = shares.then(|| routes_of(topology).ok()).flatten();
         Self { topology, routes }
     }
 
-    /// Number of lanes that there may be from a rank on one host to one on another, above zero.
+    /// Largest number of lanes from a rank on one host to a rank on another, above zero.
     pub(crate) fn lanes(&self, src: HostId, dst: HostId) -> u32 {
         let pairs = |routes: &Routes| shared_pairs(self.topology, &routes.paths, src, dst).len();
         self.routes.as_ref().map_or(1, pairs).max(1) as u32
@@ -38,7 +38,7 @@ impl<'a> SharedNics<'a> {
 /// Lanes from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lanes {
-    /// Connection of the first lane; those of the others have the next numbers.
+    /// Connection of the first lane; the other lanes have the next numbers.
     connection: FlowId,
     /// Number of lanes, above zero.
     count: u32,
@@ -52,7 +52,7 @@ impl Lanes {
         self.shares_nics
     }
 
-    /// The connection of the message at this place among those of its pair of ranks.
+    /// The connection of the message at this place among the messages of its pair of ranks.
     pub(crate) fn at(self, place: u32) -> FlowId {
         FlowId(self.connection.0 + place % self.count)
     }
@@ -63,12 +63,12 @@ impl Lanes {
     }
 }
 
-/// Place of each message of a graph among those of its pair of ranks; none where all pairs have one lane.
+/// Place of each message of a graph among the messages of its pair of ranks; empty if all pairs have one lane.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessagePlaces(Option<Arc<[u32]>>);
 
 impl MessagePlaces {
-    /// The place of a message. `task` counts those of all iterations.
+    /// The place of a message. `task` counts the tasks of all iterations.
     pub(crate) fn of(&self, task: u32) -> u32 {
         let place = |places: &Arc<[u32]>| places[task as usize % places.len()];
         self.0.as_ref().map_or(0, place)
@@ -83,8 +83,8 @@ pub(crate) struct JobConnections {
 }
 
 impl JobConnections {
-    /// Connections of `job`, without numbers yet, whose pairs of ranks may have as many lanes as `most` says; and what each of them
-    /// carries, in the order of their numbers.
+    /// Connections of `job`, not yet numbered, with at most `most` lanes per pair of ranks; and the load of each connection, in the order
+    /// of numbers.
     pub(crate) fn new(
         job: &JobSpec,
         most: impl Fn(Rank, Rank) -> u32,
@@ -138,12 +138,12 @@ impl JobConnections {
         &self.places
     }
 
-    /// The pairs of ranks with their lanes, by sender, then by receiver.
+    /// The pairs of ranks with their lanes, ordered by sender, then by receiver.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = ((Rank, Rank), Lanes)> {
         self.pairs.iter().map(|(&pair, &lanes)| (pair, lanes))
     }
 
-    /// All connections, in the order of their numbers, with the ranks that they join.
+    /// All connections, in the order of their numbers, with their pairs of ranks.
     pub(crate) fn all(&self) -> impl Iterator<Item = ((Rank, Rank), FlowId)> {
         self.pairs()
             .flat_map(|(pair, lanes)| lanes.connections().map(move |id| (pair, id)))

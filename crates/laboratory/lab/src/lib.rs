@@ -1,4 +1,4 @@
-//! The laboratory: scenarios are assembled, run and observed here.
+//! The laboratory: assembles, runs and observes scenarios.
 //!
 //! ```text
 //! TOML + --set ──► entries with their places ──► Scenario (typed, all defaults filled in)
@@ -7,12 +7,12 @@
 //!                        Topology, Routes, flows, Profile  ──► Simulation ──► Finished
 //! ```
 //!
-//! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in
-//! `transport`, generators and topologies in [`scenario`]). A new parameter appears in the scenario, in `explain` and in the resolved
-//! scenario by itself.
+//! Every user setting is declared once with `parameters!` in the crate that uses it (switches in `fabric`, controllers in `transport`,
+//! generators and topologies in [`scenario`]). A new parameter appears in the scenario, in `explain` and in the resolved scenario
+//! automatically.
 //!
-//! **Architecture invariant:** no terminal, no process exit, no formats of results. What is built on this crate are plans of jobs,
-//! reproduction, the command line and users' programs.
+//! **Architecture invariant:** no terminal, no process exit, no formats of results. Plans of jobs, reproduction, the command line and
+//! users' programs build on this crate.
 
 mod assemble;
 mod dependencies;
@@ -61,7 +61,7 @@ pub use clearway_scenario::{
     ScenarioError, SourceLocation, builtin_scenario, builtin_scenarios, without_bdp_comments,
 };
 
-// What users of the library need to add their own and to drive a run.
+// Types that users of the library need to add parts and to drive a run.
 pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{
     DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Rounds, RunDecision,

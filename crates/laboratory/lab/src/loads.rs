@@ -1,4 +1,4 @@
-//! Loads of jobs on the links of their routes, known without a run.
+//! Loads of jobs on the links of their routes, computed without a run.
 
 use crate::assemble::Assembly;
 use clearway_fabric::TracedRoutes;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub type JobLoads = BTreeMap<LinkId, f64>;
 
 impl Assembly {
-    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`TracedRoutes`]).
-    /// Acknowledgements, which go the other way, are left out.
+    /// The loads of each job, in the order of the scenario, with connections routed by ECMP ([`TracedRoutes`]). Acknowledgements, which
+    /// travel in the other direction, are left out.
     pub fn job_loads(&self) -> Vec<JobLoads> {
         let setup = self.setup();
         let routes = TracedRoutes::new(&setup);

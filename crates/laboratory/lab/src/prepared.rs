@@ -1,4 +1,4 @@
-//! Fabric of a scenario before it has routes, and the context in which traffic for it is made.
+//! Fabric of a scenario before routing, and the context for generating its traffic.
 
 use crate::scenario::validation::packet_sizes;
 use crate::scenario::{BuildContext, Scenario, ScenarioError, check_flows, slowest_link};
@@ -7,12 +7,12 @@ use clearway_transport::{Class, ClassSet};
 use clearway_units::{HostId, Rate};
 use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 
-/// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
+/// Fabric for which traffic is generated. The fabric does not have routes yet, because a traffic file may still fail some of its links.
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
     gpus_per_node: u32,
     pub(crate) host_numbers: Option<Vec<u32>>,
-    /// Of packets without telemetry, by transport.
+    /// Sizes of packets without telemetry, by transport.
     pub(crate) sizes: Vec<PacketSizes>,
     /// The transport of each section of the workload.
     pub(crate) transport_of_section: Vec<u8>,
@@ -23,7 +23,7 @@ impl PreparedFabric {
     /// Builds the fabric of a scenario.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// If the fabric cannot be built.
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let transports = scenario.transports();
         let placed = |(place, error)| at_transport(scenario, place, error);
@@ -63,7 +63,7 @@ pub(crate) fn at_transport(
     }
 }
 
-/// The rate of each host's NIC, of all its NICs together where it has several; those of a scale-up fabric do not count.
+/// The total rate of each host's NICs. NICs of a scale-up fabric do not count.
 pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![0; topology.machines() as usize];
     let network = topology.cables.iter();
@@ -74,7 +74,7 @@ pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
             }
         }
     }
-    // A host without a link is refused when routes are computed.
+    // The computation of routes rejects a host without a link.
     rates
         .into_iter()
         .map(|bps| Rate::from_bps(bps.max(1)))
@@ -100,10 +100,10 @@ pub(crate) fn build_context<'a>(
     }
 }
 
-/// The flows of a scenario, one by one; `None` if it needs all of them at once.
+/// The streamed flows of a scenario; `None` if the scenario needs a list of all flows.
 ///
 /// # Errors
-/// If they do not fit the scenario.
+/// If the flows do not fit the scenario.
 pub(crate) fn arrivals(
     scenario: &Scenario,
     prepared: &PreparedFabric,
@@ -123,7 +123,7 @@ pub(crate) fn arrivals(
         let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
             return Ok(None);
         };
-        // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
+        // Generating the flows twice is cheap, and no flow can then be invalid during the run.
         check_flows(arrivals.clone(), slowest, prepared.sizes_of(section)).map_err(placed)?;
         sections.push(arrivals);
     }
@@ -135,7 +135,7 @@ pub(crate) fn arrivals(
     Ok(Some(merged))
 }
 
-/// Classes that flows may have that are not listed: that of data, if flows come one by one.
+/// Classes of flows that are not listed: the data class, if flows are streamed.
 pub(crate) fn further_classes(one_by_one: bool) -> ClassSet {
     let mut classes = ClassSet::EMPTY;
     if one_by_one {

@@ -1,4 +1,4 @@
-//! Log of what the ranks of jobs do and of the event that let them, kept only if somebody follows flows.
+//! Log of the actions of jobs' ranks and of the events that triggered them, kept only if flows are followed.
 
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use clearway_workload::{ClockWait, Rank};
@@ -11,11 +11,11 @@ pub enum RankCause {
     Start,
     /// Arrival of a message on this connection.
     Message(FlowId),
-    /// Acknowledgement of a message of its own on this connection.
+    /// Acknowledgement of a message that the rank sent on this connection.
     Acknowledgement(FlowId),
     /// End of a computation, or the slot of a schedule.
     Clock,
-    /// Turn of a message, whose receiver takes a limited number at a time.
+    /// Turn of a message whose receiver accepts a limited number at a time.
     Turn,
 }
 
@@ -31,16 +31,16 @@ pub enum RankAction {
         /// Length of the message.
         bytes: Bytes,
     },
-    /// Question for the turn of a message.
+    /// Request for the turn of a message.
     Ask {
         /// Connection of the message.
         connection: FlowId,
         /// Number of the message on its connection.
         message: MessageId,
     },
-    /// Begin of a computation, or of the wait for a slot.
+    /// Start of a computation, or of the wait for a slot.
     Wait {
-        /// Time at which that is over.
+        /// End of the computation or wait.
         until: Time,
         /// Kind of the wait.
         wait: ClockWait,
@@ -52,7 +52,7 @@ pub enum RankAction {
     },
 }
 
-/// Action of a rank, and the event that let it: the last of those that it had waited for.
+/// Action of a rank, and the event that triggered it: the last event that the rank waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankEvent {
     /// Time of the event and of the action.
@@ -70,7 +70,7 @@ pub struct RankEvent {
 }
 
 impl RankEvent {
-    /// The connection on which it posts a message; `None` if it does something else.
+    /// The connection on which the action posts a message; `None` for other actions.
     pub fn posts_on(&self) -> Option<FlowId> {
         match self.action {
             RankAction::Post { connection, .. } => Some(connection),
@@ -89,7 +89,7 @@ impl RankLog {
         events.push(event);
     }
 
-    /// Events of all hosts by time; those of one host and instant in the order in which they came.
+    /// Events of all hosts by time. Events of one host and instant keep their order.
     pub(crate) fn merged(logs: &[Self]) -> Vec<RankEvent> {
         let own = |log: &Self| log.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut events: Vec<RankEvent> = logs.iter().flat_map(own).collect();

@@ -1,4 +1,4 @@
-//! Running an assembly.
+//! Runs of assemblies.
 
 use crate::assemble::Assembly;
 use crate::job_result::JobResult;
@@ -17,28 +17,28 @@ pub struct RunOptions<'a> {
     pub threads: Threads,
     /// Called after each round of the engine; may stop the run.
     pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
-    /// Called for each flow, by number when the run is over; where flows come [one by one](Assembly::streaming), when the flow is
-    /// done, and for those that are not when the run is over.
+    /// Called for each flow, in order of numbers, after the run. If flows are [streamed](Assembly::streaming), called when a flow is done,
+    /// and after the run for the other flows.
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
 }
 
 /// Outcome of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FlowResult {
-    /// Time at which the message was ready; `None` if what it waits for never happened.
+    /// Time at which the message was ready; `None` if its trigger never fired.
     pub started: Option<Time>,
     /// Time at which the receiver had all bytes.
     pub received: Option<Time>,
     /// Time at which the last byte was acknowledged.
     pub finished: Option<Time>,
-    /// Completion time of the flow if it had the network to itself.
+    /// Completion time of the flow on an idle network.
     pub ideal: Span,
     /// Counters of the sender.
     pub statistics: FlowStatistics,
 }
 
 impl FlowResult {
-    /// Creates the outcome of a flow that has the completion time `ideal` by itself.
+    /// Creates the outcome of a flow whose completion time on an idle network is `ideal`.
     pub(crate) fn new(outcome: &FlowOutcome, ideal: Span) -> Self {
         Self {
             started: outcome.started,
@@ -58,11 +58,11 @@ impl FlowResult {
 /// A finished run.
 #[derive(Debug)]
 pub struct Finished {
-    /// By [`FlowId`]; empty where flows came [one by one](Assembly::streaming).
+    /// Results by [`FlowId`]; empty if flows were [streamed](Assembly::streaming).
     pub flows: Vec<FlowResult>,
-    /// In the order of the scenario.
+    /// Results of jobs, in the order of the scenario.
     pub jobs: Vec<JobResult>,
-    /// What ranks of jobs did, by time; nothing unless observers follow senders.
+    /// Actions of jobs' ranks, by time; empty unless observers follow senders.
     pub rank_events: Vec<RankEvent>,
     /// Time at which the last flow or job was done, or the run was stopped.
     pub simulated: Time,
@@ -70,17 +70,17 @@ pub struct Finished {
     pub stopped: Option<Stopped>,
     /// Rounds of the engine.
     pub rounds: Rounds,
-    /// Number of threads in the end.
+    /// Number of threads at the end.
     pub threads: usize,
-    /// Links and queues.
+    /// Counters of links and queues.
     pub links: LinkCounters,
-    /// The links that flow control has paused, in the order of links.
+    /// Links paused by flow control, in the order of links.
     pub pauses: Vec<LinkPauses>,
-    /// Totals of what each link has carried, by link; empty in a run that [nobody watches](Watch::Off).
+    /// Carried totals of each link; empty in a run [without observers](Watch::Off).
     pub meters: Vec<LinkTotals>,
-    /// Endpoints.
+    /// Counters of endpoints.
     pub endpoints: EndpointCounters,
-    /// The same by transport: that of `[transport]`, then those that sections have to themselves, in their order.
+    /// Counters of endpoints by transport: the transport of `[transport]`, then the sections' own transports, in order.
     pub transports: Vec<EndpointCounters>,
     /// Digest of the outcome.
     pub digest: Digest,
@@ -96,21 +96,21 @@ impl Finished {
 }
 
 impl Assembly {
-    /// Something for each domain of the fabric, such as an observer: a domain is a switch with its hosts.
+    /// A value for each domain of the fabric, such as an observer. A domain is a switch with its hosts.
     pub fn per_domain<T>(&self, make: impl FnMut() -> T) -> Vec<T> {
         self.setup().per_domain(make)
     }
 
-    /// Runs it under watch.
+    /// Runs the assembly with the observers of `watch`.
     ///
     /// # Panics
-    /// If packets are not conserved: our defect, never the user's. If observers watch and there is not one [for each
+    /// If packets are not conserved, which is a defect of the program, never of the scenario. If observers watch and there is not [one per
     /// domain](Self::per_domain).
     pub fn run(&self, options: RunOptions<'_>, watch: Watch<'_>) -> Finished {
         self.run_sampled(options, watch, None)
     }
 
-    /// As [`run`](Self::run), with a sampler that looks at the whole fabric between rounds.
+    /// As [`run`](Self::run), with a sampler that reads the whole fabric between rounds.
     ///
     /// # Panics
     /// As `run`.
@@ -135,7 +135,7 @@ impl Assembly {
         finished
     }
 
-    /// Runs the flows that are listed, and further `traffic`.
+    /// Runs the listed flows, and further `traffic`.
     pub(crate) fn simulate<'a>(
         &self,
         (threads, on_progress): (Threads, &'a mut dyn FnMut(RunProgress) -> RunDecision),

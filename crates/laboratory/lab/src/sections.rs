@@ -1,9 +1,9 @@
-//! The sections of a workload as one.
+//! Merged sections of a workload.
 
 use crate::scenario::{Scenario, ScenarioError};
 use clearway_workload::{Workload, WorkloadError};
 
-/// The sections whose flows follow all others, and the others.
+/// The sections whose flows are numbered after all others, and the other sections.
 pub(crate) fn split_posted(
     scenario: &Scenario,
     parts: Vec<Workload>,
@@ -14,12 +14,12 @@ pub(crate) fn split_posted(
     (parts(posted), parts(others))
 }
 
-/// One workload of sections, numbered by their starts.
+/// One workload from all sections, with flows numbered by their starts.
 pub(crate) fn merge(scenario: &Scenario, parts: Vec<Workload>) -> Result<Workload, ScenarioError> {
     Workload::merge(parts).map_err(|error| placed(scenario, error))
 }
 
-/// Adds the sections whose flows follow all others.
+/// Appends the sections whose flows are numbered after all others.
 pub(crate) fn append(
     scenario: &Scenario,
     workload: &mut Workload,

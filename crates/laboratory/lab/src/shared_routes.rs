@@ -1,18 +1,19 @@
 //! Routes that runs of one process share.
 //!
-//! Runs that follow each other are mostly of the same fabric: those of a sweep, trials of the planner, simulations of a notebook. To see
-//! that a fabric is the same takes far less than the search for its routes. Nothing but the process outlives such runs, whose scenarios
-//! are read one by one, so the process remembers the routes.
+//! Successive runs mostly use the same fabric: runs of a sweep, trials of the planner, simulations of a notebook. A comparison of fabrics
+//! takes far less time than the search for routes. Only the process outlives such runs, because each reads its scenario again. Therefore
+//! the process remembers the routes.
 
 use clearway_fabric::topology::{Routes, Topology, TopologyError};
 use std::sync::Mutex;
 
-/// So many fabrics are remembered.
+/// Largest number of remembered fabrics.
 const MOST_FABRICS: usize = 8;
-/// Most entries in the tables of all of them together, of 8 to 12 bytes each. Runs of larger fabrics take far longer than the search.
+/// Largest number of entries in the tables of all remembered fabrics, of 8 to 12 bytes each. Runs of larger fabrics take far longer than
+/// the search.
 const MOST_ENTRIES: usize = 2_000_000;
 
-/// Routes of a fabric, which share their tables with those of an equal one in an earlier run of this process.
+/// Routes of a fabric, which share the tables of an equal fabric in an earlier run of this process.
 ///
 /// # Errors
 /// As [`Routes::compute`].
@@ -21,8 +22,8 @@ pub(crate) fn routes_of(topology: &Topology) -> Result<Routes, TopologyError> {
     SHARED.of(topology)
 }
 
-/// The last fabrics asked for with their routes, the last one in front. Nobody waits for the lock: a process may have been forked while
-/// another thread had it.
+/// The last requested fabrics with their routes, latest first. Callers never wait for the lock, because a process may have been forked
+/// while another thread held it.
 struct SharedRoutes(Mutex<Vec<(Topology, Routes)>>);
 
 impl SharedRoutes {
@@ -39,7 +40,7 @@ impl SharedRoutes {
         Ok(routes)
     }
 
-    /// Routes of an equal fabric, which becomes the last one asked for.
+    /// Routes of an equal fabric, which becomes the latest.
     fn remembered(&self, topology: &Topology) -> Option<Routes> {
         let mut last = self.0.try_lock().ok()?;
         let place = last.iter().position(|(known, _)| known == topology)?;
@@ -55,7 +56,7 @@ impl SharedRoutes {
         let Ok(mut last) = self.0.try_lock() else {
             return;
         };
-        // Another thread may have searched at the same time.
+        // Another thread may have added the fabric in the meantime.
         if last.iter().any(|(known, _)| known == topology) {
             return;
         }
@@ -67,7 +68,7 @@ impl SharedRoutes {
         });
         let kept = kept.count();
         let forgotten = last.split_off(kept);
-        // Large tables are freed without the lock.
+        // Release the lock before large tables are freed.
         drop(last);
         drop(forgotten);
     }

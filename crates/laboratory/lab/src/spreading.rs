@@ -1,22 +1,22 @@
-//! Paths that the packets of a flow take, as fabric and switches have it.
+//! Paths that the packets of a flow take, by fabric and switches.
 
 use clearway_fabric::topology::{PathUse, Topology};
 use clearway_fabric::{PathChoice, SwitchParameters};
 use clearway_transport::Profile;
 
-/// Choice of the way of a packet among several that are equal.
+/// Criterion by which a packet's path is chosen among equal paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spreading {
     /// The destination.
     Destination,
     /// The entropy of the packet.
     Entropy,
-    /// Switches, packet by packet.
+    /// Switches choose for each packet.
     Switches,
 }
 
 impl Spreading {
-    /// Choice in a fabric whose switches have these parameters.
+    /// Criterion in a fabric whose switches have these parameters.
     pub(crate) fn of(topology: &Topology, parameters: &SwitchParameters) -> Self {
         let roles = topology.switches.iter().map(|spec| spec.role);
         let mut rules = roles.map(|role| parameters.path_choice(role));

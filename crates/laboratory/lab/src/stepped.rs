@@ -1,4 +1,4 @@
-//! Runs that are driven in steps: a program posts messages while simulated time stands still, and sees what became of them.
+//! Runs that are driven in steps: a program posts messages while simulated time stands still, and receives their events.
 //!
 //! ```text
 //! program ── post(message) ──► SteppedRun ── run_until(t) ──► events: received, acknowledged
@@ -6,10 +6,11 @@
 //!    └────────────────── decides what comes next ◄──────────────┘
 //! ```
 //!
-//! Somebody else's schedule (a collective library's, a job scheduler's, a simulator of computation) drives the network in this way. A run
-//! has the same digest for the same messages, whatever the steps and the number of threads: it is the run of a scenario that lists them.
+//! An external schedule (of a collective library, a job scheduler or a simulator of computation) drives the network in this way. The digest
+//! of a run depends only on the messages, not on the steps or the number of threads. The run equals the run of a scenario that lists the
+//! messages.
 //!
-//! The simulation runs on threads of its own, which wait while time stands still.
+//! The simulation runs on separate threads, which wait while time stands still.
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
@@ -30,17 +31,17 @@ use std::time::Duration;
 /// A message to post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostedMessage {
-    /// Host that sends.
+    /// Sender.
     pub src: HostId,
-    /// Host that receives.
+    /// Receiver.
     pub dst: HostId,
     /// Length of the message.
     pub bytes: Bytes,
-    /// Number that its sender gives it; the label of its flow.
+    /// Number from the sender, which becomes the label of the flow.
     pub tag: u64,
 }
 
-/// Something that has become of a message.
+/// Event of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageEvent {
     /// Time of the event.
@@ -60,18 +61,18 @@ pub enum MessageEventKind {
     Acknowledged,
 }
 
-/// A run that stands still until it is told to go on.
+/// A run that stands still between steps.
 #[derive(Debug)]
 pub struct SteppedRun {
     scenario: Scenario,
     assembly: Arc<Assembly>,
-    /// Dropped to end the simulation.
+    /// Channel for orders; dropped to end the simulation.
     orders: Option<Sender<Order>>,
     answers: Receiver<Answer>,
     thread: Option<JoinHandle<Simulated>>,
     interrupt: Arc<AtomicBool>,
     now: Time,
-    /// Posted since the last step.
+    /// Messages posted since the last step.
     fresh: Vec<Flow>,
     messages: Vec<FlowSpec>,
     is_over: bool,
@@ -80,13 +81,13 @@ pub struct SteppedRun {
 /// Outcome of a stepped run.
 #[derive(Debug)]
 pub struct SteppedEnd {
-    /// The scenario that lists what was posted. It is the same run, to the digest, unless this one was ended early.
+    /// The scenario that lists the posted messages. Its run has the same digest, unless the stepped run was ended early.
     pub scenario: Scenario,
-    /// The scenario as it was put together, without what was posted.
+    /// The assembled scenario, without the posted messages.
     pub assembly: Arc<Assembly>,
-    /// The run; its flows are those of the scenario.
+    /// The run, with the flows of the scenario.
     pub finished: Finished,
-    /// The messages that were posted, with what became of them, by number.
+    /// The posted messages with their results, by number.
     pub messages: Vec<(FlowId, FlowSpec, FlowResult)>,
     /// The events of messages since the last step.
     pub events: Vec<MessageEvent>,
@@ -110,9 +111,9 @@ struct Order {
 enum Goal {
     /// All events before this time have happened.
     Time(Time),
-    /// A message has been received or acknowledged, or all events before this time have happened.
+    /// A message was received or acknowledged, or all events before this time have happened.
     Event(Time),
-    /// Nothing is left to happen.
+    /// No events are left.
     End,
 }
 
@@ -120,19 +121,20 @@ enum Goal {
 struct Answer {
     now: Time,
     events: Vec<MessageEvent>,
-    /// The simulation is over.
+    /// True if the simulation is over.
     is_over: bool,
 }
 
-/// Interval at which a step looks whether it is to be interrupted.
+/// Interval at which a step checks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl SteppedRun {
-    /// A run of `scenario` that stands at time zero, on so many threads. Its own workload runs beside what is posted, if `own_traffic`.
+    /// A run of `scenario` that stands at time zero, on `threads` threads. The scenario's workload runs beside the posted messages if
+    /// `own_traffic` is set.
     ///
     /// # Errors
-    /// If the parts of the scenario do not fit together, or it asks for what a stepped run has not: samples at an interval that it names,
-    /// captures, hosts with several NICs.
+    /// If the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack: samples at an explicit
+    /// interval, captures, timelines, hosts with several NICs.
     pub fn new(
         mut scenario: Scenario,
         threads: Threads,
@@ -173,7 +175,7 @@ impl SteppedRun {
         })
     }
 
-    /// The scenario, put together.
+    /// The assembled scenario.
     pub fn assembly(&self) -> &Assembly {
         &self.assembly
     }
@@ -183,15 +185,15 @@ impl SteppedRun {
         self.now
     }
 
-    /// True if the run has reached `stop.at-most`, or was interrupted: nothing more happens.
+    /// True if the run has reached `stop.at-most` or was interrupted; no more events happen.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Posts a message that is ready now. Returns its number, which events carry.
+    /// Posts a message that is ready now. Returns its flow number, which events carry.
     ///
     /// # Errors
-    /// If there is no such host, the message is empty, goes to its sender or takes too long, or the run is over.
+    /// If the host does not exist, the message is empty, has its sender as receiver or takes too long, or the run is over.
     pub fn post(&mut self, message: PostedMessage) -> Result<FlowId, ScenarioError> {
         let PostedMessage {
             src,
@@ -235,7 +237,7 @@ impl SteppedRun {
         Ok(id)
     }
 
-    /// The message of this number; `None` if it is not one that was posted.
+    /// The posted message with this number; `None` if the flow was not posted.
     pub fn message(&self, flow: FlowId) -> Option<&FlowSpec> {
         let place = flow
             .index()
@@ -243,7 +245,7 @@ impl SteppedRun {
         self.messages.get(place)
     }
 
-    /// Simulates all events before `time`, and returns those of messages. `wait` is called now and then, and may interrupt the run.
+    /// Simulates all events before `time`, and returns the events of messages. `wait` is called at intervals, and may interrupt the run.
     ///
     /// # Errors
     /// If `time` is past, or the run is over.
@@ -255,8 +257,8 @@ impl SteppedRun {
         self.step(time, Goal::Time(time), wait)
     }
 
-    /// Simulates until a message is received or acknowledged, or to `limit` if none is before. Time then stands at the end of the round
-    /// in which that happened: at most as long after it as the shortest delay of a link.
+    /// Simulates until a message is received or acknowledged, at most to `limit`. Time then stands at the end of the round of the event,
+    /// later than the event by at most the shortest delay of a link.
     ///
     /// # Errors
     /// If `limit` is past, or the run is over.
@@ -296,7 +298,7 @@ impl SteppedRun {
 
     fn order(&self, order: Order) {
         if let Some(orders) = &self.orders {
-            // A simulation that is over takes no orders; that shows when it is asked for its answer.
+            // A finished simulation does not receive orders. The caller detects that in `answer`.
             let _ = orders.send(order);
         }
     }
@@ -316,7 +318,7 @@ impl SteppedRun {
         }
     }
 
-    /// Simulates until nothing is left to happen, and ends the run.
+    /// Simulates until no events are left, and ends the run.
     pub fn run_to_end(mut self, wait: &mut dyn FnMut() -> RunDecision) -> SteppedEnd {
         let posted = std::mem::take(&mut self.fresh);
         let goal = Goal::End;
@@ -331,10 +333,10 @@ impl SteppedRun {
         }
     }
 
-    /// Ends the run where it stands. It is complete if all messages are acknowledged.
+    /// Ends the run at its present time. The run is complete if all messages are acknowledged.
     ///
     /// # Panics
-    /// If the simulation panicked: our defect, never the user's.
+    /// If the simulation panicked, which is a defect of the program, never of the scenario.
     pub fn finish(mut self) -> SteppedEnd {
         let posted = std::mem::take(&mut self.fresh);
         let goal = Goal::Time(self.now);
@@ -348,7 +350,7 @@ impl SteppedRun {
             Err(defect) => std::panic::resume_unwind(defect),
         };
         let mut scenario = self.scenario.clone();
-        // Without any section a scenario has the usual workload.
+        // A scenario without sections would get the default workload.
         if !self.messages.is_empty() || scenario.workloads.is_empty() {
             scenario.list_flows(&self.messages);
         }
@@ -369,7 +371,7 @@ impl Drop for SteppedRun {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // Whoever drops a run does not want to know how it ended.
+            // A caller that drops a run ignores its outcome.
             let _ = thread.join();
         }
     }
@@ -383,7 +385,7 @@ fn over() -> ScenarioError {
     )
 }
 
-/// Refuses what a stepped run has not.
+/// Rejects features that stepped runs lack.
 fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError> {
     let wanted = [
         (
@@ -412,7 +414,7 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
     }
 }
 
-/// Runs on the thread of the simulation.
+/// Simulates a run on the simulation thread.
 fn simulate(
     assembly: &Assembly,
     threads: Threads,
@@ -447,22 +449,22 @@ fn simulate(
     }
 }
 
-/// Driver of the simulation that passes on what the program orders.
+/// Driver of the simulation that forwards the orders of the program.
 struct Relay {
     orders: Receiver<Order>,
     answers: Sender<Answer>,
-    /// Of the step that goes on; `None` while the program has the floor.
+    /// Goal of the current step; `None` between steps.
     goal: Option<Goal>,
-    /// Since the last answer.
+    /// Events since the last answer.
     events: Vec<MessageEvent>,
 }
 
 impl Relay {
-    /// The step ends at `now`.
+    /// Ends the step at `now`.
     fn answer(&mut self, now: Time, is_over: bool) {
         let events = std::mem::take(&mut self.events);
         self.goal = None;
-        // A program that is gone wants no answer.
+        // The send fails only if the program has dropped the run.
         let _ = self.answers.send(Answer {
             now,
             events,

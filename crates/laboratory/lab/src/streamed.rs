@@ -1,8 +1,7 @@
-//! Runs whose flows come one by one, so that memory holds those under way and not all of the run.
+//! Runs with streamed flows, so that memory holds only the flows under way.
 //!
-//! A run over 50 ms of a data centre's traffic has a million flows, of which a few thousand are under way at a time. Flows that wait for
-//! nothing can be made when their time has come and be forgotten when they are done. Hosts with several NICs need a list of all
-//! flows, and so do captures and timelines.
+//! A run over 50 ms of a data centre's traffic has a million flows, but only a few thousand are under way at a time. Flows without triggers
+//! can be generated at their start and dropped at their end. Hosts with several NICs, captures and timelines need a list of all flows.
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult, RunOptions};
@@ -13,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
 impl Assembly {
-    /// Runs it with flows that come one by one.
+    /// Runs the assembly with streamed flows.
     pub(crate) fn run_streamed(
         &self,
         arrivals: &MergedArrivals,
@@ -26,7 +25,7 @@ impl Assembly {
             on_progress,
             on_flow,
         } = options;
-        // The fabric knows neither how users call a flow nor of which section it is.
+        // The fabric knows neither the user's label of a flow nor its section.
         let origins = RefCell::new(FxHashMap::default());
         let numbered = (0..).map(FlowId).zip(arrivals.clone());
         let mut arrivals = numbered.map(|(id, flow)| {

@@ -1,4 +1,4 @@
-//! The transports of a run: what each knows of the network, and which flows have it.
+//! The transports of a run: the network facts of each transport, and the flows that use it.
 
 use crate::prepared::{PreparedFabric, at_transport};
 use crate::scenario::validation::{
@@ -25,13 +25,13 @@ pub(crate) struct RunTransport {
 /// All transports of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunTransports {
-    /// The transport of `[transport]`, then those that sections have to themselves.
+    /// The transport of `[transport]`, then the sections' own transports.
     all: Vec<RunTransport>,
     of_section: Vec<u8>,
 }
 
 impl RunTransports {
-    /// The transports of a scenario on its fabric, checked against it.
+    /// The transports of a scenario, checked against its fabric.
     pub(crate) fn new(
         scenario: &Scenario,
         prepared: (&[PacketSizes], &Topology),
@@ -70,17 +70,17 @@ impl RunTransports {
         &self.all[0]
     }
 
-    /// In the order of their numbers.
+    /// Transports in the order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RunTransport> {
         self.all.iter()
     }
 
-    /// The network as each transport sees it, in the order of their numbers.
+    /// Network facts of each transport, in the order of transport numbers.
     pub(crate) fn networks(&self) -> Vec<NetworkFacts> {
         self.iter().map(|own| own.profile.network).collect()
     }
 
-    /// Number of the transport of a flow; messages that no section lists have that of `[transport]`.
+    /// Number of the transport of a flow; messages outside of sections use the transport of `[transport]`.
     pub(crate) fn number_of(&self, flow: &FlowSpec) -> u8 {
         let own = self.of_section.get(flow.section as usize);
         own.copied().unwrap_or(0)
@@ -95,7 +95,7 @@ impl RunTransports {
         &self.all[usize::from(number)]
     }
 
-    /// The transports beside the first as the fabric wants them, where flows may come one by one.
+    /// Transports after the first, in the fabric's form, with the streamed flows that use them.
     pub(crate) fn further(&self, stream: impl Iterator<Item = FlowSpec>) -> FurtherTransports {
         let further = self.all[1..].iter();
         let profiles: Vec<_> = further.map(|own| Arc::clone(&own.profile)).collect();
@@ -109,7 +109,7 @@ impl RunTransports {
         }
     }
 
-    /// A flow of the workload as the fabric knows it.
+    /// The fabric's form of a flow of the workload.
     pub(crate) fn fabric_flow(&self, flow: &FlowSpec) -> Flow {
         Flow {
             src: flow.src,
@@ -118,7 +118,7 @@ impl RunTransports {
             class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
             transport: self.number_of(flow),
             variant: flow.variant,
-            // That of a connection is known to its job.
+            // Jobs set the phase of their connections later.
             phase: flow.bytes,
             messages: match flow.start {
                 Start::Posted(messages) => NonZeroU32::new(messages),
@@ -131,7 +131,7 @@ impl RunTransports {
         }
     }
 
-    /// Format of captured frames that needs most of them: of RoCEv2's all, for its check sum.
+    /// Format that needs the most bytes of captured frames. RoCEv2 needs the whole frame, for its checksum.
     pub(crate) fn widest_format(&self) -> Format {
         let formats = self.all.iter();
         let mut formats = formats.map(|own| Format::of(&own.profile.reliability));
@@ -142,7 +142,7 @@ impl RunTransports {
     }
 }
 
-/// Facts that a transport knows of the network, checked against its timers and the queues and ECN thresholds of the scenario.
+/// Facts that a transport knows about the network, checked against its timers and the queues and ECN thresholds of the scenario.
 pub(crate) fn network_of(
     scenario: &Scenario,
     transport: u8,

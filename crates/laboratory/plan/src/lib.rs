@@ -1,4 +1,4 @@
-//! Plans: which jobs are compatible, and how to keep them apart (HotNets'22).
+//! Plans of jobs: compatibility of jobs, and ways to keep them apart (HotNets'22).
 //!
 //! ```toml
 //! [plan]                      # clearway explain plan
@@ -20,10 +20,11 @@
 //! links = ["L2"]
 //! ```
 //!
-//! Or jobs run on hosts of a network, the sections `[topology]`, `[switch]` and `[transport]` of a scenario: then links are those of the
-//! routes that ECMP gives to a job's connections, and jobs can be [profiled](JobsFile::profiled) and [simulated](JobsFile::simulate).
+//! Alternatively, jobs run on hosts of a network, with the sections `[topology]`, `[switch]` and `[transport]` of a scenario. Links are
+//! then the links on the ECMP routes of a job's connections, and jobs can be [profiled](JobsFile::profiled) and
+//! [simulated](JobsFile::simulate).
 //!
-//! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan speaks of jobs and links by their numbers here.
+//! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan identifies jobs and links by their numbers in the file.
 
 mod network;
 mod placed_jobs;
@@ -98,7 +99,7 @@ pub fn catalogue_group() -> CatalogueGroup {
     }
 }
 
-/// Jobs, links and settings as a user wrote them, with every default filled in.
+/// Jobs, links and settings of a user's file, with every default filled in.
 #[derive(Debug, Clone)]
 pub struct JobsFile {
     /// Name of the plan.
@@ -107,26 +108,26 @@ pub struct JobsFile {
     pub settings: PlanParameters,
     /// The names of the links, in the order of the problem.
     pub links: Vec<String>,
-    /// The names of the GPUs, likewise.
+    /// The names of the GPUs, in the order of the problem.
     pub gpus: Vec<String>,
-    /// The names of the jobs, likewise.
+    /// The names of the jobs, in the order of the problem.
     pub jobs: Vec<String>,
-    /// The names of the placements of each job, the first being where it is.
+    /// The names of the placements of each job; the first is the present placement.
     pub placements: Vec<Vec<String>>,
-    /// Problem to be planned.
+    /// Problem for the planner.
     pub problem: Problem,
     /// True if the phases have been measured: see [`profiled`](Self::profiled).
     pub profiled: bool,
-    /// The network that the jobs run on, if the file has one.
+    /// The network of the jobs, if the file has one.
     network: Option<Network>,
     places: SourceLocations,
 }
 
 impl JobsFile {
-    /// Plans the jobs, and where to put those that have a choice.
+    /// Plans the jobs, and chooses placements for jobs with several.
     ///
     /// # Errors
-    /// If a setting makes no sense, or jobs that share links have no unified circle.
+    /// If a setting is invalid, or jobs that share links have no unified circle.
     pub fn plan(&self) -> Result<Placed, ScenarioError> {
         compatibility::place(&self.problem, &self.settings).map_err(|error| match error {
             PlanError::Setting(error) => {
@@ -152,7 +153,7 @@ impl JobsFile {
         }
     }
 
-    /// Hash of all that the plan depends on: equal jobs, equal hashes.
+    /// Hash of everything that the plan depends on; equal jobs have equal hashes.
     pub fn hash(&self) -> String {
         let network = self.network.as_ref().map(Network::described);
         let text = format!(
@@ -171,7 +172,7 @@ impl JobsFile {
     }
 }
 
-/// An error of the planner, which gives reason and fix in one sentence, as both.
+/// Reason and fix from an error of the planner, which gives both in one sentence.
 fn in_two(message: &str) -> (String, String) {
     match message.split_once(": ") {
         Some((reason, fix)) => (reason.into(), fix.into()),

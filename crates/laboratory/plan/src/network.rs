@@ -12,29 +12,29 @@ use clearway_units::{Bytes, Rate, Span, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Sections of a file of jobs that are those of a scenario.
+/// Sections of a scenario in a file of jobs.
 pub(super) const SECTIONS: [&str; 3] = ["topology", "switch", "transport"];
-/// The keys of a job that begin so are keys of its workload.
+/// Prefix of a job's keys that are keys of its workload.
 pub(super) const OF_WORKLOAD: &str = "workload.";
-/// Size of a trial collective, whose loads give those of any other size.
+/// Size of a trial collective, from whose loads the loads of other sizes are scaled.
 const TRIAL_SIZE: Bytes = Bytes::new(1_000_000_000);
-/// Least load of a link that takes part in a plan, as a share of the load of the job's busiest link. Less is a stray packet of a spray.
+/// Smallest load of a link in a plan, as a share of the load of the job's busiest link. Smaller loads are stray sprayed packets.
 const LEAST_PART: f64 = 1e-4;
 
 /// A job on hosts.
 #[derive(Debug, Clone)]
 pub(super) struct PlacedJob {
-    /// Place where the user wrote it.
+    /// Place in the user's file.
     pub(super) place: SourceLocation,
-    /// The hosts of its ranks at each of its placements.
+    /// Hosts of the job's ranks at each placement.
     pub(super) hosts: Vec<Vec<u32>>,
     /// Time for which the job computes before it communicates.
     pub(super) compute: Span,
-    /// Number of arcs that the user gave.
+    /// Number of arcs in the user's file.
     pub(super) arcs: usize,
-    /// Keys of its workload, without their prefix.
+    /// Keys of the job's workload, without prefix.
     pub(super) workload: Vec<Entry>,
-    /// Size of its collective, if the user does not say.
+    /// Computed size of the collective, if the user does not give it.
     pub(super) size: Option<Bytes>,
 }
 
@@ -45,28 +45,28 @@ pub(super) struct Network {
     pub(super) registry: Registry,
     pub(super) base_dir: Option<PathBuf>,
     pub(super) seed: u64,
-    /// Of the sections that are those of a scenario.
+    /// Entries of the scenario sections.
     pub(super) entries: Vec<Entry>,
     pub(super) jobs: Vec<PlacedJob>,
 }
 
-/// In what a scenario differs from jobs that run undisturbed.
+/// Changes of a scenario compared with undisturbed jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changes {
     /// Sections, keys and values.
     pub(super) general: Vec<(&'static str, &'static str, Value)>,
-    /// Keys and values of each job's workload; empty if there are none at all.
+    /// Keys and values of each job's workload; empty without changes.
     pub(super) of_jobs: Vec<Vec<(&'static str, Value)>>,
 }
 
-/// Time for which a job would load each link in an iteration, if it had the link to itself, in seconds.
+/// Time in seconds for which a job loads each link in an iteration, if no other job uses the link.
 pub(super) type BusyTimes = BTreeMap<LinkId, f64>;
 
 impl Network {
-    /// The scenario in which every job runs `iterations` times on the placement that `choices` has for it.
+    /// The scenario in which every job runs `iterations` times on its placement in `choices`.
     ///
     /// # Errors
-    /// If it makes no sense, where the user wrote the reason.
+    /// If the scenario is invalid, with the place of the cause in the user's file.
     pub(super) fn scenario(
         &self,
         choices: &[usize],
@@ -136,7 +136,7 @@ impl Network {
         Ok(scenario)
     }
 
-    /// The fabric, and how long jobs load links at the placements with the number `choice`, or at the last that they have.
+    /// The fabric, and the busy times of jobs at placement number `choice`, or at their last placement.
     fn busy_times(&self, choice: usize) -> Result<(Topology, Vec<BusyTimes>), ScenarioError> {
         let choices = vec![choice; self.jobs.len()];
         let longest = Span::from_ms(1000);
@@ -149,8 +149,8 @@ impl Network {
         Ok((topology, times))
     }
 
-    /// Gives sizes to jobs that have none: that which occupies the busiest link as much as `phases`, of the first placement, ask for.
-    /// Returns the fabric, and how long jobs load links at each of their placements.
+    /// Sets the sizes of jobs without one, so that the busiest link at the first placement is occupied as long as in `phases`. Returns the
+    /// fabric, and the busy times of jobs at each placement.
     pub(super) fn settle(
         &mut self,
         phases: &[Vec<Phase>],
@@ -187,7 +187,7 @@ impl Network {
 }
 
 impl Network {
-    /// All that the routes and runs depend on, as text.
+    /// Everything that the routes and runs depend on, as text.
     pub(super) fn described(&self) -> String {
         let keys = |entries: &[Entry]| {
             let text = |entry: &Entry| format!("{}.{} = {}", entry.section, entry.key, entry.value);
@@ -203,13 +203,13 @@ impl Network {
 }
 
 impl PlacedJob {
-    /// The user has said how much its collective moves.
+    /// True if the user gives the size of the collective.
     pub(super) fn has_size(&self) -> bool {
         self.workload.iter().any(|entry| entry.key == "size")
     }
 }
 
-/// Adds an entry, or replaces the one with its key.
+/// Adds an entry, or replaces the entry with the same key.
 fn replace(entries: &mut Vec<Entry>, new: Entry) {
     let same =
         |old: &Entry| old.section == new.section && old.index == new.index && old.key == new.key;
@@ -232,16 +232,16 @@ pub(super) fn longest(times: &BusyTimes) -> f64 {
     times.values().copied().fold(0.0, f64::max)
 }
 
-/// Links that several jobs could load, with their names and rates, and the part of each that jobs load.
+/// Links that several jobs could load, with names, rates, and the share of each link that jobs load.
 pub(super) struct SharedLinks {
     pub(super) names: Vec<String>,
     pub(super) rates: Vec<Rate>,
-    /// For each job, at each of its placements.
+    /// Loads of each job at each placement.
     pub(super) loads: Vec<Vec<Vec<Load>>>,
 }
 
 impl SharedLinks {
-    /// `times` are those of each choice, of each job; `placements` is how many placements each job has.
+    /// Shared links from the busy times per choice and job; `placements` are the numbers of placements of the jobs.
     pub(super) fn new(topology: &Topology, times: &[Vec<BusyTimes>], placements: &[usize]) -> Self {
         let jobs = 0..placements.len();
         let mut users: BTreeMap<LinkId, BTreeSet<usize>> = BTreeMap::new();
@@ -282,7 +282,7 @@ impl SharedLinks {
     }
 }
 
-/// The names, with numbers behind those that parallel links share.
+/// Distinct names: names shared by parallel links receive numbers.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let number = |name: String| {
@@ -296,7 +296,7 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     names.map(number).collect()
 }
 
-/// Share of a link of that rate that a demand asks for.
+/// Share of a demand on a link with this rate.
 fn share_of(demand: Demand, rate: Rate) -> Share {
     match demand {
         Demand::Share(share) => share,
@@ -304,7 +304,7 @@ fn share_of(demand: Demand, rate: Rate) -> Share {
     }
 }
 
-/// The profile with demands that are rates as shares of `busiest`, the link that holds the job up.
+/// The profile with rate demands as shares of `busiest`, the rate of the link that limits the job.
 pub(super) fn in_shares(profile: &JobProfile, busiest: Rate) -> JobProfile {
     let share = |phase: &Phase| Phase {
         demand: Demand::Share(share_of(phase.demand, busiest)),
@@ -316,7 +316,7 @@ pub(super) fn in_shares(profile: &JobProfile, busiest: Rate) -> JobProfile {
         .expect("only demands are new")
 }
 
-/// The rate of the link that a job loads for longest.
+/// The rate of the link that a job loads for the longest time.
 pub(super) fn busiest(topology: &Topology, times: &BusyTimes) -> Option<Rate> {
     let longest = times
         .iter()

@@ -1,4 +1,4 @@
-//! Jobs on the hosts of a network: what they load there.
+//! Jobs on the hosts of a network, and their loads.
 
 use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
 use super::read::{ParsedJobs, Reader, Sections};
@@ -9,7 +9,7 @@ use clearway_scenario::source::Entry;
 use clearway_units::Span;
 
 impl Reader<'_> {
-    /// Without a network there is no workload.
+    /// Rejects workload keys of a job, because they need a network.
     pub(super) fn refuse_workload(&self, job: usize) -> Result<(), ScenarioError> {
         let own = |entry: &&Entry| {
             entry.section == "job" && entry.index == job && entry.key.starts_with(OF_WORKLOAD)
@@ -79,7 +79,7 @@ impl Reader<'_> {
         sections.jobs.iter().enumerate().map(place).collect()
     }
 
-    /// Some keys of a workload are said by the job itself.
+    /// Rejects workload keys that the job determines.
     fn refuse_placing(&self, entry: &Entry, key: &str) -> Result<(), ScenarioError> {
         let fix = match key {
             "hosts" | "placement" | "block" | "ranks" => "write `hosts`, one for each rank",
@@ -156,7 +156,8 @@ impl Reader<'_> {
         })
     }
 
-    /// A job that says how much its collective moves communicates for as long as its busiest link needs for that.
+    /// Sets a job's communication to `length`, the time that its busiest link needs. Rejects jobs that do not give the size of their
+    /// collective.
     fn communicates(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! The profile of a job, measured: it runs alone in the packet simulator, and what its busiest link carries becomes arcs.
+//! Measured profile of a job: the job runs alone in the packet simulator, and the traffic on its busiest link becomes arcs.
 
 use super::network::Changes;
 use super::trials::{TrialOptions, run};
@@ -10,18 +10,18 @@ use clearway_scenario::ScenarioError;
 use clearway_transport::Packet;
 use clearway_units::{Rate, Span, Time};
 
-/// A job runs so often to be measured; the last iteration counts, when its transport has settled.
+/// Number of iterations for a measurement; only the last one counts, because the transport has then settled.
 const ITERATIONS: u32 = 3;
-/// Bins in the time that an iteration takes by itself, about.
+/// Approximate number of bins in an undisturbed iteration.
 const BINS: u64 = 1000;
-/// A bin in which a link carries less than this part of what it could is quiet.
+/// Share of a link's capacity below which a bin is quiet.
 const QUIET: f64 = 0.02;
-/// Phases with less than this part of an iteration between them are one.
+/// Shortest gap between phases as a share of the iteration; phases with a shorter gap are merged.
 const SHORTEST_GAP: f64 = 0.01;
 /// Resolution of a measured demand, as a share of the link's rate.
 const RESOLUTION: f64 = 0.01;
 
-/// Bytes of data that a link carries, bin by bin.
+/// Bytes of data on a link in each bin.
 #[derive(Debug)]
 struct Bins {
     link: LinkId,
@@ -49,7 +49,7 @@ impl Observer for Bins {
     }
 }
 
-/// A link that has been watched.
+/// A watched link.
 struct Watched {
     rate: Rate,
     bin: Span,
@@ -63,7 +63,7 @@ impl Watched {
         let period = to.since(from);
         let gap = Span::from_ps((period.as_ps() as f64 * SHORTEST_GAP) as u64);
         let mut runs: Vec<(Span, Span, u64)> = Vec::new();
-        // A bin that begins before has the end of the former iteration.
+        // The bin that begins before `from` also contains the end of the previous iteration.
         let first = from.as_ps().div_ceil(self.bin.as_ps()) as usize;
         for (at, &bytes) in self.bytes.iter().enumerate().skip(first) {
             if bytes as f64 <= full * QUIET {
@@ -99,10 +99,11 @@ impl Watched {
 }
 
 impl JobsFile {
-    /// The same jobs with the phases that they have in the simulator, each alone on its first placement; `None` if the user stopped it.
+    /// The same jobs with phases measured in the simulator, each job alone on its first placement; `None` if the user stopped the
+    /// measurement.
     ///
     /// # Errors
-    /// If there is no network, it cannot be put together, or a job does not come to an end on it.
+    /// If there is no network, it cannot be assembled, or a job does not finish on it.
     pub fn profiled(&self, options: &mut TrialOptions<'_>) -> Result<Option<Self>, ScenarioError> {
         let choices = vec![0; self.jobs.len()];
         let together = self.assembly(&choices, ITERATIONS, &Changes::default())?;
@@ -181,7 +182,7 @@ impl JobsFile {
     }
 }
 
-/// Bytes of each bin over all domains.
+/// Bytes of each bin, summed over all domains.
 fn summed(observers: Vec<Bins>) -> Vec<u64> {
     let length = observers.iter().map(|bins| bins.bytes.len()).max();
     let mut sum = vec![0; length.unwrap_or(0)];

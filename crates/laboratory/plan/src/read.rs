@@ -1,4 +1,4 @@
-//! From the text of a file of jobs to a problem.
+//! Conversion of the text of a file of jobs to a problem.
 
 use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
@@ -100,7 +100,7 @@ pub(super) fn read(
     })
 }
 
-/// The sections of a file, in the order in which they stand there.
+/// The sections of a file, in order.
 pub(super) struct Sections {
     pub(super) links: Vec<LinkSection>,
     pub(super) jobs: Vec<JobSection>,
@@ -108,7 +108,7 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// The placements of a job beside the first, with their numbers.
+    /// The placements of a job after the first, with their numbers.
     pub(super) fn placements_of(
         &self,
         job: usize,
@@ -147,7 +147,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A section with what the user gave for it.
+    /// A section filled with the user's entries.
     fn section<S: ParameterSet + Default>(
         &self,
         what: &str,
@@ -188,7 +188,7 @@ impl Reader<'_> {
         Ok(settings)
     }
 
-    /// All sections of one name.
+    /// All sections with this name.
     fn sections<S: ParameterSet + Default>(
         &self,
         what: &str,
@@ -212,7 +212,7 @@ impl Reader<'_> {
         ScenarioError::at(&self.places.of_keys(section, index, keys), message, fix)
     }
 
-    /// Refuses sections without names, and names that two have.
+    /// Rejects sections without names, and duplicate names.
     fn check_names<'n>(
         &self,
         section: &str,
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok(numbers)
     }
 
-    /// Refuses names that are missing, repeated or unknown.
+    /// Rejects names that are missing, repeated or unknown.
     fn check_sections(&self, sections: &Sections) -> Result<(), ScenarioError> {
         if sections.jobs.is_empty() {
             return Err(ScenarioError::at(
@@ -304,7 +304,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The numbers of GPUs, which are whatever jobs name.
+    /// The numbers of GPUs; every name in a job is a GPU.
     pub(super) fn gpus(
         &self,
         section: &str,
@@ -323,7 +323,7 @@ impl Reader<'_> {
         Ok(given.iter().map(&mut number).collect())
     }
 
-    /// Jobs that say themselves which links they load.
+    /// Jobs that name the links that they load.
     fn by_links(&self, sections: &Sections) -> Result<ParsedJobs, ScenarioError> {
         let links: Vec<String> = sections
             .links
@@ -413,7 +413,7 @@ impl Reader<'_> {
         Ok(profile)
     }
 
-    /// Refuses times that are longer than any simulation: sums of them would overflow.
+    /// Rejects times longer than any simulation, because their sums would overflow.
     fn check_spans(&self, index: usize, job: &JobSection) -> Result<(), ScenarioError> {
         let ends = |arcs: &[Arc]| arcs.iter().map(|arc| arc.to).max();
         let both = job.compute.zip(job.communication);
@@ -435,7 +435,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The iteration time of a job and its communication, in whichever way the user gave them.
+    /// The iteration time and communication of a job, from the keys that the user gave.
     fn communication(
         &self,
         index: usize,
@@ -477,7 +477,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Error for jobs and links that do not go together.
+    /// Error for jobs and links that do not fit together.
     fn refusal(
         &self,
         error: &ProblemError,
@@ -501,7 +501,7 @@ impl Reader<'_> {
                 ),
                 "lower the demand and lengthen the communication, or raise the link's `rate`",
             ),
-            // Names were resolved before, so that these are not the user's.
+            // Names are already resolved, so the other errors are not about the user's names.
             other => {
                 let (message, fix) = in_two(&other.to_string());
                 self.fault("job", 0, &[], message, fix)
@@ -510,7 +510,7 @@ impl Reader<'_> {
     }
 }
 
-/// Phases in which a job computes: as its arcs say, or before it communicates.
+/// Phases in which a job computes: from its arcs, or before its communication.
 fn computation(job: &JobSection) -> Vec<Phase> {
     match job.compute {
         Some(compute) if job.compute_arcs.is_empty() && !compute.is_zero() => {
@@ -523,7 +523,7 @@ fn computation(job: &JobSection) -> Vec<Phase> {
     }
 }
 
-/// The keys by which a user gave what is wrong.
+/// The keys of the user's file that cause an error.
 fn keys_of(error: &ProfileError, job: &JobSection) -> &'static [&'static str] {
     let by_arcs = !job.arcs.is_empty();
     match error {
@@ -544,21 +544,20 @@ impl JobsFile {
     /// Reads the text `text`, called `file` in errors.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read(file: &str, text: &str) -> Result<Self, ScenarioError> {
         read(&Registry::builtin(), file, text, None)
     }
 
-    /// Loads a built-in file of jobs by its name, or any by its path.
+    /// Loads a built-in file of jobs by its name, or another file by its path.
     ///
     /// # Errors
-    /// If there is none, or at the first thing in it that cannot be meant.
+    /// If there is no such file, or at its first invalid entry.
     pub fn load(name: &str) -> Result<Self, ScenarioError> {
         Self::load_with(&Registry::builtin(), name)
     }
 
-    /// As [`load`](Self::load), with transports of your own for the network: those of a
-    /// [`Laboratory`](clearway_lab::Laboratory::registry).
+    /// As [`load`](Self::load), with the transports of a [`Laboratory`](clearway_lab::Laboratory::registry).
     ///
     /// # Errors
     /// As `load`.

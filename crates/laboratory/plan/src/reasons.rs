@@ -1,14 +1,14 @@
-//! Reasons why a plan is as it is, in words.
+//! Reasons for the decisions of a plan, in words.
 
 use super::{CompatibilityVerdict, JobsFile, Placed, PlannedResource, UnifiedCircle};
 use clearway_units::Span;
 
-/// More links than this are counted instead of explained.
+/// Number of links up to which each link is explained; above it, links are counted.
 const MOST_LINKS: usize = 12;
 
 impl JobsFile {
-    /// Reasons why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide, each circle
-    /// with wider sectors than asked for or more collisions than the bound, and each period that is lengthened.
+    /// Reasons for the decisions of a plan, for people: a line for each changed placement, each link with collisions, each circle with
+    /// wider sectors than requested or more collisions than the bound, and each lengthened period.
     pub fn reasons(&self, placed: &Placed) -> Vec<String> {
         let mut reasons = moves(self, placed);
         reasons.extend(collisions(self, placed));
@@ -79,8 +79,8 @@ fn collisions(file: &JobsFile, placed: &Placed) -> Vec<String> {
     lines
 }
 
-/// Reason why jobs collide on a link: there is too much to do, or periods do not go together, or the search ended too early, or no
-/// rotations avoid all collisions.
+/// Reason for collisions on a link: the load is too high, the periods do not fit, the search ended too early, or no rotations avoid all
+/// collisions.
 fn collision(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> String {
     let name = file.resource_name(planned.resource);
     let circle = planned.circle.map(|index| &placed.plan.circles[index]);
@@ -122,7 +122,7 @@ fn two_periods(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> O
     };
     let (one, two) = (arc(first)?, arc(second)?);
     let [a, b] = [first, second].map(|job| placed.plan.jobs[job as usize].repeats);
-    // What both repeat within: the turn by the least common multiple of the repeats.
+    // Greatest common divisor of both periods: the circle over the least common multiple of the repeats.
     let (mut x, mut y) = (a, b);
     while y > 0 {
         (x, y) = (y, x % y);
@@ -194,7 +194,7 @@ fn periods(file: &JobsFile, placed: &Placed) -> Vec<String> {
     lines
 }
 
-/// A time for people: a turn in seven parts has no end of digits.
+/// A rounded time for people; a seventh of a circle has endless digits.
 fn rounded(period: Span) -> Span {
     Span::from_ps(period.as_ps() / 1_000_000 * 1_000_000)
 }

@@ -68,19 +68,19 @@ clearway_units::parameters! {
     }
 }
 
-/// A phase as a user writes it: `141ms..255ms at 0.5`.
+/// A phase, as written by a user: `141ms..255ms at 0.5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arc {
     /// Beginning of the phase.
     pub from: Span,
     /// End of the phase.
     pub to: Span,
-    /// Demand of the phase, if it differs from that of the job.
+    /// Demand of the phase, if it differs from the job's demand.
     pub demand: Option<Demand>,
 }
 
 impl Arc {
-    /// The phase; `demand` is that of the job.
+    /// The phase; `demand` is the job's demand.
     pub(super) fn phase(&self, demand: Demand) -> Phase {
         Phase {
             start: self.from,

@@ -213,7 +213,7 @@ fn jobs_load_the_links_of_their_routes() {
             "[[job]]\nname = \"{name}\"\ncompute = \"10ms\"\ncommunication = \"5ms\"\nhosts = {hosts}\n"
         )
     };
-    // A ring over three leaves, one over two of them, and one within a leaf, which shares nothing.
+    // A ring over three leaves, a ring over two of these leaves, and a ring within a leaf, which does not share links.
     let text = format!(
         "{leaves}{}{}{}",
         job("A", "[0, 2, 4]"),
@@ -234,12 +234,12 @@ fn jobs_load_the_links_of_their_routes() {
     assert_eq!(placed.plan.verdict(), CompatibilityVerdict::Compatible);
     assert!(placed.plan.jobs[1].shift >= Span::from_ms(5));
     assert_eq!(placed.plan.jobs[2].circle, None);
-    // Another place for B.
+    // Another placement for B.
     let elsewhere = format!("{text}[[placement]]\njob = \"B\"\nhosts = [1, 3]\n");
     let file = JobsFile::read("x.toml", &elsewhere).expect("jobs");
     let links: Vec<&str> = file.links.iter().map(String::as_str).collect();
     assert!(links.contains(&"leaf0-spine0") && links.contains(&"leaf2-spine0"));
-    // Hosts with half the rate of what they share load half of it.
+    // Hosts with half the rate of a shared link load half of the link.
     let slow = text.replace(
         "link-rate = \"100Gbps\"\n",
         "link-rate = \"50Gbps\"\nfabric-link-rate = \"100Gbps\"\n",
@@ -342,14 +342,14 @@ fn profiles_are_measured() {
     let [first] = phases(0)[..] else {
         panic!("one phase: {:?}", phases(0))
     };
-    // It computes for 14.1 ms, then sends what takes 11.4 ms at the rate of the link, and DCQCN takes its part.
+    // The job computes for 14.1 ms, then sends for 11.4 ms at link rate, plus the overhead of DCQCN.
     assert!(near(first.start, 14_100.0), "{first:?}");
     assert!(
         (11_400..12_500).contains(&(first.length.as_us() as u64)),
         "{first:?}"
     );
     assert!(matches!(first.demand, Demand::Share(share) if share.as_f64() > 0.9));
-    // Half of the gradients are ready after three quarters of the computation, and are through before the rest.
+    // Half of the gradients are ready after three quarters of the computation, and are sent before the other half.
     let second = phases(1);
     assert_eq!(second.len(), 2, "{second:?}");
     assert!(near(second[0].start, 10_575.0));
@@ -393,7 +393,7 @@ fn simulated_jobs_do_what_the_plan_says() {
         );
         assert!(simulated * 1.3 < mean, "{simulated} {mean}");
     }
-    // A transport without either of the keys.
+    // A transport that has neither key.
     let other = PAIR.replace(
         "kind = \"rocev2\"",
         "kind = \"rocev2\"\ncontroller = \"dctcp\"",

@@ -1,4 +1,4 @@
-//! Closing the loop: jobs of a plan in the packet simulator, alone and together, with each way to keep them apart (HotNets'22 §4).
+//! Trials of a plan: its jobs in the packet simulator, alone and together, with each mechanism that keeps them apart (HotNets'22 §4).
 
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
@@ -13,45 +13,47 @@ use clearway_scenario::ScenarioError;
 use clearway_units::statistics::nearest_rank;
 use clearway_units::{Bytes, Span, Value};
 
-/// Iterations that are left out of medians and means: jobs that begin together are not in step with anything yet.
+/// Number of first iterations that are left out of medians and means, because jobs that begin together have not yet found their steady
+/// pattern.
 const WARM_UP: usize = 2;
-/// A job that runs alone, to be measured, runs so often.
+/// Number of iterations of a job that runs alone for a measurement.
 const ALONE: u32 = 3;
-/// A job whose size is to be found runs at most so often.
+/// Largest number of runs for finding the size of a job.
 const SIZINGS: usize = 4;
-/// A size is right if communication takes as long as it should to this part.
+/// Relative tolerance of the communication time at which a size is accepted.
 const CLOSE: f64 = 0.001;
-/// Each job's timer is so much shorter than that of the next less urgent one (HotNets'22 §2: 100 instead of 125 us).
+/// Ratio of a job's timer to the timer of the next less urgent job (HotNets'22 §2: 100 instead of 125 us).
 const TIMER_STEP: f64 = 0.8;
-/// Slots are longer than the plan says by this share beside what congestion control needs: an iteration that is late by a packet would
-/// wait for the next slot.
+/// Share by which slots are longer than planned, in addition to the need of congestion control. Otherwise an iteration that is one packet
+/// late would wait for the next slot.
 const SLOT_MARGIN: f64 = 0.002;
-/// The share of a slot's period by which communication may begin late.
+/// Share of a slot's period by which communication may begin late.
 const GRACE: f64 = 0.01;
-/// No run simulates more than so many times what its iterations would take one after the other.
+/// Limit of a run's simulated time, as a multiple of the sum of its iterations.
 const PATIENCE: u64 = 20;
-/// Under adaptive increase, the fluid model lets each job begin this part of an iteration later than the one before.
+/// Divisor of the iteration: under adaptive increase, each job in the fluid model begins this part of an iteration later than the job
+/// before.
 const HEAD_START: u64 = 1000;
-/// The lowest priority of data is 1; see [`clearway_scenario::Priority`].
+/// Number of data priorities; the lowest is 1, see [`clearway_scenario::Priority`].
 const PRIORITIES: u32 = 7;
 
-/// Mechanism that keeps jobs that share links apart.
+/// Mechanism that keeps jobs apart that share links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Not at all: all begin together.
+    /// No mechanism: all jobs begin together.
     Fair,
     /// Communication begins in slots, shifted as planned.
     Shifted,
     /// More urgent jobs increase their rates more often (DCQCN).
     Timers,
-    /// The more of its communication a job is through, the faster its rates increase.
+    /// Rates increase faster, the more of its communication a job has completed.
     Adaptive,
-    /// Switches and NICs send what is more urgent first.
+    /// Switches and NICs send packets of more urgent jobs first.
     Priorities,
 }
 
 impl Mechanism {
-    /// All of them, in the order in which they are shown.
+    /// All mechanisms, in display order.
     pub const ALL: [Self; 5] = [
         Self::Fair,
         Self::Shifted,
@@ -60,7 +62,7 @@ impl Mechanism {
         Self::Priorities,
     ];
 
-    /// In one word.
+    /// Name in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fair => "fair",
@@ -78,7 +80,7 @@ pub struct TrialOptions<'a> {
     pub iterations: u32,
     /// Worker threads of each run.
     pub threads: Threads,
-    /// Called after each round of a run with what is run; may stop everything.
+    /// Called after each round with the name of the run; may stop the whole simulation.
     pub on_progress: &'a mut dyn FnMut(&str, RunProgress) -> RunDecision,
 }
 
@@ -87,11 +89,11 @@ pub struct TrialOptions<'a> {
 pub struct Trial {
     /// Mechanism under which the jobs ran.
     pub mechanism: Mechanism,
-    /// Of each job, the median that the fluid model expects.
+    /// Median iteration of each job in the fluid model.
     pub predicted: Vec<Option<Span>>,
-    /// Of each job, the median in the simulator; `None` if the job never got through all iterations.
+    /// Median iteration of each job in the simulator; `None` if the job did not finish all iterations.
     pub simulated: Vec<Option<Span>>,
-    /// Of each job, the mean in the simulator.
+    /// Mean iteration of each job in the simulator.
     pub means: Vec<Option<Span>>,
 }
 
@@ -100,17 +102,17 @@ pub struct Trial {
 pub struct Trials {
     /// The median iteration of each job alone.
     pub alone: Vec<Option<Span>>,
-    /// Together.
+    /// Trials of all jobs together.
     pub trials: Vec<Trial>,
-    /// Mechanisms that were left out, and why.
+    /// Mechanisms that were left out, with reasons.
     pub left_out: Vec<(Mechanism, String)>,
-    /// By how much slots are longer than planned, so that what congestion control and headers add has room.
+    /// Factor by which slots are longer than planned, to make room for congestion control and headers.
     pub stretch: f64,
-    /// The user stopped it: what was over before is here.
+    /// True if the user stopped the simulation; results then cover only the finished runs.
     pub interrupted: bool,
 }
 
-/// A run of jobs, over or not.
+/// A finished or stopped run of jobs.
 pub(super) struct Ran {
     pub(super) jobs: Vec<JobResult>,
     pub(super) interrupted: bool,
@@ -142,7 +144,7 @@ pub(super) fn run(
     }
 }
 
-/// The times of the iterations of a job that got through all of them, but for those of the warm-up where there are more.
+/// Iteration times of a job that finished all iterations, without the warm-up if the job has more iterations.
 fn spans(job: &JobResult) -> Vec<Span> {
     let over: Vec<Span> = job.times.iter().filter_map(IterationTimes::span).collect();
     if over.len() < job.iterations as usize {
@@ -169,10 +171,10 @@ fn scaled(span: Span, factor: f64) -> Span {
 }
 
 impl JobsFile {
-    /// The network, if the jobs have one to run on.
+    /// The network of the jobs.
     ///
     /// # Errors
-    /// If they have none.
+    /// If the jobs do not have a network.
     pub(super) fn network(&self) -> Result<&Network, ScenarioError> {
         self.network.as_ref().ok_or_else(|| {
             ScenarioError::at(
@@ -187,7 +189,7 @@ impl JobsFile {
         placed.plan.jobs.iter().map(|job| job.placement).collect()
     }
 
-    /// Simulated time after which a run is given up.
+    /// Simulated time after which a run is stopped.
     fn patience(&self, iterations: u32) -> Span {
         let periods = self.problem.jobs().iter().map(|job| job.profile.period());
         let all = periods.fold(Span::ZERO, |sum, period| {
@@ -197,7 +199,7 @@ impl JobsFile {
         Span::from_ps(u64::try_from(patience).unwrap_or(u64::MAX)).min(LONGEST)
     }
 
-    /// The network's scenario put together.
+    /// The assembled scenario of the network.
     pub(super) fn assembly(
         &self,
         choices: &[usize],
@@ -211,10 +213,10 @@ impl JobsFile {
         Assembly::new(&scenario)
     }
 
-    /// Runs each job alone, then all of them together under each mechanism.
+    /// Runs each job alone, then all jobs together under each mechanism.
     ///
     /// # Errors
-    /// If there is no network, or it cannot be put together.
+    /// If there is no network, or it cannot be assembled.
     pub fn simulate(
         &self,
         placed: &Placed,
@@ -263,9 +265,9 @@ impl JobsFile {
         Ok(trials)
     }
 
-    /// Runs a job alone. If its size follows from the time for which it communicates, the size is changed until it communicates for that
-    /// long: headers, acknowledgements and congestion control take their part. Returns the median iteration, if any was over; nothing at
-    /// all if the user stopped it.
+    /// Runs a job alone. If its size follows from a communication time, the size is adjusted until the job communicates for that time,
+    /// because headers, acknowledgements and congestion control also take time. Returns the median iteration, if any finished; the outer
+    /// `None` if the user stopped the run.
     fn settle_alone(
         &mut self,
         job: usize,
@@ -291,7 +293,7 @@ impl JobsFile {
             let [wanted, had] =
                 [period, alone].map(|span| span.saturating_sub(compute).as_ps() as f64);
             let factor = wanted / had.max(1.0);
-            // What is returned is the time of the size that stays.
+            // The returned time belongs to the size that is kept.
             if (factor - 1.0).abs() < CLOSE || round == SIZINGS {
                 break;
             }
@@ -300,7 +302,7 @@ impl JobsFile {
         Ok(Some(alone))
     }
 
-    /// Refuses jobs whose iterations no workload has.
+    /// Rejects jobs whose iterations cannot be expressed as a workload.
     fn refuse_arcs(&self) -> Result<(), ScenarioError> {
         let placed = &self.network()?.jobs;
         let Some(job) = placed.iter().position(|job| job.arcs > 1) else {
@@ -316,12 +318,12 @@ impl JobsFile {
         ))
     }
 
-    /// Starts of the jobs with which, without shifts, they communicate when their arcs say.
+    /// Starts of the jobs with which their communication matches their arcs, without shifts.
     fn starts(&self) -> Changes {
         let of_jobs = self.problem.jobs().iter().map(|job| {
             let end = last_end(&job.profile);
             match end < job.profile.period() {
-                // It computes after its communication: the simulated iteration begins there.
+                // The job computes after its communication, so the simulated iteration begins there.
                 true => vec![("start", Value::Text(end.to_string()))],
                 false => Vec::new(),
             }
@@ -332,7 +334,7 @@ impl JobsFile {
         }
     }
 
-    /// By how much the circle of each job has to be stretched so that each of its jobs gets through an iteration.
+    /// Factor by which each job's circle must be stretched so that all jobs on the circle can finish an iteration.
     fn stretches(&self, placed: &Placed, alone: &[Option<Span>]) -> Vec<f64> {
         let needed = |job: u32| {
             let planned = placed.plan.jobs[job as usize].period.as_ps() as f64;
@@ -347,7 +349,7 @@ impl JobsFile {
         jobs.map(|job| job.circle.map_or(1.0, of_circle)).collect()
     }
 
-    /// The slots of each job; none of jobs that share nothing.
+    /// The slots of each job; `None` for jobs that do not share links.
     fn slots(&self, placed: &Placed, factors: &[f64]) -> Vec<Option<CommunicationSlots>> {
         let jobs = self.problem.jobs().iter().zip(&placed.plan.jobs);
         let slots = jobs.zip(factors).map(|((job, planned), &factor)| {
@@ -364,7 +366,7 @@ impl JobsFile {
         slots.collect()
     }
 
-    /// Changes that a mechanism needs, or the reason why it cannot be had.
+    /// Changes for a mechanism, or the reason why it is not available.
     fn changes(
         &self,
         placed: &Placed,
@@ -452,7 +454,7 @@ impl JobsFile {
             .map(|job| FluidJob::new(&self.problem, job, planned[job].placement, iterations))
             .collect();
         if mechanism == Mechanism::Adaptive {
-            // What chance does to packets: equal jobs in step would stay so.
+            // Offsets stand for the randomness of packets; otherwise equal jobs in step would stay in step.
             for (index, job) in (0..).zip(&mut jobs) {
                 let period = self.problem.jobs()[index as usize].profile.period();
                 job.start = period / HEAD_START * index;
@@ -481,7 +483,7 @@ impl JobsFile {
     }
 }
 
-/// Factor by which so many steps change a timer.
+/// Factor by which this number of steps changes a timer.
 fn weakened(steps: u32) -> f64 {
     (0..steps).fold(1.0, |timer, _| timer * TIMER_STEP)
 }

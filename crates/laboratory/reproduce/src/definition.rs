@@ -9,14 +9,14 @@ use clearway_units::Span;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Shows the effect within minutes.
+    /// Small scale, which shows the effect within minutes.
     Small,
     /// The size of the paper.
     Full,
 }
 
 impl Scale {
-    /// Both.
+    /// Both scales.
     pub const ALL: [Self; 2] = [Self::Small, Self::Full];
 
     /// Name of the scale.
@@ -28,30 +28,30 @@ impl Scale {
     }
 }
 
-/// Records that are kept of each run of a figure.
+/// Records kept of each run of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct RecordSpec {
-    /// Bucket width of the queue in front of the host that most flows go to.
+    /// Bucket width of the queue in front of the host with the most incoming flows.
     pub(crate) queue: Option<Span>,
-    /// The link that this queue is in front of instead, by its name.
+    /// Name of a link whose queue is recorded instead.
     pub(crate) queue_link: Option<String>,
-    /// The length from which on queues anywhere count as long, and the bucket width of their record.
+    /// Length from which a queue counts as long, and the bucket width of its record.
     pub(crate) long_queues: Option<Span>,
     /// Bucket width of drops and marks.
     pub(crate) losses: Option<Span>,
-    /// Marks are counted by switch.
+    /// True if marks are counted by switch.
     pub(crate) switch_marks: bool,
-    /// Loads of jobs on links are traced.
+    /// True if loads of jobs on links are traced.
     pub(crate) link_loads: bool,
     /// The bin width of arrivals at the queues in front of hosts.
     pub(crate) last_hops: Option<Span>,
-    /// The largest latency of each flow's packets is kept.
+    /// True if the largest latency of each flow's packets is kept.
     pub(crate) packet_latency: bool,
     /// Number of flows whose arrivals are recorded, and the bin width.
     pub(crate) goodput: Option<(u32, Span)>,
-    /// Overlaps of jobs' communication are drawn, iteration by iteration.
+    /// True if overlaps of jobs' communication are drawn per iteration.
     pub(crate) overlaps: bool,
-    /// Number of acknowledgements that are kept of each flow.
+    /// Number of acknowledgements kept of each flow.
     pub(crate) acks: Option<usize>,
     /// The time between samples of the rates at which flows may send.
     pub(crate) rates: Option<Span>,
@@ -62,7 +62,7 @@ pub(crate) struct RecordSpec {
 pub(crate) struct AxisValue {
     pub(crate) label: String,
     pub(crate) settings: Vec<String>,
-    /// Plan that takes the place of a simulation: a built-in file of jobs, or the text of one.
+    /// Plan that replaces a simulation: the name of a built-in file of jobs, or the text of a file.
     pub(crate) plan: Option<String>,
     pub(crate) needs: Option<String>,
 }
@@ -71,11 +71,11 @@ pub(crate) struct AxisValue {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) name: String,
-    /// By scale.
+    /// Values by scale.
     pub(crate) values: [Vec<AxisValue>; 2],
 }
 
-/// Settings in which a scale differs from the other.
+/// Settings of one scale.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScaleSpec {
     pub(crate) setup: String,
@@ -83,7 +83,7 @@ pub(crate) struct ScaleSpec {
     pub(crate) settings: Vec<String>,
 }
 
-/// Rule that makes one number of those of all seeds.
+/// Rule that combines the numbers of all seeds into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OverSeeds {
@@ -94,7 +94,7 @@ pub(crate) enum OverSeeds {
 }
 
 impl OverSeeds {
-    /// One number from one of each seed; no number if any is none.
+    /// One number from the numbers of all seeds; NaN if any of them is NaN.
     pub(crate) fn of(self, values: &[f64]) -> f64 {
         if values.is_empty() || values.iter().any(|value| value.is_nan()) {
             return f64::NAN;

@@ -10,13 +10,13 @@
 //!            | ( "largest" | "smallest" ) "(" axis "," sum ")"
 //!            | measure "(" word { "," word } { "," option "=" word } ")"
 //! ```
-//! The words of a measure choose runs by the labels of their axes: `max_fct(adaptive, 16MB)`. The name of an axis stands for
-//! the label at hand, of the claim's `at` or of the axis that `largest` and `smallest` go through.
+//! The words of a measure choose runs by the labels of their axes: `max_fct(adaptive, 16MB)`. The name of an axis stands for the current
+//! label: of the claim's `at`, or of the axis of a `largest` or `smallest`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A measure of a run, as written: its name, the words that choose the run, its options.
+/// A measure of a run, as written: its name, words that choose the run, and options.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) measure: String,
@@ -112,7 +112,7 @@ pub(crate) trait Leaves {
 }
 
 impl Expression {
-    /// The value, with measures taken from `leaves`. Division by zero gives no number, for which no rule holds.
+    /// The value, with measures taken from `leaves`. Division by zero gives a value that is not a number, for which no rule holds.
     pub(crate) fn evaluate<L: Leaves>(&self, leaves: &mut L) -> Result<f64, L::Error> {
         Ok(match self {
             Self::Number(number) => *number,
@@ -131,7 +131,7 @@ impl Expression {
         })
     }
 
-    /// All measures in it.
+    /// All measures in the expression.
     pub(crate) fn calls(&self) -> Vec<&Call> {
         match self {
             Self::Number(_) => Vec::new(),
@@ -156,7 +156,7 @@ impl Operator {
 }
 
 impl Function {
-    /// A value that is not a number makes the result none.
+    /// Result of the function; NaN if any value is NaN.
     fn apply(self, values: &[f64]) -> f64 {
         if values.is_empty() || values.iter().any(|value| value.is_nan()) {
             return f64::NAN;
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
             self.expect("]")?;
             (Relation::Within, vec![low, high])
         } else {
-            // The longer signs first, of which the shorter are beginnings.
+            // Longer signs come first, because shorter signs are their prefixes.
             let signs = [
                 ("<=", Relation::AtMost),
                 (">=", Relation::AtLeast),
@@ -395,7 +395,7 @@ impl<'a> Parser<'a> {
 mod tests {
     use super::*;
 
-    /// `m(a, x=2)` is worth 2 with option `x`, otherwise the number that its word is; going over an axis gives 1 to 3.
+    /// Leaves in which `m(a, x=2)` is 2 with option `x`, otherwise the number of its word; an axis gives 1 to 3.
     struct Fixed;
 
     impl Leaves for Fixed {

@@ -1,4 +1,4 @@
-//! Figures as data: what is run, what is recorded, what the paper says and what we accept.
+//! Figures as data: runs, records, statements of the paper, and acceptance rules.
 //!
 //! ```toml
 //! title = "Incast: queue, drops"
@@ -34,9 +34,9 @@
 //! at = ["2MB"]                   # the labels that `message` stands for; all of them if left out
 //! ```
 //! A value may be a table `{ label = …, set = {…}, small = {…}, needs = … }`; `small` and `full` are settings of one scale. Runs that need
-//! something that is not there yet are not run, and claims on them are neither passed nor missed. A value with `plan`, the name of a
-//! built-in file of jobs or the text of one, makes its runs plans: nothing is simulated, the planner answers. Runs with
-//! `topology.kind = "nvlink"` are of scale-up fabrics; they have measures of their own, and nothing of `[record]`.
+//! a missing feature do not run, and claims on them neither pass nor miss. A value with `plan`, the name or the text of a file of jobs,
+//! turns its runs into plans: the planner answers, and nothing is simulated. Runs with `topology.kind = "nvlink"` are of scale-up fabrics;
+//! they have separate measures, and do not use `[record]`.
 
 use super::definition::{Axis, AxisValue, OverSeeds, RecordSpec, Scale, ScaleSpec};
 use super::expression::{Call, Comparison, Expression, Leaves, parse};
@@ -46,7 +46,7 @@ use super::schema::{AtFile, ClaimFile, FigureFile, ScaleFile, ValueFile, setting
 use clearway_lab::scenario::NVLINK;
 use std::collections::BTreeMap;
 
-/// Statement of a paper, and what we accept as the same.
+/// Statement of a paper, with our acceptance rule.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claim {
     pub(crate) id: String,
@@ -56,11 +56,11 @@ pub(crate) struct Claim {
     pub(crate) note: Option<String>,
     pub(crate) seeds: OverSeeds,
     pub(crate) comparisons: Vec<Comparison>,
-    /// Labels for the axis that the condition names, by scale; `None` are all.
+    /// Labels of the axis that the condition names, by scale; `None` selects all labels.
     pub(crate) at: [Option<Vec<String>>; 2],
-    /// The only scale at which it is judged.
+    /// The only scale at which the claim is judged.
     pub(crate) scale: Option<Scale>,
-    /// Feature that the claim needs and that does not exist yet. The measures of the claim may be unknown, too.
+    /// Feature that the claim needs and that does not exist yet. The measures of the claim may also be unknown.
     pub(crate) needs: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct Figure {
 pub(crate) struct Run {
     pub(crate) labels: Vec<String>,
     pub(crate) settings: Vec<String>,
-    /// The jobs that are planned, if nothing is simulated.
+    /// The jobs to plan, if nothing is simulated.
     pub(crate) plan: Option<String>,
     pub(crate) needs: Option<String>,
 }
@@ -95,20 +95,20 @@ pub(crate) struct Run {
 /// Reason why a word does not choose a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unresolved {
-    /// The label exists at the other scale only.
+    /// The label exists only at the other scale.
     OtherScale,
-    /// The claim is at fault.
+    /// The claim is faulty.
     Fault(String),
 }
 
-/// A label for each axis name that stands for one.
+/// Labels of the axis names that stand for a label.
 pub(crate) type Binding = BTreeMap<String, String>;
 
 impl Figure {
     /// Reads the figure `id` from `text`.
     ///
     /// # Errors
-    /// Names the file and the claim at fault.
+    /// Message with the faulty file and claim.
     pub fn read(id: &str, text: &str) -> Result<Self, String> {
         let file: FigureFile = toml::from_str(text)
             .map_err(|error| format!("{id}.toml: {}", error.to_string().trim()))?;
@@ -214,7 +214,7 @@ impl Figure {
         })
     }
 
-    /// Kind of the run with these labels: planned, or of the fabric that the last `topology.kind` names.
+    /// Kind of the run with these labels: planned, or simulated on the fabric of the last `topology.kind`.
     pub(crate) fn run_kind(&self, scale: Scale, labels: &[String]) -> RunKind {
         let values = || self.values(scale, labels);
         if values().any(|value| value.plan.is_some()) {
@@ -234,7 +234,7 @@ impl Figure {
         self.axes.iter().find(|axis| axis.name == name)
     }
 
-    /// The labels of the run that `words` choose.
+    /// The labels of the run chosen by `words`.
     pub(crate) fn choose(
         &self,
         scale: Scale,
@@ -285,8 +285,8 @@ impl Figure {
         }
     }
 
-    /// The labels that the condition of a claim is evaluated for, with the axis they belong to; one empty binding if it names
-    /// no axis. Empty if there is none at this scale.
+    /// Labels for which the condition of a claim is evaluated, with their axis; one empty binding if the condition names no axis. Empty if
+    /// no label exists at this scale.
     pub(crate) fn bindings(&self, claim: &Claim, scale: Scale) -> Vec<Binding> {
         let Some(axis) = claim.named_axis(self) else {
             return vec![Binding::new()];
@@ -302,7 +302,7 @@ impl Figure {
             .collect()
     }
 
-    /// Finds what could fail while claims are judged.
+    /// Finds faults that would otherwise appear while claims are judged.
     fn check(&self) -> Result<(), String> {
         self.check_axes()?;
         self.check_record()?;
@@ -354,7 +354,7 @@ impl Figure {
         Ok(())
     }
 
-    /// An error if something is to be recorded of scale-up fabrics.
+    /// Rejects records of scale-up fabrics.
     fn check_record(&self) -> Result<(), String> {
         let mut runs = Scale::ALL
             .into_iter()
@@ -409,7 +409,7 @@ impl Figure {
     }
 }
 
-/// Goes through an expression without values.
+/// Checker that walks an expression without values.
 struct Checker<'a> {
     figure: &'a Figure,
     scale: Scale,
@@ -487,7 +487,7 @@ impl Claim {
         })
     }
 
-    /// The axis whose name the condition uses for a label, outside of `largest` and `smallest`.
+    /// The axis whose name stands for a label in the condition, outside of `largest` and `smallest`.
     fn named_axis<'a>(&self, figure: &'a Figure) -> Option<&'a Axis> {
         let expressions = self
             .comparisons
@@ -499,7 +499,7 @@ impl Claim {
     }
 }
 
-/// The words of measures that no `largest` or `smallest` around them binds.
+/// The words of measures that are not bound by an enclosing `largest` or `smallest`.
 fn free_words(expression: &Expression, bound: &mut Vec<String>, found: &mut Vec<String>) {
     match expression {
         Expression::Number(_) => {}

@@ -1,4 +1,4 @@
-//! Data that are kept of a run, by its kind.
+//! Data of a run, by its kind.
 
 use super::plans::PlanData;
 use super::run_data::RunData;
@@ -8,15 +8,15 @@ use clearway_fabric::Stopped;
 /// Kind of a run of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunKind {
-    /// Simulated, of a packet fabric.
+    /// Simulation of a packet fabric.
     Simulated,
-    /// Planned.
+    /// Plan.
     Planned,
-    /// Simulated, of a scale-up fabric.
+    /// Simulation of a scale-up fabric.
     Scaleup,
 }
 
-/// Data that is kept of a run of a figure.
+/// Data of a run of a figure.
 #[derive(Debug)]
 pub(crate) enum FigureRunData {
     /// Data of a simulated run.

@@ -1,7 +1,7 @@
-//! Result files of reproductions: JSON lines, a header, then claims, then runs.
+//! Result files of reproductions: JSON lines with a header, then claims, then runs.
 //!
-//! A record at full scale may be weeks old. Its header has a [fingerprint](Figure::fingerprint) of what it measures: while that of the
-//! figure is the same, the record stands for the present program.
+//! A record at full scale may be weeks old. Its header has a [fingerprint](Figure::fingerprint) of the measured figure. While the figure
+//! has the same fingerprint, the record is valid for the present program.
 
 use super::definition::Scale;
 use super::figure::Figure;
@@ -25,15 +25,15 @@ pub enum Line {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RecordHeader {
-    /// Version of the form: 1.
+    /// Version of the format: 1.
     pub schema: u32,
-    /// The command that made the file.
+    /// The command that wrote the file.
     pub command: String,
     /// Version of the program.
     pub version: String,
     /// Revision of the source.
     pub revision: String,
-    /// [Fingerprint](Figure::fingerprint) of what was measured; none in older files, and where settings were changed.
+    /// [Fingerprint](Figure::fingerprint) of the measured figure; `None` in older files, and if settings were changed.
     pub fingerprint: Option<String>,
     /// `PAPER/FIGURE`.
     pub figure: String,
@@ -45,7 +45,7 @@ pub struct RecordHeader {
     pub setup: String,
     /// Scale of the reproduction.
     pub scale: Scale,
-    /// Settings that replaced those of the figure.
+    /// Settings that replaced settings of the figure.
     pub changes: Vec<String>,
     /// Name of the [null subject](super::NullSubject) in place of the figure's transports.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct RecordHeader {
     pub missed: usize,
     /// Claims whose bound lies within the spread over seeds.
     pub unsure: usize,
-    /// Claims that need what does not exist yet.
+    /// Claims that need a missing feature.
     pub not_yet: usize,
     /// CPU time in seconds.
     pub cpu_seconds: f64,
@@ -69,11 +69,11 @@ pub struct RecordHeader {
 }
 
 impl Figure {
-    /// Fingerprint of what the figure measures at either scale, from its outcome at small scale: a digest of the settings of all runs of
-    /// both scales, and of the outcomes of the small runs with seed 1. A change of the figure, or of what the simulator does in it,
-    /// changes the fingerprint; a change of the claims alone does not.
+    /// Fingerprint of the figure's measurements at both scales, from its outcome at small scale: a digest of the settings of all runs of
+    /// both scales, and of the outcomes of the small runs with seed 1. A change of the figure, or of the simulator's results in it, changes
+    /// the fingerprint; a change of only the claims does not.
     ///
-    /// `None` if the outcome does not have these runs: it is of full scale, was interrupted, or settings were changed.
+    /// `None` if the outcome lacks these runs, because it is at full scale, was interrupted, or has changed settings.
     pub fn fingerprint(&self, small: &FigureOutcome) -> Option<String> {
         let is_whole = small.complete && small.changes.is_empty() && small.null.is_none();
         if small.scale != Scale::Small || !is_whole || !small.seeds.contains(&1) {
@@ -104,7 +104,7 @@ fn add_text(digest: &mut Digest, kind: &str, labels: &[String], texts: &[String]
     let words = [kind].into_iter();
     let words = words.chain(labels.iter().map(String::as_str));
     let words = words.chain(texts.iter().map(String::as_str));
-    // No byte of a text is 256.
+    // The separator 256 is not a byte, so it does not occur in texts.
     let letters = words.flat_map(|word| word.bytes().map(u64::from).chain([256]));
     digest.add(&letters.collect::<Vec<u64>>());
 }

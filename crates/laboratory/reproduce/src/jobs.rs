@@ -1,4 +1,4 @@
-//! Measures of jobs: their iterations, and when they communicate.
+//! Measures of jobs: iterations and communication times.
 
 use super::options::Options;
 use super::outcome::BucketCurve;
@@ -16,7 +16,7 @@ impl RunData {
         }
     }
 
-    /// The iterations of a job that is done.
+    /// The iterations of a finished job.
     fn iterations(&self, job: usize) -> Result<&[IterationTimes], String> {
         let result = self.job_results.get(job);
         let result = result.ok_or_else(|| format!("there is no job {job}"))?;
@@ -36,30 +36,30 @@ impl RunData {
     }
 }
 
-/// A percentile over jobs of their mean time of an iteration, us; the median unless `percentile` says otherwise.
+/// A percentile over jobs of their mean iteration time, us; by default the median.
 pub(super) fn job_us(run: &RunData, options: &Options) -> Result<f64, String> {
     nearest_rank(run.jobs()?, options.per_mille).ok_or_else(|| "there are no jobs".into())
 }
 
-/// Mean over jobs of their mean time of an iteration, us.
+/// Mean over jobs of their mean iteration time, us.
 pub(super) fn job_mean_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let jobs = run.jobs()?;
     Ok(jobs.iter().sum::<f64>() / jobs.len() as f64)
 }
 
-/// The slowest job's mean time of an iteration, us.
+/// The slowest job's mean iteration time, us.
 pub(super) fn job_max_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let jobs = run.jobs()?;
     Ok(jobs[jobs.len() - 1])
 }
 
-/// Excess of the slowest job's time over the fastest one's, as a share of the latter.
+/// Excess of the slowest job's time over the fastest job's time, as a share of the fastest job's time.
 pub(super) fn job_spread(run: &RunData, _: &Options) -> Result<f64, String> {
     let jobs = run.jobs()?;
     Ok(jobs[jobs.len() - 1] / jobs[0] - 1.0)
 }
 
-/// The times of a job's iterations but for the first `after` and those from `before` on, us.
+/// The times of a job's iterations, without the first `after` and without the iterations from `before` on, us.
 fn iteration_times(run: &RunData, options: &Options) -> Result<Vec<f64>, String> {
     let iterations = run.iterations(options.job)?.iter();
     let iterations = iterations.take(options.before).skip(options.after);
@@ -71,7 +71,7 @@ fn iteration_times(run: &RunData, options: &Options) -> Result<Vec<f64>, String>
     }
 }
 
-/// A percentile over the iterations of a job, us; the median unless `percentile` says otherwise.
+/// A percentile over the iterations of a job, us; by default the median.
 pub(super) fn iteration_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let mut times = iteration_times(run, options)?;
     times.sort_unstable_by(f64::total_cmp);
@@ -84,13 +84,13 @@ pub(super) fn iteration_mean_us(run: &RunData, options: &Options) -> Result<f64,
     Ok(times.iter().sum::<f64>() / times.len() as f64)
 }
 
-/// For how long a job communicates in an iteration, us.
+/// Communication time of a job in an iteration, us.
 pub(super) fn communication_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (begun, over) = run.communication(options.job, options.iteration)?;
     Ok(over.since(begun).as_us())
 }
 
-/// For how long of that another job communicates, too, us.
+/// Part of that time in which another job also communicates, us.
 pub(super) fn overlap_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (begun, over) = run.communication(options.job, options.iteration)?;
     let others = run.iterations(options.with)?.iter();
@@ -99,7 +99,7 @@ pub(super) fn overlap_us(run: &RunData, options: &Options) -> Result<f64, String
     Ok(shared.sum())
 }
 
-/// For how long each two jobs communicate at the same time, us, in each iteration of the one that comes first.
+/// Time in which each pair of jobs communicates simultaneously, us, in each iteration of the first job of the pair.
 pub(super) fn overlaps(run: &RunData) -> Vec<BucketCurve> {
     let pairs = (0..run.job_results.len()).flat_map(|job| (0..job).map(move |first| (first, job)));
     let curve = |(job, with): (usize, usize)| {
@@ -132,7 +132,7 @@ mod tests {
     use clearway_units::{Bytes, Digest, Rate, Span};
     use std::collections::BTreeMap;
 
-    /// A run of which nothing is known but its jobs.
+    /// A run with only job results.
     fn run_of(job_results: Vec<JobResult>) -> RunData {
         RunData {
             sections: Vec::new(),
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Computes 10 us and communicates 5 us in each iteration, from `start` us on.
+    /// A job that computes 10 us and communicates 5 us in each iteration, from `start` us on.
     fn job(start: u64) -> JobResult {
         let iteration = |number: u64| {
             let begun = start + 15 * number;
@@ -215,7 +215,7 @@ mod tests {
                 ("overlap of jobs 1 and 2, us", &[3.0; 3]),
             ]
         );
-        // It began its last iteration, and was cut off in it.
+        // The job is cut off in its last iteration.
         run.job_results[1].times[2].over = None;
         let error = || overlap_us(&run, &options(0, 1, 1));
         let expected = Err("job 1 is not done".to_owned());

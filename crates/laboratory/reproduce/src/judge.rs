@@ -1,4 +1,4 @@
-//! From runs to verdicts.
+//! Judgement of claims from runs.
 
 use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
@@ -10,7 +10,7 @@ use super::spread::is_sure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// All runs of a figure: by labels and seed.
+/// All runs of a figure, by labels and seed.
 pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<FigureRunData>>;
 
 /// Reason why a quantity has no value.
@@ -31,23 +31,23 @@ impl From<Unresolved> for MissingValue {
     }
 }
 
-/// Runs by which a claim is judged.
+/// Runs from which a claim is judged.
 #[derive(Clone, Copy)]
 struct Trial<'a> {
     scale: Scale,
     seeds: &'a [u64],
     runs: &'a Runs,
-    /// Axis without effect, if one is to have none, and the label whose runs stand for all along it.
+    /// Axis whose effect is removed, if any, and the label whose runs replace all runs along the axis.
     without: Option<(usize, &'a str)>,
 }
 
-/// Takes measures from the runs of one seed.
+/// Evaluator of measures from the runs of one seed.
 struct Evaluator<'a> {
     figure: &'a Figure,
     trial: Trial<'a>,
     seed: u64,
     binding: Binding,
-    /// Labels of the runs that were asked, by axis.
+    /// Labels of the measured runs, by axis.
     used: &'a mut [BTreeSet<String>],
 }
 
@@ -88,13 +88,13 @@ impl Leaves for Evaluator<'_> {
 }
 
 impl Figure {
-    /// Feature that a run needs and that does not exist yet.
+    /// Missing feature that a run needs.
     fn needs_of(&self, scale: Scale, labels: &[String]) -> Option<String> {
         let mut values = self.values(scale, labels);
         values.find_map(|value| value.needs.clone())
     }
 
-    /// Judges a claim by the runs.
+    /// Judges a claim from the runs.
     pub(crate) fn judge(
         &self,
         claim: &Claim,
@@ -129,8 +129,8 @@ impl Figure {
         }
     }
 
-    /// Judges all comparisons of a claim, or says why that cannot be done. `used` becomes the labels of the runs that each has asked, by
-    /// axis.
+    /// Judges all comparisons of a claim, or gives the reason why that is impossible. `used` receives the labels of the runs that each
+    /// comparison measures, by axis.
     fn judgements(
         &self,
         claim: &Claim,
@@ -163,8 +163,8 @@ impl Figure {
         Ok(judgements)
     }
 
-    /// Axes along which the claim compares runs, and without whose effect it would hold, too; `settings` if it measures no run. `used` are
-    /// the labels that its comparisons have asked, by axis.
+    /// Axes along which the claim compares runs, but without whose effect it would also hold; `settings` if the claim measures no run.
+    /// `used` are the labels of the runs that its comparisons measure, by axis.
     fn passes_without(
         &self,
         claim: &Claim,
@@ -260,7 +260,7 @@ impl Figure {
     }
 }
 
-/// The verdict that follows from judgements: a miss that is sure decides, then what is not sure.
+/// The verdict from judgements: a sure miss decides first, then an unsure judgement.
 fn verdict(judgements: &[Judgement]) -> Verdict {
     let any = |of: fn(&Judgement) -> bool| judgements.iter().any(of);
     if any(|judgement| !judgement.holds && judgement.sure) {

@@ -1,4 +1,4 @@
-//! Papers' figures, reproduced: runs, measures, claims, verdicts.
+//! Reproduction of papers' figures: runs, measures, claims, verdicts.
 //!
 //! ```text
 //! claims/PAPER/FIGURE.toml ──► Figure ── runs × seeds ──► Reproducer ──► RunData
@@ -7,9 +7,8 @@
 //!                                                  │
 //!                                             FigureOutcome
 //! ```
-//! A claim is what a paper says, with our rule for when we call it reproduced. Rules are conditions over measures of runs, one
-//! number over all seeds (their median, unless the claim says otherwise). A figure is a file in `claims/` and a line in the
-//! list below; it is checked by a test and needs no code.
+//! A claim is a statement of a paper with our acceptance rule. Rules are conditions over measures of runs, with one number over all seeds
+//! (by default the median). A figure is a file in `claims/` and a line in the list below; a test checks it, and it needs no code.
 
 mod definition;
 mod expression;
@@ -167,16 +166,16 @@ pub fn figure_ids() -> impl Iterator<Item = &'static str> {
 /// The figure called `id`.
 ///
 /// # Panics
-/// If its claim file is faulty: our defect, which a test finds.
+/// If its claim file is faulty, which a test finds.
 pub fn figure(id: &str) -> Option<Figure> {
     let (id, text) = CLAIM_FILES.iter().find(|(known, _)| *known == id)?;
     Some(Figure::read(id, text).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// The ids that `name` stands for: one figure, or all figures of a paper.
+/// The ids for `name`: one figure, or all figures of a paper.
 ///
 /// # Errors
-/// Name that was meant instead, if one is near.
+/// The nearest name, if any.
 pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static str>> {
     let of_paper = |id: &&str| id.split_once('/').is_some_and(|(paper, _)| paper == name);
     let found: Vec<&str> = figure_ids()
@@ -185,7 +184,7 @@ pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static st
     if !found.is_empty() {
         return Ok(found);
     }
-    // `fig9` and `strack/9` are near to nothing else.
+    // The distance of names alone does not match `fig9` and `strack/9`.
     let short = |id: &str| {
         let (paper, figure) = id.split_once('/')?;
         let number = figure.strip_prefix("fig").unwrap_or(figure);
@@ -209,7 +208,7 @@ pub struct Recorded {
     pub missed: u32,
     /// Number of claims whose verdict differs between seeds.
     pub unsure: u32,
-    /// True if the program does other things in this figure than when it was recorded.
+    /// True if the program's results for this figure have changed since the record.
     pub stale: bool,
 }
 

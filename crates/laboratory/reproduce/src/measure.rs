@@ -64,7 +64,7 @@ enum Compute {
     Scaleup(fn(&ScaleupData, &Options) -> Result<f64, String>),
 }
 
-/// Name of the measure that reads a setting of a run, and nothing that happened in it.
+/// Name of the measure that reads only a setting of a run.
 pub(crate) const SETTING: &str = "setting";
 
 macro_rules! measures {
@@ -201,7 +201,7 @@ impl Measure {
         Ok(options)
     }
 
-    /// An error if the figure does not record what this needs.
+    /// Rejects the measure if the figure lacks the record that it needs.
     pub(crate) fn check_record(&self, record: &RecordSpec) -> Result<(), String> {
         let (there, key) = match self.needs {
             Needs::Nothing => return Ok(()),
@@ -222,7 +222,7 @@ impl Measure {
         }
     }
 
-    /// An error if it cannot be taken of a run of this kind.
+    /// Rejects the measure if it does not apply to this kind of run.
     pub(crate) fn check_run(&self, run: RunKind) -> Result<(), String> {
         let name = self.name;
         match (&self.compute, run) {
@@ -268,7 +268,7 @@ fn mean_fct(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(sum / completed.len() as f64)
 }
 
-/// Completion time of the longest flow if it had the network to itself: wire bytes over line rate plus base round trip, us.
+/// Completion time of the longest flow on an idle network: wire bytes over line rate plus base round trip, us.
 fn ideal(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.longest_ideal().as_us())
 }
@@ -280,7 +280,7 @@ fn slowdown_max(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(slowdowns.fold(0.0, f64::max))
 }
 
-/// The largest message at line rate, headers and round trip left out, us.
+/// The largest message at line rate, without headers and round trip, us.
 fn payload_us(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(delay_us(
         run.largest_message.as_f64(),
@@ -288,7 +288,7 @@ fn payload_us(run: &RunData, _: &Options) -> Result<f64, String> {
     ))
 }
 
-/// The longest unloaded round trip, serialisation included, us.
+/// The longest unloaded round trip, including serialisation, us.
 fn base_rtt_us(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.network.base_rtt.as_us())
 }
@@ -319,7 +319,7 @@ fn pauses(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.pauses as f64)
 }
 
-/// Packets sent again.
+/// Retransmitted packets.
 fn retransmitted(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.retransmitted as f64)
 }
@@ -329,7 +329,7 @@ fn timeouts(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.timeouts as f64)
 }
 
-/// Negative acknowledgements that came to senders.
+/// Negative acknowledgements received by senders.
 fn nacks(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.nacks_received as f64)
 }
@@ -339,7 +339,7 @@ fn speculative(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.speculative_sent as f64)
 }
 
-/// Speculative packets that links did not let through (1RC).
+/// Speculative packets dropped at links (1RC).
 fn agent_drops(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.links.agent_drops as f64)
 }
@@ -385,7 +385,7 @@ fn queue_peak_bytes(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(peak as f64)
 }
 
-/// The time from which on, up to `to`, the mean of every bucket of the recorded queue is within `low` and `high`, us.
+/// Time from which the mean of every bucket of the recorded queue up to `to` is between `low` and `high`, us.
 fn queue_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (rate, queue) = run.queue()?;
     let bytes = |span: Span| span.as_us() * rate.as_bps() as f64 / 8e6;
@@ -396,7 +396,7 @@ fn queue_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
         .ok_or_else(|| "the queue does not settle".into())
 }
 
-/// For how long in all the recorded queue was above `low`, by the mean of each bucket, us.
+/// Total time in which the recorded queue was above `low`, by the mean of each bucket, us.
 fn queue_above_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (rate, queue) = run.queue()?;
     let series = queue.series();
@@ -407,20 +407,20 @@ fn queue_above_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(above as f64 * series.width().as_us())
 }
 
-/// Time at which any queue was last longer than the threshold of the record, us; zero if none ever was.
+/// Time at which any queue was last longer than the threshold of the record, us; zero if no queue was.
 fn long_queue_last_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let queues = run.long_queues.as_ref().ok_or("no queues were recorded")?;
     Ok(queues.last().unwrap_or(Time::ZERO).as_us())
 }
 
-/// The longest queue anywhere, as the delay of a packet behind it, us; zero if none was longer than the threshold.
+/// The longest of all queues, as the delay of a packet behind it, us; zero if no queue was longer than the threshold.
 fn long_queue_peak_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let queues = run.long_queues.as_ref().ok_or("no queues were recorded")?;
     let longest = queues.series().buckets().iter().map(|bucket| bucket.0);
     Ok(longest.max().unwrap_or(Span::ZERO).as_us())
 }
 
-/// Mean goodput of a recorded flow, Gb/s: of the one called `flow`, counted from zero, or over all of them.
+/// Mean goodput, Gb/s: of recorded flow number `flow`, counted from zero, or over all recorded flows.
 fn goodput_gbps(run: &RunData, options: &Options) -> Result<f64, String> {
     let (width, rows) = window_bins(run, options)?;
     let picoseconds = width.as_ps() as f64 * rows.len() as f64;
@@ -455,7 +455,7 @@ fn first_high_rtt_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(first.as_us())
 }
 
-/// Excess of the round trip of a flow's first marked acknowledgement over the unloaded one, us; median over flows.
+/// Excess of the round trip of a flow's first marked acknowledgement over the unloaded round trip, us; median over flows.
 fn first_mark_rise_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let rises = run.acks.iter().filter_map(|(id, trace)| {
         let first = trace.first.iter().find(|ack| ack.ecn)?;
@@ -469,7 +469,7 @@ fn window_bytes(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().map(AckTrace::mean_window).collect())
 }
 
-/// Share of a flow's window that its last cut has left; median over the flows that had one.
+/// Share of a flow's window that remains after its last cut; median over the flows with cuts.
 fn window_after_cut(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().filter_map(AckTrace::last_cut).collect())
 }
@@ -499,8 +499,9 @@ fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{key}` = {value} is no quantity"))
 }
 
-/// By how many bytes per nanosecond two flows of 100 and 50 Gb/s are closer to each other at `at` if they slow down by half after
-/// each 30 packets of 1000 bytes, and not in each round trip of 30 us: a fluid model (Snyder §4.1.2), whatever the run.
+/// Difference in bytes per nanosecond at `at` between the rate gaps of two flows of 100 and 50 Gb/s: with rates that halve after each 30
+/// packets of 1000 bytes, the gap is smaller than with rates that halve in each round trip of 30 us. A fluid model (Snyder §4.1.2),
+/// independent of the run.
 fn sampling_advantage(run: &RunData, options: &Options) -> Result<f64, String> {
     let nanoseconds = run.instant(options.at)?.as_ps() as f64 / 1000.0;
     let sample = 30.0 * 1000.0;

@@ -1,17 +1,17 @@
-//! Null subjects: what a figure is run with in place of its transports. A claim that passes all the same says nothing about them.
+//! Null subjects, which replace the transports of a figure. A claim that still passes says nothing about the transports.
 
 use super::figure::Figure;
 use super::figure_run_data::RunKind;
 use std::fmt;
 use std::str::FromStr;
 
-/// Null subject: a transport, or an injection control, in place of all those of a figure.
+/// Null subject: a transport or an injection control that replaces all others of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullSubject {
-    /// A constant window of one packet, go-back-N, one path: neither queues nor a rate worth the name. In a scale-up fabric a window of one
-    /// operation of each kind.
+    /// A constant window of one packet, go-back-N, one path, which gives neither queues nor a useful rate. In a scale-up fabric, a window
+    /// of one operation of each kind.
     OnePacket,
-    /// A transport that the figure is not about: STrack for those about RoCEv2, RoCEv2 for all others. In a scale-up fabric no control.
+    /// A transport that the figure is not about: STrack for figures about RoCEv2, RoCEv2 for all others. In a scale-up fabric, no control.
     WrongProtocol,
 }
 
@@ -27,7 +27,7 @@ impl NullSubject {
         }
     }
 
-    /// Settings that replace those of the transports of `figure`.
+    /// Settings that replace the transports' settings of `figure`.
     fn transport(self, figure: &Figure) -> &'static [&'static str] {
         let papers = ["mlcc/", "tmdml/"];
         let of_paper = papers.iter().any(|paper| figure.id.starts_with(paper));
@@ -53,7 +53,7 @@ impl NullSubject {
         }
     }
 
-    /// The settings of a run of `figure`, which is of this kind, with this in place of its transport or of its injection control.
+    /// The settings of a run of `figure` of this kind, with the null subject in place of its transport or injection control.
     pub(crate) fn replace(
         self,
         figure: &Figure,

@@ -4,7 +4,7 @@ use clearway_lab::observe::FAIR;
 use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 
-/// The rate below which a receiver counts as slow, unless `rate` says otherwise: four fifths of TMDML's links.
+/// Default rate below which a receiver counts as slow: four fifths of TMDML's links.
 const SLOW: Rate = Rate::from_gbps(8);
 
 /// Instant of a run.
@@ -18,7 +18,7 @@ pub(super) enum RunInstant {
     FirstFinish,
 }
 
-/// Hosts from one number to another, both included.
+/// Hosts between two numbers, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hosts {
     first: u32,
@@ -31,7 +31,7 @@ impl Hosts {
         last: u32::MAX,
     };
 
-    /// `7`, or `0-3`.
+    /// Hosts from a text such as `7` or `0-3`.
     fn read(text: &str) -> Option<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         Some(Self {
@@ -49,7 +49,7 @@ impl Hosts {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Options {
     pub(super) from: RunInstant,
-    /// The end of the longest completion time, unless a measure says otherwise.
+    /// End of the window; by default the end of the longest completion time.
     pub(super) to: Option<RunInstant>,
     pub(super) at: RunInstant,
     pub(super) within: Span,
@@ -60,33 +60,33 @@ pub(crate) struct Options {
     pub(super) fair: f64,
     /// A percentile in thousandths.
     pub(super) per_mille: usize,
-    /// Flows with more bytes than this.
+    /// Lower limit on the bytes of a flow, exclusive.
     pub(super) above: Option<Bytes>,
-    /// Flows with at most so many bytes.
+    /// Upper limit on the bytes of a flow, inclusive.
     pub(super) up_to: Bytes,
-    /// A flow by its place among the recorded ones.
+    /// Place of a flow among the recorded flows.
     pub(super) flow: Option<u32>,
-    /// The hosts that a flow comes from.
+    /// Sources of flows.
     pub(super) src: Hosts,
-    /// The hosts that a flow leads to.
+    /// Destinations of flows.
     pub(super) dst: Hosts,
     pub(super) rate: Rate,
-    /// The name of a switch, or without its number of all switches of a kind.
+    /// Name of a switch; without a number, all switches of a kind.
     pub(super) switch: String,
-    /// A job, and another one, by their places in the scenario.
+    /// Places of a job and of another job in the scenario.
     pub(super) job: usize,
     pub(super) with: usize,
-    /// One of a job's iterations, from 0.
+    /// Number of a job's iteration, from 0.
     pub(super) iteration: usize,
-    /// So many iterations of a job are left out at its beginning.
+    /// Number of first iterations that are left out.
     pub(super) after: usize,
-    /// And those from this one on at its end.
+    /// First iteration of the end that is left out.
     pub(super) before: usize,
     /// A key of the scenario.
     pub(super) key: String,
-    /// The name of a link of a plan; all of them if empty.
+    /// Name of a link of a plan; all links if empty.
     pub(super) link: String,
-    /// A `[[workload]]` section by its place in the scenario.
+    /// Place of a `[[workload]]` section in the scenario.
     pub(super) section: Option<usize>,
     /// A kind of operations.
     pub(super) kind: Option<OperationKind>,
@@ -125,7 +125,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the option `key`; `None` if it cannot be `text`.
+    /// Sets the option `key`; `None` if `text` is not valid for it.
     pub(super) fn set(&mut self, key: &str, text: &str) -> Option<()> {
         match key {
             "from" => self.from = RunInstant::read(text)?,

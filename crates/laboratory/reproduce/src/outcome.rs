@@ -1,6 +1,6 @@
 //! Outcome of a reproduction: verdicts, and the numbers behind them.
 //!
-//! Everything here can be written with serde. Numbers that do not exist (a queue that never settles) are `None`.
+//! All types can be written with serde. Missing numbers (a queue that never settles) are `None`.
 
 use super::definition::Scale;
 use serde::Serialize;
@@ -14,29 +14,29 @@ pub enum Verdict {
     Pass,
     /// The rule does not hold.
     Miss,
-    /// The bound lies within the spread over seeds: other seeds might tell otherwise.
+    /// The bound lies within the spread over seeds, so other seeds might give another verdict.
     Unsure,
-    /// The claim needs something that does not exist yet: a transport, for instance.
+    /// The claim needs a missing feature, for instance a transport.
     NotYet(String),
-    /// The claim is about a size that only the other scale has.
+    /// The claim is about a size that exists only at the other scale.
     OtherScale,
-    /// Interrupted before its runs were done.
+    /// The reproduction was interrupted before the claim's runs were done.
     NotRun,
 }
 
-/// One comparison of a claim, at one label if the claim is about several.
+/// One comparison of a claim, at one label if the claim has several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Judgement {
     /// The label, for instance the message size.
     pub at: Option<String>,
-    /// Quantity that is compared, as in the claim file.
+    /// Compared quantity, as in the claim file.
     pub quantity: String,
     /// Relation and bounds, as in the claim file.
     pub rule: String,
     /// The quantity for each seed.
     pub per_seed: Vec<Option<f64>>,
-    /// One number of these: the median, unless the claim says otherwise.
+    /// Number combined from all seeds, by default the median.
     pub measured: Option<f64>,
     /// The bounds, evaluated in the same way.
     pub bounds: Vec<Option<f64>>,
@@ -60,19 +60,19 @@ pub struct ClaimOutcome {
     pub source: String,
     /// The acceptance rule.
     pub expect: String,
-    /// Remarks, deviations included.
+    /// Remarks, including deviations.
     pub note: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
     /// Judgements on which the verdict rests.
     pub judgements: Vec<Judgement>,
-    /// Axes that the claim compares runs along, and without whose effect it would pass, too: with all runs along the axis replaced by one
-    /// of them. `settings` if it measures no run at all. Of claims that pass.
+    /// Axes along which a passed claim compares runs, but without whose effect it would also pass: with all runs along the axis replaced by
+    /// one run. `settings` if the claim measures no run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passes_without: Vec<String>,
 }
 
-/// A curve over time: values of buckets of one width from zero on; or over the iterations of a job.
+/// A curve over time, with buckets of equal width from zero; or over the iterations of a job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BucketCurve {
@@ -94,11 +94,11 @@ pub struct FigureRun {
     pub seed: u64,
     /// Settings of the run, as `clearway run --set` takes them; of a plan, the lines of its file of jobs.
     pub settings: Vec<String>,
-    /// Digest of its outcome.
+    /// Digest of the outcome.
     pub digest: String,
     /// Scalar measures by name: times in us, counts in packets.
     pub measures: BTreeMap<String, f64>,
-    /// Curves that were recorded, of the first seed only.
+    /// Recorded curves, only of the first seed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<BucketCurve>,
 }
@@ -117,7 +117,7 @@ pub struct FigureOutcome {
     pub setup: String,
     /// Scale of the reproduction.
     pub scale: Scale,
-    /// Settings that replaced those of the figure.
+    /// Settings that replaced settings of the figure.
     pub changes: Vec<String>,
     /// Name of the null subject in place of the figure's transports.
     pub null: Option<String>,
@@ -177,7 +177,7 @@ impl Tally {
 }
 
 impl FigureOutcome {
-    /// The verdicts, counted.
+    /// Counts of the verdicts.
     pub fn tally(&self) -> Tally {
         Tally::of(self.claims.iter().map(|claim| &claim.verdict))
     }

@@ -1,4 +1,4 @@
-//! Runs that are plans: no packet is sent, the planner answers (HotNets'22 §3 and §5).
+//! Runs that are plans: the planner answers, and no packet is sent (HotNets'22 §3 and §5).
 
 use super::options::Options;
 use clearway_lab::ScenarioError;
@@ -9,14 +9,14 @@ use clearway_plan::{
 use clearway_units::{Span, nearest, suggestion};
 use std::collections::BTreeMap;
 
-/// A plan, and the jobs that it is for.
+/// A plan, and its jobs.
 #[derive(Debug)]
 pub(crate) struct PlanData {
     file: JobsFile,
     placed: Placed,
 }
 
-/// Reads the jobs of a run: `plan` is the name of a built-in file or the text of one; `seed` is that of the local search.
+/// Reads the jobs of a run: `plan` is the name of a built-in file or the text of a file; `seed` is the seed of the local search.
 pub(super) fn jobs_file(figure: &str, plan: &str, seed: u64) -> Result<JobsFile, ScenarioError> {
     let is_text = plan.contains('\n');
     let mut file = match is_text {
@@ -45,12 +45,12 @@ impl PlanData {
         Ok(Self { file, placed })
     }
 
-    /// The hash of all that the plan depends on.
+    /// Hash of everything that the plan depends on.
     pub(super) fn digest(&self) -> String {
         self.file.hash()
     }
 
-    /// All there is to say of it by name.
+    /// All scalar measures of the plan, by name.
     pub(super) fn measures(&self) -> BTreeMap<String, f64> {
         let plan = &self.placed.plan;
         let mut measures = BTreeMap::new();
@@ -72,7 +72,7 @@ impl PlanData {
         job.ok_or_else(|| format!("there is no job {}", options.job))
     }
 
-    /// The link that is asked for, or all of them.
+    /// The requested link, or all links.
     fn links(&self, options: &Options) -> Result<Vec<&PlannedResource>, String> {
         let name = |used: &PlannedResource| self.file.resource_name(used.resource);
         let all = self.placed.plan.resources.iter();
@@ -98,7 +98,7 @@ impl PlanData {
     }
 }
 
-/// The perimeter of a job's unified circle, us; of a job that meets nobody, its own iteration.
+/// The perimeter of a job's unified circle, us; for a job without contention, its iteration.
 pub(super) fn perimeter_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let job = plan.job(options)?;
     let circle = job
@@ -107,7 +107,7 @@ pub(super) fn perimeter_us(plan: &PlanData, options: &Options) -> Result<f64, St
     Ok(circle.unwrap_or(job.period).as_us())
 }
 
-/// From the start of one iteration of a job to that of the next, us.
+/// Time between the starts of successive iterations of a job, us.
 pub(super) fn period_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.job(options)?.period.as_us())
 }
@@ -117,7 +117,7 @@ pub(super) fn repeats(plan: &PlanData, options: &Options) -> Result<f64, String>
     Ok(f64::from(plan.job(options)?.repeats))
 }
 
-/// Start of the first arc of a job's communication, from the beginning of its iteration, us; before it is moved.
+/// Start of the first arc of a job's communication, from the beginning of its iteration, us; without its shift.
 pub(super) fn arc_start_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.arc(options)?.start.as_us())
 }
@@ -137,13 +137,13 @@ pub(super) fn angle_degrees(plan: &PlanData, options: &Options) -> Result<f64, S
     Ok(plan.job(options)?.angle)
 }
 
-/// Load of a link: what jobs ask for, divided by its capacity, averaged over time; the highest of all links if none is named.
+/// Load of a link: mean demand of jobs over time, divided by its capacity; the highest of all links if none is named.
 pub(super) fn load(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let loads = plan.links(options)?.into_iter().map(|used| used.load);
     Ok(loads.fold(0.0, f64::max))
 }
 
-/// Time of a turn in which more is asked for than a link has, us; over all links if none is named.
+/// Time of a turn in which demand exceeds a link's capacity, us; over all links if none is named.
 pub(super) fn collision_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let links = plan.links(options)?.into_iter();
     Ok(links.map(|used| used.overlap.as_us()).sum())
@@ -156,19 +156,19 @@ pub(super) fn least_collision_us(plan: &PlanData, options: &Options) -> Result<f
     Ok(least.unwrap_or(Span::ZERO).as_us())
 }
 
-/// 1 less the share of time in which jobs collide on a link, the worst one if none is named; if nothing is moved.
+/// Score without shifts: 1 less the share of time in which jobs collide on a link; the worst link if none is named.
 pub(super) fn score_before(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let links = plan.links(options)?.into_iter();
     Ok(links.map(|used| used.score_before).fold(1.0, f64::min))
 }
 
-/// The same as planned.
+/// Score of the plan: 1 less the share of time in which jobs collide on a link; the worst link if none is named.
 pub(super) fn score(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let links = plan.links(options)?.into_iter();
     Ok(links.map(|used| used.score).fold(1.0, f64::min))
 }
 
-/// 1 if the jobs on a link, or on all of them, are compatible, 0 if it is proven that they are not.
+/// Compatibility of the jobs on a link, or on all links: 1 if they are compatible, 0 if they are proven incompatible.
 pub(super) fn is_compatible(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let circles = &plan.placed.plan.circles;
     let mut all = 1.0_f64;

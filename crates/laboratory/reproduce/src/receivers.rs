@@ -1,11 +1,11 @@
-//! Measures of what reaches hosts, and of who slows down for it.
+//! Measures of the traffic that reaches hosts, and of the senders that slow down for it.
 
 use super::options::Options;
 use super::run_data::{RunData, bins};
 use clearway_units::{HostId, Span, nearest};
 use std::collections::BTreeMap;
 
-/// Rate at which each receiver gets the selected ones of the recorded flows, in each whole bin of the window, Gb/s.
+/// Receive rate of each receiver over the selected recorded flows, in each whole bin of the window, Gb/s.
 fn received(run: &RunData, options: &Options) -> Result<BTreeMap<HostId, Vec<f64>>, String> {
     let (from, to) = run.window(options)?;
     let (width, _, rows) = bins(run, from, to)?;
@@ -28,14 +28,14 @@ fn received(run: &RunData, options: &Options) -> Result<BTreeMap<HostId, Vec<f64
     }
 }
 
-/// Mean over time of what the host receives that receives least, Gb/s; of flows from hosts `src` to hosts `dst`.
+/// Mean receive rate over time of the host that receives least, Gb/s; for flows from hosts `src` to hosts `dst`.
 pub(super) fn received_gbps(run: &RunData, options: &Options) -> Result<f64, String> {
     let receivers = received(run, options)?.into_values();
     let means = receivers.map(|rates| rates.iter().sum::<f64>() / rates.len() as f64);
     Ok(means.fold(f64::MAX, f64::min))
 }
 
-/// The share of bins, over all receivers, in which one gets less than `rate`.
+/// The share of bins, over all receivers, in which a receiver gets less than `rate`.
 pub(super) fn slow_receiver_share(run: &RunData, options: &Options) -> Result<f64, String> {
     let limit = options.rate.as_bps() as f64 / 1e9;
     let receivers = received(run, options)?;
@@ -44,7 +44,7 @@ pub(super) fn slow_receiver_share(run: &RunData, options: &Options) -> Result<f6
     Ok(slow as f64 / all.len() as f64)
 }
 
-/// Congestion notifications that came to senders, over all flows from hosts `src` to hosts `dst`.
+/// Congestion notifications received by senders, over all flows from hosts `src` to hosts `dst`.
 pub(super) fn notifications(run: &RunData, options: &Options) -> Result<f64, String> {
     let flows = run.flows.iter().zip(&run.ends);
     let of_flows =
@@ -58,7 +58,7 @@ pub(super) fn notifications(run: &RunData, options: &Options) -> Result<f64, Str
     }
 }
 
-/// Packets that the queues of the switch `switch` have marked, or those of all switches that are called so and by a number.
+/// Packets marked by the queues of the switch `switch`, or of all switches with this name and a number.
 pub(super) fn switch_marks(run: &RunData, options: &Options) -> Result<f64, String> {
     let marks = run.switch_marks.as_ref().ok_or("no marks were recorded")?;
     let name = options.switch.as_str();
@@ -77,7 +77,7 @@ pub(super) fn switch_marks(run: &RunData, options: &Options) -> Result<f64, Stri
     Ok(counts.into_iter().sum::<u64>() as f64)
 }
 
-/// The most data that came to the queue in front of any host in one bin, Gb/s.
+/// Largest arrival rate in one bin at a queue in front of a host, Gb/s.
 pub(super) fn last_hop_arrival_gbps(run: &RunData, _: &Options) -> Result<f64, String> {
     let hops = run.last_hops.as_ref().ok_or("no last hops were recorded")?;
     let most = hops.hops().values().map(|hop| {

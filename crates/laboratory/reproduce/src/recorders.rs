@@ -1,4 +1,4 @@
-//! Recorders of a figure in the network.
+//! Network recorders of a figure.
 
 use super::definition::RecordSpec;
 use super::run_data::RunData;
@@ -11,13 +11,13 @@ use clearway_lab::{Assembly, ScenarioError};
 use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
 use std::collections::BTreeMap;
 
-/// Buckets of a series at most.
+/// Largest number of buckets of a series.
 pub(super) const SERIES_LIMIT: usize = 1 << 17;
 
-/// Makes the recorders of a domain.
+/// Creates the recorders of a domain.
 ///
 /// # Errors
-/// If the figure names a link that is not there.
+/// If the figure names a link that does not exist.
 pub(super) fn recorders(
     assembly: &Assembly,
     record: &RecordSpec,
@@ -28,7 +28,7 @@ pub(super) fn recorders(
     let queue = QueueRecorder::new(link.as_slice(), width(record.queue), SERIES_LIMIT);
     let losses = LossRecorder::new(width(record.losses), SERIES_LIMIT);
     let goodput = GoodputRecorder::new(flows, bin, SERIES_LIMIT);
-    // All domains share its table of links, and that of last hops.
+    // All domains share the link table of this recorder and of the last-hop recorder.
     let long_queues = LongQueueRecorder::new(
         &assembly.topology,
         record.long_queues.unwrap_or(Span::MAX),
@@ -61,7 +61,7 @@ pub(super) fn recorders(
     })
 }
 
-/// The link to the host that most flows go to, the first of several.
+/// The link to the host with the most incoming flows; the first link if there are several.
 fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
     let mut flows: BTreeMap<HostId, usize> = BTreeMap::new();
     for flow in 0..assembly.workload.flows.len() {
@@ -77,11 +77,11 @@ fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
 pub(super) type NetworkRecorders =
     Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, Both<LongQueueRecorder, ByLink>>>>;
 
-/// Recorders of single links and flows, where a figure asks for them.
+/// Recorders of single links and flows, if a figure requests them.
 pub(super) type ByLink =
     Both<Option<LastHopRecorder>, Both<Option<MarkRecorder>, Option<PacketLatencyRecorder>>>;
 
-/// Adds what was recorded, as far as it was asked for.
+/// Adds the requested records to the data.
 pub(super) fn keep(
     data: &mut RunData,
     assembly: &Assembly,
@@ -108,7 +108,7 @@ pub(super) fn keep(
     data.fullest_link = record.link_loads.then(|| fullest_link(assembly));
 }
 
-/// Marks by the switch in whose queue they were set; of all switches.
+/// Marks set in the queues of each switch.
 fn by_switch(assembly: &Assembly, marks: &MarkRecorder) -> BTreeMap<String, u64> {
     let topology = &assembly.topology;
     let names = topology.switches.iter().map(|switch| switch.name.clone());
@@ -120,8 +120,8 @@ fn by_switch(assembly: &Assembly, marks: &MarkRecorder) -> BTreeMap<String, u64>
     by_switch
 }
 
-/// Time that the fullest link needs for the data of one iteration of all jobs, headers included, over the paths that ECMP gives their
-/// flows. No rates can beat it.
+/// Time that the fullest link needs for the data of one iteration of all jobs, including headers, over the ECMP paths of their flows. No
+/// allocation of rates can beat it.
 fn fullest_link(assembly: &Assembly) -> Span {
     let mut loads: BTreeMap<LinkId, f64> = BTreeMap::new();
     for (link, bytes) in assembly.job_loads().into_iter().flatten() {
@@ -134,7 +134,7 @@ fn fullest_link(assembly: &Assembly) -> Span {
     Span::from_ps((seconds.fold(0.0, f64::max) * 1e12) as u64)
 }
 
-/// The link in front of which the queue is recorded, if one is.
+/// The link whose queue is recorded, if any.
 fn recorded_link(
     assembly: &Assembly,
     record: &RecordSpec,
@@ -146,7 +146,7 @@ fn recorded_link(
     }
 }
 
-/// The link that is called `name`.
+/// The link with this name.
 fn named_link(assembly: &Assembly, name: &str) -> Result<LinkId, ScenarioError> {
     let topology = &assembly.topology;
     let named = topology

@@ -22,9 +22,9 @@ pub(crate) struct RunData {
     pub(crate) ends: Vec<(HostId, HostId)>,
     /// The unloaded round trip of each flow.
     pub(crate) base_rtts: Vec<Span>,
-    /// Label of the message that each flow is a piece of; `None` of a flow that is part of no attack.
+    /// Label of the message that each flow is a piece of; `None` for a flow that is not part of an attack.
     pub(crate) attacks: Vec<Option<u64>>,
-    /// Number of the section of the workload that each flow belongs to.
+    /// Workload section of each flow.
     pub(crate) sections: Vec<u32>,
     pub(crate) largest_message: Bytes,
     pub(crate) network: NetworkFacts,
@@ -35,7 +35,7 @@ pub(crate) struct RunData {
     pub(crate) links: LinkCounters,
     pub(crate) endpoints: EndpointCounters,
     pub(crate) digest: Digest,
-    /// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
+    /// The mean iteration of each job in microseconds, ascending; `None` if a job did not finish all of its iterations.
     pub(crate) jobs: Option<Vec<f64>>,
     /// Result of each job.
     pub(crate) job_results: Vec<JobResult>,
@@ -52,12 +52,12 @@ pub(crate) struct RunData {
     pub(crate) packet_latency: Option<PacketLatencyRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,
-    /// Jain's index over the rates at which flows may send, sample by sample.
+    /// Jain's index over the rates at which flows may send, at each sample.
     pub(crate) rates: Option<Vec<(Time, f64)>>,
 }
 
 impl RunData {
-    /// Reason why some flows or jobs are not done, as far as the run knows.
+    /// Known reason why some flows or jobs are not done.
     pub(super) fn unfinished(&self, what: &str) -> String {
         match self.stopped {
             None => format!("not all {what} are done"),
@@ -74,13 +74,13 @@ impl RunData {
         completions.ok_or_else(|| self.unfinished("flows"))
     }
 
-    /// True if the flow at `place` is of the section that is asked for, or if none is.
+    /// True if the flow at `place` is in the requested section, or if no section is requested.
     pub(super) fn is_of_section(&self, place: usize, options: &Options) -> bool {
         let section = options.section;
         section.is_none_or(|section| self.sections[place] as usize == section)
     }
 
-    /// Completion times and flows of the section that is asked for, of all if none is.
+    /// Completion times and flows of the requested section; of all flows if no section is requested.
     pub(super) fn completed(&self, options: &Options) -> Result<Vec<(Span, &FlowResult)>, String> {
         let flows = self.flows.iter().enumerate();
         let own = flows.filter(|(place, _)| self.is_of_section(*place, options));
@@ -138,7 +138,7 @@ impl RunData {
     }
 }
 
-/// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
+/// Bytes of each recorded flow in each whole bin of the window, with the width of the bins.
 pub(super) fn window_bins(
     run: &RunData,
     options: &Options,
@@ -148,7 +148,7 @@ pub(super) fn window_bins(
     Ok((width, rows))
 }
 
-/// The width of the bins, the number of the first whole one of a window, and the bytes of each recorded flow in it and the others.
+/// Width of the bins, number of the first whole bin of a window, and bytes of each recorded flow in each whole bin.
 pub(super) fn bins(
     run: &RunData,
     from: Time,

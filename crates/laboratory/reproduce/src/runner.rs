@@ -1,4 +1,4 @@
-//! Running all runs of a figure, several at once.
+//! Concurrent execution of all runs of a figure.
 
 use super::definition::{Axis, RecordSpec, Scale};
 use super::figure::{Figure, Run};
@@ -24,11 +24,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sees how far the runs are; called from all worker threads.
+/// Watcher of the progress of runs, called from all worker threads.
 pub trait ProgressWatcher: Sync {
-    /// After each round of the engine; may stop everything.
+    /// Called after each round of the engine; may stop all runs.
     fn on_round(&self, worker: usize, progress: &RunProgress) -> RunDecision;
-    /// `done` of `total` runs of a figure have ended; called with none before the first begins.
+    /// Called when `done` of `total` runs of a figure have ended, and with zero before the first run begins.
     fn on_run(&self, figure: &str, done: usize, total: usize);
 }
 
@@ -37,16 +37,16 @@ pub trait ProgressWatcher: Sync {
 pub struct FigureRequest {
     /// Scale of the reproduction.
     pub scale: Scale,
-    /// Seeds 1 to this; `None` for as many as the figure asks for.
+    /// Number of seeds, from 1; `None` for the figure's number of seeds.
     pub seeds: Option<u64>,
-    /// Settings for every run, as `KEY=VALUE`, that replace those of the figure: for asking "what if", never for a verdict on
+    /// Settings for every run, as `KEY=VALUE`, that replace settings of the figure. They are for what-if questions, never for a verdict on
     /// the paper.
     pub changes: Vec<String>,
     /// Null subject in place of the transports of the figure.
     pub null: Option<NullSubject>,
 }
 
-/// Reproduces figures; runs that several figures share are run once.
+/// Reproducer of figures, which carries out a run shared by several figures only once.
 pub struct Reproducer {
     laboratory: Laboratory,
     threads: usize,
@@ -70,7 +70,7 @@ enum Work {
 }
 
 impl Reproducer {
-    /// Reproduces with so many runs at once.
+    /// Creates a reproducer with `threads` concurrent runs.
     pub fn new(laboratory: Laboratory, threads: usize) -> Self {
         Self {
             laboratory,
@@ -156,7 +156,7 @@ impl Reproducer {
         Ok(jobs)
     }
 
-    /// True if a scenario has the key of a change. Runs with other transports may not have it; they are left as they are.
+    /// True if a scenario has the key of a change. Runs with other transports may lack the key; they stay unchanged.
     fn has_key(
         &self,
         figure: &Figure,
@@ -177,7 +177,7 @@ impl Reproducer {
         }
     }
 
-    /// Refuses a change whose key no run has.
+    /// Rejects a change whose key no run has.
     fn refuse_useless(
         &self,
         figure: &Figure,
@@ -213,7 +213,7 @@ impl Reproducer {
         settings: Vec<String>,
     ) -> Result<Job, ScenarioError> {
         let experiment = self.laboratory.read_any(&figure.id, "", None, &settings)?;
-        // The name of a scenario has no influence; leaving it alone lets figures share runs.
+        // The name of a scenario has no influence on a run, so figures can share runs.
         let key = format!("{}{:?}", experiment.resolved(), figure.record);
         Ok(Job {
             labels: run.labels.clone(),
@@ -227,7 +227,7 @@ impl Reproducer {
         })
     }
 
-    /// Runs what is not known yet.
+    /// Carries out the runs without known results.
     fn run_all(
         &mut self,
         figure: &Figure,
@@ -235,7 +235,7 @@ impl Reproducer {
         watcher: &dyn ProgressWatcher,
     ) -> Result<(), ScenarioError> {
         let open = || jobs.iter().filter(|job| !self.known.contains_key(&job.key));
-        // Axes list sizes from small to large, and the longest runs should not be left for the end.
+        // Axes list sizes from small to large; reversed order prevents that the longest runs come last.
         let open: Vec<&Job> = open().rev().collect();
         watcher.on_run(&figure.id, 0, open.len());
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -265,7 +265,7 @@ impl Reproducer {
             work(0);
         });
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Back to the order of the figure: of several faults its first is reported, whichever showed first.
+        // Restores the order of the figure, so that the reported fault does not depend on timing.
         results.sort_by_key(|&(index, _)| Reverse(index));
         let keys: Vec<String> = open.iter().map(|job| job.key.clone()).collect();
         for (index, result) in results {
@@ -276,7 +276,8 @@ impl Reproducer {
 }
 
 impl Figure {
-    /// A change of what the figure varies would make its labels false: a claim on 100 MB would be judged by something else.
+    /// Rejects a change of a key that the figure varies, which would make labels false: a claim on 100 MB would be judged from another
+    /// size.
     fn refuse_change(&self, change: &str, runs: &[Run]) -> Result<(), ScenarioError> {
         if runs.iter().all(|run| run.plan.is_some()) {
             return Err(ScenarioError::at(
@@ -313,7 +314,7 @@ impl Figure {
     }
 }
 
-/// A run that is a plan.
+/// Job for a planned run.
 fn planned(figure: &Figure, run: &Run, seed: u64, plan: &str) -> Result<Job, ScenarioError> {
     let file = jobs_file(&figure.id, plan, seed)?;
     Ok(Job {
@@ -340,7 +341,7 @@ impl Job {
             Work::Simulate(scenario) => scenario,
         };
         let assembly = match record.queue {
-            // The link whose queue is recorded may be the one that most flows go to.
+            // The recorded queue may depend on the flows, because it is in front of the host with the most incoming flows.
             Some(_) => Assembly::new(scenario)?,
             None => Assembly::streaming(scenario)?,
         };

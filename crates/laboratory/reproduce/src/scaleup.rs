@@ -1,4 +1,4 @@
-//! Runs of scale-up fabrics: what is kept of them, and their measures (Snyder §6.1.4).
+//! Runs of scale-up fabrics: their data and measures (Snyder §6.1.4).
 
 use super::options::Options;
 use clearway_fabric::{RunDecision, RunProgress, Stopped};
@@ -11,7 +11,7 @@ use clearway_lab::{
 use clearway_units::{Digest, Time};
 use std::collections::BTreeMap;
 
-/// Data of a run of a scale-up fabric. Operations are summed up: a run has millions of them.
+/// Data of a run of a scale-up fabric. Operations are aggregated, because a run has millions of them.
 #[derive(Debug)]
 pub(crate) struct ScaleupData {
     sections: Vec<Section>,
@@ -28,9 +28,9 @@ pub(crate) struct ScaleupData {
 /// Operations of a `[[workload]]` section.
 #[derive(Debug, Default)]
 struct Section {
-    /// GPUs of its group.
+    /// Number of GPUs in the section's group.
     members: u64,
-    /// Flits that GPUs received, each response counted as often as GPUs answered.
+    /// Flits received by GPUs; each response counts once for each answering GPU.
     flits: u64,
     /// First injection and last response.
     span: Option<(Cycle, Cycle)>,
@@ -38,7 +38,7 @@ struct Section {
     latencies: [BTreeMap<u32, Latencies>; 2],
 }
 
-/// Latencies of operations, summed up.
+/// Aggregated latencies of operations.
 #[derive(Debug, Clone, Copy, Default)]
 struct Latencies {
     count: u64,
@@ -59,7 +59,7 @@ impl Latencies {
 }
 
 impl Section {
-    /// Adds an operation, for which so many GPUs answered.
+    /// Adds an operation that `copies` GPUs answered.
     fn add(&mut self, record: &OperationRecord, copies: u64, sizes: FlitSizes) {
         let flits = |class| u64::from(sizes.flits(record.kind, class));
         self.flits += copies * (flits(PacketClass::Request) + flits(PacketClass::Response));
@@ -100,7 +100,7 @@ impl ScaleupData {
         Ok(Self::summarise(&members, sections, sizes, &finished))
     }
 
-    /// A run with groups of so many `members`, those of the sections first.
+    /// Data of a run with groups of `members` GPUs; the groups of sections come first.
     fn summarise(
         members: &[u64],
         sections: usize,
@@ -133,17 +133,17 @@ impl ScaleupData {
         }
     }
 
-    /// Reason why it ended early.
+    /// Reason why the run ended early.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stopped
     }
 
-    /// The hash over its operations.
+    /// Hash over the operations of the run.
     pub(super) fn digest(&self) -> String {
         self.digest.to_string()
     }
 
-    /// All there is to say of it by name.
+    /// All scalar measures of the run, by name.
     pub(super) fn measures(&self) -> BTreeMap<String, f64> {
         let whole = Options::default();
         let mut measures = BTreeMap::from([
@@ -176,7 +176,7 @@ impl ScaleupData {
         measures
     }
 
-    /// An error if operations are left: what a run would have done in the end is not known.
+    /// Rejects runs with unfinished operations, whose final results are unknown.
     fn check_finished(&self) -> Result<(), String> {
         match (self.unfinished, self.stopped) {
             (0, None) => Ok(()),
@@ -185,7 +185,7 @@ impl ScaleupData {
         }
     }
 
-    /// The sections that are asked for.
+    /// The requested sections.
     fn sections(&self, options: &Options) -> Result<&[Section], String> {
         self.check_finished()?;
         let Some(number) = options.section else {
@@ -195,7 +195,7 @@ impl ScaleupData {
         found.ok_or_else(|| format!("there is no section {number}"))
     }
 
-    /// Latencies of each GPU's operations that are asked for.
+    /// Latencies of the requested operations of each GPU.
     fn latencies(&self, options: &Options) -> Result<Vec<Latencies>, String> {
         let is_wanted = |kind: usize| options.kind.is_none_or(|wanted| wanted as usize == kind);
         let mut of_gpus: BTreeMap<u32, Latencies> = BTreeMap::new();
@@ -221,8 +221,8 @@ impl ScaleupData {
     }
 }
 
-/// Effective flits for each GPU and cycle from the first injection to the last response: each response counts as often as GPUs answered. Of
-/// one section: those of its operations, for each GPU of its group.
+/// Effective flits for each GPU and cycle from the first injection to the last response: each response counts once for each answering GPU.
+/// For one section: the flits of its operations, for each GPU of its group.
 pub(super) fn effective_bandwidth(run: &ScaleupData, options: &Options) -> Result<f64, String> {
     let sections = run.sections(options)?;
     Ok(match options.section {
@@ -256,7 +256,7 @@ pub(super) fn flit_hops(run: &ScaleupData, _: &Options) -> Result<f64, String> {
     Ok(run.flit_hops as f64)
 }
 
-/// Most entries of a reduction table in use at once.
+/// Peak number of used entries of a reduction table.
 pub(super) fn reduction_entries_peak(run: &ScaleupData, _: &Options) -> Result<f64, String> {
     Ok(run.peak_entries.into())
 }
@@ -266,7 +266,7 @@ pub(super) fn table_waits(run: &ScaleupData, _: &Options) -> Result<f64, String>
     Ok(run.table_waits as f64)
 }
 
-/// Operations that were posted and are not finished.
+/// Posted operations that are not finished.
 pub(super) fn unfinished_operations(run: &ScaleupData, _: &Options) -> Result<f64, String> {
     Ok(run.unfinished as f64)
 }

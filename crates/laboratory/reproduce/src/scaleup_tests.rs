@@ -5,7 +5,7 @@ use super::tests::{Quiet, small};
 use super::*;
 use clearway_lab::{Experiment, Laboratory};
 
-/// An idle fabric, one operation at a time; two groups beside each other; a run that is cut off.
+/// An idle fabric with one operation at a time; two groups side by side; a run that is cut off.
 const FABRIC: &str = r#"
 title = "A fabric of 16 GPUs"
 source = "nowhere"

@@ -1,4 +1,4 @@
-//! The form of claim files.
+//! The format of claim files.
 
 use super::definition::{AxisValue, OverSeeds, RecordSpec, Scale};
 use clearway_units::{Span, Value};
@@ -133,7 +133,7 @@ impl LabelledFile {
             .any(|table| !table.is_empty())
     }
 
-    /// Settings at a scale: those of both, then its own.
+    /// Settings at a scale: common settings, then settings of the scale.
     fn settings(&self, scale: Scale) -> Result<Vec<String>, String> {
         let own = match scale {
             Scale::Small => &self.small,

@@ -1,4 +1,4 @@
-//! Measures of how flows share what there is: slowdown by size, the order of starts and finishes, fairness.
+//! Measures of how flows share the network: slowdown by size, order of starts and finishes, fairness.
 
 use super::options::Options;
 use super::run_data::{RunData, bins, window_bins};
@@ -6,7 +6,7 @@ use clearway_lab::observe::JainCourse;
 use clearway_units::Time;
 use clearway_units::statistics::{jain_index, nearest_rank, spearman};
 
-/// Jain's index of what flows got; one alone, or all without any, are treated alike.
+/// Jain's index of the flows' amounts; a single flow, or flows that are all at zero, are fair.
 fn jain_of(values: &[f64]) -> f64 {
     jain_index(values.iter().copied()).unwrap_or(1.0)
 }
@@ -31,8 +31,8 @@ pub(super) fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(jain_of(&totals))
 }
 
-/// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; the median unless
-/// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one. Flows that are part of an attack are left out.
+/// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; by default the median. The p99.9
+/// of fewer than 1000 flows is the slowest flow. Flows of an attack are left out.
 pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
     let flows = run.flows.iter().zip(&run.sizes).enumerate();
     let whole = flows.filter(|(place, _)| run.attacks[*place].is_none());
@@ -71,7 +71,7 @@ pub(super) fn start_finish_correlation(run: &RunData, _: &Options) -> Result<f64
     spearman(&pairs).ok_or_else(|| "all flows start, or finish, at once".into())
 }
 
-/// From the first finish to the last, us.
+/// Time from the first finish to the last, us.
 pub(super) fn finish_spread_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let times = starts_and_finishes(run)?;
     let finishes = || times.iter().map(|(_, finish)| *finish);
@@ -79,7 +79,7 @@ pub(super) fn finish_spread_us(run: &RunData, _: &Options) -> Result<f64, String
     Ok(last.since(first).as_us())
 }
 
-/// The bytes of each recorded flow that was active during all of a bin.
+/// Bytes of each recorded flow that was active during the whole bin.
 fn active(run: &RunData, start: Time, end: Time, row: &[f64]) -> Vec<f64> {
     let active = run.goodput.keys().zip(row).filter(|(id, _)| {
         let flow = &run.flows[id.index()];
@@ -89,7 +89,7 @@ fn active(run: &RunData, start: Time, end: Time, row: &[f64]) -> Vec<f64> {
     active.map(|(_, bytes)| *bytes).collect()
 }
 
-/// Jain's index over the recorded flows that are active during all of the bin in which `at` falls, of their bytes in it.
+/// Jain's index over the bytes of the recorded flows that are active during the whole bin of `at`.
 pub(super) fn active_jain(run: &RunData, options: &Options) -> Result<f64, String> {
     let at = run.instant(options.at)?;
     let (width, _, rows) = bins(run, Time::ZERO, run.simulated)?;
@@ -100,7 +100,7 @@ pub(super) fn active_jain(run: &RunData, options: &Options) -> Result<f64, Strin
         .ok_or_else(|| "fewer than two flows are active".into())
 }
 
-/// From the last start until the first finish after it, or until `to` if that is earlier: in between, the same flows are active.
+/// Time from the last start until the first finish after it, or until `to` if that is earlier. In this time, the same flows are active.
 fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
     let starts = run.flows.iter().filter_map(|flow| flow.started);
     let from = starts.max().ok_or("no flow has started")?;
@@ -113,7 +113,7 @@ fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
     }
 }
 
-/// Time from `from` until the values settle: from then on all are `fair` or more, us.
+/// Time from `from` until all later values are `fair` or more, us.
 fn settled(
     from: Time,
     fair: f64,
@@ -145,7 +145,7 @@ fn rates(run: &RunData) -> Result<&[(Time, f64)], String> {
         .ok_or_else(|| "no rates were recorded".into())
 }
 
-/// Jain's index over the rates at which all flows that are active may send, at the last sample not after `at`.
+/// Jain's index over the rates at which all active flows may send, at the last sample not after `at`.
 pub(super) fn rate_jain(run: &RunData, options: &Options) -> Result<f64, String> {
     let (at, samples) = (run.instant(options.at)?, rates(run)?);
     let after = samples.partition_point(|(time, _)| *time <= at);

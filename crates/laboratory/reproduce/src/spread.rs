@@ -1,37 +1,37 @@
-//! The spread over seeds: whether a few runs tell on which side of a bound a quantity is.
+//! The spread over seeds, which decides whether a few runs show on which side of a bound a quantity is.
 
 use super::definition::OverSeeds;
 use super::expression::Relation;
 use clearway_statistics::{deviation, student_t};
 
-/// Degrees of freedom from which on Student's t is taken for normal.
+/// Degrees of freedom from which Student's t is approximated by the normal distribution.
 const MANY: usize = 30;
 
 /// Quantile of the normal distribution.
 const NORMAL: f64 = 1.96;
 
-/// Standard error of a median as a multiple of that of the mean: the square root of half pi.
+/// Standard error of a median as a multiple of the mean's standard error: the square root of half pi.
 const OF_MEDIAN: f64 = 1.2533;
 
-/// Half of the 95 % confidence interval of the median of `values`, from their standard deviation; `None` for a single value, of which no
-/// spread is known.
+/// Half of the 95 % confidence interval of the median of `values`, from their standard deviation; `None` for a single value, because its
+/// spread is unknown.
 pub(crate) fn margin(values: &[f64]) -> Option<f64> {
     let deviation = deviation(values)?;
     let freedom = values.len() - 1;
     let quantile = match freedom < MANY {
-        // Three digits, as tables have it: recorded verdicts rest on them.
+        // Three decimals, as in printed tables, because recorded verdicts depend on them.
         true => (student_t(0.95, freedom as u64) * 1000.0).round() / 1000.0,
         false => NORMAL,
     };
     Some(quantile * OF_MEDIAN * deviation / (values.len() as f64).sqrt())
 }
 
-/// Seeds from which on a claim about the least or the greatest of all of them is taken at its word.
+/// Number of seeds from which a claim about the smallest or largest value of all seeds counts as sure.
 const ENOUGH: usize = 10;
 
-/// True if a comparison would come out the same with other seeds, as far as the spread tells: each bound on which the outcome rests is
-/// farther away than the [margin] of the distances to it. One seed tells nothing of the spread, and its outcome is taken as it is. A claim
-/// about the least or the greatest value of all seeds needs [`ENOUGH`] of them, unless one has broken a rule that all must keep.
+/// True if the spread suggests the same outcome for other seeds: each bound on which the outcome depends is farther away than the [margin]
+/// of the distances to it. One seed does not show a spread, so its outcome counts as sure. A claim about the smallest or largest value of
+/// all seeds needs [`ENOUGH`] seeds, unless a seed has broken a rule for all seeds.
 pub(crate) fn is_sure(
     relation: Relation,
     over: OverSeeds,
@@ -46,7 +46,7 @@ pub(crate) fn is_sure(
             (OverSeeds::Min, Relation::AtLeast | Relation::Above)
                 | (OverSeeds::Max, Relation::AtMost | Relation::Below)
         );
-        // One more seed can break a rule about all of them, and never mend it.
+        // Another seed can break a rule for all seeds, but never repair it.
         let is_final = about_all && !relation.holds(measured, &bounds);
         return is_final || per_seed.len() == 1 || per_seed.len() >= ENOUGH;
     }
@@ -63,7 +63,7 @@ pub(crate) fn is_sure(
         (violated, clear || distance.is_nan())
     });
     let sides: Vec<(bool, bool)> = sides.collect();
-    // A value on the wrong side of one end of an interval does not rest on the other end.
+    // If a value violates one end of an interval, the outcome does not depend on the other end.
     match sides.iter().find(|(violated, _)| *violated) {
         Some((_, clear)) => *clear,
         None => sides.iter().all(|(_, clear)| *clear),
@@ -101,17 +101,17 @@ mod tests {
         assert!(!sure(Relation::AtLeast, &near, &[0.95]));
         assert!(sure(Relation::AtLeast, &near, &[0.5]));
         assert!(sure(Relation::AtLeast, &near, &[1.5]));
-        // Between two bounds both count; beyond one of them only that.
+        // Between two bounds, both count; outside the interval, only the violated bound counts.
         assert!(sure(Relation::Within, &near, &[0.5, 1.5]));
         assert!(!sure(Relation::Within, &near, &[0.5, 1.0]));
         assert!(sure(Relation::Within, &near, &[1.5, 1.51]));
-        // No spread, or none known.
+        // Without spread, or with an unknown spread.
         assert!(sure(Relation::AtMost, &[0.0; 3], &[0.0]));
         assert!(sure(Relation::AtMost, &[0.1], &[0.0]));
-        // The least of all seeds is what it is.
+        // Sure: a smallest value that breaks a rule stays broken with more seeds.
         let bounds = [vec![0.85; 3]];
         assert!(is_sure(Relation::AtLeast, OverSeeds::Min, &near, &bounds));
-        // Three seeds that keep a rule about all do not say that others will.
+        // Three seeds that keep a rule for all seeds do not prove that other seeds will.
         let low = [vec![0.8; 3]];
         assert!(!is_sure(Relation::AtLeast, OverSeeds::Min, &near, &low));
         let (ten, low) = ([0.9; 10], [vec![0.8; 10]]);

@@ -1,4 +1,4 @@
-//! Summary of a simulated run: what is kept of it, and what its outcome says.
+//! Summary of a simulated run: its data, measures and curves.
 
 use super::outcome::BucketCurve;
 use super::run_data::RunData;
@@ -8,10 +8,10 @@ use clearway_units::{Bytes, FlowId, HostId, Span};
 use clearway_workload::FlowSpec;
 use std::collections::BTreeMap;
 
-/// Points of a curve in an outcome at most.
+/// Largest number of points of a curve in an outcome.
 const CURVE_POINTS: usize = 400;
 
-/// Outcome, size, hosts, base round trip and section of each flow, and the message that it is a piece of, if it is part of an attack.
+/// Outcome, size, hosts, base round trip and section of each flow, and the message of a flow that is a piece of an attack.
 pub(super) struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
@@ -51,7 +51,7 @@ impl FlowTable {
     }
 }
 
-/// Data that every run yields, recorded or not.
+/// Data of every run, without recorders.
 pub(super) fn summarise(assembly: &Assembly, flows: FlowTable, finished: &Finished) -> RunData {
     RunData {
         largest_message: flows.sizes.iter().copied().max().unwrap_or_default(),
@@ -84,7 +84,7 @@ pub(super) fn summarise(assembly: &Assembly, flows: FlowTable, finished: &Finish
     }
 }
 
-/// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
+/// The mean iteration of each job in microseconds, ascending; `None` if a job did not finish all of its iterations.
 fn mean_iterations(jobs: &[JobResult]) -> Option<Vec<f64>> {
     let mean = |job: &JobResult| {
         let spans: Option<Vec<Span>> = job.times.iter().map(IterationTimes::span).collect();
@@ -133,7 +133,7 @@ pub(super) fn measures(data: &RunData) -> BTreeMap<String, f64> {
     measures
 }
 
-/// Curves that a run has recorded.
+/// Recorded curves of a run.
 pub(super) fn curves(data: &RunData) -> Vec<BucketCurve> {
     let mut curves = Vec::new();
     let curve = |name: String, bucket: Span, values: Vec<f64>| BucketCurve {
@@ -179,7 +179,7 @@ pub(super) fn curves(data: &RunData) -> Vec<BucketCurve> {
     curves
 }
 
-/// To six significant digits: curves are for the eye.
+/// Value rounded to six significant digits, which is enough for plots.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

@@ -6,7 +6,7 @@ use clearway_units::statistics::nearest_rank;
 use clearway_units::{Bytes, FlowId, HostId, Time};
 use std::collections::BTreeMap;
 
-/// True of a flow with more than `above` and at most `up_to` bytes.
+/// True for a flow with more than `above` and at most `up_to` bytes.
 fn is_meant(size: Bytes, options: &Options) -> bool {
     options.above.is_none_or(|above| above < size) && size <= options.up_to
 }
@@ -16,7 +16,7 @@ fn rank(mut values: Vec<f64>, options: &Options) -> Result<f64, String> {
     nearest_rank(&values, options.per_mille).ok_or_else(|| "no flow is of these sizes".into())
 }
 
-/// A percentile, over flows of these sizes, of the largest latency of a flow's packets, us. Pieces of messages that attack are flows.
+/// A percentile, over flows of these sizes, of the largest latency of a flow's packets, us. Pieces of attack messages count as flows.
 pub(super) fn packet_latency_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let recorder = run.packet_latency.as_ref();
     let recorder = recorder.ok_or("no latencies were recorded")?;
@@ -28,12 +28,12 @@ pub(super) fn packet_latency_us(run: &RunData, options: &Options) -> Result<f64,
 
 /// Weight of the flows of a host over time.
 struct HostWeight {
-    /// Moment, integral of the weight until then in picoseconds, and weight from then on.
+    /// Time, integral of the weight until this time in picoseconds, and weight from this time on.
     steps: Vec<(Time, f64, f64)>,
 }
 
 impl HostWeight {
-    /// Of a host whose flows start and end at these moments. The weight is 1/k with k flows under way.
+    /// Weight of a host whose flows start and end at these times. The weight is 1/k with k flows under way.
     fn new(mut changes: Vec<(Time, i64)>) -> Self {
         changes.sort_unstable();
         let (mut open, mut integral) = (0, 0.0);
@@ -49,20 +49,20 @@ impl HostWeight {
         Self { steps }
     }
 
-    /// Integral of the weight until one of the moments.
+    /// Integral of the weight until one of the times.
     fn until(&self, time: Time) -> f64 {
         let place = self.steps.partition_point(|(step, ..)| *step < time);
         self.steps[place].1
     }
 
-    /// Mean weight from one of the moments to another.
+    /// Mean weight between two of the times.
     fn mean(&self, start: Time, end: Time) -> f64 {
         (self.until(end) - self.until(start)) / end.since(start).as_ps() as f64
     }
 }
 
-/// A percentile of slowdown times mean weight, over the flows of these sizes that are part of no attack. The weight is that of a flow
-/// while it is under way: 1/k with k flows of its host, pieces of an attack included.
+/// A percentile of slowdown times mean weight, over the flows of these sizes outside of attacks. The weight of a flow under way is 1/k with
+/// k flows of its host, including pieces of an attack.
 pub(super) fn weighted_slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
     let mut changes: BTreeMap<HostId, Vec<(Time, i64)>> = BTreeMap::new();
     let mut spans = Vec::with_capacity(run.flows.len());
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(host.mean(us(0), us(10)), 0.75);
         assert_eq!(host.mean(us(2), us(6)), 0.5);
         assert_eq!(host.mean(us(6), us(7)), 0.5);
-        // It is idle for a while and then has a flow alone.
+        // The host is idle for a while, and then has a single flow.
         let changes = [(0, 1), (1, -1), (5, 1), (8, -1)];
         let host = HostWeight::new(changes.map(|(at, change)| (us(at), change)).to_vec());
         assert_eq!(

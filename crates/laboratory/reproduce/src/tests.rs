@@ -4,7 +4,7 @@ use clearway_fabric::{RunDecision, RunProgress};
 use clearway_lab::Laboratory;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Lets everything run, or stops after some rounds.
+/// Watcher that lets all runs finish, or stops them after some rounds.
 pub(super) struct Quiet {
     rounds: AtomicU32,
     limit: u32,
@@ -418,7 +418,7 @@ fn changes_reach_every_run() {
 
 #[test]
 fn of_several_runs_that_fail_the_first_is_reported() {
-    // Faults that show only when a run is put together, each with its own words.
+    // Faults that appear only when a run is assembled, each with its message.
     let text = TINY
         .replace("1e9", "1000000000")
         .replace("workload.message = \"4KB\"", "workload.senders = 501")
@@ -502,19 +502,19 @@ fn judged(rule: &str) -> (ClaimVerdict, Option<f64>, Option<String>) {
 fn sharing_is_measured() {
     for rule in [
         "slowdown(up_to=10KB, percentile=99.9) >= 1",
-        // The first flow has its path to itself but for one packet.
+        // The first flow is alone on its path except for one packet.
         "slowdown(above=10KB, up_to=400KB) in [1, 1.1]",
         "slowdown(above=400KB) in [1, 1.01]",
         "slowdown(percentile=100) - slowdown_max() in [0, 0]",
         "slowdown(percentile=0.1) in [1, 1.01]",
-        // The short one starts last and is done first: ranks 1, 2, 3 and 2, 3, 1.
+        // The short flow starts last and finishes first: ranks 1, 2, 3 and 2, 3, 1.
         "start_finish_correlation() in [-0.5, -0.5]",
         // From about 3 + 8.3 us to about 2 + 8 + 16.4 us.
         "finish_spread_us() in [14.5, 15.5]",
-        // The second has started, and nothing of it has arrived.
+        // The second flow has started, but none of its bytes have arrived.
         "active_jain(at=4500ns) in [0.5, 0.5]",
         "active_jain(at=8500ns) in [0.98, 1]",
-        // The last of the three starts at 3 us; in the bin from 6 us on the second arrives, too.
+        // The last of the three flows starts at 3 us; in the bin from 6 us, bytes of the second flow also arrive.
         "active_jain_settled_us() in [4, 4]",
         "active_jain_settled_us(fair=0.4) in [2, 2]",
         "rate_jain(at=10us) in [0.3, 1]",
@@ -532,7 +532,7 @@ fn sharing_is_measured() {
     }
 }
 
-/// A short message beside a long one of another section, from other hosts to other hosts.
+/// A short message beside a long message of another section, between other hosts.
 const SECTIONS: &str = r#"
 title = "Two sections"
 source = "nowhere"
@@ -641,9 +641,9 @@ fn users_have_messages_not_pieces() {
         outcome.claims[0].judgements[0].clone()
     };
     for rule in [
-        // Four pieces at once over one link are what one message is.
+        // Four concurrent pieces over one link take as long as one message.
         "user_gbps(parallel, src=0) / user_gbps(none, src=0) in [0.99, 1.01]",
-        // The last piece starts after 60 us: 400 KB in these and about 6 us more.
+        // The last piece starts after 60 us: 400 KB take 60 us and about 6 us more.
         "user_gbps(staggered, src=0) in [44, 50]",
         // 400 KB in twice 8.1 us and the serialisation of 8 us.
         "user_gbps(none, src=1) in [120, 140]",
@@ -760,7 +760,7 @@ fn the_fullest_link_carries_all_parts_of_a_host() {
     assert!(error.contains("needs `link-loads`"), "{error}");
 }
 
-/// A figure of a plan and a simulation; `RULE` is what is claimed.
+/// A figure of a plan and a simulation; `RULE` is the claim.
 const PLANNED: &str = r#"
 title = "Two jobs, planned and alone"
 source = "nowhere"
@@ -835,7 +835,7 @@ fn plans_are_runs_of_a_figure() {
         "arc_us(planned, job=1) in [10000, 10000]",
         "load(planned) in [0.5, 0.5]",
         "load(planned, link=L2) in [0.25, 0.25]",
-        // At first both end together: 10 of 80 ms.
+        // Without shifts, both end together: 10 of 80 ms overlap.
         "score_before(planned, link=L1) in [0.875, 0.875]",
         "score(planned) in [1, 1]",
         "collision_us(planned) in [0, 0]",
@@ -1006,10 +1006,10 @@ fn a_claim_says_which_effects_it_does_not_need() {
             &["window"],
         ),
         ("max_fct(many, slow) / max_fct(one, slow) <= 1", &["window"]),
-        // It compares along both axes, and needs one of them.
+        // The claim compares along both axes, but needs only one.
         ("max_fct(one, slow) / max_fct(many, fast) >= 2", &["rate"]),
         ("max_fct(one, rate) / max_fct(many, rate) >= 2", &[]),
-        // With one run there is nothing to compare, and with none nothing to measure.
+        // One run gives no comparison, and no run gives no measure.
         ("max_fct(one, slow) <= 1000", &[]),
         ("setting(one, slow, key=topology.hosts) >= 9", &["settings"]),
     ] {
@@ -1022,7 +1022,7 @@ fn a_claim_says_which_effects_it_does_not_need() {
         );
         assert_eq!(claim.passes_without, without, "{rule}");
     }
-    // What misses needs no such question.
+    // A missed claim is not checked for effects.
     let missed = effect("max_fct(one, slow) / max_fct(many, slow) >= 200");
     assert_eq!(
         (missed.verdict, missed.passes_without.len()),
@@ -1054,7 +1054,7 @@ fn a_bound_within_the_spread_over_seeds_leaves_the_verdict_open() {
         times(&format!(">= {:.4}", high * 2.0)).verdict,
         ClaimVerdict::Miss
     );
-    // One seed is taken at its word.
+    // The outcome of one seed counts as sure.
     let figure = Figure::read("test/effects", &format!("{EFFECTS}\n[[claims]]\nid = \"it\"\npaper = \"it\"\nsource = \"x\"\nexpect = \"max_fct(many, slow) >= 0\"\n")).unwrap();
     let mut reproducer = Reproducer::new(Laboratory::new(), 1);
     let outcome = reproducer
@@ -1109,7 +1109,7 @@ fn a_key_of_one_transport_leaves_the_runs_of_others_alone() {
         outcome.runs.iter().map(has).collect::<Vec<_>>(),
         [true, false]
     );
-    // A key that no run has is a mistake, and so is a value that the key cannot have.
+    // A key that no run has is an error, and so is a value that the key cannot have.
     for (change, expected) in [
         ("transport.max-cwdn=1bdp", "max-cwdn"),
         ("transport.max-cwnd=much", "max-cwnd"),

@@ -1,4 +1,4 @@
-//! Measures of users, the hosts that send: shares are compared between them, because an attack multiplies flows.
+//! Measures of users, the sending hosts. Shares are compared between users, because an attack multiplies flows.
 
 use super::options::Options;
 use super::run_data::RunData;
@@ -31,10 +31,10 @@ pub(super) fn user_gbps(run: &RunData, options: &Options) -> Result<f64, String>
     }
 }
 
-/// Host that sends a message, and label of the message if it is in pieces, or else number of the flow.
+/// Sender of a message, and label of the message if it is in pieces, else number of the flow.
 type MessageKey = (HostId, Result<u64, usize>);
 
-/// The messages of the hosts `src`, by host and by label of the message if it is in pieces, or else by number of the flow.
+/// The messages of the hosts `src`, by host, and by label of the message if it is in pieces, else by number of the flow.
 fn messages(run: &RunData, options: &Options) -> Result<BTreeMap<MessageKey, Message>, String> {
     let mut messages: BTreeMap<_, Message> = BTreeMap::new();
     for (place, flow) in run.flows.iter().enumerate() {

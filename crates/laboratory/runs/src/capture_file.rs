@@ -1,4 +1,4 @@
-//! `trace.pcapng`: the frames that `[observe] trace.pcap` asks for.
+//! `trace.pcapng`: the frames that `[observe] trace.pcap` selects.
 
 use crate::record::REVISION;
 use clearway_lab::record::{Capture, CapturePlan};
@@ -57,7 +57,7 @@ fn write_frames(
     Ok(())
 }
 
-/// Warning of frames that had no room, if there are any.
+/// Warning about frames beyond the limit, if there are any.
 pub fn warning(capture: &Capture) -> Option<String> {
     let left_out: u64 = capture.counts().iter().map(|(_, left_out)| left_out).sum();
     let (file, kept) = (pcapng::FILE_NAME, capture.frames.len());

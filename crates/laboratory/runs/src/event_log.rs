@@ -4,8 +4,8 @@ use clearway_lab::record::{TraceEventRecorder, merge_all};
 use clearway_lab::{Assembly, Finished};
 use clearway_report::EventLog;
 
-/// So many drops, losses, pauses and dependencies are kept of each, the first ones: more than a viewer shows at a glance, and at most a
-/// few megabytes for each switch of a fabric that loses packets everywhere.
+/// Number of first drops, losses, pauses and dependencies kept of each kind. This is more than a viewer shows at a glance, and at most a
+/// few megabytes per switch in a fabric that loses packets everywhere.
 const MOST: usize = 20_000;
 
 /// A recorder for one domain.
@@ -13,7 +13,7 @@ pub(crate) fn recorder() -> TraceEventRecorder {
     TraceEventRecorder::new(MOST)
 }
 
-/// Log of what the recorders of all domains have seen, and of which flows started which.
+/// Log of the events in the recorders of all domains, and of dependencies between flows.
 pub(crate) fn event_log(
     assembly: &Assembly,
     finished: &Finished,

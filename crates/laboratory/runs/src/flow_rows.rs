@@ -8,11 +8,11 @@ use clearway_report::{
 use clearway_units::FlowId;
 use std::fs::File;
 
-/// Takes the flows of a run.
+/// Collector of the flows of a run.
 pub enum FlowRows {
-    /// All of them.
+    /// All rows, in memory.
     Kept(Vec<FlowRow>),
-    /// Sizes and times of the flows. The rows are in the file already, if there is one.
+    /// Sizes and times of the flows; the rows are already in the file, if there is one.
     Written {
         /// Sizes and times.
         times: Vec<FlowTimes>,
@@ -21,11 +21,11 @@ pub enum FlowRows {
     },
 }
 
-/// `flows.parquet`, as long as it can be written.
+/// `flows.parquet`, until a write fails.
 pub struct FlowsFile(Result<FlowsWriter<File>, WriteFlowsError>);
 
 impl FlowRows {
-    /// For a run of `assembly`, with the results in `folder`.
+    /// Collector for a run of `assembly`, with the results in `folder`.
     pub fn new(
         scenario: &Scenario,
         assembly: &Assembly,
@@ -42,7 +42,7 @@ impl FlowRows {
         Ok(rows)
     }
 
-    /// The same for a run whose results are not kept.
+    /// Collector for a run whose results are not kept.
     pub fn unkept(assembly: &Assembly) -> Self {
         match assembly.is_streaming() {
             false => Self::Kept(Vec::with_capacity(assembly.flow_count())),
@@ -53,7 +53,7 @@ impl FlowRows {
         }
     }
 
-    /// Adds a flow. What goes wrong is told at the end: it must not end the run.
+    /// Adds a flow. Errors are reported at the end, because they must not end the run.
     pub fn add(&mut self, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
         let row = row(id, flow, result);
         match self {
@@ -67,7 +67,7 @@ impl FlowRows {
         }
     }
 
-    /// Puts the flows into the record; gives back the file in which their rows are.
+    /// Adds the flows to the record; gives back the file with their rows.
     pub fn record(self, record: &mut RunRecord) -> Option<Box<FlowsFile>> {
         match self {
             Self::Kept(rows) => {
@@ -91,7 +91,7 @@ impl FlowsFile {
         }
     }
 
-    /// True if it could not be written.
+    /// True if the file could not be written.
     pub fn is_lost(&self) -> bool {
         self.0.is_err()
     }

@@ -4,11 +4,11 @@
 //! Experiment ── assemble ──► simulate, watched ──► RunRecord ──► result folder
 //! ```
 //!
-//! The command line, comparisons and programs in other languages run scenarios through this crate, so that a result folder is the same
-//! wherever it comes from. [`run`] does all of it; [`watch`], [`scaleup`], [`Outputs`] and [`FlowRows`] are its parts, for those who show a
-//! run while it goes on.
+//! The command line, comparisons and programs in other languages run scenarios through this crate, so all of them produce the same result
+//! folder. [`run`] performs all steps; [`watch`], [`scaleup`], [`Outputs`] and [`FlowRows`] are its parts, for programs that show a run
+//! while it goes on.
 //!
-//! **Architecture invariant:** no terminal and no process exit: what is worth telling is returned.
+//! **Architecture invariant:** no terminal and no process exit: functions return their messages.
 
 mod capture_file;
 mod event_log;

@@ -1,7 +1,7 @@
-//! The files of a result folder, in the order of what they are worth.
+//! The files of a result folder, in order of importance.
 //!
-//! `summary.json` and `flows.parquet` come first and `report.html`, which can be made anew, last: whatever the disk has no room for is
-//! left out, and the rest is kept. Files are opened before the run, while there are descriptors.
+//! `summary.json` and `flows.parquet` come first, and `report.html`, which can be generated again, comes last. Files for which the disk has
+//! no room are left out, and the other files are kept. Files are opened before the run, while descriptors are available.
 
 use crate::capture_file;
 use crate::flow_rows::FlowsFile;
@@ -16,17 +16,17 @@ use clearway_report::{
 };
 use clearway_report_html as page;
 
-/// The result folder in the making, and files in it that grow while the run goes on.
+/// The unpublished result folder, and its files that grow during the run.
 pub struct Outputs<'a> {
     /// The folder.
     pub folder: ResultFolder,
-    /// If rows of flows are written while the run goes on.
+    /// File for rows of flows, if they are written during the run.
     pub flows: Option<Box<FlowsFile>>,
-    /// If anything is sampled.
+    /// File for samples, if the run is sampled.
     series: Option<SeriesFile<'a>>,
     scenario: &'a Scenario,
     assembly: &'a Assembly,
-    /// `report.html` is wanted.
+    /// True if `report.html` is wanted.
     report: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct Results<'a> {
     pub finished: &'a Finished,
     /// Frames, if they were captured.
     pub capture: Option<&'a Capture>,
-    /// Other files that were asked for.
+    /// Other requested files.
     pub texts: &'a [TextFile],
 }
 
-/// A text of the results, such as that of another simulator.
+/// A text file of the results, such as a file in another simulator's format.
 #[derive(Debug, Clone)]
 pub struct TextFile {
     /// Name in the result folder.
@@ -52,7 +52,7 @@ pub struct TextFile {
 }
 
 impl<'a> Outputs<'a> {
-    /// Puts the resolved scenario into the folder, and makes room for what a run leaves.
+    /// Writes the resolved scenario into the folder, and reserves the files of the results.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -65,7 +65,7 @@ impl<'a> Outputs<'a> {
         folder.write("scenario.toml", assembly.resolved(scenario))?;
         let files = [
             (flows::FILE_NAME, !assembly.is_streaming()),
-            // Deleted in the end if there are no jobs.
+            // The file is deleted at the end if there are no jobs.
             (iterations::FILE_NAME, true),
             (pcapng::FILE_NAME, assembly.capture.is_some()),
             (timeline::FILE_NAME, scenario.observe.perfetto),
@@ -84,7 +84,7 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// A timeline is wanted.
+    /// True if a timeline is wanted.
     pub fn wants_timeline(&self) -> bool {
         self.scenario.observe.perfetto
     }
@@ -99,10 +99,10 @@ impl<'a> Outputs<'a> {
     /// Completes the files and puts the folder in place.
     ///
     /// # Errors
-    /// If a file could not be written; what was written is kept.
+    /// If a file could not be written; the written files are kept.
     pub fn publish(mut self, results: &Results<'_>) -> Result<(), FolderError> {
         let folder = &mut self.folder;
-        // What is lost already makes room for the rest.
+        // Files that are already lost make room for the other files.
         let mut series = self.series;
         if let Some(lost) = series.take_if(|series| series.is_lost()) {
             lost.finish(folder);
@@ -140,7 +140,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Makes room for the files that are wanted.
+/// Reserves the wanted files.
 pub(crate) fn reserve(
     folder: &mut ResultFolder,
     files: &[(&'static str, bool)],

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-/// Started before a run, read after it.
+/// Stopwatch that is started before a run and read after it.
 pub struct Stopwatch {
     wall: Instant,
     cpu: f64,
 }
 
 impl Stopwatch {
-    /// Starts one.
+    /// Starts a stopwatch.
     #[expect(
         clippy::disallowed_methods,
         reason = "what a run costs is told with its results; simulations do not look at the clock"
@@ -26,13 +26,13 @@ impl Stopwatch {
         self.wall.elapsed().as_secs_f64()
     }
 
-    /// User and system time of this process since the start, in seconds; zero where the system does not tell.
+    /// User and system time of this process since the start, in seconds; zero if the system does not report it.
     pub fn cpu_seconds(&self) -> f64 {
         cpu_seconds() - self.cpu
     }
 }
 
-/// User and system time of this process; zero where the system does not tell.
+/// User and system time of this process; zero if the system does not report it.
 fn cpu_seconds() -> f64 {
     // Fields 14 and 15 of /proc/self/stat, in ticks of 1/100 s; the name in field 2 may contain blanks.
     let ticks = || {
@@ -44,13 +44,13 @@ fn cpu_seconds() -> f64 {
     ticks().unwrap_or(0.0) / 100.0
 }
 
-/// Lets the most memory that this process held so far be what it holds now, where the system allows it.
+/// Resets the peak memory of this process to its present memory, if the system allows it.
 pub fn forget_peak_rss() {
-    // Described with `clear_refs` in the manual page proc(5).
+    // The manual page proc(5) describes `clear_refs`.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory that this process held so far; zero where the system does not tell.
+/// Peak memory of this process so far, in bytes; zero if the system does not report it.
 pub fn peak_rss_bytes() -> u64 {
     let peak = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -1,4 +1,4 @@
-//! From a finished run to the record that all outputs are made of.
+//! Conversion of a finished run to the record from which all outputs are made.
 
 use crate::process_usage::{Stopwatch, peak_rss_bytes};
 use clearway_lab::scenario::Setting;
@@ -14,13 +14,13 @@ use clearway_units::{Span, Time};
 use std::ffi::OsString;
 use std::sync::{PoisonError, RwLock};
 
-/// The revision that the program was built from.
+/// The source revision of the program.
 pub const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
     Some(revision) => revision,
     None => "unknown",
 };
 
-/// Creates the record of a run, without its flows and what was observed.
+/// Creates the record of a run, without flows and observations.
 pub fn record(
     scenario: &Scenario,
     assembly: &Assembly,
@@ -49,7 +49,7 @@ pub fn record(
     }
 }
 
-/// Record of a run of which nothing is known but who ran it, and at what cost.
+/// Record of a run that contains only its program, command and cost.
 pub(crate) fn blank(
     scenario: ScenarioIdentity,
     threads: usize,
@@ -87,7 +87,7 @@ pub(crate) fn blank(
     }
 }
 
-/// Keys that a file or an override gives.
+/// Keys that are set by a file or an override.
 pub(crate) fn given(settings: Vec<Setting>) -> Vec<String> {
     let given = settings.into_iter().filter(|setting| setting.given);
     given.map(|setting| setting.path()).collect()
@@ -112,7 +112,7 @@ pub(crate) fn job(job: &JobResult) -> JobRow {
     }
 }
 
-/// The transports that flows have, if there are several.
+/// The transports that flows use, if there are several.
 fn transports(scenario: &Scenario, finished: &Finished) -> Vec<TransportRow> {
     let transports = scenario.transports();
     if !transports.are_several() {
@@ -174,7 +174,7 @@ fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
     finished.pauses.iter().map(link).collect()
 }
 
-/// Events of links in words; what happens to both directions of a cable is said once.
+/// Link events in words; an event of both directions of a cable is listed once.
 fn link_events(assembly: &Assembly) -> Vec<LinkEventRow> {
     let row = |event: &LinkEvent| {
         let link = assembly
@@ -204,10 +204,10 @@ pub fn identity(scenario: &Scenario) -> ScenarioIdentity {
     }
 }
 
-/// Arguments that stand for those of the process; see [`set_arguments`].
+/// Arguments that replace the arguments of the process; see [`set_arguments`].
 static ARGUMENTS: RwLock<Option<Vec<OsString>>> = RwLock::new(None);
 
-/// Sets the arguments that [`command_line`] tells of, in a process that is no program `clearway` itself, such as an interpreter.
+/// Sets the arguments that [`command_line`] reports, in a process other than the program `clearway`, such as an interpreter.
 pub fn set_arguments(arguments: Vec<OsString>) {
     *ARGUMENTS.write().unwrap_or_else(PoisonError::into_inner) = Some(arguments);
 }
@@ -247,14 +247,13 @@ fn status(scenario: &Scenario, finished: &Finished) -> Status {
     }
 }
 
-/// True if a host sends pause frames by an event; those of attackers have an end.
+/// True if an event makes a host send pause frames without end; storms of attackers end.
 fn has_storm(scenario: &Scenario) -> bool {
     let mut events = scenario.events.iter();
     events.any(|event| event.pause_storm == Some(true))
 }
 
-/// The reason why a run ended early, with the number of jobs that are not done: all flows or operations may be done while computations are
-/// not.
+/// The reason why a run ended early, with the number of unfinished jobs. All flows or operations may be done while computations are not.
 pub(crate) fn with_jobs(reason: String, jobs: &[JobResult]) -> String {
     let left = jobs.iter().filter(|job| !job.is_done()).count();
     match (left, jobs.len()) {

@@ -16,7 +16,7 @@ pub(crate) fn write(
     folder.add(page::FILE_NAME, |file| file.write_all(html.as_bytes()));
 }
 
-/// The report; `why` its slowest flows were slow, if somebody asked.
+/// The report; `why` is the analysis of the slowest flows, if requested.
 pub fn html(
     resolved: &str,
     settings: Vec<scenario::Setting>,

@@ -14,45 +14,45 @@ use clearway_report::{FolderError, ResultFolder, RunRecord, SeriesRow, Status};
 use std::cell::RefCell;
 use std::path::Path;
 
-/// A run that is asked for.
+/// Request for a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunRequest<'a> {
     /// Worker threads.
     pub threads: Threads,
-    /// Folder of the results, if they are to be kept.
+    /// Folder of the results, if they are kept.
     pub folder: Option<&'a Path>,
-    /// A report goes with the results.
+    /// True if the results include a report.
     pub report: bool,
-    /// All rows of flows stay in the record. Otherwise their sizes and times do, and rows go to the folder while the run goes on.
+    /// True if all rows of flows stay in the record. Otherwise only sizes and times stay, and rows go to the folder during the run.
     pub flow_rows: bool,
-    /// The results of a run that is interrupted are kept, too.
+    /// True if the results of an interrupted run are also kept.
     pub partial: bool,
-    /// Command that asks for it, to be told with the results; `None` for the one that the process was started with.
+    /// Command to record with the results; `None` for the command that started the process.
     pub command: Option<&'a str>,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct CompletedRun {
-    /// Its record.
+    /// Record of the run.
     pub record: RunRecord,
     /// The scenario with every default written out.
     pub resolved: String,
-    /// Error if results were to be kept and could not be: the record is whole, all the same.
+    /// Error if the results could not be kept; the record is complete even then.
     pub kept: Result<(), FolderError>,
 }
 
 /// Amount of work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunWork {
-    /// So many flows, of so many packet-hops at least.
+    /// Work of a packet fabric.
     Flows {
         /// Number of flows.
         flows: u64,
-        /// Packet-hops if nothing is sent again.
+        /// Packet-hops without retransmissions.
         packet_hops: u64,
     },
-    /// So many operations of a scale-up fabric.
+    /// Number of operations of a scale-up fabric.
     Operations(u64),
 }
 
@@ -69,7 +69,7 @@ pub trait RunWatcher {
     /// Called before the run, with the warnings about its scenario.
     fn begin(&mut self, work: RunWork, warnings: &[String]);
 
-    /// Called after each round; the verdict ends the run or lets it go on.
+    /// Called after each round; the returned decision stops or continues the run.
     fn progress(&mut self, progress: RunProgress) -> RunDecision;
 
     /// Called with the rows of each sample.
@@ -78,13 +78,13 @@ pub trait RunWatcher {
     /// Called after the last round.
     fn end(&mut self) {}
 
-    /// False if something has failed that the run depends on: its results mean nothing and are not kept.
+    /// False if a dependency of the run has failed; its results are then invalid and are not kept.
     fn is_valid(&self) -> bool {
         true
     }
 }
 
-/// Runs a scenario and keeps its results. What cannot be kept does not prevent the run.
+/// Runs a scenario and keeps its results. Results that cannot be kept do not prevent the run.
 ///
 /// # Errors
 /// If the parts of the scenario do not fit together.
@@ -99,10 +99,10 @@ pub fn run(
     }
 }
 
-/// Puts the parts of a scenario together without a run, and returns the warnings about it.
+/// Assembles a scenario without a run, and returns its warnings.
 ///
 /// # Errors
-/// If they do not fit together.
+/// If its parts do not fit together.
 pub fn check(experiment: &Experiment) -> Result<Vec<String>, ScenarioError> {
     Ok(match experiment {
         Experiment::Packets(scenario) => Assembly::streaming(scenario)?.warnings,
@@ -163,7 +163,7 @@ fn name_command(record: &mut RunRecord, request: &RunRequest<'_>) {
     }
 }
 
-/// The result folder, if results are to be kept.
+/// The result folder, if results are kept.
 fn outputs<'a>(
     scenario: &'a Scenario,
     assembly: &'a Assembly,

@@ -1,4 +1,4 @@
-//! Result folders of runs that are over and were not kept.
+//! Result folders of finished runs that were not kept.
 
 use crate::report_page;
 use clearway_lab::scenario::Setting;
@@ -10,21 +10,21 @@ use clearway_report_html as page;
 use std::fs::File;
 use std::path::Path;
 
-/// A run of which all is in memory.
+/// A run that is completely in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsaved<'a> {
     /// The scenario with every default written out.
     pub resolved: &'a str,
-    /// Keys of the scenario, for the report; none of it without them.
+    /// Keys of the scenario for the report; `None` omits the report.
     pub settings: Option<&'a [Setting]>,
     /// Record of the run, with the rows of its flows.
     pub record: &'a RunRecord,
-    /// Samples, in the order in which they came.
+    /// Samples, in order.
     pub samples: &'a [SeriesRow],
 }
 
-/// Puts the tables of a run into a result folder, with a report if the settings are there. Captures and timelines are not among what a
-/// record holds.
+/// Writes the tables of a run into a result folder, with a report if the settings are given. A record does not contain captures and
+/// timelines.
 ///
 /// # Errors
 /// If the folder cannot be written.

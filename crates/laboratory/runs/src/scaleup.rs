@@ -22,28 +22,28 @@ use clearway_report::{
 use clearway_report_html as page;
 use clearway_units::{Span, Time};
 
-/// Puts a scenario together, and checks what it wants to be observed.
+/// Assembles a scenario, and checks its observations.
 ///
 /// # Errors
-/// If its parts do not fit together, or it names a link that does not exist.
+/// If the parts do not fit together, or the scenario names a link that does not exist.
 pub fn assemble(scenario: &ScaleupScenario) -> Result<ScaleupAssembly<'_>, ScenarioError> {
     let assembly = ScaleupAssembly::new(scenario)?;
     ScaleupTelemetry::new(&assembly, None)?;
     Ok(assembly)
 }
 
-/// The result folder in the making.
+/// The unpublished result folder.
 pub struct ScaleupOutputs<'a> {
     folder: ResultFolder,
     scenario: &'a ScaleupScenario,
-    /// If anything is sampled.
+    /// File for samples, if the run is sampled.
     series: Option<SeriesFile<'a>>,
-    /// `report.html` is wanted.
+    /// True if `report.html` is wanted.
     report: bool,
 }
 
 impl<'a> ScaleupOutputs<'a> {
-    /// Puts the scenario into the folder, and makes room for what a run leaves.
+    /// Writes the scenario into the folder, and reserves the files of the results.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -80,7 +80,7 @@ impl<'a> ScaleupOutputs<'a> {
     /// Completes the files and puts the folder in place.
     ///
     /// # Errors
-    /// If a file could not be written; what was written is kept.
+    /// If a file could not be written; the written files are kept.
     pub fn publish(mut self, record: &RunRecord) -> Result<(), FolderError> {
         let folder = &mut self.folder;
         folder.add_tables(record);
@@ -98,7 +98,7 @@ impl<'a> ScaleupOutputs<'a> {
     }
 }
 
-/// Names of what is in the fabric.
+/// Names of the parts of the fabric.
 fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
     let links: Vec<String> = assembly.links().map(|link| link.name).collect();
     let nodes: Vec<String> = assembly.nodes().collect();
@@ -108,11 +108,11 @@ fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
     })
 }
 
-/// Runs what was [put together](assemble); `on_progress` is called after each round, `on_rows` with the rows of each sample.
-/// Returns what was observed, if anything was to be.
+/// Runs an [assembled](assemble) scenario; `on_progress` is called after each round, `on_rows` with the rows of each sample. Returns the
+/// observations, if any were requested.
 ///
 /// # Panics
-/// If the scenario names links to observe that do not exist: [`assemble`] refuses those.
+/// If the scenario observes links that do not exist, which [`assemble`] rejects.
 pub fn simulate(
     assembly: &ScaleupAssembly<'_>,
     threads: Threads,
@@ -173,7 +173,7 @@ fn observed(
     }
 }
 
-/// Creates the record of a run, without what was observed.
+/// Creates the record of a run, without observations.
 pub fn record(
     assembly: &ScaleupAssembly<'_>,
     finished: &ScaleupFinished,

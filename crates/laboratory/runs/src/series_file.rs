@@ -1,4 +1,4 @@
-//! `series.parquet`, written while the run goes on.
+//! `series.parquet`, written during the run.
 
 use crate::record::REVISION;
 use clearway_lab::scenario::Sampling;
@@ -12,7 +12,7 @@ use std::fs::File;
 /// Names of subjects.
 pub(crate) type Names<'a> = Box<dyn Fn(Subject) -> String + 'a>;
 
-/// Names of what is in a packet fabric.
+/// Names of the parts of a packet fabric.
 pub(crate) fn names(assembly: &Assembly) -> Names<'_> {
     let topology = &assembly.topology;
     Box::new(|subject| {
@@ -21,14 +21,14 @@ pub(crate) fn names(assembly: &Assembly) -> Names<'_> {
     })
 }
 
-/// The file, as long as it can be written.
+/// The file, until a write fails.
 pub(crate) struct SeriesFile<'a> {
     name: Names<'a>,
     state: Result<SeriesWriter<File>, WriteFlowsError>,
 }
 
 impl<'a> SeriesFile<'a> {
-    /// The file of a run that is sampled; `None` of one that is not.
+    /// The file of a sampled run; `None` if the run is not sampled.
     pub(crate) fn create(
         folder: &ResultFolder,
         (sampling, identity): (Sampling, ScenarioIdentity),
@@ -45,7 +45,7 @@ impl<'a> SeriesFile<'a> {
         }))
     }
 
-    /// Adds the rows of a sample. What goes wrong is told at the end: it must not end the run.
+    /// Adds the rows of a sample. Errors are reported at the end, because they must not end the run.
     pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
         if let Ok(writer) = &mut self.state
             && let Err(error) = writer.add(rows.iter().copied(), &self.name)
@@ -54,7 +54,7 @@ impl<'a> SeriesFile<'a> {
         }
     }
 
-    /// True if it could not be written.
+    /// True if the file could not be written.
     pub(crate) fn is_lost(&self) -> bool {
         self.state.is_err()
     }

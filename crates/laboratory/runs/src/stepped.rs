@@ -6,7 +6,7 @@ use crate::record::record;
 use clearway_lab::SteppedEnd;
 use clearway_report::{FlowRow, RunRecord};
 
-/// Creates the record of a run that was driven in steps: that of the scenario which lists what was posted.
+/// Creates the record of a run that was driven in steps. The record belongs to the scenario that lists the posted messages.
 pub fn stepped_record(end: &SteppedEnd, stopwatch: &Stopwatch) -> RunRecord {
     let listed = end
         .assembly

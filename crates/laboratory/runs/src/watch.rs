@@ -1,4 +1,4 @@
-//! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
+//! Observed runs of a simulation: series, link totals, and the other observations of `[observe]`.
 
 use crate::event_log::{self, event_log};
 use clearway_lab::observe::{RunSampler, SampledSeries};
@@ -12,11 +12,11 @@ use clearway_report::{EventLog, LinkRow, NodeRow, RunObservations, SeriesRow};
 use clearway_units::{FlowId, Span};
 use std::sync::Arc;
 
-/// A run that is over, and what was seen of it.
+/// A finished run and its observations.
 pub struct ObservedRun {
     /// Outcome of the fabric.
     pub finished: Finished,
-    /// Samples and totals of links, if anything was to be observed.
+    /// Samples and totals of links, if observations were requested.
     pub observed: Option<RunObservations>,
     /// Frames, if they were captured.
     pub capture: Option<Capture>,
@@ -24,7 +24,7 @@ pub struct ObservedRun {
     pub events: Option<EventLog>,
 }
 
-/// Callbacks and options for watching a run while it goes on.
+/// Callbacks and options for watching a run.
 pub struct Watchers<'a> {
     /// Called after each round.
     pub on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
@@ -32,11 +32,11 @@ pub struct Watchers<'a> {
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
     /// Called with the rows of each sample.
     pub on_rows: &'a mut dyn FnMut(&[SeriesRow]),
-    /// Single events are recorded, too.
+    /// True if single events are also recorded.
     pub events: bool,
 }
 
-/// Runs what was put together.
+/// Runs an assembled scenario.
 pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -> ObservedRun {
     let Watchers {
         on_progress,
@@ -53,8 +53,7 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
     with_observers(assembly, options, telemetry, events)
 }
 
-/// Runs with the observers that are needed. Observers cost time at each packet, so that a run has none unless the user asks for frames
-/// or single events.
+/// Runs with the needed observers. Observers cost time at each packet, so a run has none unless the user requests frames or single events.
 fn with_observers(
     assembly: &Assembly,
     options: RunOptions<'_>,
@@ -71,7 +70,7 @@ fn with_observers(
     }
 }
 
-/// Runs what was put together and follows flows; samples are taken as the scenario says.
+/// Runs an assembled scenario and follows flows; samples are taken as the scenario specifies.
 pub fn follow(
     assembly: &Assembly,
     threads: Threads,
@@ -124,7 +123,7 @@ fn recorded(
     }
 }
 
-/// A run of which nothing was seen but its end.
+/// A run without observations.
 fn unseen(finished: Finished) -> ObservedRun {
     ObservedRun {
         finished,
@@ -134,7 +133,7 @@ fn unseen(finished: Finished) -> ObservedRun {
     }
 }
 
-/// Runs with meters and whatever observers there are beside them. Without telemetry nodes and links are known, and no curves.
+/// Runs with meters and the given observers. Without telemetry, the result has nodes and links but no curves.
 fn metered(
     assembly: &Assembly,
     options: RunOptions<'_>,

@@ -1,4 +1,4 @@
-//! Assertions of a plan, checked against its points: what can never be decided is found before anything runs.
+//! Assertions of a plan, checked against its points, so that undecidable assertions are found before any run.
 
 use crate::axes::{Axis, name_of_point};
 use crate::plan::{PlannedAssertion, PlannedValue, SweepPlan, text_of};
@@ -7,10 +7,10 @@ use clearway_scenario::{ScenarioError, SourceLocation};
 use clearway_units::{nearest, suggestion};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most values that an error names.
+/// Largest number of values that an error lists.
 const MOST_NAMED: usize = 12;
 
-/// The assertions of `plan` with values as the axes spell them; `places` are those of its points.
+/// The assertions of `plan` with the axes' spelling of values; `places` are the places of the plan's points.
 pub(crate) fn resolved(
     plan: &SweepPlan,
     axes: &[Axis],
@@ -58,7 +58,7 @@ impl Resolver<'_> {
             .with_values(self.texts(&of), &self.texts(&other)))
     }
 
-    /// Refuses a point that would be compared with itself, or with none.
+    /// Rejects a comparison of a point with itself, or with no point.
     fn check_pair(
         &self,
         point: &[u32],
@@ -139,7 +139,7 @@ impl Resolver<'_> {
         values.iter().map(find).collect()
     }
 
-    /// Keys and values as results name them.
+    /// Keys and values, as spelled in results.
     fn texts(&self, chosen: &Chosen) -> Vec<(String, String)> {
         let texts = chosen.iter().map(|(&axis, &value)| {
             let axis = &self.axes[axis];
@@ -164,7 +164,7 @@ fn words(values: &[PlannedValue]) -> String {
     words.join(" and ")
 }
 
-/// Refuses measures of sections and tenants that no run has; `sections` and `tenants` are those of all scenarios of the plan.
+/// Rejects measures of sections and tenants that no run has; `sections` and `tenants` are from all scenarios of the plan.
 pub(crate) fn check_measures(
     plan: &SweepPlan,
     sections: &BTreeSet<String>,

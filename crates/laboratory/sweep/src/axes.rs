@@ -7,8 +7,8 @@ use clearway_scenario::{Setting, SourceLocation};
 use clearway_units::{Value, ValueDomain};
 use std::collections::BTreeMap;
 
-/// Keys that nobody who builds or runs a network chooses: how much is sent by how many, what computations take, and what fails. `workload`
-/// stands for each of its sections.
+/// Keys that a builder or operator of a network does not choose: amounts and senders of traffic, times of computations, and failures.
+/// `workload` stands for each of its sections.
 const GIVEN: [&str; 24] = [
     "seed",
     "topology.links",
@@ -36,7 +36,7 @@ const GIVEN: [&str; 24] = [
     "workload.tokens",
 ];
 
-/// True of a key that nobody chooses.
+/// True if nobody chooses the key.
 fn is_given(key: &str) -> bool {
     let (section, rest) = key.split_once('.').unwrap_or(("", key));
     let section = section.split_once('[').map_or(section, |(name, _)| name);
@@ -52,18 +52,18 @@ fn is_given(key: &str) -> bool {
 pub struct Axis {
     /// The key, as in `--set`.
     pub key: String,
-    /// Distinct values in the order of the plan; at the end, if single points leave it out, the scenario's own.
+    /// Distinct values in the order of the plan. If single points omit the key, the scenario's value comes last.
     pub values: Vec<Value>,
     /// Place of each value in the plan.
     pub(crate) places: Vec<SourceLocation>,
-    /// First place of each value, whatever its spelling.
+    /// First place of each value, independent of its spelling.
     known: BTreeMap<String, u32>,
-    /// True if values are names, of which no two are the same.
+    /// True if values are distinct names.
     has_names: bool,
 }
 
 impl Axis {
-    /// An axis without values; `settings` are those of the scenario.
+    /// An axis without values; `settings` are the scenario's settings.
     fn new(key: &str, settings: &[Setting]) -> Self {
         let own = settings.iter().find(|setting| setting.path() == key);
         let domain = own.and_then(|own| own.domain.as_ref());
@@ -76,7 +76,7 @@ impl Axis {
         }
     }
 
-    /// The axis as results name it; `each` are the axes that the plan says are given, if it says so.
+    /// The axis as named in results; `each` are the axes that the plan declares as given, if any.
     pub fn column(&self, each: &[String]) -> SweepAxis {
         let numbers = quantities(self.values.iter());
         SweepAxis {
@@ -93,21 +93,21 @@ impl Axis {
         }
     }
 
-    /// Place of a value, however it is written: `1MB` and `1000KB` are one.
+    /// Place of a value, independent of its spelling: `1MB` and `1000KB` are equal.
     pub(crate) fn find(&self, value: &Value) -> Option<u32> {
         self.known.get(&self.identity(value)).copied()
     }
 
-    /// Text that is the same of the same values.
+    /// Text that is equal for equal values.
     fn identity(&self, value: &Value) -> String {
         match quantity(value).filter(|_| !self.has_names) {
-            // Of both zeros one.
+            // Adding 0.0 turns -0.0 into 0.0.
             Some((kind, number)) => format!("{} {}", number + 0.0, kind.unit()),
             None => value.to_string(),
         }
     }
 
-    /// Adds a value, which may be another spelling of one that is there.
+    /// Adds a value, which may be another spelling of a known value.
     fn add(&mut self, value: &Value, given: &SourceLocation) -> u32 {
         let place = self.values.len() as u32;
         self.known.entry(self.identity(value)).or_insert(place);
@@ -116,18 +116,18 @@ impl Axis {
         place
     }
 
-    /// Place of a value, which is added if it is new.
+    /// Place of a value; a new value is added.
     fn place_of(&mut self, value: &Value, given: &SourceLocation) -> u32 {
         let known = self.find(value);
         known.unwrap_or_else(|| self.add(value, given))
     }
 }
 
-/// A point before it is resolved: places of values that it sets.
+/// An unresolved point: places of the values that it sets.
 pub(crate) type RawPoint = Vec<Option<u32>>;
 
-/// The axes and all points of a plan: of the grid the last axis changes first; then single points; then what is drawn. `settings` are those
-/// of the scenario.
+/// The axes and all points of a plan: the grid, in which the last axis changes first; then single points; then drawn points. `settings` are
+/// the scenario's settings.
 pub(crate) fn points(plan: &SweepPlan, settings: &[Setting]) -> (Vec<Axis>, Vec<RawPoint>) {
     let mut axes: Vec<Axis> = Vec::new();
     for planned in &plan.axes {
@@ -199,7 +199,7 @@ fn grid(axes: &[Axis]) -> Vec<RawPoint> {
     points
 }
 
-/// The place on every axis: values that the point does not set are those of its scenario.
+/// The place on every axis; values that the point does not set come from the scenario.
 pub(crate) fn complete(axes: &mut [Axis], point: &RawPoint, experiment: &Experiment) -> Vec<u32> {
     let mut settings = None;
     let places = axes.iter_mut().zip(point).map(|(axis, place)| {

@@ -1,11 +1,11 @@
-//! From the folder of a sweep to its record, and to the files that everybody reads.
+//! Conversion of a sweep's folder to its record and its published files.
 
 use crate::points::{PlannedRun, ProgramIdentity, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_report::sweep::{SummarizedRun, SweepFailure, SweepRecord, SweepStatus};
 use std::collections::BTreeSet;
 
-/// Puts together what there is of a sweep, in the order of the plan, whoever did it and when.
+/// Collects the results of a sweep in the order of the plan, independent of the processes and times of the runs.
 ///
 /// # Errors
 /// If results cannot be read.
@@ -60,7 +60,7 @@ pub fn record(
     Ok(record)
 }
 
-/// Number of the runs at the places `chosen` that have results and are not complete: a limit ended them before all was done.
+/// Number of incomplete runs with results at the places `chosen`: a limit ended these runs early.
 pub fn not_complete(sweep: &Sweep, record: &SweepRecord, chosen: &[usize]) -> usize {
     let keys = chosen.iter().map(|&at| sweep.runs[at].key.to_string());
     let keys: BTreeSet<String> = keys.collect();
@@ -72,7 +72,7 @@ pub fn not_complete(sweep: &Sweep, record: &SweepRecord, chosen: &[usize]) -> us
 }
 
 fn failure_of(run: &PlannedRun, reason: &str) -> SweepFailure {
-    // The first line of what is recorded names the run for people who read the file.
+    // The first line of the recorded reason names the run for readers of the file.
     let reason = reason.split_once('\n').map_or(reason, |(_, rest)| rest);
     SweepFailure {
         key: run.key.to_string(),
@@ -91,10 +91,10 @@ pub struct Published {
     pub page: String,
 }
 
-/// Writes the files of a sweep beside its runs, and gives back what they say.
+/// Writes the files of a sweep beside its runs, and gives back their texts.
 ///
 /// # Errors
-/// If one cannot be written.
+/// If a file cannot be written.
 pub fn publish(store: &Store, record: &SweepRecord) -> Result<Published, StoreError> {
     let mut table = Vec::new();
     clearway_report::sweep::write_sweep(&mut table, record).map_err(|error| StoreError::Table {

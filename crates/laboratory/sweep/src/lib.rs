@@ -7,13 +7,13 @@
 //!                                              SweepRecord: sweep.parquet, sweep.json, report.html
 //! ```
 //!
-//! * [`plan`] reads what a sweep runs: a grid, a list of points, or drawn ones.
-//! * [`Sweep`] resolves each point with the laboratory. The key of a run is the hash of everything that decides on its results.
+//! * [`plan`] reads the points of a sweep: a grid, a list of points, or drawn points.
+//! * [`Sweep`] resolves each point with the laboratory. The key of a run is the hash of everything that determines its results.
 //! * [`Store`] is the folder, which several processes may share.
-//! * [`execute`] carries out what is missing, and [`record`] puts together what is there.
+//! * [`execute`] carries out the missing runs, and [`record`] collects the results.
 //!
-//! **Architecture invariant:** no terminal and no process exit. What comes out does not depend on the order in which runs were done, nor
-//! on how many processes did them.
+//! **Architecture invariant:** no terminal and no process exit. The outcome does not depend on the order of runs or on the number of
+//! processes.
 
 mod assertions;
 mod axes;

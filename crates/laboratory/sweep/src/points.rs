@@ -1,4 +1,4 @@
-//! From a plan to its runs: every point resolved, every run with its key.
+//! Conversion of a plan to its runs, with every point resolved and a key for every run.
 
 use crate::assertions;
 use crate::axes::{Axis, RawPoint, complete, name_of_point, points};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Most runs of a plan that nobody has to confirm.
+/// Largest number of runs of a plan without confirmation.
 pub const MOST_RUNS: u64 = 10_000;
 
 /// Key of a run: the hash of its resolved scenario, its files, and the program's version and revision.
@@ -20,7 +20,7 @@ pub const MOST_RUNS: u64 = 10_000;
 pub struct RunKey(u64);
 
 impl RunKey {
-    /// Key of an experiment that this `program` runs; files that `files` knows are not read again.
+    /// Key of an experiment with this `program`; files with hashes in `files` are not read again.
     pub fn of(experiment: &Experiment, program: &ProgramIdentity, files: &FileHashes) -> Self {
         let text = format!("{} {}", program.version, program.revision);
         let start = experiment.fingerprint_with(files);
@@ -30,7 +30,7 @@ impl RunKey {
         )
     }
 
-    /// The key that `text` was printed from.
+    /// The key printed as `text`.
     pub fn read(text: &str) -> Option<Self> {
         let key = u64::from_str_radix(text, 16).ok().map(Self)?;
         (key.to_string() == text).then_some(key)
@@ -43,12 +43,12 @@ impl fmt::Display for RunKey {
     }
 }
 
-/// The program that carries out runs: results of another one are not mixed with its own.
+/// The program that carries out runs; results of different programs are not mixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramIdentity {
     /// Version of the program.
     pub version: String,
-    /// Revision that it was built from.
+    /// Source revision of the program.
     pub revision: String,
 }
 
@@ -57,7 +57,7 @@ pub struct ProgramIdentity {
 pub struct PlannedRun {
     /// Place of the run's value on each axis.
     pub place: Vec<u32>,
-    /// Axes that its point sets; it has the scenario's own value of the others.
+    /// Axes that the run's point sets; on the other axes the run has the scenario's value.
     set: Vec<bool>,
     /// Seed of the run.
     pub seed: u64,
@@ -70,23 +70,23 @@ pub struct PlannedRun {
 pub struct Sweep {
     /// The plan.
     pub plan: SweepPlan,
-    /// What it varies.
+    /// Axes of the plan.
     pub axes: Vec<Axis>,
-    /// All runs in the order of the plan: point by point, and at each point seed by seed.
+    /// All runs in the order of the plan: by point, then by seed.
     pub runs: Vec<PlannedRun>,
-    /// What has to come out, with values as the axes spell them.
+    /// Assertions on the results, with the axes' spelling of values.
     pub assertions: Vec<Assertion>,
-    /// The program that the keys of the runs are for.
+    /// The program for which the runs have keys.
     program: ProgramIdentity,
     /// Hashes of the files that scenarios of the plan read.
     files: Arc<FileHashes>,
 }
 
 impl Sweep {
-    /// Resolves every run of `plan`; more than [`MOST_RUNS`] are refused unless they are `confirmed`.
+    /// Resolves every run of `plan`; rejects more than [`MOST_RUNS`] runs unless they are `confirmed`.
     ///
     /// # Errors
-    /// At the first point that cannot be run, or that is another one over again.
+    /// At the first point that cannot run, or that repeats another point.
     pub fn resolve(
         plan: SweepPlan,
         laboratory: &Laboratory,
@@ -132,7 +132,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Adds a run of the point of this number; `seen` are the places of the keys that are there.
+    /// Adds a run of the point with this number; `seen` are the places of the known keys.
     fn add(
         &mut self,
         run: PlannedRun,
@@ -141,7 +141,7 @@ impl Sweep {
     ) -> Result<(), ScenarioError> {
         if let Some(&other) = seen.get(&run.key) {
             let other = &self.runs[other];
-            // What is drawn twice, from a list for instance, is run once.
+            // A point that is drawn twice, for instance from a list, runs once.
             if self.plan.sample.is_some() && other.place == run.place {
                 return Ok(());
             }
@@ -153,10 +153,10 @@ impl Sweep {
         Ok(())
     }
 
-    /// The scenario of a run, as it is carried out.
+    /// The scenario of a run, as carried out.
     ///
     /// # Errors
-    /// If files have changed since the run was planned: its results would be kept under the key of what they were.
+    /// If files have changed since the run was planned, because its key is the key of the old files.
     pub fn experiment(
         &self,
         laboratory: &Laboratory,
@@ -186,7 +186,7 @@ impl Sweep {
         format!("{point} seed={}", run.seed).trim_start().into()
     }
 
-    /// Places in [`runs`](Self::runs) of a part: every run is in one part, whatever its place in the plan is.
+    /// Places in [`runs`](Self::runs) of a part. Every run is in one part, independent of its place in the plan.
     pub fn shard(&self, shard: Shard) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by_key(|&at| self.runs[at].key);
@@ -225,7 +225,7 @@ fn check_count(plan: &SweepPlan, confirmed: bool) -> Result<(), ScenarioError> {
     }
 }
 
-/// An override and the place where the plan gives it.
+/// An override and its place in the plan.
 type Override = (String, SourceLocation);
 
 fn overrides_of_all(plan: &SweepPlan) -> Vec<Override> {
@@ -243,7 +243,7 @@ fn overrides_of(axes: &[Axis], point: &RawPoint) -> Vec<Override> {
     values.collect()
 }
 
-/// The scenario with overrides; errors in them are at their lines of the plan.
+/// The scenario with overrides; errors in overrides have their lines in the plan.
 fn load(
     plan: &SweepPlan,
     laboratory: &Laboratory,
@@ -260,7 +260,7 @@ fn load(
                     error.place = Some(place.clone());
                 }
             }
-            // The scenario itself is not there.
+            // The scenario itself does not exist.
             Some(SourceLocation::Whole { file }) if file == scenario => {
                 error.message = format!(
                     "`scenario` = \"{}\": {}",
@@ -274,7 +274,7 @@ fn load(
     })
 }
 
-/// Place of the point of this number if it stands in the plan as one; else the whole plan.
+/// Place of the point with this number if it is a single point in the plan; else the whole plan.
 fn place_of_point(plan: &SweepPlan, number: usize) -> SourceLocation {
     let grid = match plan.has_grid() {
         true => plan.axes.iter().map(|axis| axis.values.len()).product(),
@@ -291,7 +291,7 @@ fn place_of_point(plan: &SweepPlan, number: usize) -> SourceLocation {
     )
 }
 
-/// Two points that are one, the second of which stands at `place`.
+/// Error for two equal points, the second at `place`.
 fn same(
     plan: &SweepPlan,
     axes: &[Axis],

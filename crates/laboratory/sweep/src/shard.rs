@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// Part of the runs of a sweep, one of several equal ones.
+/// One of several equal parts of the runs of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
@@ -10,10 +10,10 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Part `number` of so many, counted from 1.
+    /// Part `number` of `of` parts, counted from 1.
     ///
     /// # Errors
-    /// If there is no such part; says which there are.
+    /// If the part does not exist; the error names the existing parts.
     pub fn new(number: u32, of: u32) -> Result<Self, String> {
         match (number, of) {
             _ if (1..=of).contains(&number) => Ok(Self { number, of }),
@@ -22,7 +22,7 @@ impl Shard {
         }
     }
 
-    /// True if the run of this rank among all, counted from 0, is in the part.
+    /// True if the run with this rank among all runs, counted from 0, is in the part.
     pub(crate) fn has(self, rank: usize) -> bool {
         rank as u64 % u64::from(self.of) + 1 == u64::from(self.number)
     }

@@ -1,12 +1,12 @@
 //! Tuning: the best point of a plan for a budget of runs, by successive halving (Jamieson and Talwalkar, AISTATS 2016).
 //!
-//! All points run with few seeds; the better ones run with more, and so on, until the last ones have run with all seeds of the plan. All
-//! points of a rung have the same seeds (common random numbers), so that they differ by what the plan varies and by nothing else. Runs
-//! are kept as those of a sweep: a sweep of the same plan goes on from them, and a second call has nothing to do.
+//! All points run with few seeds. In each rung the better points run with more seeds, until the last points have run with all seeds of the
+//! plan. All points of a rung have the same seeds (common random numbers), so they differ only by the values that the plan varies. Runs are
+//! kept like the runs of a sweep: a sweep of the same plan continues from them, and a second call has nothing to do.
 //!
-//! With `each` the points are in groups, one for each combination of values of these axes, and compete within their group. With `within`
-//! and `then` a point whose measure is within a share of the best one's is as good, and another measure chooses among these: the largest
-//! throughput at the least latency.
+//! With `each`, points form groups, one for each combination of values on these axes, and compete within their group. With `within` and
+//! `then`, points whose measure is within a share of the best are equally good, and another measure chooses among them: for example, the
+//! largest throughput at the lowest latency.
 
 use crate::dataset::record;
 use crate::execute::{ExecuteOptions, SweepExecution, execute};
@@ -25,34 +25,34 @@ pub struct TuningSchedule {
     rungs: Vec<(u64, u64)>,
 }
 
-/// A rung that is over.
+/// A finished rung.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rung {
     /// Points that ran.
     pub points: usize,
-    /// Seeds of each.
+    /// Seeds of each point.
     pub seeds: usize,
-    /// Best point of each group that has one.
+    /// Best point of each group with valid points.
     pub best: Vec<Vec<u32>>,
-    /// Points that the next rung keeps, the best of each group first; of the last rung those that have a value.
+    /// Points that the next rung keeps, the best of each group first; in the last rung, points with a value.
     pub kept: Vec<Vec<u32>>,
-    /// Points that are left out: a run failed, is not complete or has no value of the measure.
+    /// Points that are left out because a run failed, is incomplete or has no value of the measure.
     pub left_out: usize,
 }
 
-/// What came of a tuning.
+/// Outcome of a tuning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tuning {
     /// Groups of points that compete.
     pub groups: usize,
     /// The rungs, in order.
     pub rungs: Vec<Rung>,
-    /// All executions together.
+    /// Sum of all executions.
     pub execution: SweepExecution,
 }
 
 impl Tuning {
-    /// What files and tables say of it.
+    /// Record of the tuning for files and tables.
     pub fn record(&self, sweep: &Sweep) -> TuningRecord {
         let settings = &sweep.plan.tune;
         let last = self.rungs.last().cloned().unwrap_or_default();
@@ -73,7 +73,7 @@ impl Tuning {
     }
 }
 
-/// Number of runs that a tuning has at most, over all of its rungs.
+/// Largest number of runs of a tuning, over all rungs.
 pub fn runs_of_tuning(sweep: &Sweep) -> u64 {
     let groups = groups(sweep);
     let runs = TuningSchedule::of(sweep, &groups).runs();
@@ -81,28 +81,28 @@ pub fn runs_of_tuning(sweep: &Sweep) -> u64 {
 }
 
 impl TuningSchedule {
-    /// Rungs of a plan whose points compete in these groups.
+    /// Schedule of a plan whose points compete in these groups.
     fn of(sweep: &Sweep, groups: &[Group]) -> Self {
         let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
         let seeds = sweep.plan.general.seeds.count();
         Self::new(points as u64, seeds as u64, sweep.plan.tune.keep.into())
     }
 
-    /// Rungs of so many points and seeds, of which one in `keep` goes on.
+    /// Schedule for this number of points and seeds; one point in `keep` continues to the next rung.
     pub fn new(points: u64, seeds: u64, keep: u64) -> Self {
         let (points, seeds, keep) = (points.max(1), seeds.max(1), keep.max(2));
         let mut rungs = vec![(points, 1)];
         while let Some(&(points, own)) = rungs.last()
             && own < seeds
         {
-            // Two at least, so that there is something to compare.
+            // At least two points, so that a comparison is possible.
             let next = points.div_ceil(keep).max(points.min(2));
             rungs.push((next, own.saturating_mul(keep).min(seeds)));
         }
         Self { rungs }
     }
 
-    /// Number of runs that all rungs have.
+    /// Number of runs of all rungs.
     pub fn runs(&self) -> u64 {
         let mut before = 0;
         let runs = self.rungs.iter().map(|(points, seeds)| {
@@ -113,7 +113,7 @@ impl TuningSchedule {
         runs.fold(0, u64::saturating_add)
     }
 
-    /// Most points that a budget of runs allows, if it allows any.
+    /// Largest number of points within a budget of runs, if any.
     pub fn most_points(budget: u64, seeds: u64, keep: u64) -> Option<u64> {
         let fits = |points: &u64| Self::new(*points, seeds, keep).runs() <= budget;
         let (mut low, mut high) = (0, budget.saturating_add(1));
@@ -128,7 +128,7 @@ impl TuningSchedule {
     }
 }
 
-/// Fits a plan to its budget: as many points are drawn as it allows. Points that are written out have to fit.
+/// Fits a plan to its budget: draws as many points as the budget allows. Explicit points must fit.
 ///
 /// # Errors
 /// If the plan has no `[tune]`, or the budget does not suffice.
@@ -185,7 +185,7 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
     }
 }
 
-/// Tunes: carries out rung after rung. `options` makes the options of each execution.
+/// Tunes a plan: carries out its rungs in order. `options` creates the options of each execution.
 ///
 /// # Errors
 /// If the folder cannot be read or written.
@@ -238,7 +238,7 @@ pub fn tune<'a>(
 /// Runs of each point, by seed in the order of the plan.
 type Group = BTreeMap<Vec<u32>, Vec<usize>>;
 
-/// Points that compete: all of them, or those with the same values on the axes of `each`.
+/// Groups of competing points: all points, or the points with the same values on the axes of `each`.
 fn groups(sweep: &Sweep) -> Vec<Group> {
     let each = &sweep.plan.tune.each;
     let axes = sweep.axes.iter();
@@ -254,13 +254,13 @@ fn groups(sweep: &Sweep) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// Costs of a rung, by which points are ranked: less is better.
+/// Costs of a rung for the ranking of points; lower is better.
 struct Ranks<'a> {
     sweep: &'a Sweep,
     /// Seeds of each point.
     seeds: usize,
     costs: BTreeMap<RunKey, f64>,
-    /// Costs that decide between points that are as good, if any do.
+    /// Costs that decide between equally good points, if `then` is set.
     then: Option<BTreeMap<RunKey, f64>>,
 }
 
@@ -284,7 +284,7 @@ impl<'a> Ranks<'a> {
         Some(own.iter().sum::<f64>() / own.len() as f64)
     }
 
-    /// Points of a group that have values, the best first. Of equal points the first of the plan stands first.
+    /// Points of a group with values, best first. Equal points keep the order of the plan.
     fn rank(&self, group: &Group) -> Vec<Vec<u32>> {
         let costs = group.iter().filter_map(|(place, runs)| {
             let then = match &self.then {
@@ -297,7 +297,7 @@ impl<'a> Ranks<'a> {
     }
 }
 
-/// Points by cost; those within a share of the least one by their second cost.
+/// Points by cost; points within a share of the lowest cost by their second cost.
 fn ranked(mut points: Vec<(f64, f64, Vec<u32>)>, within: f64) -> Vec<Vec<u32>> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     if let Some(&(least, ..)) = points.first() {
@@ -308,7 +308,7 @@ fn ranked(mut points: Vec<(f64, f64, Vec<u32>)>, within: f64) -> Vec<Vec<u32>> {
     points.into_iter().map(|(.., place)| place).collect()
 }
 
-/// The measure of each run that is complete; less is better.
+/// The measure of each complete run as a cost; lower is better.
 fn costs(record: &SweepRecord, measure: &str) -> BTreeMap<RunKey, f64> {
     let Some(place) = record.place_of(measure) else {
         return BTreeMap::new();
@@ -340,7 +340,7 @@ mod tests {
         let schedule = TuningSchedule::new(27, 9, 3);
         assert_eq!(schedule.rungs, [(27, 1), (9, 3), (3, 9)]);
         assert_eq!(schedule.runs(), 27 + 9 * 2 + 3 * 6);
-        // Uneven ones.
+        // Uneven numbers.
         assert_eq!(
             TuningSchedule::new(10, 5, 3).rungs,
             [(10, 1), (4, 3), (2, 5)]
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn of_points_that_are_as_good_another_measure_chooses() {
         let points = |within| {
-            // More is better of the first: costs are negative.
+            // Higher is better for the first measure, so its costs are negative.
             let points = [(-1.90, 40.0), (-1.99, 60.0), (-2.0, 90.0), (-1.0, 1.0)];
             let numbered = points.iter().zip(0..);
             let points = numbered.map(|(&(cost, then), number)| (cost, then, vec![number]));

@@ -1,4 +1,4 @@
-//! Groups for programs without a runtime of their own.
+//! Groups for programs without an async runtime.
 
 use crate::error::GroupError;
 use crate::execution::Buffers;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// Time after which the caller is asked whether to go on.
+/// Interval at which the caller is asked whether to continue.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A runtime whose connections are served by a thread of their own, so that they stay alive while the program computes.
+/// A runtime on a separate thread, which keeps connections alive while the program computes.
 struct Runtime {
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
@@ -32,7 +32,7 @@ impl Runtime {
             address,
             error: error.to_string(),
         };
-        // Sockets are read in every turn: what one has while others are read would look like a path that is late.
+        // Poll sockets on every tick: datagrams that wait in a socket would make its path look late.
         let runtime = Builder::new_current_thread()
             .event_interval(1)
             .enable_all()
@@ -41,7 +41,7 @@ impl Runtime {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
-            // An error is the end of the sender, which means the same.
+            // An error means that the sender was dropped, which also stops the runtime.
             let _ = runtime.block_on(stopped);
         };
         let thread = thread::Builder::new().name(format!("rank {rank}"));
@@ -53,7 +53,7 @@ impl Runtime {
         })
     }
 
-    /// Waits for a future. `goes_on` is asked now and then; if it says no the future is dropped.
+    /// Waits for a future. Calls `goes_on` now and then, and drops the future if the answer is no.
     fn wait<T>(
         &self,
         future: impl Future<Output = Result<T, GroupError>>,
@@ -91,7 +91,7 @@ impl Drop for Runtime {
     }
 }
 
-/// A rank that listens, and has not joined a group yet.
+/// A listening rank that has not joined a group yet.
 pub struct RankListener {
     listening: Listening,
     runtime: Runtime,
@@ -114,12 +114,12 @@ impl RankListener {
         Ok(Self { listening, runtime })
     }
 
-    /// The address, with the port that the operating system has chosen where it was to.
+    /// The address, with the actual port if the operating system chose it.
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
-    /// As [`Listening::join`]. `goes_on` is asked now and then whether to go on.
+    /// As [`Listening::join`]. Calls `goes_on` now and then to learn whether to continue.
     ///
     /// # Errors
     /// As [`Listening::join`].
@@ -137,9 +137,9 @@ impl RankListener {
     }
 }
 
-/// A [group](crate::Group) whose calls wait.
+/// A [group](crate::Group) with blocking calls.
 pub struct Group {
-    /// Taken when it is left.
+    /// None after the rank leaves the group.
     group: Option<crate::Group>,
     runtime: Runtime,
 }
@@ -200,7 +200,7 @@ impl Group {
         group.plan(operation, algorithm, count, chunk)
     }
 
-    /// As [`Group::run`](crate::Group::run). `goes_on` is asked now and then whether to go on; if not, the group is over.
+    /// As [`Group::run`](crate::Group::run). Calls `goes_on` now and then to learn whether to continue; if not, the group is over.
     ///
     /// # Errors
     /// As [`Group::run`](crate::Group::run).
@@ -230,7 +230,7 @@ impl Group {
 }
 
 impl Drop for Group {
-    /// Tells the others, if the group has not been left.
+    /// Tells the other ranks, if this rank has not left the group.
     fn drop(&mut self) {
         if let Some(mut group) = self.group.take() {
             let end = async {

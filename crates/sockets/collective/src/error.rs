@@ -1,4 +1,4 @@
-//! Errors of groups, and what to do about them.
+//! Errors of groups, with advice.
 
 use crate::wire::CloseReason;
 use clearway_udp::ConnectionError;
@@ -8,23 +8,23 @@ use std::net::SocketAddr;
 /// Buffers that do not fit a collective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
-    /// One buffer where two are needed, or the other way round.
+    /// One buffer instead of two, or two instead of one.
     #[error("an all-to-all takes two buffers, and everything else one: this is an {0}")]
     Kind(&'static str),
-    /// Other lengths.
+    /// Wrong lengths.
     #[error(
         "the buffers have {} and {} elements, and the collective {} and {}",
         given.0, given.1, wanted.0, wanted.1
     )]
     Length {
-        /// Elements to send, and elements to receive.
+        /// Given elements to send, and elements to receive.
         given: (usize, usize),
-        /// The same by the plan.
+        /// The lengths of the plan.
         wanted: (usize, usize),
     },
 }
 
-/// Reason why a group cannot be joined or has come to its end.
+/// Reason why joining a group failed, or why a group has ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     /// The operating system does not give a socket.
@@ -32,7 +32,7 @@ pub enum GroupError {
     Socket {
         /// The own rank.
         rank: u32,
-        /// Address at which it was to listen.
+        /// Address at which the rank should listen.
         address: SocketAddr,
         /// Error of the operating system.
         error: String,
@@ -47,19 +47,19 @@ pub enum GroupError {
         /// Error of the operating system.
         error: String,
     },
-    /// A rank has not come in time.
+    /// A rank has not connected in time.
     #[error("rank {rank} at {address} has not come up within {wait}{}", others(*.more))]
     Absent {
-        /// The first rank that is missing.
+        /// The first missing rank.
         rank: u32,
         /// Address of the rank.
         address: SocketAddr,
         /// Time for which this rank has waited.
         wait: Span,
-        /// Further ranks that are missing.
+        /// Number of further missing ranks.
         more: usize,
     },
-    /// A rank does not take the connection.
+    /// A rank refuses the connection.
     #[error("rank {rank} at {address} cannot be reached: {closed}")]
     Refused {
         /// The rank.
@@ -82,12 +82,12 @@ pub enum GroupError {
     /// Another rank has ended the group.
     #[error("rank {by} has ended the group: {ending}")]
     Ended {
-        /// The rank that has told.
+        /// The rank that reports the end.
         by: u32,
         /// Reason of the rank.
         ending: CloseReason,
     },
-    /// A rank has left, and this one needs it.
+    /// A rank has left, but this rank still needs it.
     #[error("rank {rank} at {address} has left the group, and this rank still needs it")]
     Left {
         /// The rank.
@@ -95,7 +95,7 @@ pub enum GroupError {
         /// Address of the rank.
         address: SocketAddr,
     },
-    /// Another rank has another task.
+    /// Another rank has a different task.
     #[error("the ranks do not agree: rank {rank} has {theirs}, and rank {own} has {ours}")]
     Disagreement {
         /// The other rank.
@@ -107,17 +107,17 @@ pub enum GroupError {
         /// Value at this rank.
         ours: String,
     },
-    /// Two processes say that they are the same rank.
+    /// Two processes claim the same rank.
     #[error("rank {rank} has come twice: from {first}, and from {second}")]
     Twice {
         /// The rank.
         rank: u32,
-        /// Address from which it came first.
+        /// Address of the first process.
         first: SocketAddr,
-        /// Address from which it came again.
+        /// Address of the second process.
         second: SocketAddr,
     },
-    /// A rank breaks the rules.
+    /// A rank violates the protocol.
     #[error("rank {rank} at {address} broke the protocol: {what}")]
     Violation {
         /// The rank.
@@ -127,7 +127,7 @@ pub enum GroupError {
         /// Description of the fault.
         what: String,
     },
-    /// The list of ranks or the own number is wrong.
+    /// The list of ranks or this rank's number is wrong.
     #[error("{0}")]
     Members(String),
     /// The collective cannot be built.
@@ -138,10 +138,10 @@ pub enum GroupError {
         /// Suggested fix.
         fix: String,
     },
-    /// The buffers do not fit. The group goes on.
+    /// The buffers do not fit. The group stays usable.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// The caller does not want to wait any longer.
+    /// The caller has stopped waiting.
     #[error("the collective was interrupted")]
     Interrupted,
 }
@@ -181,7 +181,7 @@ impl GroupError {
         .to_owned()
     }
 
-    /// Error for a connection that has ended. A failure that another rank has only heard of is that of the rank which has failed.
+    /// Error for a connection that has ended. If the other rank only passes on a failure, the error names the rank that failed.
     pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: ConnectionError) -> Self {
         let ending = match closed {
             ConnectionError::There(code) => CloseReason::of(code),
@@ -201,7 +201,7 @@ impl GroupError {
         }
     }
 
-    /// True if it is the end of a connection to a rank that is through with all.
+    /// True if the connection ended because the rank has finished and left.
     pub(crate) fn is_leave(&self) -> bool {
         matches!(
             self,

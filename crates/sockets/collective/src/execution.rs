@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// Buffers of a rank.
 #[derive(Debug)]
 pub enum Buffers<'a> {
-    /// One buffer of S elements, for all operations but the all-to-all. An all-gather begins with the own block in it, and a
-    /// reduce-scatter ends with it: the other blocks then hold parts of sums.
+    /// One buffer of S elements, for all operations except the all-to-all. An all-gather starts with this rank's block in the buffer. A
+    /// reduce-scatter ends with this rank's block; the other blocks then hold partial sums.
     InPlace(&'a mut [f32]),
-    /// For an all-to-all.
+    /// Two buffers, for an all-to-all.
     Apart {
         /// S elements, of which block r is for rank r.
         send: &'a [f32],
-        /// As many elements as the own block has, from each rank in turn.
+        /// Elements from each rank in turn, as many as this rank's block has.
         receive: &'a mut [f32],
     },
 }
@@ -40,7 +40,7 @@ impl Buffers<'_> {
         }
     }
 
-    /// Checks that the buffers are those of a plan.
+    /// Checks that the buffers fit a plan.
     fn check(&self, plan: &CollectivePlan, rank: u32) -> Result<(), BufferError> {
         let (own, count) = (plan.block(rank).len(), plan.count());
         let wanted = match plan.algorithm().operation() {
@@ -62,7 +62,7 @@ impl Buffers<'_> {
     }
 }
 
-/// A message that may be sent.
+/// A message that is ready to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
     /// Rank to which it goes.
@@ -71,13 +71,13 @@ pub struct Outgoing {
     pub message: u32,
 }
 
-/// Message that a rank does not wait for: the other end breaks the rules.
+/// Message that a rank does not expect: the other end violates the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unexpected {
     /// No message between these ranks has the number.
     #[error("there is no message {0} from there")]
     Number(u32),
-    /// The message has been there before.
+    /// A duplicate of an earlier message.
     #[error("message {0} came twice")]
     Twice(u32),
     /// The message has another length.
@@ -85,7 +85,7 @@ pub enum Unexpected {
     Length {
         /// Number of the message.
         message: u32,
-        /// Bytes that came.
+        /// Received bytes.
         given: usize,
         /// Bytes of the message by the plan.
         wanted: usize,
@@ -94,18 +94,19 @@ pub enum Unexpected {
 
 /// The part of one rank in a collective.
 ///
-/// Messages that the graph lets go are polled, copied out of the buffers by [`content`](Self::content), and reported by
-/// [`on_sent`](Self::on_sent) when the transport has them. What comes is applied at once, save that additions keep their order.
+/// The caller polls messages that the graph releases, copies them from the buffers by [`content`](Self::content), and calls
+/// [`on_sent`](Self::on_sent) when the transport has them. A received message is applied immediately, except that additions keep their
+/// order.
 #[derive(Debug)]
 pub struct Execution {
     plan: Arc<CollectivePlan>,
     rank: u32,
-    /// None where nothing has to be sent.
+    /// None if nothing has to be sent.
     run: Option<RankRun>,
     turns: MessageOrder,
     /// Messages whose turn has not come.
     early: BTreeMap<u32, Vec<u8>>,
-    /// Messages that each rank has yet to send here.
+    /// Number of messages that each rank has yet to send to this rank.
     expected: Vec<u32>,
 }
 
@@ -113,7 +114,7 @@ impl Execution {
     /// Begins the part of a rank.
     ///
     /// # Errors
-    /// If the buffers are not those of the plan.
+    /// If the buffers do not fit the plan.
     ///
     /// # Panics
     /// If the plan has no such rank.
@@ -134,7 +135,7 @@ impl Execution {
             expected[src.index()] += u32::from(dst.0 == rank);
         }
         let run = plan.graph().map(|graph| {
-            // Computations of these graphs take no time: they join what they wait for.
+            // Computations of these graphs take no time: they only join their dependencies.
             let pace = Pace {
                 factor: 1.0,
                 jitter: 0.0,
@@ -154,7 +155,7 @@ impl Execution {
         })
     }
 
-    /// The next message that may be sent.
+    /// The next message that is ready to send.
     pub fn poll_message(&mut self) -> Option<Outgoing> {
         let run = self.run.as_mut()?;
         loop {
@@ -167,7 +168,7 @@ impl Execution {
         }
     }
 
-    /// Content of a message that may be sent: elements in little-endian order.
+    /// Content of a message that is ready to send: elements in little-endian order.
     ///
     /// # Panics
     /// If the plan has no such message.
@@ -178,17 +179,17 @@ impl Execution {
         bytes.into()
     }
 
-    /// A message that was polled has been copied, and the transport will deliver it.
+    /// Records that a polled message has been copied, and that the transport will deliver it.
     pub fn on_sent(&mut self, message: u32) {
         if let Some(run) = &mut self.run {
             run.on_sent(Time::ZERO, MessageNumber(message));
         }
     }
 
-    /// A message has come. Returns its memory, if it is not needed any more.
+    /// Processes a received message. Returns its buffer, if it is no longer needed.
     ///
     /// # Errors
-    /// If the rank does not wait for it; nothing has changed then.
+    /// If the rank does not expect the message; the state is then unchanged.
     pub fn on_message(
         &mut self,
         from: u32,
@@ -250,12 +251,12 @@ impl Execution {
         }
     }
 
-    /// True if a rank has yet to send something here.
+    /// True if a rank has yet to send messages to this rank.
     pub fn expects(&self, from: u32) -> bool {
         self.expected[from as usize] > 0
     }
 
-    /// True when the buffers hold the result, and all that others need has been handed to the transport.
+    /// True when the buffers hold the result, and the transport has all messages that other ranks need.
     pub fn is_over(&self) -> bool {
         self.run.as_ref().is_none_or(RankRun::is_over)
     }

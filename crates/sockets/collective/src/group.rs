@@ -1,4 +1,4 @@
-//! A rank with its connections to others, and the collectives that it takes part in.
+//! A rank with its connections to other ranks, and its part in collectives.
 
 use crate::error::GroupError;
 use crate::execution::{Buffers, Execution};
@@ -17,22 +17,22 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// Time for telling the others why the group ends.
+/// Time limit for telling the other ranks why the group ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The part of this rank in a collective that is under way.
+/// The part of this rank in the running collective.
 struct Active<'a, 'b> {
     execution: Execution,
     buffers: &'a mut Buffers<'b>,
 }
 
-/// A rank that is connected to others.
+/// A rank that is connected to other ranks.
 ///
-/// All ranks call the same collectives in the same order; another order, size or algorithm is told as an error. A rank may be ahead
-/// of others by one collective. When a rank dies the others get an error after the [idle time](clearway_udp::Settings::idle) of their
-/// connections, those that are not connected to it from ranks that are. After an error the group is over, save where it says otherwise.
+/// All ranks call the same collectives in the same order; a different order, size or algorithm is an error. A rank may be ahead of others
+/// by one collective. When a rank dies, the ranks connected to it get an error after the [idle time](clearway_udp::Settings::idle) of their
+/// connections, and pass it on to the others. After an error the group is over, unless the error says otherwise.
 ///
-/// Each call must be awaited to its end: one that is dropped ends the group.
+/// The caller must await each call to its end: a dropped call ends the group.
 pub struct Group {
     rank: u32,
     ranks: u32,
@@ -41,16 +41,16 @@ pub struct Group {
     tell: Tell,
     told: mpsc::Receiver<Event>,
     memory: Memory,
-    /// The collective that is under way, or that was the last.
+    /// Number of the running collective, or of the last one.
     current: Sequence,
     begin: Option<Begin>,
     broken: Option<GroupError>,
-    /// The plan that was made last.
+    /// The last plan.
     plan: Option<(Option<usize>, Arc<CollectivePlan>)>,
 }
 
 impl Group {
-    /// A group that nobody else has come to.
+    /// A group without any other rank yet.
     pub(crate) fn alone(rank: u32, addresses: Vec<SocketAddr>, memory: Memory) -> Self {
         let (tell, told) = events();
         Self {
@@ -86,7 +86,7 @@ impl Group {
         self.tell.clone()
     }
 
-    /// Adds a rank that has come.
+    /// Adds a rank that has connected.
     pub(crate) fn add(
         &mut self,
         rank: u32,
@@ -113,12 +113,12 @@ impl Group {
         self.peers.contains_key(&rank)
     }
 
-    /// Waits for an event before anything has begun here; `None` at the deadline.
+    /// Waits for an event before the first collective of this rank; `None` at the deadline.
     pub(crate) async fn event_until(&mut self, deadline: Instant) -> Option<Event> {
         timeout_at(deadline, self.told.recv()).await.ok().flatten()
     }
 
-    /// The sum of the buffers of all ranks, in place, by the ring or another algorithm.
+    /// All-reduce: the sum of the buffers of all ranks, in place, by the ring or another algorithm.
     ///
     /// # Errors
     /// If the buffers of the ranks have different lengths, or a rank is lost.
@@ -131,7 +131,7 @@ impl Group {
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
-    /// The blocks of all ranks; the own one, [`block`](Self::block), is in its place before.
+    /// All-gather: the blocks of all ranks. This rank's [`block`](Self::block) is in its place before the call.
     ///
     /// # Errors
     /// As [`all_reduce`](Self::all_reduce).
@@ -140,7 +140,7 @@ impl Group {
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
-    /// The own block of the sum of all buffers, in its place. Elsewhere the buffer then holds parts of sums.
+    /// Reduce-scatter: this rank's block of the sum of all buffers, in its place. The rest of the buffer then holds partial sums.
     ///
     /// # Errors
     /// As [`all_reduce`](Self::all_reduce).
@@ -149,10 +149,10 @@ impl Group {
         self.run(&plan, &mut Buffers::InPlace(buffer)).await
     }
 
-    /// Block r of `send` goes to rank r. `receive` gets the own block of each rank in turn.
+    /// All-to-all: block r of `send` goes to rank r. `receive` gets this rank's block from each rank in turn.
     ///
     /// # Errors
-    /// As [`all_reduce`](Self::all_reduce), and if `receive` has not as many elements as ranks times the own block.
+    /// As [`all_reduce`](Self::all_reduce), and if the length of `receive` is not the number of ranks times this rank's block.
     pub async fn all_to_all(
         &mut self,
         send: &[f32],
@@ -167,10 +167,10 @@ impl Group {
         block(self.ranks, rank, count)
     }
 
-    /// The plan of a collective of this group; the last one is kept.
+    /// The plan of a collective of this group; the group caches the last plan.
     ///
     /// # Errors
-    /// If the messages would be too many, or the algorithm is one of another operation.
+    /// If there would be too many messages, or the algorithm belongs to another operation.
     pub fn plan(
         &mut self,
         operation: BufferOperation,
@@ -199,10 +199,10 @@ impl Group {
         Ok(plan)
     }
 
-    /// Takes part in a collective. Returns when the buffers hold the result; others may still be at it.
+    /// Takes part in a collective. Returns when the buffers hold the result; other ranks may still be busy.
     ///
     /// # Errors
-    /// If the buffers do not fit the plan, whereupon the group goes on; if another rank has begun another collective; if a rank is lost.
+    /// If the buffers do not fit the plan (the group stays usable), if another rank has begun a different collective, or if a rank is lost.
     pub async fn run(
         &mut self,
         plan: &Arc<CollectivePlan>,
@@ -218,7 +218,7 @@ impl Group {
             )));
         }
         let execution = Execution::new(plan, self.rank, buffers)?;
-        // If the caller drops this future.
+        // In case the caller drops this future.
         self.broken = Some(GroupError::Interrupted);
         let active = Active { execution, buffers };
         match self.carry_out(Begin::of(plan), active).await {
@@ -238,14 +238,14 @@ impl Group {
         begin: Begin,
         mut active: Active<'_, '_>,
     ) -> Result<(), GroupError> {
-        // So that nobody is ahead by two.
+        // So that no rank is ahead by two collectives.
         while self.peers.values().any(|peer| !peer.has_begun) {
             let event = self.event().await;
             self.on_event(event, None)?;
         }
         self.current = self.current.next();
         for (&rank, peer) in &mut self.peers {
-            // One that has gone through this collective before it left is not missed.
+            // A rank that finished this collective before it left is not missed.
             if peer.has_left && peer.next.is_none() {
                 let address = peer.address;
                 return Err(GroupError::Left { rank, address });
@@ -273,14 +273,14 @@ impl Group {
             }
             let event = self.event().await;
             self.on_event(event, Some(&mut active))?;
-            // What has come at the same time, before anybody is woken.
+            // Process all queued events before the next wake-up.
             while let Ok(event) = self.told.try_recv() {
                 self.on_event(event, Some(&mut active))?;
             }
         }
     }
 
-    /// Gives the writers what may be sent.
+    /// Gives the writers the messages that are ready.
     fn send_ready(&mut self, active: &mut Active<'_, '_>) {
         let Active { execution, buffers } = active;
         while let Some(outgoing) = execution.poll_message() {
@@ -297,7 +297,7 @@ impl Group {
     }
 
     async fn event(&mut self) -> Event {
-        // The group has a sender of its own, so the queue does not end.
+        // The group itself holds a sender, so the queue does not end.
         match self.told.recv().await {
             Some(event) => event,
             None => std::future::pending().await,
@@ -326,7 +326,7 @@ impl Group {
                 let Some(peer) = self.peers.get_mut(&rank) else {
                     return Ok(());
                 };
-                // Else its end says why.
+                // Otherwise the end of the connection gives the reason.
                 peer.refuses = true;
                 let address = peer.address;
                 match peer.has_left {
@@ -335,12 +335,12 @@ impl Group {
                 }
             }
             Event::Over { rank, closed } => self.on_over(rank, closed, active),
-            // Ranks that have come too late, or twice.
+            // Ranks that connect too late, or twice.
             Event::Met { .. } | Event::Unmet(_) => Ok(()),
         }
     }
 
-    /// Processes an event before anything has begun here.
+    /// Processes an event before the first collective of this rank.
     pub(crate) fn on_early(&mut self, event: Event) -> Result<(), GroupError> {
         self.on_event(event, None)
     }
@@ -376,7 +376,7 @@ impl Group {
             {
                 self.apply(rank, number, message.data, active)
             }
-            // Messages overtake each other, and other ranks this one.
+            // Messages overtake each other, and other ranks overtake this rank.
             (Some(Tag::Message(sequence, number)), active)
                 if sequence == next || sequence == current && active.is_some() =>
             {
@@ -394,7 +394,7 @@ impl Group {
         }
     }
 
-    /// Applies what has come from a rank before it was known which collective it belongs to.
+    /// Applies messages that a rank sent before its announcement of the collective arrived.
     fn apply_held(&mut self, rank: u32, active: &mut Active<'_, '_>) -> Result<(), GroupError> {
         let current = self.current;
         let Some(peer) = self.peers.get_mut(&rank).filter(|peer| peer.has_begun) else {
@@ -408,7 +408,7 @@ impl Group {
             .try_for_each(|(_, message, data)| self.apply(rank, message, data, active))
     }
 
-    /// Checks that a rank that has left has sent all that is needed of it.
+    /// Checks that a rank that has left has sent all needed messages.
     fn check_left(&self, rank: u32, active: &Active<'_, '_>) -> Result<(), GroupError> {
         match self.peers.get(&rank) {
             Some(peer) if peer.has_left && active.execution.expects(rank) => {
@@ -455,7 +455,7 @@ impl Group {
         }
         peer.has_left = true;
         let needed = active.is_some_and(|active| active.execution.expects(rank));
-        // One that has not begun will not, and one that refuses messages lacks them.
+        // A rank that has not begun will not begin, and a rank that refuses messages lacks them.
         match needed || !peer.has_begun || peer.refuses {
             true => Err(GroupError::Left { rank, address }),
             false => Ok(()),
@@ -470,7 +470,7 @@ impl Group {
         }
     }
 
-    /// Ends all connections and tells the others why.
+    /// Closes all connections and tells the other ranks why.
     pub(crate) async fn end(&mut self, error: &GroupError) {
         self.broken = Some(error.clone());
         let code = error.ending().code();
@@ -490,21 +490,21 @@ impl Group {
         }
     }
 
-    /// Ends a group that nobody leaves.
+    /// Ends a group that this rank has not left.
     pub(crate) async fn end_unfinished(&mut self) {
         let error = self.broken.take();
         self.end(&error.unwrap_or(GroupError::Interrupted)).await;
     }
 
-    /// Leaves the group: waits until the others have what this rank has sent.
+    /// Leaves the group: waits until the other ranks have all messages from this rank.
     ///
     /// # Errors
-    /// If a rank is lost before; the error of a group that is over.
+    /// If a rank is lost before; the earlier error if the group is over.
     pub async fn leave(mut self) -> Result<(), GroupError> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        // What has come since the last collective: the others are to hear of a failure, not that this rank is through.
+        // Events since the last collective: the other ranks must hear of a failure, not that this rank is done.
         while let Ok(event) = self.told.try_recv() {
             match self.on_event(event, None) {
                 Ok(()) | Err(GroupError::Left { .. }) => {}
@@ -521,7 +521,7 @@ impl Group {
         }
         let mut told = std::mem::replace(&mut self.told, events().1);
         let mut result = Ok(());
-        // What still comes must not hold connections up.
+        // Further events must not block connections.
         let drain = tokio::spawn(async move { while told.recv().await.is_some() {} });
         while let Some(end) = ends.join_next().await {
             let Ok((rank, address, closed)) = end else {
@@ -532,7 +532,7 @@ impl Group {
             if is_ours || error.is_leave() || result.is_err() {
                 continue;
             }
-            // Those that are still connected are not to take this rank for the one that has left too early.
+            // The ranks that are still connected must not blame this rank for leaving too early.
             for peer in self.peers.values() {
                 peer.channel.close(error.ending().code());
             }
@@ -545,7 +545,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A rank that is gone without having left is a failure for the others. One that has left, or has ended, says so first.
+        // A rank that disappears without leaving is a failure for the others. A rank that leaves or ends reports this first.
         let ending = self.broken.as_ref().map(GroupError::ending);
         let code = ending.unwrap_or(CloseReason::Failed).code();
         for peer in self.peers.values() {

@@ -1,4 +1,4 @@
-//! Beginning of a group: each rank listens, and connects to those with lower numbers.
+//! Formation of a group: each rank listens, and connects to the ranks with lower numbers.
 
 use crate::error::GroupError;
 use crate::group::Group;
@@ -15,15 +15,15 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time after which a rank that has not answered is asked again.
+/// Time before the next attempt to reach a rank that has not answered.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time in which ranks that have not been met are told why they will not be.
+/// Time limit for telling ranks that have not joined why they cannot join.
 const FAREWELL: Duration = Duration::from_millis(120);
-/// End of a connection whose other end goes down before it has met anybody.
+/// End of a connection whose other end goes down before it joins a group.
 const GOING: ConnectionError = ConnectionError::There(0);
 /// Memory of a connection in each direction.
 const MEMORY: u64 = 16 << 20;
-/// Messages that can overtake a greeting: those that a connection has at a time.
+/// Most messages that can overtake a greeting: the messages of a connection at a time.
 const MOST_EARLY: usize = 4096;
 
 /// The ranks of a group, and the number of this one.
@@ -36,8 +36,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// Address at which the rank listens, if there is such a rank: its own. If that is known to its host alone and others are not of this
-    /// host, it is all addresses with this port: on Debian the name of a host is `127.0.1.1` there.
+    /// Address at which the rank listens, if the rank exists: the rank's own address. If this is a loopback address and other ranks are on
+    /// other hosts, the rank listens on all addresses with this port: on Debian the name of a host resolves to `127.0.1.1` locally.
     pub fn listening_at(&self) -> Option<SocketAddr> {
         let own = *self.addresses.get(self.rank as usize)?;
         let is_local = |address: &SocketAddr| address.ip().is_loopback();
@@ -55,28 +55,28 @@ impl Members {
 /// Pairs of ranks that have a connection.
 #[derive(Debug, Clone)]
 pub enum Pairs {
-    /// All.
+    /// All pairs.
     All,
-    /// Pairs that speak with each other in these plans: the group can carry out no others.
+    /// Pairs that exchange messages in these plans: the group can execute only these plans.
     Of(Vec<Arc<CollectivePlan>>),
 }
 
 /// Settings of a group.
 #[derive(Debug, Clone)]
 pub struct GroupSettings {
-    /// Settings of connections, the same at all ranks. Their memory is 16 MiB, their idle time 5 s by default: the time after which a rank
-    /// that has died is noticed.
+    /// Settings of connections, the same at all ranks. By default the memory is 16 MiB and the idle time 5 s: the time until the others
+    /// notice a dead rank.
     pub settings: Settings,
-    /// Time for which a rank waits for the others to come up, 30 s by default.
+    /// Time for which a rank waits until the others come up, 30 s by default.
     pub wait: Span,
     /// Pairs of ranks that have a connection, all by default.
     pub pairs: Pairs,
-    /// A text that all ranks must have in common, at most 1024 bytes: their task. Empty by default.
+    /// Task of the group: a text of at most 1024 bytes that must be equal at all ranks. Empty by default.
     pub task: String,
 }
 
 impl GroupSettings {
-    /// The defaults, with a security.
+    /// The defaults, with the given security.
     pub fn new(security: Security) -> Self {
         Self {
             settings: Settings {
@@ -91,7 +91,7 @@ impl GroupSettings {
         }
     }
 
-    /// The ranks with which a rank has a connection.
+    /// The ranks to which a rank is connected.
     fn neighbours(&self, members: &Members) -> BTreeSet<u32> {
         let own = members.rank;
         match &self.pairs {
@@ -106,7 +106,7 @@ impl GroupSettings {
     }
 }
 
-/// A rank that listens, and has not joined a group yet.
+/// A listening rank that has not joined a group yet.
 #[derive(Debug)]
 pub struct Listening {
     server: Arc<Server>,
@@ -150,15 +150,15 @@ impl Listening {
         })
     }
 
-    /// The address, with the port that the operating system has chosen where it was to.
+    /// The address, with the actual port if the operating system chose it.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Meets the other ranks.
+    /// Joins the group: connects to the other ranks.
     ///
     /// # Errors
-    /// If the members are none, or the others cannot be met in time.
+    /// If the members are invalid, or the other ranks cannot be reached in time.
     pub async fn join(self, members: Members) -> Result<Group, GroupError> {
         let Members { addresses, rank } = &members;
         let ranks = addresses.len();
@@ -172,7 +172,7 @@ impl Listening {
             return Err(GroupError::Members(fault));
         }
         let mut group = Group::alone(*rank, addresses.clone(), self.memory.clone());
-        // All that goes on while ranks are met ends with this set.
+        // Dropping this set ends all tasks of the join.
         let mut meetings = JoinSet::new();
         let result = self.meet(&members, &mut group, &mut meetings).await;
         match result {
@@ -187,7 +187,7 @@ impl Listening {
                         self.server.accept().await.close(ending.code());
                     }
                 };
-                // It has no end of its own.
+                // The future never completes.
                 let _: Result<(), _> = timeout(FAREWELL, turn_away).await;
                 Err(error)
             }
@@ -265,10 +265,10 @@ impl Listening {
 }
 
 impl Group {
-    /// Joins a group: listens at the own address, and meets the other ranks.
+    /// Joins a group: listens at this rank's address, and connects to the other ranks.
     ///
     /// # Errors
-    /// If there is no such rank or no socket, or the others cannot be met in time.
+    /// If the rank does not exist, a socket is unavailable, or the other ranks cannot be reached in time.
     pub async fn join(members: Members, joining: GroupSettings) -> Result<Self, GroupError> {
         let (rank, ranks) = (members.rank, members.addresses.len() as u32);
         let Some(address) = members.listening_at() else {
@@ -281,7 +281,7 @@ impl Group {
     }
 }
 
-/// A rank that is to be reached.
+/// A rank to connect to.
 struct Reach {
     rank: u32,
     address: SocketAddr,
@@ -311,7 +311,7 @@ impl Reach {
                 }
             };
             match error {
-                // It is not up yet, or going down; who waits has a limit.
+                // The rank is not up yet, or is going down; the caller limits the wait.
                 GOING
                 | ConnectionError::NoAnswer(_)
                 | ConnectionError::Silent(_)
@@ -343,7 +343,7 @@ impl Reach {
 
     async fn exchange_greetings(&self, channel: &Channel) -> Result<Vec<Message>, GroupError> {
         let (rank, address) = (self.rank, self.address);
-        // If that fails, there is no answer either.
+        // If sending fails, no answer arrives either.
         let _ = channel
             .send(Tag::Greeting.code(), self.greeting.write().into())
             .await;
@@ -359,7 +359,7 @@ impl Reach {
     }
 }
 
-/// The greeting of the other end, and messages that have overtaken it.
+/// The greeting of the other end, and messages that overtook it.
 async fn hear(
     channel: &Channel,
     rank: u32,
@@ -387,7 +387,7 @@ async fn hear(
     }
 }
 
-/// Checks that two ranks have the same in mind.
+/// Checks that two ranks agree on the group.
 fn agree(
     ours: &Greeting,
     theirs: &Greeting,
@@ -416,7 +416,7 @@ fn agree(
     Ok(())
 }
 
-/// Ranks that connect, as the one that they connect to expects them.
+/// The ranks that a rank expects to connect.
 struct Hosts {
     greeting: Arc<Greeting>,
     expected: BTreeSet<u32>,
@@ -432,7 +432,7 @@ async fn admit(server: Arc<Server>, hosts: Arc<Hosts>, tell: Tell) {
         let (tell, hosts) = (tell.clone(), Arc::clone(&hosts));
         guests.spawn(async move {
             let event = match receive_guest(guest.channel(), &hosts).await {
-                // The other end says nothing more before it has heard the answer.
+                // The other end sends nothing more before it has the answer.
                 Ok(rank) => Event::Met {
                     rank,
                     guest,
@@ -449,7 +449,7 @@ async fn admit(server: Arc<Server>, hosts: Arc<Hosts>, tell: Tell) {
     }
 }
 
-/// Hears who has connected, and answers. An error of `None` is somebody of no concern.
+/// Reads the greeting of a new connection, and answers it. The error `None` is a stranger to ignore.
 async fn receive_guest(channel: &Channel, hosts: &Hosts) -> Result<u32, Option<GroupError>> {
     let Hosts {
         greeting,
@@ -463,7 +463,7 @@ async fn receive_guest(channel: &Channel, hosts: &Hosts) -> Result<u32, Option<G
         Some(Tag::Greeting) => Greeting::read(&message.data).ok_or(None)?,
         _ => return Err(None),
     };
-    // The other end is to see what does not agree, too.
+    // The other end must also see the mismatch.
     let _ = channel
         .send(Tag::Greeting.code(), greeting.write().into())
         .await;
@@ -471,7 +471,7 @@ async fn receive_guest(channel: &Channel, hosts: &Hosts) -> Result<u32, Option<G
     let address = addresses.get(rank as usize).copied().unwrap_or(stranger);
     let agreed = agree(greeting, &theirs, rank, address);
     if let Err(error) = agreed {
-        // The answer has to arrive before the end.
+        // The answer has to arrive before the connection closes.
         let _ = channel.flush().await;
         return Err(Some(error));
     }

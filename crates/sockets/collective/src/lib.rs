@@ -1,9 +1,9 @@
 //! Collective operations between processes: all-reduce, all-gather, reduce-scatter and all-to-all of `f32`.
 //!
-//! A [`CollectivePlan`] is one collective among some ranks: the graph of [`clearway_workload::collective`], which the simulator runs, with
-//! what each of its messages carries. An [`Execution`] is the part of one rank in it, a state machine without IO: it says which messages
-//! may be sent, and adds or copies what comes. A [`Group`] is a rank with its connections to others, one for each pair of ranks that
-//! speak with each other, over which it drives executions; [`blocking::Group`] is one for programs without a runtime of their own.
+//! A [`CollectivePlan`] is one collective among some ranks: the graph of [`clearway_workload::collective`], which the simulator also runs,
+//! plus the elements that each message carries. An [`Execution`] is the part of one rank in a plan, a state machine without IO: it releases
+//! messages to send, and adds or copies received messages. A [`Group`] is a rank with its connections, one for each pair of ranks that
+//! exchange messages; it drives executions. [`blocking::Group`] is for programs without an async runtime.
 //!
 //! ```text
 //!   workload::Collective ──► Plan ──► Execution ◄──► Group ◄──► clearway_udp::net::Channel
@@ -11,19 +11,19 @@
 //! ```
 //!
 //! # Sums
-//! The addition of `f32` is not associative, so its order is part of the result. Here it follows from operation, algorithm, number of
-//! ranks, number of elements and chunk alone, and never from the time at which messages come:
+//! The addition of `f32` is not associative, so its order affects the result. Here the order depends only on operation, algorithm, number
+//! of ranks, number of elements and chunk, and never on the time at which messages arrive:
 //!
-//! * A rank adds what comes to what it has: the sum is `own + received`.
-//! * Around a ring each block is added up in the order of the ranks. In an all-reduce block b begins at rank b, and its sum is
-//!   `x[b-1] + (… + (x[b+1] + x[b]))`, ranks modulo their number; in a reduce-scatter it begins at rank b + 1 and ends at rank b.
-//! * Messages to a rank that add to the same elements are added in the order of their numbers in the graph. In a tree that is the child
-//!   with the higher place in breadth-first order first; where every rank sends directly, the rank before comes first.
+//! * A rank adds received elements to its own: the sum is `own + received`.
+//! * A ring adds up each block in the order of the ranks. In an all-reduce, block b begins at rank b, and its sum is `x[b-1] + (… + (x[b+1]
+//!   + x[b]))`, ranks modulo their number. In a reduce-scatter, block b begins at rank b + 1 and ends at rank b.
+//! * A rank adds messages for the same elements in the order of their numbers in the graph. In a tree, the child with the higher place in
+//!   breadth-first order comes first; in a direct algorithm, the preceding rank comes first.
 //!
-//! In an all-reduce one rank completes the sum of an element and the others copy it, so that all ranks have the same bits.
+//! In an all-reduce, one rank completes the sum of an element and the others copy it, so all ranks have the same bits.
 //!
-//! **Architecture invariant:** plans and executions have no clock, socket or thread. What a rank keeps of others is bounded: messages of
-//! one collective beyond its own.
+//! **Architecture invariant:** plans and executions have no clock, socket or thread. A rank keeps bounded state of others: messages of at
+//! most one collective beyond its own.
 
 pub mod blocking;
 mod error;

@@ -1,7 +1,7 @@
 //! Measurements of collectives in the manner of nccl-tests: time, bandwidths, and wrong elements.
 //!
-//! Values are small whole numbers that each rank can compute for all others. Their sums are exact in `f32` in any order, so that a
-//! result is right or wrong, without tolerance.
+//! Values are small whole numbers that each rank can compute for all others. Their sums are exact in `f32` in any order, so the comparison
+//! of results needs no tolerance.
 
 use crate::blocking::Group;
 use crate::error::GroupError;
@@ -11,9 +11,9 @@ use clearway_units::Span;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Values repeat after so many elements, a prime, so that blocks and chunks begin with different ones.
+/// Period of the values in elements: a prime, so that blocks and chunks begin with different values.
 const PERIOD: usize = 1021;
-/// The most ranks whose sums of values are exact.
+/// Most ranks for which the sums of values are exact.
 pub const MOST_RANKS: u32 = (1 << 24) / PERIOD as u32;
 
 /// Plan of a measurement.
@@ -21,15 +21,15 @@ pub const MOST_RANKS: u32 = (1 << 24) / PERIOD as u32;
 pub struct Measurement {
     /// Operation and algorithm.
     pub algorithm: Algorithm,
-    /// Size S in bytes. It is rounded down to whole elements, and to as many for each rank where ranks have blocks, as nccl-tests does.
+    /// Size S in bytes. Like nccl-tests, rounded down to whole elements, and to equal blocks if ranks have blocks.
     pub size: u64,
-    /// Most elements of a message; the plan's choice if none.
+    /// Most elements of a message; `None` leaves the choice to the plan.
     pub chunk: Option<usize>,
     /// Collectives before the clock starts.
     pub warmups: u32,
-    /// Collectives that are timed, above zero.
+    /// Timed collectives, above zero.
     pub iterations: u32,
-    /// True if results are compared with local ones.
+    /// True to compare results with a local computation.
     pub check: bool,
 }
 
@@ -40,14 +40,14 @@ pub struct CollectiveMeasurement {
     pub size: u64,
     /// Elements of S in an all-reduce, of a block otherwise, as nccl-tests counts.
     pub count: u64,
-    /// Time of a collective: the mean over ranks and iterations.
+    /// Mean time of a collective over ranks and iterations.
     pub time: Span,
     /// Size per time, in GB/s.
     pub algorithm_bandwidth: f64,
-    /// The same times the [factor](CollectivePlan::bus_factor) of the operation.
+    /// Algorithm bandwidth times the [factor](CollectivePlan::bus_factor) of the operation.
     pub bus_bandwidth: f64,
     /// Elements at all ranks that differ from a local computation, in two collectives: one before the clock started, one after it stopped.
-    /// None if they were not compared.
+    /// None without a comparison.
     pub wrong: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Measurement {
         }
     }
 
-    /// Plans of all collectives of a measurement: that which is measured, and that by which ranks exchange their results.
+    /// Plans of all collectives of a measurement: the measured collective, and the exchange of results between ranks.
     ///
     /// # Errors
     /// As [`CollectivePlan::new`].
@@ -71,7 +71,7 @@ impl Measurement {
     ) -> Result<[Arc<CollectivePlan>; 2], clearway_workload::CollectiveError> {
         let measured =
             CollectivePlan::new(self.algorithm, ranks, self.elements(ranks), self.chunk)?;
-        // Over connections that there are: a ring's, a tree's, or those of all.
+        // Uses the existing connections: of a ring, of a tree, or between all ranks.
         let exchange = match (self.algorithm.operation(), self.algorithm.name()) {
             (BufferOperation::AllReduce, _) => self.algorithm,
             _ => Algorithm::default_of(BufferOperation::AllReduce),
@@ -97,7 +97,7 @@ impl Measurement {
         if self.check {
             wrong += data.checked(group, 0)?;
         }
-        // Sums of sums would leave the range of floats.
+        // Repeated sums would leave the range of floats.
         data.clear();
         for _ in 0..self.warmups {
             data.run(group)?;
@@ -134,7 +134,7 @@ impl Measurement {
     }
 }
 
-/// Sums of two numbers of each rank. It is a barrier, too: a rank has the result when all have begun.
+/// Sums of two numbers of each rank. The exchange is also a barrier: a rank has the result only after all have begun.
 fn exchange_sums(
     group: &mut Group,
     plan: &Arc<CollectivePlan>,
@@ -142,7 +142,7 @@ fn exchange_sums(
 ) -> Result<[f64; 2], GroupError> {
     let mut buffer = vec![0.0; plan.count()];
     let place = 2 * group.rank() as usize;
-    // Each rank has places of its own, so that nothing is added but zeros.
+    // Each rank uses separate places, so all additions are with zeros.
     for (element, number) in buffer[place..].iter_mut().zip(own) {
         *element = number as f32;
     }
@@ -162,12 +162,12 @@ fn exchange_sums(
 struct Data {
     plan: Arc<CollectivePlan>,
     rank: u32,
-    /// Empty but in an all-to-all.
+    /// Empty except in an all-to-all.
     send: Vec<f32>,
     own: Vec<f32>,
 }
 
-/// Value of an element at a rank. Each round has other values, so that what was left from an earlier one is wrong.
+/// Value of an element at a rank. Each round has different values, so leftovers of an earlier round are wrong.
 fn value(rank: u32, round: usize, at: usize) -> f32 {
     ((at * 7 + rank as usize * 131 + round * 17) % PERIOD) as f32
 }
@@ -203,7 +203,7 @@ impl Data {
         group.run(&self.plan, &mut buffers, &mut || true)
     }
 
-    /// Carries out one collective with known values. Returns the number of elements that are wrong here.
+    /// Runs one collective with known values. Returns the number of wrong elements at this rank.
     fn checked(&mut self, group: &mut Group, round: usize) -> Result<u64, GroupError> {
         let source = match self.plan.algorithm().operation() {
             BufferOperation::AllToAll => &mut self.send,

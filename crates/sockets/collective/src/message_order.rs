@@ -1,18 +1,18 @@
 //! Order of the additions at a rank.
 //!
-//! The graph says nothing about the order of two messages that add to the same elements of a rank, because a sum does not depend on it.
-//! That of floats does: here messages have turns, by their numbers.
+//! The graph does not order two messages that add to the same elements of a rank, because a mathematical sum does not depend on the order.
+//! A sum of floats does: here messages take turns, by their numbers.
 
 use crate::plan::CollectivePlan;
 use clearway_workload::collective::Effect;
 use std::collections::BTreeMap;
 
-/// Messages that have to wait for others.
+/// Messages that have to wait for other messages.
 #[derive(Debug, Default)]
 pub(crate) struct MessageOrder {
-    /// For each message that waits, the number of those before it.
+    /// For each waiting message, the number of messages before it.
     waits: BTreeMap<u32, u32>,
-    /// For each message, those behind it.
+    /// For each message, the messages that follow it directly.
     behind: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -57,7 +57,7 @@ impl MessageOrder {
         self.waits.contains_key(&message)
     }
 
-    /// Notes that a message has been added. Returns those whose turn it is now.
+    /// Records an added message. Returns the messages whose turn it is now.
     pub(crate) fn on_added(&mut self, message: u32) -> Vec<u32> {
         let mut free = self.behind.remove(&message).unwrap_or_default();
         free.retain(|behind| {

@@ -1,4 +1,4 @@
-//! Connections to other ranks: a task that reads and one that writes for each.
+//! Connections to other ranks: each has a reader task and a writer task.
 
 use crate::error::GroupError;
 use crate::wire::{Begin, CloseReason, Sequence, Tag};
@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Events that wait for the group; behind them readers wait, and then connections.
+/// Most events that wait for the group; beyond them readers wait, and then connections.
 const EVENTS: usize = 64;
-/// Messages of the graph that a writer has at a time.
+/// Most messages of the graph in a writer at a time.
 const ROOM: usize = 4;
 
 /// Event of a group.
 pub(crate) enum Event {
-    /// A rank has come.
+    /// A rank has connected.
     Met {
         rank: u32,
         guest: Guest,
-        /// Messages that have overtaken its greeting.
+        /// Messages that overtook the greeting.
         early: Vec<Message>,
     },
-    /// A rank cannot be met.
+    /// A rank cannot be reached.
     Unmet(GroupError),
     Received {
         rank: u32,
@@ -37,7 +37,7 @@ pub(crate) enum Event {
         rank: u32,
         tag: Tag,
     },
-    /// A connection has refused a message of the graph, since it is ending.
+    /// A connection has refused a message of the graph, because it is ending.
     Refused {
         rank: u32,
     },
@@ -48,7 +48,7 @@ pub(crate) enum Event {
     },
 }
 
-/// Code with which connections end whose ranks have not been met, if there is a reason.
+/// Close code for connections of ranks that have not joined, if there is a reason.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Farewell(Arc<OnceLock<u64>>);
 
@@ -59,7 +59,7 @@ impl Farewell {
     }
 }
 
-/// A connection to a rank that is being met. Dropped, it says why nobody is met here any more.
+/// A connection to a rank that is joining. On drop, it tells the rank why this rank accepts nobody any more.
 pub(crate) struct Guest {
     channel: Option<Channel>,
     farewell: Farewell,
@@ -79,7 +79,7 @@ impl Guest {
             .expect("it is taken only when it is no guest any more")
     }
 
-    /// The connection, for a rank that has been met.
+    /// The connection, for a rank that has joined.
     pub(crate) fn into_channel(mut self) -> Channel {
         self.channel
             .take()
@@ -108,30 +108,30 @@ pub(crate) fn events() -> (Tell, mpsc::Receiver<Event>) {
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) channel: Arc<Channel>,
-    /// None when this rank leaves.
+    /// None once this rank leaves.
     outbox: Option<mpsc::UnboundedSender<(Tag, Bytes)>>,
-    /// Task that gives the connection what is in the outbox; taken when this rank leaves.
+    /// Task that moves messages from the outbox to the connection; taken when this rank leaves.
     writer: Option<JoinHandle<()>>,
-    /// Messages that the writer may be given.
+    /// Number of messages that the writer can still take.
     room: usize,
-    /// Messages of the graph that may be sent.
+    /// Messages of the graph that are ready to send.
     pub(crate) ready: VecDeque<u32>,
-    /// The present collective has begun there.
+    /// The rank has begun the present collective.
     pub(crate) has_begun: bool,
-    /// The next collective, if it has begun there.
+    /// The next collective, if the rank has begun it.
     pub(crate) next: Option<Begin>,
-    /// Messages that have come before it was known which collective they belong to: number of that, number, content.
+    /// Messages that arrived before the announcement of their collective: number of the collective, number of the message, content.
     pub(crate) held: Vec<(Sequence, u32, Vec<u8>)>,
-    /// True if the rank is through with all collectives.
+    /// True if the rank has finished all collectives.
     pub(crate) has_left: bool,
-    /// The rank does not take a message of the graph any more.
+    /// The rank no longer accepts messages of the graph.
     pub(crate) refuses: bool,
     /// The connection is over.
     pub(crate) is_over: bool,
 }
 
 impl Peer {
-    /// Begins to read and to write.
+    /// Starts the reader and the writer.
     pub(crate) fn new(rank: u32, address: SocketAddr, channel: Channel, tell: &Tell) -> Self {
         let channel = Arc::new(channel);
         let (outbox, letters) = mpsc::unbounded_channel();
@@ -153,26 +153,26 @@ impl Peer {
         }
     }
 
-    /// The next message that may be sent, if the writer takes one.
+    /// The next ready message, if the writer has room.
     pub(crate) fn take_ready(&mut self) -> Option<u32> {
         let next = (self.room > 0).then(|| self.ready.pop_front()).flatten();
         self.room -= usize::from(next.is_some());
         next
     }
 
-    /// Gives the writer a message. If the connection is over its reader tells.
+    /// Gives the writer a message. If the connection is over, the reader reports it.
     pub(crate) fn send(&self, tag: Tag, data: Bytes) {
         if let Some(outbox) = &self.outbox {
             let _ = outbox.send((tag, data));
         }
     }
 
-    /// Ends the connection when the other end has all that this rank has sent. Events have to be taken meanwhile.
+    /// Closes the connection when the other end has all messages from this rank. The caller has to take events meanwhile.
     pub(crate) fn shut_down(
         &mut self,
         ending: CloseReason,
     ) -> impl Future<Output = ConnectionError> + use<> {
-        // Without an outbox the writer ends when the connection has all that was in it.
+        // Without an outbox the writer ends when the connection has all queued messages.
         self.outbox = None;
         let (writer, channel) = (self.writer.take(), Arc::clone(&self.channel));
         async move {
@@ -183,7 +183,7 @@ impl Peer {
         }
     }
 
-    /// The writer can be given one message more.
+    /// Records that the writer has room for one more message.
     pub(crate) fn on_sent(&mut self) {
         self.room += 1;
     }
@@ -198,7 +198,7 @@ async fn read(rank: u32, channel: Arc<Channel>, tell: Tell) {
                 return;
             }
         };
-        // Nobody listens when the group is gone.
+        // Nobody listens after the group is dropped.
         if tell.send(event).await.is_err() {
             return;
         }
@@ -227,12 +227,12 @@ async fn write(
     }
 }
 
-/// Buffers of messages, which are used again so that memory need not be cleared for each.
+/// Pool of message buffers, which avoids clearing memory for each message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Memory {
-    /// The most buffers that wait here, and the most bytes of one.
+    /// Most buffers in the pool, and most bytes of a buffer.
     const MOST: (usize, usize) = (32, 1 << 20);
 
     /// Gives a buffer back.

@@ -11,27 +11,27 @@ use std::sync::Arc;
 
 /// Bytes of an element.
 pub(crate) const ELEMENT: usize = size_of::<f32>();
-/// Most elements of a message: 4 MiB, of which a connection's memory holds several.
+/// Most elements of a message: 4 MiB, so that a connection's memory holds several messages.
 const MOST_CHUNK: usize = (4 << 20) / ELEMENT;
-/// Elements of a message where nobody has chosen, at most: 256 KiB, so that those which a rank handles at a time stay in the cache of a
-/// processor.
+/// Most elements of a message by default: 256 KiB, so that the messages that a rank handles at a time stay in the processor cache.
 const CHUNK: usize = (256 << 10) / ELEMENT;
-/// Fewest elements of a message where nobody has chosen: below 16 KiB the cost of messages outweighs that of bytes.
+/// Fewest elements of a message by default: below 16 KiB the cost per message outweighs the cost per byte.
 const LEAST_CHUNK: usize = (16 << 10) / ELEMENT;
-/// Messages into which what passes a rank is cut, where that leaves enough for each: one that is copied, one that is sent, one on its way
-/// and one that is added.
+/// Messages into which the elements that pass a rank are cut, if each message stays long enough: one is copied, one is sent, one is in
+/// flight and one is added.
 const PIPELINE: usize = 4;
 
-/// Operation on the buffers of the ranks. S is the number of elements of a plan; block r is the r-th of as many parts as there are ranks.
+/// Operation on the buffers of the ranks. S is the number of elements of a plan; block r is the r-th part of the buffer, with one part for
+/// each rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferOperation {
-    /// Every rank has S to add up; in the end every rank has the sum of all.
+    /// Every rank has S elements to add up; in the end every rank has the sum over all ranks.
     AllReduce,
     /// Rank r has block r; in the end every rank has all blocks.
     AllGather,
-    /// Every rank has S to add up; in the end rank r has block r of the sum.
+    /// Every rank has S elements to add up; in the end rank r has block r of the sum.
     ReduceScatter,
-    /// Every rank has S, of which block r is for rank r; in the end every rank has its block from each.
+    /// Every rank has S elements, of which block r is for rank r; in the end every rank has its block from each rank.
     AllToAll,
 }
 
@@ -44,7 +44,7 @@ impl BufferOperation {
         Self::AllToAll,
     ];
 
-    /// Name of the operation, as scenarios have it.
+    /// Name of the operation in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all-reduce",
@@ -74,13 +74,13 @@ pub struct Algorithm {
     name: &'static str,
 }
 
-/// Error of an algorithm that an operation does not have.
+/// Error about an algorithm that an operation does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} has no algorithm `{name}`: it has {}", .operation.name(), Algorithm::names(*.operation).collect::<Vec<_>>().join(", "))]
 pub struct UnknownAlgorithm {
     /// The operation.
     pub operation: BufferOperation,
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
 }
 
@@ -88,7 +88,7 @@ impl Algorithm {
     /// The algorithm of a name; `tree` is short for `double-binary-tree`.
     ///
     /// # Errors
-    /// If the operation has none of this name.
+    /// If the operation has no algorithm with this name.
     pub fn named(operation: BufferOperation, name: &str) -> Result<Self, UnknownAlgorithm> {
         let full = match name {
             "tree" => "double-binary-tree",
@@ -111,7 +111,7 @@ impl Algorithm {
     /// Names of the algorithms of an operation.
     pub fn names(operation: BufferOperation) -> impl Iterator<Item = &'static str> {
         let kinds = CollectiveSettings::KINDS.iter();
-        // Its server takes part without data of its own, so it is another operation.
+        // Its server takes part without data, so it is a different operation.
         let kinds = kinds.filter(|kind| kind.algorithm != "parameter-server");
         let own = kinds.filter(move |kind| kind.operation == operation.name());
         own.map(|kind| kind.algorithm)
@@ -127,10 +127,10 @@ impl Algorithm {
         self.name
     }
 
-    /// Elements of a message where nobody has chosen: the buffer by its parts, by the ranks that a part passes before it comes back, and by
-    /// the messages at a rank; within 16 KiB and 256 KiB.
+    /// Default elements of a message: the buffer divided by its parts, by the ranks that a part passes before it comes back, and by the
+    /// messages at a rank; within 16 KiB and 256 KiB.
     ///
-    /// A ring and its like have a block for each rank, all of which are sent at a time. Two trees have half of the buffer each, in which
+    /// Ring-like algorithms have a block for each rank and send all blocks at the same time. Two trees have half of the buffer each, and
     /// messages follow each other from the leaves to the root.
     fn usual_chunk(self, ranks: u32, count: usize) -> usize {
         let ranks = ranks.max(1);
@@ -155,7 +155,7 @@ impl Algorithm {
         set("size", size(count));
         set("chunk", size(chunk));
         if self.operation == BufferOperation::AllToAll {
-            // Nobody grants: memory is bounded by the credit of connections.
+            // No receiver grants: the credit of connections bounds the memory.
             set("receiver-limit", Value::Boolean(false));
         }
         settings
@@ -179,15 +179,15 @@ pub fn block(ranks: u32, rank: u32, count: usize) -> Range<usize> {
 
 /// A collective among a number of ranks.
 ///
-/// Its graph is that of the simulator, counted in elements: one byte of the graph stands for one `f32`, because an element cannot be cut.
-/// [`graph_of_bytes`](Self::graph_of_bytes) is the same with the bytes of its messages, for the simulator.
+/// Its graph is the simulator's graph, counted in elements: one byte of the graph stands for one `f32`, because an element cannot be split.
+/// [`graph_of_bytes`](Self::graph_of_bytes) is the same graph with message sizes in bytes, for the simulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectivePlan {
     algorithm: Algorithm,
     ranks: u32,
     count: usize,
     chunk: usize,
-    /// None where nothing has to be sent: without elements, or with one rank.
+    /// None if nothing has to be sent: without elements, or with one rank.
     graph: Option<Arc<PreparedGraph>>,
     moves: Vec<Move>,
     bus_factor: f64,
@@ -199,7 +199,7 @@ impl CollectivePlan {
     /// `count` is the size S of [`BufferOperation`]. A chunk has at most 1 Mi elements (4 MiB).
     ///
     /// # Errors
-    /// If there are no ranks, or the messages would be too many.
+    /// If there are no ranks, or there would be too many messages.
     pub fn new(
         algorithm: Algorithm,
         ranks: u32,
@@ -267,8 +267,8 @@ impl CollectivePlan {
         self.chunk
     }
 
-    /// Factor by which nccl-tests multiplies size / time to get the rate at which an optimal algorithm would keep each rank busy, as
-    /// [`bus_factor`](clearway_workload::Collective::bus_factor); zero where nothing is sent.
+    /// Factor by which nccl-tests multiplies size / time to get the rate at which an optimal algorithm would keep each rank busy, like
+    /// [`bus_factor`](clearway_workload::Collective::bus_factor); zero if nothing is sent.
     pub fn bus_factor(&self) -> f64 {
         self.bus_factor
     }
@@ -278,7 +278,7 @@ impl CollectivePlan {
         block(self.ranks, rank, self.count)
     }
 
-    /// The graph as the simulator takes it, with the bytes of its messages.
+    /// The graph for the simulator, with message sizes in bytes.
     pub fn graph_of_bytes(&self) -> Graph {
         let Some(plan) = &self.graph else {
             return Graph::new(self.ranks);
@@ -324,7 +324,7 @@ impl CollectivePlan {
         })
     }
 
-    /// Ends of a message, if there is one of this number.
+    /// Ends of the message with this number, if it exists.
     pub(crate) fn ends(&self, message: u32) -> Option<(Rank, Rank)> {
         let graph = self.graph.as_ref()?.graph();
         let known = (message as usize) < graph.len();
@@ -334,7 +334,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Elements that a message carries, by their place in the space of the operation, and what becomes of them.
+    /// Elements that a message carries, by their place in the space of the operation, and their effect.
     fn moved(&self, message: u32) -> (Range<usize>, Effect) {
         let Move { offset, effect } = self.moves[message as usize];
         let task = self
@@ -342,7 +342,7 @@ impl CollectivePlan {
             .as_ref()
             .map(|plan| plan.graph().task(TaskId(message)));
         let length = match task {
-            // What only says that something has happened carries no elements.
+            // A message that is only a signal carries no elements.
             Some(Task::Message { bytes, .. }) if effect != Effect::Nothing => bytes.as_u64(),
             _ => 0,
         };
@@ -362,7 +362,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Elements of the receiver's buffer to which a message goes, and what becomes of them.
+    /// Elements of the receiver's buffer to which a message goes, and its effect.
     pub(crate) fn target(&self, message: u32) -> (Range<usize>, Effect) {
         let (range, effect) = self.moved(message);
         let target = match (self.algorithm.operation, self.ends(message)) {

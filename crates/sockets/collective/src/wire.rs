@@ -1,16 +1,16 @@
-//! Messages between ranks besides those of the graph, tags, and codes with which connections end.
+//! Messages between ranks outside the graph, tags, and close codes of connections.
 //!
 //! A tag has the kind of a message in its first 8 bits, the number of the collective in the group in the next 24, and the number of the
-//! message in the graph in the last 32. Numbers of collectives begin again after 2^24.
+//! message in the graph in the last 32. Numbers of collectives wrap after 2^24.
 
 use crate::plan::{Algorithm, BufferOperation, CollectivePlan, ELEMENT};
 use std::fmt;
 
-/// Version of what ranks say to each other.
+/// Version of the protocol between ranks.
 const VERSION: u32 = 1;
 /// Longest text about a task in a greeting.
 pub(crate) const MOST_TEXT: usize = 1024;
-/// Numbers of collectives.
+/// Count of distinct collective numbers.
 const NUMBERS: u32 = 1 << 24;
 
 /// Number of a collective in its group.
@@ -65,7 +65,7 @@ pub(crate) struct Greeting {
     pub(crate) rank: u32,
     /// Number of ranks in its list.
     pub(crate) ranks: u32,
-    /// Task of the sender, which must be that of all.
+    /// Task of the sender, which must be equal at all ranks.
     pub(crate) task: String,
 }
 
@@ -87,7 +87,7 @@ impl Greeting {
     }
 }
 
-/// The collective that begins at a rank, for the others to compare.
+/// The collective that begins at a rank; the other ranks compare it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Begin(Vec<u8>);
 
@@ -128,33 +128,33 @@ impl fmt::Display for Begin {
     }
 }
 
-/// Reason with which a rank ends its connections.
+/// Reason why a rank closes its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The rank is through with all.
+    /// The rank has finished all collectives.
     Done,
-    /// The rank has failed for a reason of its own.
+    /// The rank itself has failed.
     Failed,
-    /// The rank has lost the connection to another one.
+    /// The rank has lost the connection to another rank.
     Lost(u32),
-    /// A rank has not come.
+    /// A rank has not connected.
     Absent(u32),
     /// A rank has refused its connection.
     Refused(u32),
     /// A rank has left too early.
     Left(u32),
-    /// The rank does not agree with another one.
+    /// The rank does not agree with another rank.
     Disagreement(u32),
-    /// A rank has come twice.
+    /// A rank has connected twice.
     Twice(u32),
     /// A rank has broken the protocol.
     Violation(u32),
-    /// A rank has failed for a reason of its own, and this one has heard of it.
+    /// Another rank has failed, and this rank passes it on.
     FailedElsewhere(u32),
 }
 
 impl CloseReason {
-    /// First code of connections: others are no words of a rank.
+    /// First close code of ranks: a rank does not send other codes.
     const BASE: u64 = 0x636c_0000_0000_0000;
 
     pub(crate) fn code(self) -> u64 {

@@ -1,17 +1,17 @@
-//! Blocks of a file: where they lie, which of them there are, and their digests.
+//! Blocks of a file: their places, sets of blocks, and their digests.
 
 use ring::digest::{Context, SHA256, digest};
 use std::fmt;
 
 /// Length of blocks of files up to [`FEW_BLOCKS`] blocks.
 const USUAL_BLOCK: u32 = 1 << 20;
-/// Shortest and longest block.
+/// Shortest block.
 pub const SHORTEST_BLOCK: u32 = 1 << 16;
-/// The longest one.
+/// Longest block.
 pub const LONGEST_BLOCK: u32 = 1 << 24;
-/// Number of blocks from which longer ones are taken.
+/// Number of blocks above which a file gets longer blocks.
 const FEW_BLOCKS: u64 = 1 << 16;
-/// The most blocks of a file: the digests of so many are 32 MiB.
+/// Most blocks of a file: their digests are 32 MiB.
 pub const MOST_BLOCKS: u32 = 1 << 20;
 
 /// Size of a file and of its blocks. The last block may be shorter.
@@ -91,7 +91,7 @@ impl BlockSet {
         word >> (block % 64) & 1 == 1
     }
 
-    /// Adds a block; false if it is there already, or none of the blocks.
+    /// Adds a block; false if the set has the block already, or its number is out of range.
     pub(crate) fn insert(&mut self, block: u32) -> bool {
         if self.contains(block) {
             return false;
@@ -104,7 +104,7 @@ impl BlockSet {
         true
     }
 
-    /// Takes a block out; false if it was not there.
+    /// Removes a block; false if the set does not have the block.
     pub(crate) fn remove(&mut self, block: u32) -> bool {
         let is_there = self.contains(block);
         if is_there {
@@ -118,7 +118,7 @@ impl BlockSet {
 /// Length of a digest.
 pub(crate) const DIGEST: usize = 32;
 
-/// SHA-256 of a block, or of all that a file is.
+/// SHA-256 of a block, or of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentHash(pub [u8; DIGEST]);
 
@@ -128,8 +128,8 @@ impl ContentHash {
         Self::from(digest(&SHA256, bytes))
     }
 
-    /// Digest of a file: of its size, the length of its blocks, and their digests in the order of the file. In which order blocks were
-    /// read or have come does not matter.
+    /// Digest of a file: of its size, the length of its blocks, and their digests in the order of the file. The order in which blocks were
+    /// read or arrived does not matter.
     pub fn of_file(geometry: BlockLayout, blocks: &[Self]) -> Self {
         let mut context = Context::new(&SHA256);
         context.update(b"clearway transfer 1");

@@ -9,12 +9,12 @@
 //!                   ◄─────── Done ────────    puts it in its place
 //! ```
 //!
-//! Both sides are state machines without IO. Work on disks is done by jobs, which [`Sources`] and [`ReceiveStore`] carry out on their own
-//! threads. Blocks are messages of a connection, which come in any order, and are written at once at their offsets.
+//! Both sides are state machines without IO. Jobs do the disk work, and [`Sources`] and [`ReceiveStore`] execute the jobs on separate
+//! threads. Blocks are messages of a connection. They arrive in any order, and the receiver writes each block at its offset on arrival.
 //!
-//! **Architecture invariants:** a receiver believes nothing. A block counts if its digest is the sender's, also one that lay on the disk;
-//! names lead nowhere but below the folder, in which no link is followed; what has its name already is compared and never written to,
-//! unless the user says so; memory is bounded, and so are bytes and files.
+//! **Architecture invariants:** a receiver trusts nothing. A block, received or already on the disk, counts only if its digest matches the
+//! sender's. Names lead only below the folder, and no link in it is followed. An existing file with the same name is compared and never
+//! overwritten, unless the user asks for it. Memory, bytes and files are bounded.
 
 mod blocks;
 mod folder;
@@ -43,6 +43,6 @@ pub use sources::{SourceError, Sources, shown};
 pub use store::ReceiveStore;
 pub use transfer_side::{FileOutcome, TransferEvent, TransferProgress, Violation};
 
-// They make links.
+// These tests create links.
 #[cfg(all(test, unix))]
 mod tests;

@@ -1,27 +1,27 @@
-//! Names of files as they travel, and which of them are taken.
+//! Names of files on the wire, and their validation.
 
 use std::fmt;
 use std::path::{Component, Path};
 
 /// Longest name, in bytes.
 pub(crate) const LONGEST_NAME: usize = 4096;
-/// Longest part of a name between slashes, in bytes: what common file systems can hold.
+/// Longest part of a name between slashes, in bytes: the limit of common file systems.
 const LONGEST_PART: usize = 255;
-/// The most parts of a name.
+/// Most parts of a name.
 const MOST_PARTS: usize = 64;
-/// Folder in which partial files are kept, beside the files that are complete.
+/// Folder of partial files, beside the complete files.
 pub const PARTIAL_FOLDER: &str = ".clearway-partial";
 /// Names of devices on Windows.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// Relative name of a file, whose parts are separated by slashes. It leads nowhere else than below the folder in which it is looked up.
+/// Relative name of a file, with slashes between its parts. A name leads only below the folder in which it is looked up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(String);
 
 /// Fault of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// No text, or none between two slashes, at the beginning or at the end.
+    /// An empty name, or an empty part: two slashes in a row, or a slash at the beginning or the end.
     #[error("a part of it is empty")]
     Empty,
     /// More bytes or parts than allowed.
@@ -35,7 +35,7 @@ pub enum NameError {
     /// A control character, such as NUL or a line break.
     #[error("it has a control character")]
     Control,
-    /// Part with a meaning of its own on this platform, such as a drive.
+    /// Part with a special meaning on this platform, such as a drive.
     #[error("a part of it is not a valid file name on this platform")]
     Platform,
     /// The folder of partial files.
@@ -47,7 +47,7 @@ impl Name {
     /// Checks a name.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not a valid name.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.len() > LONGEST_NAME || text.split('/').count() > MOST_PARTS {
             return Err(NameError::Long);
@@ -68,7 +68,7 @@ impl Name {
         &self.0
     }
 
-    /// Folders in which the file lies, from the outermost one on.
+    /// Folders that contain the file, outermost first.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         let folders = self.0.rsplit_once('/').map(|(folders, _)| folders);
         folders.into_iter().flat_map(|folders| folders.split('/'))
@@ -99,7 +99,7 @@ fn check_part(part: &str) -> Result<(), NameError> {
     }
 }
 
-/// True for what Windows takes for a device or a stream, or shortens.
+/// True for a part that Windows interprets as a device or a stream, or shortens.
 fn is_odd_on_windows(part: &str) -> bool {
     let stem = part
         .split('.')

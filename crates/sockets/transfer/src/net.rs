@@ -1,4 +1,4 @@
-//! Transfers over connections: messages of one side go to the connection, its jobs to threads that may wait for a disk.
+//! Transfers over connections: messages of a side go to the connection, and its jobs to threads that may block on a disk.
 
 use crate::receiving::{ReceiveLimits, Receiving, Unfinished};
 use crate::sources::Sources;
@@ -15,45 +15,45 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Code with which a transfer ends its connection when everything has its fate.
+/// Close code of a transfer that has settled the fate of each file.
 pub const DONE: u64 = 0;
-/// Code of an end that was interrupted by the user.
+/// Close code after an interruption by the user.
 pub const INTERRUPTED: u64 = 1;
-/// Code of an end because the other side broke the protocol.
+/// Close code after a protocol violation by the other side.
 pub const VIOLATION: u64 = 2;
-/// Time in which the other side has to say what it is.
+/// Time limit for the greeting of the other side.
 const GREETING: Duration = Duration::from_secs(10);
-/// Time between two calls of a watcher.
+/// Time between two calls of an observer.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Reason why a transfer ended before its end.
+/// Reason why a transfer ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// The connection ended.
     #[error(transparent)]
     Closed(#[from] ConnectionError),
-    /// A message was not taken.
+    /// The connection did not take a message.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// The other side does what it must not.
+    /// The other side violates the protocol.
     #[error("the other end broke the protocol of transfers: {0}")]
     Violation(#[from] Violation),
-    /// The other side does not greet.
+    /// The other side sends no greeting.
     #[error("the other end is connected, but transfers no files")]
     NoGreeting,
-    /// The other side was interrupted by its user.
+    /// The user of the other side interrupted it.
     #[error("the other end was interrupted")]
     InterruptedThere,
-    /// The other side says that this one broke the protocol.
+    /// The other side reports a protocol violation by this side.
     #[error("the other end says that this one broke the protocol of transfers")]
     ViolationHere,
-    /// The user of this side has interrupted it.
+    /// The user of this side interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl TransferError {
-    /// True if the same may go well later, with nothing changed at this end.
+    /// True if a later attempt may succeed without a change at this end.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Closed(closed) => closed.may_pass(),
@@ -81,20 +81,20 @@ impl TransferError {
 pub trait TransferObserver {
     /// Called with the fate of each file.
     fn on_event(&mut self, event: &TransferEvent);
-    /// Called several times a second, and at the end; the transfer ends if it says so.
+    /// Called several times a second, and at the end; `Break` ends the transfer.
     fn on_tick(&mut self, progress: &TransferProgress) -> ControlFlow<()>;
 }
 
 /// Outcome of a [`send`].
 #[derive(Debug)]
 pub struct SendOutcome {
-    /// Count of what has been sent.
+    /// Counters of the sent files and bytes.
     pub progress: TransferProgress,
-    /// Reason why the transfer ended before each file had its fate. What has arrived is kept at the other end.
+    /// Reason why the transfer ended before it settled the fate of each file. The other end keeps the data that has arrived.
     pub error: Option<TransferError>,
 }
 
-/// Sends files over a connection that [`receive`]s at its other end.
+/// Sends files over a connection whose other end calls [`receive`].
 pub async fn send(
     channel: &Channel,
     sources: Arc<Sources>,
@@ -103,7 +103,7 @@ pub async fn send(
     let mut sending = sources.sending();
     let ended = run(channel, &mut sending, &sources, watch).await;
     let progress = *sending.progress();
-    // The numbers of the end.
+    // Reports the final counters.
     let _ = watch.on_tick(&progress);
     let error = match ended {
         Ok(()) => {
@@ -118,15 +118,15 @@ pub async fn send(
 /// Outcome of a [`receive`].
 #[derive(Debug)]
 pub struct ReceiveOutcome {
-    /// Count of what has come.
+    /// Counters of the received files and bytes.
     pub progress: TransferProgress,
-    /// Files of which a part has come.
+    /// Files of which only a part has arrived.
     pub unfinished: Vec<Unfinished>,
-    /// Reason why the transfer ended before its end.
+    /// Reason why the transfer ended early.
     pub error: Option<TransferError>,
 }
 
-/// Receives files over a connection, until the other end ends it.
+/// Receives files over a connection, until the other end closes it.
 pub async fn receive(
     channel: &Channel,
     store: ReceiveStore,
@@ -155,7 +155,7 @@ pub async fn receive(
     }
 }
 
-/// Ends the connection for a reason, and returns the reason as its user understands it.
+/// Closes the connection for a reason, and returns the reason for the user.
 async fn end(channel: &Channel, error: TransferError) -> TransferError {
     match error {
         TransferError::Closed(ConnectionError::There(INTERRUPTED)) => {
@@ -167,7 +167,7 @@ async fn end(channel: &Channel, error: TransferError) -> TransferError {
                 TransferError::Violation(_) => VIOLATION,
                 _ => INTERRUPTED,
             });
-            // Until that is sent.
+            // Wait until the close is sent.
             while channel.receive().await.is_ok() {}
             error
         }
@@ -182,7 +182,7 @@ enum Step<O> {
     Tick,
 }
 
-/// A message that is being sent.
+/// A message in transmission.
 type Sending<'a> = Option<Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>>;
 
 /// Runs one side until it is over.
@@ -216,7 +216,7 @@ async fn run<P: TransferSide, D: Disk<P>>(
         match step(channel, party, &mut jobs, &mut sending, &mut ticks).await {
             Step::Sent(result) => {
                 sending = None;
-                // That the connection has ended says less than why.
+                // The reason for the end says more than `Closed`.
                 if result == Err(SendError::Closed) {
                     return Err(channel.ended().await.into());
                 }
@@ -240,7 +240,7 @@ async fn run<P: TransferSide, D: Disk<P>>(
     }
 }
 
-/// Waits for the next thing that happens.
+/// Waits for the next event.
 async fn step<P: TransferSide>(
     channel: &Channel,
     party: &P,
@@ -251,14 +251,14 @@ async fn step<P: TransferSide>(
     let takes_messages = party.takes_messages();
     let mut receiving = pin!(channel.receive());
     poll_fn(|cx: &mut Context<'_>| {
-        // First, as it comes rarely: Ctrl-C counts however much happens.
+        // Polled first, because ticks are rare: Ctrl-C must work under any load.
         if ticks.poll_tick(cx).is_ready() {
             return Poll::Ready(Step::Tick);
         }
         if let Poll::Ready(Some(outcome)) = jobs.poll_join_next(cx) {
             return Poll::Ready(match outcome {
                 Ok(outcome) => Step::Outcome(outcome),
-                // Nobody cancels jobs: one has panicked, and that is a defect of ours.
+                // Nobody cancels jobs, so the job has panicked, which is a bug in this crate.
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             });
         }

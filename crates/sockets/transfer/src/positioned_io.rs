@@ -1,4 +1,4 @@
-//! Reading and writing at an offset, by several threads at a time.
+//! Concurrent reads and writes at an offset.
 
 use std::fs::File;
 use std::io;

@@ -5,30 +5,30 @@ use std::fmt;
 /// Longest detail of a reason on the wire, in bytes.
 pub(crate) const LONGEST_DETAIL: usize = 512;
 
-/// Kind of a reason; the number is that of the wire.
+/// Kind of a reason; the number is the code on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasonKind {
-    /// A file of this name is there already.
+    /// A file with this name exists already.
     Exists,
-    /// The name is none that the receiver takes.
+    /// The receiver does not accept the name.
     Name,
-    /// Another transfer of the same file is under way.
+    /// Another transfer of the same file is in progress.
     Busy,
-    /// More bytes or files than the receiver takes of one sender.
+    /// More bytes or files than the receiver accepts from one sender.
     Limit,
-    /// Obstacle in the place of the file: a folder or a link, or a file where a folder must be.
+    /// Obstacle at the file's place: a folder or a link, or a file in place of a parent folder.
     InTheWay,
     /// The receiver cannot write.
     Write,
-    /// The source has changed while it was read.
+    /// The source changed during the transfer.
     Changed,
     /// The sender cannot read.
     Read,
-    /// The content at the receiver is not that of the sender, although all blocks have come.
+    /// The content at the receiver differs from the sender's, although all blocks have arrived.
     Content,
-    /// The sender has withdrawn the file, and the receiver says that it has heard.
+    /// The sender has withdrawn the file, and the receiver confirms this.
     Withdrawn,
-    /// Any that this release does not know.
+    /// A reason that this release does not know.
     Other,
 }
 
@@ -66,7 +66,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason. Control characters of the detail are left out: it may come from another host, and is shown on terminals.
+    /// A reason. Drops control characters from the detail, which may come from another host and appears on terminals.
     pub fn new(kind: ReasonKind, detail: &str) -> Self {
         let mut plain: String = detail.chars().filter(|c| !c.is_control()).collect();
         let end = (0..=LONGEST_DETAIL)

@@ -1,7 +1,7 @@
-//! Records of partial files: what they are parts of, and which blocks were written.
+//! Records of partial files: the offered file, and the written blocks.
 //!
-//! A record is a few lines of text, and then the number of each block that was written, in four bytes each. It only says where to look:
-//! blocks count once their digests are those of the sender.
+//! A record is a few lines of text, followed by the number of each written block in four bytes. A record is only a hint: a block counts
+//! once its digest matches the sender's.
 
 use crate::blocks::{BlockLayout, BlockSet, MOST_BLOCKS};
 use crate::name::LONGEST_NAME;
@@ -36,13 +36,13 @@ impl Record {
         bytes
     }
 
-    /// Reads a record; `None` if it is none. A block at its end of which only a part was written does not count.
+    /// Parses a record; `None` if it is not a record. An incomplete block number at the end does not count.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
         let text = str::from_utf8(&bytes[..end]).ok()?;
         let mut lines = text.split('\n');
         let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
-        // The first line has a space too.
+        // The first line also contains a space.
         let first = FIRST_LINE.rsplit_once(' ')?;
         (value(first.0)? == first.1).then_some(())?;
         let name = value("name")?.to_owned();

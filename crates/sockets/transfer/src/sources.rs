@@ -1,4 +1,4 @@
-//! The sender's disk: files that were named, and what lies in folders that were.
+//! The sender's disk: named files, and the contents of named folders.
 
 use crate::blocks::{ContentHash, DIGEST};
 use crate::name::{Name, PARTIAL_FOLDER};
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The most files of a transfer.
+/// Most files of a transfer.
 const MOST_FILES: usize = 10_000_000;
 
 /// Files to be sent.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<Source>,
-    /// Entries of folders that are not sent: links, devices, pipes, sockets.
+    /// Folder entries that are not sent: links, devices, pipes, sockets.
     skipped: Vec<PathBuf>,
     /// Folders in which receivers keep partial files.
     partial_folders: Vec<PathBuf>,
@@ -43,13 +43,13 @@ struct Open {
     facts: FileMetadata,
 }
 
-/// Reason why something cannot be sent at all.
+/// Reason why the sender cannot send a path.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// A path that is not there, or cannot be read.
+    /// A path that does not exist, or cannot be read.
     #[error("{path}: cannot read it: {error}")]
     Read {
-        /// As the user calls it, or what lies in it.
+        /// Path as the user gave it, or an entry below it.
         path: String,
         /// Error of the operating system.
         error: io::Error,
@@ -57,13 +57,13 @@ pub enum SourceError {
     /// Neither a file nor a folder.
     #[error("{path}: this is a device, a pipe or a socket, and only files and folders are sent")]
     Kind {
-        /// As the user calls it.
+        /// Path as the user gave it.
         path: String,
     },
-    /// A name that no receiver takes.
+    /// A name that no receiver accepts.
     #[error("{path}: its name cannot be sent: {fault}")]
     Name {
-        /// As the user calls it, or what lies in it.
+        /// Path as the user gave it, or an entry below it.
         path: String,
         /// The fault.
         fault: String,
@@ -71,20 +71,20 @@ pub enum SourceError {
     /// A name in another encoding.
     #[error("{path:?}: its name cannot be sent: it is not UTF-8")]
     Encoding {
-        /// As the user calls it, or what lies in it.
+        /// Path as the user gave it, or an entry below it.
         path: PathBuf,
     },
     /// Two files would have one name.
     #[error("{first} and {second} would both be `{name}` at the receiver")]
     Twice {
-        /// One of them.
+        /// Path of the first file.
         first: String,
-        /// The other.
+        /// Path of the second file.
         second: String,
-        /// The name.
+        /// The common name.
         name: String,
     },
-    /// More than anybody can take.
+    /// More files than any receiver can accept.
     #[error("these are more than {MOST_FILES} files")]
     Many,
 }
@@ -110,15 +110,15 @@ impl SourceError {
 }
 
 impl Sources {
-    /// Finds files: those that are named, and all that lie in folders that are. A name of a folder ends up in front of those of its files,
-    /// save for `.` and `..`.
+    /// Finds the named files, and all files in the named folders. The name of a folder precedes the names of its files, except for `.` and
+    /// `..`.
     ///
     /// # Errors
-    /// If something is not there, cannot be read or has no name that can be sent, or two would have the same one.
+    /// If a path does not exist, cannot be read or has an invalid name, or two files would have the same name.
     pub fn find(paths: &[PathBuf]) -> Result<Self, SourceError> {
         let mut sources = Self::default();
         for path in paths {
-            // Links that the user names are followed.
+            // A link that the user names is followed.
             let found = fs::metadata(path).map_err(|error| cannot_read(path, error))?;
             let name = path.file_name();
             if found.is_dir() {
@@ -147,7 +147,7 @@ impl Sources {
     }
 
     fn add_folder(&mut self, path: &Path, prefix: &str) -> Result<(), SourceError> {
-        // A stack of its own: how deep folders may lie is a matter of names.
+        // An explicit stack, not recursion: only the checks of names limit the depth of folders.
         let mut folders = vec![(path.to_owned(), prefix.to_owned())];
         while let Some((folder, prefix)) = folders.pop() {
             let entries = fs::read_dir(&folder).map_err(|error| cannot_read(&folder, error))?;
@@ -171,7 +171,7 @@ impl Sources {
                     prefix => format!("{prefix}/{own}"),
                 };
                 if kind.is_dir() {
-                    // Faults of names end loops that file systems may have.
+                    // The check of names also ends loops in a file system.
                     check(&path, &name)?;
                     folders.push((path, name));
                 } else {
@@ -199,12 +199,12 @@ impl Sources {
         self.files.iter().map(|source| (&source.name, source.size))
     }
 
-    /// Entries of folders that are not sent: links, devices, pipes, sockets.
+    /// Folder entries that are not sent: links, devices, pipes, sockets.
     pub fn skipped(&self) -> &[PathBuf] {
         &self.skipped
     }
 
-    /// Folders in which receivers keep partial files: they are not sent.
+    /// Folders in which receivers keep partial files, which are not sent.
     pub fn partial_folders(&self) -> &[PathBuf] {
         &self.partial_folders
     }
@@ -222,7 +222,7 @@ impl Sources {
         let closed = || Reason::new(ReasonKind::Other, "");
         let source = self.files.get(number as usize).ok_or_else(closed)?;
         let read = |error: io::Error| Reason::new(ReasonKind::Read, &error.to_string());
-        // What has become a pipe since would wait for its other end.
+        // If the file has become a pipe, opening it would wait for its other end.
         if !fs::metadata(&source.path).map_err(read)?.is_file() {
             return Err(Reason::new(
                 ReasonKind::Changed,
@@ -343,7 +343,7 @@ fn facts(found: &Metadata) -> FileMetadata {
     let executable = false;
     FileMetadata {
         size: found.len(),
-        // Some file systems have no such time.
+        // Some file systems lack modification times.
         modified: found.modified().map_or((0, 0), since_1970),
         executable,
     }
@@ -353,7 +353,7 @@ fn since_1970(time: SystemTime) -> (i64, u32) {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => (since.as_secs() as i64, since.subsec_nanos()),
         Err(before) => {
-            // Whole seconds are rounded down, as nanoseconds count upwards.
+            // Whole seconds round down, because nanoseconds count upwards.
             let before: Duration = before.duration();
             match before.subsec_nanos() {
                 0 => (-(before.as_secs() as i64), 0),

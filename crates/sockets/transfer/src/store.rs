@@ -1,7 +1,7 @@
 //! The receiver's disk: partial files, their records, and files in their places.
 //!
-//! A file is written under another name in the folder of partial files, with its [record](crate::record) beside it, and gets its own name
-//! when all of it is there and has been written to the disk. What has its name already is compared, and never written to.
+//! The store writes a file under another name in the folder of partial files, with its [record](crate::record) beside it. The file gets its
+//! final name once it is complete and written to the disk. An existing file with this name is compared, and never written to.
 
 use crate::blocks::{BlockLayout, ContentHash, DIGEST};
 use crate::folder::{Folder, Kind};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Attempts to open the folder of partial files, which other transfers remove when it is empty.
+/// Attempts to open the folder of partial files, which other transfers remove while it is empty.
 const ATTEMPTS: u32 = 8;
 
 /// Hexadecimal digits in the name of a partial file.
@@ -33,14 +33,14 @@ pub struct ReceiveStore {
     open: Mutex<BTreeMap<u32, Arc<Open>>>,
 }
 
-/// A file that is open.
+/// An open file.
 #[derive(Debug)]
 struct Open {
     data: File,
     name: Name,
     geometry: BlockLayout,
     facts: FileMetadata,
-    /// None if the file is in its place, and only to be compared.
+    /// None if the file is in its place, and is only compared.
     partial: Option<Partial>,
 }
 
@@ -57,10 +57,10 @@ fn write_failed(error: &io::Error) -> Reason {
 }
 
 impl ReceiveStore {
-    /// Opens a folder and [tidies](Self::tidy) it. Files in it are replaced only if `overwrite` says so.
+    /// Opens a folder and [tidies](Self::tidy) it. Replaces existing files only if `overwrite` is set.
     ///
     /// # Errors
-    /// If there is no such folder.
+    /// If the folder does not exist.
     pub fn open(folder: &Path, overwrite: bool) -> io::Result<Self> {
         let store = Self::of(Arc::new(Folder::open(folder)?), overwrite);
         store.tidy();
@@ -80,13 +80,13 @@ impl ReceiveStore {
         Self::of(Arc::clone(&self.root), self.overwrite)
     }
 
-    /// Removes records of files that are in their places, as a process leaves them that is killed between two steps, and then the
-    /// folder of partial files if nothing is in it.
+    /// Removes records of files that are in their places, which a process leaves if it is killed between two steps. Then removes the folder
+    /// of partial files if it is empty.
     pub fn tidy(&self) {
         if let Ok(folder) = self.root.folder(PARTIAL_FOLDER) {
             remove_orphans(&folder);
         }
-        // It is not empty as long as something can be resumed.
+        // The folder is not empty while a file can be resumed.
         let _ = self.root.remove_folder(PARTIAL_FOLDER);
     }
 
@@ -107,7 +107,7 @@ impl ReceiveStore {
         Ok((kept, changed))
     }
 
-    /// The file that has this name already, if it could be the same.
+    /// The existing file with this name, if it could be the same file.
     fn existing(&self, name: &Name, offer: &Offer) -> Result<Option<Open>, Reason> {
         let mut below: Option<Folder> = None;
         for part in name.folders() {
@@ -148,7 +148,7 @@ impl ReceiveStore {
         }))
     }
 
-    /// The partial file of a name, blocks that should be there, and whether they are of a file with another size or time.
+    /// The partial file of a name, its recorded blocks, and whether they come from a file with another size or time.
     fn partial(&self, name: Name, offer: &Offer) -> Result<(Open, Vec<u32>, bool), Reason> {
         let key = key(&name);
         let (folder, data) = self.open_partial(&key)?;
@@ -186,7 +186,7 @@ impl ReceiveStore {
         Ok((open, kept, changed))
     }
 
-    /// Opens a partial file that no other transfer has.
+    /// Opens a partial file that no other transfer holds.
     fn open_partial(&self, key: &str) -> Result<(Folder, File), Reason> {
         let name = data_name(key);
         for attempt in 1.. {
@@ -208,12 +208,12 @@ impl ReceiveStore {
             if !Folder::lock(&data).map_err(failed)? {
                 return Err(Reason::new(ReasonKind::Busy, ""));
             }
-            // Another transfer may have put it in its place in the meantime: then it is ours no more.
+            // Another transfer may have moved the file to its place in the meantime; then it no longer belongs to this transfer.
             if folder.has(&name, &data).map_err(failed)? {
                 if !Folder::is_shared(&data).map_err(failed)? {
                     return Ok((folder, data));
                 }
-                // One that was put in its place just before the power failed: it is not to be written to.
+                // A file moved to its place just before a power failure must not be written to.
                 remove_partial(&folder, key);
             }
             if attempt >= ATTEMPTS {
@@ -223,7 +223,7 @@ impl ReceiveStore {
         Err(Reason::new(ReasonKind::Busy, ""))
     }
 
-    /// Removes the partial file that is a second name of a file in its place, as a power failure between two steps can leave it.
+    /// Removes the partial file that is a second name of a file in its place, which a power failure between two steps can leave.
     fn forget_second_name(&self, open: &Open) {
         let key = key(&open.name);
         if let Ok(folder) = self.root.folder(PARTIAL_FOLDER)
@@ -233,7 +233,7 @@ impl ReceiveStore {
         }
     }
 
-    /// The folder in which a file gets its place.
+    /// The final folder of a file.
     fn target(&self, name: &Name) -> io::Result<Option<Folder>> {
         let mut below: Option<Folder> = None;
         for part in name.folders() {
@@ -280,14 +280,14 @@ impl ReceiveStore {
             ErrorKind::AlreadyExists => Reason::new(ReasonKind::Exists, ""),
             _ => write_failed(&error),
         })?;
-        // If it stays, it is removed when the folder is opened the next time.
+        // If the record stays, the next opening of the folder removes it.
         let _ = partial.folder.remove(&record_name(&partial.key));
         target.sync().map_err(|error| write_failed(&error))
     }
 }
 
 impl Open {
-    /// The digest of a block as it is on the disk; zeros if it cannot be read.
+    /// Digest of a block on the disk; zeros if the block cannot be read.
     fn check(&self, block: u32) -> ContentHash {
         let Some((offset, length)) = self.geometry.place(block) else {
             return ContentHash::default();
@@ -315,7 +315,7 @@ impl Open {
             .map_err(|error| write_failed(&error))
     }
 
-    /// Gives the file its size, time and kind, and has it written to the disk.
+    /// Sets the file's size, time and kind, and writes the file to the disk.
     fn complete(&self) -> io::Result<()> {
         self.data.set_len(self.facts.size)?;
         self.data.set_modified(system_time(self.facts.modified))?;
@@ -324,7 +324,7 @@ impl Open {
             use std::os::unix::fs::PermissionsExt as _;
             let mut permissions = self.data.metadata()?.permissions();
             let mode = permissions.mode();
-            // For all who can read it.
+            // Executable for everybody who can read the file.
             permissions.set_mode(mode | (mode & 0o444) >> 2);
             self.data.set_permissions(permissions)?;
         }
@@ -333,7 +333,7 @@ impl Open {
 }
 
 impl Partial {
-    /// Takes note that a block was written.
+    /// Records a written block.
     fn note(&self, block: u32) -> io::Result<()> {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.write_all(&block.to_be_bytes())
@@ -357,12 +357,12 @@ fn record_name(key: &str) -> String {
 
 fn remove_partial(folder: &Folder, key: &str) {
     for name in [data_name(key), record_name(key)] {
-        // What stays is compared again.
+        // A remaining file is compared again later.
         let _ = folder.remove(&name);
     }
 }
 
-/// Removes the records that have no partial file. What cannot be removed is no harm.
+/// Removes records without a partial file. A record that cannot be removed is harmless.
 fn remove_orphans(folder: &Folder) {
     let is_key =
         |text: &&str| text.len() == KEY && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -380,12 +380,12 @@ fn remove_orphans(folder: &Folder) {
     }
 }
 
-/// Removes a record that has no partial file. Another process may begin the partial file in the meantime and replace the record, so it
-/// is moved aside first, and back if there is a partial file by then.
+/// Removes a record without a partial file. Another process may begin the partial file in the meantime and replace the record. So this
+/// function moves the record aside first, and back if the partial file exists by then.
 fn remove_orphan(folder: &Folder, key: &str) -> io::Result<()> {
     let (record, aside) = (record_name(key), format!("{key}.aside"));
     match folder.rename(&record, folder, &aside, true) {
-        // It was moved aside before, by a process that was then killed.
+        // A process that was then killed has moved the record aside before.
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         moved => moved?,
     }
@@ -429,7 +429,7 @@ fn read_record(folder: &Folder, key: &str) -> io::Result<Option<Record>> {
     Ok(Record::decode(&bytes))
 }
 
-/// Replaces a record. Returns the file, to whose end blocks are added.
+/// Replaces a record. Returns the file, to which blocks are appended.
 fn write_record(folder: &Folder, key: &str, record: &Record) -> io::Result<File> {
     let (new, name) = (format!("{key}.new"), record_name(key));
     let mut file = folder.file(&new)?;

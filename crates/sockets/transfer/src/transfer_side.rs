@@ -4,7 +4,7 @@ use crate::name::Name;
 use crate::reason::Reason;
 use bytes::Bytes;
 
-/// Fault of the other end: what it must not do.
+/// Protocol violation by the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub &'static str);
@@ -23,60 +23,60 @@ pub struct TransferEvent {
 pub enum FileOutcome {
     /// The receiver has parts of it from an earlier transfer.
     Kept {
-        /// Bytes of the blocks that it has.
+        /// Bytes of the kept blocks.
         bytes: u64,
-        /// True if these are of a file with another size or time: blocks that are still the same are used.
+        /// True if the blocks come from a file with another size or time: unchanged blocks are used.
         changed: bool,
     },
     /// In its place.
     Done {
         /// Bytes of the file.
         size: u64,
-        /// Bytes that were sent now.
+        /// Bytes sent in this transfer.
         moved: u64,
     },
     /// Not transferred.
     Failed(Reason),
 }
 
-/// Count of what is to be done, and of what is.
+/// Counters of planned and finished work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferProgress {
-    /// Files in all, as the sender says.
+    /// Total files, as the sender states.
     pub files: u64,
-    /// Bytes in all, as the sender says.
+    /// Total bytes, as the sender states.
     pub bytes: u64,
     /// Files that are in their place.
     pub done: u64,
-    /// Files that were refused or given up.
+    /// Files that were refused or withdrawn.
     pub failed: u64,
-    /// Bytes of files of these.
+    /// Bytes of the failed files.
     pub failed_bytes: u64,
-    /// Bytes sent or received now.
+    /// Bytes sent or received in this transfer.
     pub moved: u64,
-    /// Of these, bytes that are in files of the receiver, as far as the sender has heard.
+    /// Part of `moved` that the receiver has written to files, as far as the sender knows.
     pub written: u64,
-    /// Bytes that the receiver had, and that are what the sender has.
+    /// Bytes that the receiver already had with the sender's content.
     pub kept: u64,
-    /// Blocks that were sent once more, since they were not what their digests say.
+    /// Blocks sent again because they did not match their digests.
     pub repaired: u64,
 }
 
 impl TransferProgress {
-    /// A file was refused or given up.
+    /// Counts a file that was refused or withdrawn.
     pub(crate) fn add_failed(&mut self, bytes: u64) {
         self.failed += 1;
-        // Refused sizes can be anything.
+        // A refused file can claim any size.
         self.failed_bytes = self.failed_bytes.saturating_add(bytes);
     }
 
-    /// True if each file has had its fate.
+    /// True if the fate of each file is settled.
     pub fn is_complete(&self) -> bool {
         self.done + self.failed >= self.files
     }
 }
 
-/// One side of a transfer. Whoever drives it carries messages and jobs; order and number of its calls do not matter.
+/// One side of a transfer. The driver carries messages and jobs; order and number of its calls do not matter.
 pub(crate) trait TransferSide {
     /// Task for a disk.
     type Job: Send + 'static;
@@ -87,9 +87,9 @@ pub(crate) trait TransferSide {
     fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation>;
     /// Takes the result of a job.
     fn on_outcome(&mut self, outcome: Self::Outcome);
-    /// Takes note that some time has passed: a tenth of a second, about.
+    /// Notes that about a tenth of a second has passed.
     fn on_tick(&mut self);
-    /// True if there is room for what the next message may lead to.
+    /// True if there is room for the effects of the next message.
     fn takes_messages(&self) -> bool;
     /// The next message to send.
     fn poll_send(&mut self) -> Option<(u64, Bytes)>;
@@ -97,17 +97,17 @@ pub(crate) trait TransferSide {
     fn poll_job(&mut self) -> Option<Self::Job>;
     /// The next event.
     fn poll_event(&mut self) -> Option<TransferEvent>;
-    /// Count of what is to be done and is.
+    /// Counters of planned and finished work.
     fn progress(&self) -> &TransferProgress;
-    /// True if nothing is left to be done at this side.
+    /// True if this side has finished.
     fn is_over(&self) -> bool;
-    /// True if the other end has said what it is.
+    /// True if the greeting of the other end has arrived.
     fn is_greeted(&self) -> bool;
 }
 
-/// Carries out the jobs of a party, on several threads at a time.
+/// Disk that executes the jobs of one side, on several threads at a time.
 pub(crate) trait Disk<P: TransferSide>: Send + Sync + 'static {
-    /// Carries out a job.
+    /// Executes a job.
     fn run(&self, job: P::Job) -> P::Outcome;
 }
 

@@ -1,7 +1,7 @@
 //! Messages of a transfer, as tags and contents of messages of a connection.
 //!
-//! The format is described in the page "Transfers" of the book. A block's message has the number of its file and its own in its tag, so
-//! that its content can be written at its place whenever it comes.
+//! The page "Transfers" of the book describes the format. The tag of a block's message holds the numbers of its file and block, so that the
+//! receiver can write the block at its place in any order.
 
 use crate::blocks::{BlockLayout, ContentHash, DIGEST};
 use crate::name::LONGEST_NAME;
@@ -10,11 +10,11 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// Version of the format.
 pub const VERSION: u32 = 2;
-/// Tags of blocks have this bit.
+/// Bit that is set in tags of blocks.
 const BLOCK: u64 = 1 << 63;
-/// Beginning of the tags of other messages.
+/// Prefix of the tags of other messages.
 const CONTROL: u64 = 0x5452_0000_0000_0000;
-/// The most digests in a message.
+/// Most digests in a message.
 pub(crate) const MOST_DIGESTS: usize = 64;
 
 /// Size, time and kind of a file.
@@ -43,27 +43,27 @@ pub struct Offer {
     pub name: String,
 }
 
-/// A message that is no block.
+/// A message that is not a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlMessage {
-    /// First message of both ends. The numbers of files and bytes are the sender's.
+    /// First message of both ends. The sender gives the numbers of files and bytes.
     Greeting {
         /// Version of the format.
         version: u32,
-        /// Files that are to be sent.
+        /// Files to send.
         files: u64,
         /// Bytes of these files.
         bytes: u64,
     },
     /// The sender offers a file.
     Offer(Offer),
-    /// The receiver takes it, and will send digests of blocks that it has.
+    /// The receiver accepts a file, and will send digests of the blocks that it has.
     Accept {
         /// Number of the file.
         file: u32,
-        /// Blocks that it has.
+        /// Number of blocks that the receiver has.
         kept: u32,
-        /// True if these are of a file with another size or time.
+        /// True if the blocks come from a file with another size or time.
         changed: bool,
     },
     /// Digests of blocks that the receiver has.
@@ -73,30 +73,30 @@ pub enum ControlMessage {
         /// Blocks and their digests.
         blocks: Vec<(u32, ContentHash)>,
     },
-    /// The receiver does not take a file, or no longer.
+    /// The receiver does not accept a file, or no longer.
     Refuse {
         /// Number of the file.
         file: u32,
         /// The reason.
         reason: Reason,
     },
-    /// A block was not what its digest says, and is wanted again.
+    /// A block did not match its digest, and the receiver requests it again.
     Again {
         /// Number of the file.
         file: u32,
         /// Number of the block.
         block: u32,
     },
-    /// All blocks that the receiver does not have were sent.
+    /// The sender has sent all blocks that the receiver did not have.
     Finish {
         /// Number of the file.
         file: u32,
-        /// Number of these blocks.
+        /// Number of sent blocks.
         sent: u32,
         /// Digest of the file.
         digest: ContentHash,
     },
-    /// The sender gives a file up.
+    /// The sender withdraws a file.
     Withdraw {
         /// Number of the file.
         file: u32,
@@ -108,7 +108,7 @@ pub enum ControlMessage {
         /// Number of the file.
         file: u32,
     },
-    /// The receiver has written so many bytes of blocks, of all files.
+    /// Bytes of blocks that the receiver has written, over all files.
     Written {
         /// Bytes since the beginning of the transfer.
         bytes: u64,
@@ -123,7 +123,7 @@ pub(crate) enum Tag {
 }
 
 impl Tag {
-    /// Reads a tag; `None` if it is none of a transfer.
+    /// Parses a tag; `None` if it does not belong to a transfer.
     pub(crate) fn of(tag: u64) -> Option<Self> {
         if tag & BLOCK != 0 {
             let file = (tag >> 32) as u32 & !(1 << 31);
@@ -206,7 +206,7 @@ impl ControlMessage {
         (CONTROL | u64::from(self.kind()), to.freeze())
     }
 
-    /// Reads a message that is no block; `None` if it is malformed.
+    /// Parses a message that is not a block; `None` if it is malformed.
     pub fn decode(tag: u64, content: &[u8]) -> Option<Self> {
         let Some(Tag::Control(kind)) = Tag::of(tag) else {
             return None;
@@ -249,7 +249,7 @@ impl ControlMessage {
             10 => Self::Written { bytes: from.u64()? },
             _ => return None,
         };
-        // A later version may say more in a greeting, so that it can be understood by this one.
+        // A greeting of a later version may be longer, and this version must still parse it.
         (from.0.is_empty() || kind == 1).then_some(message)
     }
 }

@@ -1,11 +1,12 @@
-//! The client's part of the handshake: what it sends until the server has answered.
+//! The client's part of the handshake: the datagrams that the client sends until the server answers.
 //!
-//! The first Init asks for a cookie. The handshake message is written for the cookie, so that an Init is worth nothing from another
-//! address or later. The first cookie counts for a while, whichever others come: each would need another handshake message, and an
-//! answer to one cannot be read by another.
+//! The first Init asks for a cookie. The handshake message is bound to the cookie, so an Init is invalid from another address or at a later
+//! time. The client keeps the first cookie for a while and ignores further cookies: each cookie needs another handshake message, and one
+//! handshake cannot read the answer to another.
 //!
-//! If no cookie comes within a second, the next Init goes by the socket of another path: the route of one may be dead. A second is the
-//! longest round trip that connections are made for, so that a cookie is for the path by which it comes.
+//! If no cookie arrives within a second, the client sends the next Init from the socket of another path, because the route of the first
+//! path may be dead. A second is the longest round trip that connections support, so a cookie always belongs to the path on which it
+//! arrives.
 
 use crate::cookie;
 use crate::noise;
@@ -20,14 +21,14 @@ const FIRST_RETRY: Span = Span::from_ms(200);
 const LAST_RETRY: Span = Span::from_ms(2_000);
 /// Time without a cookie after which another path is tried.
 const PATH_PATIENCE: Span = Span::from_ms(1_000);
-/// Refusals after which a client believes them, each of another Init, and the time between these: one that was damaged on its way is
-/// refused too.
+/// Number of refusals, each of another Init, after which a client believes them, and the time between the Inits. A server also refuses an
+/// Init that was damaged on its way.
 const REFUSALS: u32 = 4;
 const REFUSED_RETRY: Span = Span::from_ms(20);
-/// Time for which a cookie is used: a second less than the server takes it.
+/// Time for which the client uses a cookie: a second less than the server accepts the cookie.
 const COOKIE_USE: Span = Span::from_ps(cookie::LIFETIME.as_ps() - 1_000_000_000_000);
 
-/// A cookie, and the handshake that was begun with it.
+/// A cookie, and the handshake that began with the cookie.
 struct Attempt {
     cookie: [u8; COOKIE],
     since: Time,
@@ -53,7 +54,7 @@ pub(crate) struct Client {
     /// Time of the last Init, number of copies of it so far, and time of the next.
     sent: Time,
     copies: u32,
-    /// Refusals, and whether the last Init is among the refused ones.
+    /// Number of refusals, and whether the server refused the last Init.
     refusals: u32,
     is_refused: bool,
     due: Time,
@@ -114,7 +115,7 @@ impl Client {
         self.began + patience <= now
     }
 
-    /// The path by which the present Init goes.
+    /// Path of the present Init.
     pub(crate) fn path(&self) -> u8 {
         self.path
     }
@@ -149,7 +150,7 @@ impl Client {
         self.id
     }
 
-    /// Takes a cookie, unless there is one. Returns the round trip, if it is clear which Init was answered.
+    /// Takes a cookie, unless the client has one. Returns the round trip, if it is clear which Init the server answered.
     pub(crate) fn take_cookie(&mut self, now: Time, cookie: [u8; COOKIE]) -> Option<Span> {
         if self.attempt.is_some() {
             return None;
@@ -182,7 +183,7 @@ impl Client {
         attempt
     }
 
-    /// Takes note of a refusal. Returns true if it is to be believed; else the next Init is sent soon.
+    /// Counts a refusal. Returns true if the client believes the refusal; otherwise the client sends the next Init soon.
     pub(crate) fn on_refusal(&mut self, now: Time) -> bool {
         if !std::mem::replace(&mut self.is_refused, true) {
             self.refusals += 1;
@@ -191,13 +192,13 @@ impl Client {
         self.refusals >= REFUSALS
     }
 
-    /// Round trip, if it is clear which Init was answered.
+    /// Round trip, if it is clear which Init the server answered.
     pub(crate) fn round_trip(&self, now: Time) -> Option<Span> {
         (self.copies == 1).then(|| now.since(self.sent))
     }
 
-    /// Reads the server's handshake message: its parameters, and the secrets. What cannot be read was not written by the server, or
-    /// answers an attempt that was given up.
+    /// Reads the server's parameters and the secrets from its handshake message. An unreadable message does not come from the server, or
+    /// answers an abandoned attempt.
     pub(crate) fn finish(
         &mut self,
         message: &[u8],

@@ -1,13 +1,14 @@
-//! Validation of addresses without state: a server answers an unknown address with a cookie, and goes on only with who has got it.
+//! Stateless address validation: a server answers an unknown address with a cookie, and continues only with a client that returns the
+//! cookie.
 //!
-//! A cookie is the time at which it was made and a keyed hash of time, address and connection id.
+//! A cookie consists of its creation time and a keyed hash of time, address and connection id.
 
 use crate::wire::{COOKIE, ConnectionId};
 use clearway_units::{Span, Time};
 use ring::hmac;
 use std::net::{IpAddr, SocketAddr};
 
-/// Time for which a cookie is good.
+/// Time for which a cookie is valid.
 pub(crate) const LIFETIME: Span = Span::from_ms(5_000);
 const HASH: usize = COOKIE - 8;
 
@@ -26,7 +27,7 @@ impl Cookies {
         cookie
     }
 
-    /// Time since the cookie was made, if it was made here for this address and is not too old.
+    /// Age of the cookie, if this server made the cookie for this address and it has not expired.
     pub(crate) fn check(
         &self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Ends of connections, and what to do about them.
+//! Reasons for the end of a connection, with advice.
 
 use crate::wire::VERSION;
 use clearway_units::Span;
@@ -14,13 +14,13 @@ pub enum ConnectionError {
     /// The other end closed it, with the code of its application.
     #[error("the other end closed the connection (code {0})")]
     There(u64),
-    /// The other end was silent for too long.
+    /// No packet from the other end for too long.
     #[error("the other end has been silent for {0}")]
     Silent(Span),
     /// No answer to the handshake.
     #[error("nobody answers at {0}")]
     NoAnswer(SocketAddr),
-    /// The other end has another key or name of the server: which of both it is, the handshake does not tell.
+    /// The other end has another key or server name; the handshake does not tell which.
     #[error("the other end has another key or server name")]
     Key,
     /// The other end has no version in common with this one.
@@ -35,10 +35,10 @@ pub enum ConnectionError {
     /// The other end has too many connections.
     #[error("the other end has as many connections as it allows")]
     Busy,
-    /// The other end asks for what does not exist here.
+    /// The other end asks for a feature that does not exist here.
     #[error("the ends do not agree on the parameters of a connection")]
     Parameters,
-    /// Short datagrams pass and long ones do not.
+    /// The path carries short datagrams but not long ones.
     #[error("datagrams of {bytes} bytes do not pass between the ends, and short ones do")]
     Datagram {
         /// Length of the longest datagrams, as UDP payload.
@@ -50,7 +50,7 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// True if the same may go well later, with nothing changed at this end.
+    /// True if a later attempt may succeed without a change at this end.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Silent(_) | Self::NoAnswer(_) | Self::Busy)
     }

@@ -1,5 +1,4 @@
-//! Events that wait for the application. Those that come often are bounded by memory for messages, the others by their number: each of
-//! them is there once.
+//! Events that wait for the application. The memory for messages bounds the frequent events. Each of the others waits at most once.
 
 use crate::error::ConnectionError;
 use crate::outgoing::SendId;
@@ -8,13 +7,13 @@ use std::collections::VecDeque;
 /// Event that a connection reports to its application.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The other end has been heard, and has the key.
+    /// An authentic packet has arrived from the other end.
     Connected,
     /// A message has arrived.
     Received {
-        /// The tag that it was sent with.
+        /// Tag from the sender.
         tag: u64,
-        /// Bytes of the message, in the buffer that the [`Acceptor`](crate::Acceptor) gave.
+        /// Bytes of the message, in the buffer from the [`Acceptor`](crate::Acceptor).
         data: Vec<u8>,
     },
     /// A message has arrived at the other end.
@@ -22,24 +21,24 @@ pub enum Event {
         /// The message.
         id: SendId,
     },
-    /// The other end does not want a message.
+    /// The other end refuses a message.
     Refused {
         /// The message.
         id: SendId,
     },
-    /// A path can be used, for the first time or again.
+    /// A path is usable, for the first time or again.
     PathUp {
         /// Number of the path.
         path: u8,
     },
-    /// A path has been silent while others were not, and is avoided.
+    /// A path is silent while others are not, and the connection avoids it.
     PathDown {
         /// Number of the path.
         path: u8,
     },
     /// The connection has ended.
     Closed {
-        /// Reason of the end.
+        /// Reason for the end.
         reason: ConnectionError,
     },
 }
@@ -48,9 +47,9 @@ pub enum Event {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     connected: bool,
-    /// Paths that have come up, or gone down, since the application was told last.
+    /// Paths that have come up or gone down since the application took the last event about them.
     paths: Vec<(u8, bool)>,
-    /// Messages of this end that have arrived, or are not wanted.
+    /// Messages of this end that have arrived (true), or were refused (false).
     fates: VecDeque<(SendId, bool)>,
     received: VecDeque<(u64, Vec<u8>)>,
     closed: Option<ConnectionError>,
@@ -62,7 +61,7 @@ impl Events {
         self.connected = true;
     }
 
-    /// A path has come up or gone down; what was true of it before counts no longer.
+    /// Reports that a path has come up or gone down; replaces an earlier report of the path.
     pub(crate) fn path(&mut self, path: u8, up: bool) {
         self.paths.retain(|&(known, _)| known != path);
         self.paths.push((path, up));
@@ -80,7 +79,7 @@ impl Events {
         self.received.push_back((tag, data));
     }
 
-    /// The end of the connection: the first reason counts.
+    /// Reports the end of the connection: the first reason counts.
     pub(crate) fn closed(&mut self, reason: ConnectionError) {
         if !std::mem::replace(&mut self.was_closed, true) {
             self.closed = Some(reason);
@@ -96,7 +95,7 @@ impl Events {
         self.len() == 0
     }
 
-    /// The next event; messages only if the application takes them now. The end is told after all that can be told before.
+    /// The next event; messages only if the application takes them now. The end comes after all events that can precede it.
     pub(crate) fn pop(&mut self, takes_messages: bool) -> Option<Event> {
         if std::mem::take(&mut self.connected) {
             return Some(Event::Connected);

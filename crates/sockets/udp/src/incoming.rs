@@ -1,10 +1,10 @@
-//! Messages on their way in: each packet's payload is placed where it belongs, in whatever order packets come.
+//! Incoming messages: each packet's payload goes directly to its place in the message, in any order of arrival.
 //!
-//! Memory is bounded by credit: the other end may begin messages up to a cost that was granted, and is granted more as the application
-//! takes messages.
+//! Credit bounds the memory: the other end may begin messages up to the granted cost. The grant grows as the application takes messages.
 //!
-//! A refused message is complete once the other end has shown that it knows of the refusal, by a packet without payload. Until then
-//! the packet that would complete it is not acknowledged, and comes again: an acknowledgement would say that the message has arrived.
+//! A refused message is complete once the other end acknowledges the refusal by a packet without payload. Until then the receiver does not
+//! acknowledge the packet that would complete the message, and the packet comes again: an acknowledgement would say that the message has
+//! arrived.
 
 use crate::settings::MESSAGE_COST;
 use clearway_units::{FlowId, MessageId};
@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 /// Source of the buffers for messages that arrive.
 pub trait Acceptor: Send {
-    /// The buffer for a message with this tag and length, which is brought to this length; `None` refuses the message.
+    /// The buffer for a message with this tag and length, which the connection resizes to this length; `None` refuses the message.
     fn accept(&mut self, tag: u64, length: usize) -> Option<Vec<u8>>;
 }
 
-/// Accepts every message, into new buffers.
+/// An acceptor of every message, with new buffers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allocate;
 
@@ -48,13 +48,13 @@ pub(crate) struct Place {
 /// Fate of a packet's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Placed, or part of a message that the other end knows to be refused.
+    /// Placed, or part of a refused message whose refusal the other end knows.
     Taken,
-    /// Part of a message that is refused; the other end is to hear of that.
+    /// Part of a refused message; tell the other end of the refusal.
     Refused,
-    /// As [`Refused`](Self::Refused), and the packet is not to be acknowledged: it would complete the message.
+    /// As [`Refused`](Self::Refused), but do not acknowledge the packet, because it would complete the message.
     Withheld,
-    /// The other end does what it must not.
+    /// The other end violates the protocol.
     Violation(&'static str),
 }
 
@@ -63,10 +63,10 @@ struct Arriving {
     length: u64,
     /// None if the message is refused.
     buffer: Option<Vec<u8>>,
-    /// Bytes of a refused message that are acknowledged, and whether the other end knows that it is refused.
+    /// Acknowledged bytes of a refused message, and whether the other end knows of the refusal.
     passed: u64,
     is_known: bool,
-    /// Packets since the other end was told that the message is refused.
+    /// Packets since this end last told the other end of the refusal.
     untold: u32,
 }
 
@@ -85,20 +85,20 @@ impl Arriving {
     }
 }
 
-/// Packets of a refused message after which the other end is told once more.
+/// Packets of a refused message after which this end repeats the refusal.
 const TELL_AGAIN: u32 = 32;
 
-/// Messages on their way in.
+/// Incoming messages.
 pub(crate) struct Incoming {
     messages: FxHashMap<(FlowId, MessageId), Arriving>,
-    /// Messages that can have begun at a time: packets of the window.
+    /// Most unfinished messages at a time: packets of the window.
     most: usize,
-    /// Cost of messages that have begun, all in all; and up to which they may.
+    /// Total cost of all begun messages, and its limit.
     begun: u64,
     granted: u64,
-    /// The grant that the other end was told of last.
+    /// The last grant that this end sent.
     told: u64,
-    /// The other end waits for more.
+    /// The other end waits for more credit.
     wanted: bool,
     memory: u64,
 }
@@ -116,12 +116,12 @@ impl Incoming {
         }
     }
 
-    /// Cost of messages that have begun and have not been taken by the application.
+    /// Cost of begun messages that the application has not taken.
     pub(crate) fn held(&self) -> u64 {
         self.memory - (self.granted - self.begun)
     }
 
-    /// Places the payload of a packet that has not been acknowledged before; `None` is a payload that was left out.
+    /// Places the payload of a packet that was not acknowledged before; `None` is an omitted payload.
     pub(crate) fn place(
         &mut self,
         place: &Place,
@@ -184,7 +184,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// True if the other end is to be told now that a message is refused.
+    /// True if this end must tell the other end now that it refuses a message.
     pub(crate) fn tell_refused(&mut self, flow: FlowId, message: MessageId) -> bool {
         let Some(arriving) = self.messages.get_mut(&(flow, message)) else {
             return false;
@@ -197,8 +197,8 @@ impl Incoming {
         tell
     }
 
-    /// Takes a message that is complete: its tag and its buffer, or nothing if it was refused. Until [`release`](Self::release) it
-    /// counts as memory.
+    /// Takes a complete message: its tag and its buffer, or nothing if it was refused. The message counts as memory until
+    /// [`release`](Self::release).
     pub(crate) fn finish(&mut self, flow: FlowId, message: MessageId) -> Option<(u64, Vec<u8>)> {
         let arriving = self.messages.remove(&(flow, message))?;
         if arriving.buffer.is_none() {
@@ -207,18 +207,18 @@ impl Incoming {
         Some((arriving.tag, arriving.buffer?))
     }
 
-    /// Takes note that the application has taken a message of `length` bytes.
+    /// Records that the application has taken a message of `length` bytes.
     pub(crate) fn release(&mut self, length: u64) {
         self.granted += length + MESSAGE_COST;
     }
 
-    /// The other end waits for credit, and knows of `known`. Returns what it is to be told.
+    /// Records that the other end waits for credit and knows of `known`. Returns the limit to send.
     pub(crate) fn on_blocked(&mut self, known: u64) -> Option<u64> {
         self.wanted = known >= self.granted;
         (known < self.granted).then_some(self.granted)
     }
 
-    /// The credit that the other end is to be told of, if it waits for it or it is much more than it knows.
+    /// Credit to send, if the other end waits for credit or the limit has grown much.
     pub(crate) fn poll_credit(&mut self) -> Option<u64> {
         let more = self.granted - self.told;
         if more < self.memory / 4 && !(self.wanted && more > 0) {
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(told.count(), 4);
         assert_eq!(incoming.finish(FlowId(0), MessageId(0)), None);
         assert_eq!(incoming.held(), 0);
-        // Empty ones, too.
+        // Empty messages also count.
         let empty = place(1, 0, 0, 0);
         let mut refuse = |_, _| None;
         assert_eq!(

@@ -42,10 +42,10 @@
 //! # Stability
 //!
 //! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
-//! adds items. Meant to stay as they are: `net::Server`, `net::connect` and `net::Channel`, and the calls of [`Connection`] and
+//! adds items. These are meant to stay stable: `net::Server`, `net::connect` and `net::Channel`, and the calls of [`Connection`] and
 //! [`Listener`]. [`Settings`] gets further fields: begin with [`Settings::new`]. The wire format has a version that both ends check
-//! ([`Versions`]). `net::perf` serves the command `clearway perf` and follows it.
-//! `docs/interfaces/clearway-udp.txt` lists all public items.
+//! ([`Versions`]). `net::perf` serves the command `clearway perf` and follows it. `docs/interfaces/clearway-udp.txt` lists all public
+//! items.
 //!
 //! # Features
 //!
@@ -53,10 +53,10 @@
 //!
 //! # Connections without IO
 //!
-//! A [`Connection`] carries messages in both directions, reliably and unordered across messages, over many paths: it sprays packets
-//! over the sockets of the client, and each packet's payload is placed where it belongs when it comes. It is a state machine without
-//! IO, as [`clearway_transport::Endpoint`] is, whose code it runs; a driver passes time and datagrams in and takes datagrams and events
-//! out. A [`Listener`] decides who may begin one.
+//! A [`Connection`] carries messages in both directions over many paths, reliably, without order between messages. It sprays packets over
+//! the sockets of the client and places each packet's payload on arrival. Like [`clearway_transport::Endpoint`], whose code it runs, it is
+//! a state machine without IO: a driver passes time and datagrams in and takes datagrams and events out. A [`Listener`] decides which
+//! clients may begin a connection.
 //!
 //! ```text
 //!      send(now, tag, data)   handle(now, from, marked, datagram)   on_deadline(now)
@@ -68,16 +68,16 @@
 //!   └───────────────────────────────────────────┘──► deadline() -> Time
 //! ```
 //!
-//! The wire format, and what differs from the paper, is in the chapter "STrack over UDP" of the book, `docs/src/udp.md`.
+//! The chapter "STrack over UDP" of the book, `docs/src/udp.md`, describes the wire format and the differences from the paper.
 //!
 //! # Security
-//! The handshake is Noise NNpsk0 by the crate `snow`, from a pre-shared key; every packet is encrypted by AES-256-GCM of `ring`, and
-//! copies are recognised by a window of 32768 packet numbers. A server keeps nothing of an address that has not sent back a cookie,
-//! and answers it with less than it has got. Keys change after 2^30 packets. What is not authentic changes nothing but counters.
-//! Servers with the same key are told apart by a [`ServerName`].
+//! The handshake is Noise NNpsk0 by the crate `snow`, from a pre-shared key. AES-256-GCM of `ring` encrypts every packet, and a window of
+//! 32768 packet numbers detects copies. A server keeps no state for an address that has not returned a cookie, and its answer is shorter
+//! than the client's datagram. Keys change after 2^30 packets. A datagram that is not authentic changes only counters. A [`ServerName`]
+//! distinguishes servers with the same key.
 //!
-//! **Architecture invariant:** no clock, socket or thread; random bytes come from seeds that the caller gives. Nothing that comes makes
-//! it panic or takes memory without bound.
+//! **Architecture invariant:** no clock, socket or thread; random bytes come from the caller's seeds. No datagram makes the crate panic or
+//! use unbounded memory.
 
 mod client;
 mod connection;

@@ -1,11 +1,11 @@
-//! The server's part of the handshake: who may begin a connection.
+//! The server's part of the handshake: admission of new connections.
 //!
-//! An address that has not been heard of gets a cookie and leaves no state. Whoever comes back with it, from the same address, may send
-//! a handshake message; whoever has the key gets a connection, which is half open until its first packet. Connections are limited in
-//! number, per address, while half open, and by the memory that they may fill.
+//! An unknown address gets a cookie and leaves no state. A client that returns the cookie from the same address may send a handshake
+//! message. A client with the key gets a connection, which is half open until its first packet. Limits apply to the number of connections
+//! in total, per address and half open, and to the memory that connections may fill.
 //!
-//! The handshake message is bound to the cookie, so that a recorded Init is good for nothing at another address, nor when the cookie is
-//! too old; the clients of connections that ended before that are kept, so that it does not begin another one.
+//! The handshake message is bound to the cookie, so a recorded Init is useless from another address or after the cookie expires. The
+//! listener remembers the clients of ended connections until then, so a recorded Init does not begin another connection.
 
 use crate::connection::Connection;
 use crate::cookie::{Cookies, LIFETIME};
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Clients that are kept after their connections, at most.
+/// Most clients that the listener remembers after their connections end.
 const MOST_ENDED: usize = 4096;
 
 /// Limits of a listener.
@@ -30,13 +30,12 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one IPv4 address or one IPv6 network of 64 bits, 32 by default.
     pub per_address: usize,
-    /// Connections whose client has not been heard since the handshake, 64 by default.
+    /// Connections without a packet from the client since the handshake, 64 by default.
     pub half_open: usize,
     /// Memory for messages of all connections, 4 GiB by default: each connection counts with its
     /// [`receive_memory`](Settings::receive_memory).
     pub memory: u64,
-    /// Time for which a connection that has ended before anybody has accepted it counts and is kept, with what it has brought; 10 s by
-    /// default.
+    /// Time for which the listener keeps and counts a connection that ended before anybody accepted it, with its messages; 10 s by default.
     pub unaccepted: Span,
 }
 
@@ -58,18 +57,18 @@ pub enum DatagramOutcome {
     Nothing,
     /// An answer was written.
     Answer,
-    /// An answer was written, and there is a new connection. Its application is not told before the client has been heard.
+    /// An answer was written, and a new connection exists. Its application hears of it after the first packet from the client.
     Connection(Box<Connection>),
 }
 
-/// A client by its address, number and cookie: who begins anew with another cookie cannot read answers to the old one.
+/// A client by its address, number and cookie: a client that restarts with another cookie cannot read answers to the old one.
 type Asker = (SocketAddr, ConnectionId, [u8; COOKIE]);
 
 /// A connection as its listener knows it.
 struct Known {
     client: Asker,
     confirmed: bool,
-    /// The answer to the handshake, in case that it is lost.
+    /// The answer to the handshake, for a repetition if it is lost.
     response: Vec<u8>,
 }
 
@@ -80,7 +79,7 @@ pub struct ListenerCounters {
     pub cookies: u64,
     /// Connections refused because of limits.
     pub busy: u64,
-    /// Handshakes with another key or name of the server, or none.
+    /// Handshakes with another key or server name, or without one.
     pub keyless: u64,
     /// Connections begun.
     pub accepted: u64,
@@ -96,13 +95,13 @@ pub struct Listener {
     by_client: FxHashMap<Asker, ConnectionId>,
     per_address: FxHashMap<IpAddr, usize>,
     half_open: usize,
-    /// Clients whose connections have ended, and when: their last Init may be good still.
+    /// Clients whose connections have ended, and the time of the end: their last Init may still be valid.
     ended: VecDeque<(Time, Asker)>,
     counters: ListenerCounters,
 }
 
 impl Listener {
-    /// Creates a listener. `seed` is 32 bytes from a source of entropy, used for nothing else.
+    /// Creates a listener. `seed` is 32 bytes from a source of entropy, not used elsewhere.
     pub fn new(settings: Settings, limits: Limits, seed: &[u8; 32]) -> Self {
         let mut random = Random::new(seed);
         Self {
@@ -119,10 +118,10 @@ impl Listener {
         }
     }
 
-    /// Takes note that the clock begins anew. Cookies that were made before are worthless from now on, at the same times too.
+    /// Handles a restart of the clock. Invalidates all earlier cookies, even at equal times of the new clock.
     pub fn on_clock_restart(&mut self) {
         self.cookies = Cookies::new(&self.random.block());
-        // What their clients have sent is bound to such a cookie.
+        // The Inits of these clients are bound to invalid cookies.
         self.ended.clear();
     }
 
@@ -141,8 +140,8 @@ impl Listener {
         self.known.len()
     }
 
-    /// Processes a datagram that is [for no connection](crate::receiver_of) here. An answer, if there is one, is appended to `out` and
-    /// goes to where the datagram came from; it is shorter than the datagram.
+    /// Processes a datagram that is [for no connection](crate::receiver_of) here. Appends an answer, if any, to `out`. The answer goes to
+    /// the source of the datagram and is shorter than the datagram.
     pub fn handle(
         &mut self,
         now: Time,
@@ -226,7 +225,7 @@ impl Listener {
             && memory <= limits.memory
     }
 
-    /// True if a client has had a connection with a cookie that may be good still.
+    /// True if a client has had a connection with a cookie that may still be valid.
     fn has_ended(&mut self, now: Time, client: &Asker) -> bool {
         while let Some(&(at, _)) = self.ended.front()
             && at + LIFETIME < now
@@ -313,7 +312,7 @@ impl Listener {
         )
     }
 
-    /// Takes note that a connection has told of [`Connected`](crate::Event::Connected).
+    /// Records that a connection has reported [`Connected`](crate::Event::Connected).
     pub fn on_connected(&mut self, id: ConnectionId) {
         if let Some(known) = self.known.get_mut(&id)
             && !known.confirmed
@@ -324,7 +323,7 @@ impl Listener {
         }
     }
 
-    /// Takes note that a connection [is over](Connection::is_closed).
+    /// Records that a connection [is over](Connection::is_closed).
     pub fn on_closed(&mut self, now: Time, id: ConnectionId) {
         let Some(known) = self.known.remove(&id) else {
             return;
@@ -345,7 +344,7 @@ impl Listener {
     }
 }
 
-/// Network that counts as one address: hosts have whole networks of version 6.
+/// Network that counts as one address: an IPv6 host owns a whole network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -361,12 +360,12 @@ enum Verdict {
     Nothing,
     Refuse(RefusalReason),
     Cookie,
-    /// The connection has been made; the answer may have been lost.
+    /// The connection exists already; its answer may be lost.
     Again(ConnectionId),
     Accept(Box<Begun>),
 }
 
-/// A handshake that is done.
+/// A finished handshake.
 struct Begun {
     id: ConnectionId,
     client: ConnectionId,

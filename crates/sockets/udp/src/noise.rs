@@ -1,11 +1,11 @@
 //! The handshake: Noise_NNpsk0_25519_AESGCM_SHA256 by the crate `snow`.
 //!
-//! The pattern is two messages, an ephemeral key from each side, mixed with a pre-shared key from the first byte on, so that a server
-//! sees at the first message whether the client has the key. Sessions have forward secrecy. With static keys instead of a shared one
-//! the pattern would be IK (the client knows the server's key) or XK: other strings here, and keys to load.
+//! The pattern has two messages, an ephemeral key from each side, mixed with a pre-shared key from the first byte on. So the first message
+//! shows a server whether the client has the key. Sessions have forward secrecy. Static keys instead of a shared key would need the pattern
+//! IK (the client knows the server's key) or XK: other strings here, and keys to load.
 //!
-//! `snow` gets its primitives from `ring` and `curve25519-dalek`, and its random numbers from the caller. Packets are not encrypted by
-//! `snow`, which copies them, but by [`protection`](crate::protection) with the keys of the finished handshake.
+//! `snow` gets its primitives from `ring` and `curve25519-dalek`, and its random numbers from the caller. [`protection`](crate::protection)
+//! encrypts packets with the keys of the finished handshake, because `snow` would copy them.
 
 use crate::random::Random;
 use curve25519_dalek::MontgomeryPoint;
@@ -35,7 +35,7 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Begins a handshake. `random` is 32 bytes that are used for nothing else.
+    /// Begins a handshake. `random` is 32 bytes, not used elsewhere.
     pub(crate) fn new(
         initiator: bool,
         key: &[u8; KEY],
@@ -125,7 +125,7 @@ pub(crate) fn aes_256_gcm(key: &[u8; KEY]) -> LessSafeKey {
     LessSafeKey::new(unbound.expect("the length of the key is that of the algorithm"))
 }
 
-/// The nonce of a number, as Noise has it for AESGCM.
+/// Nonce of a number, as Noise defines it for AESGCM.
 pub(crate) fn nonce(number: u64) -> aead::Nonce {
     let mut bytes = [0; aead::NONCE_LEN];
     bytes[4..].copy_from_slice(&number.to_be_bytes());

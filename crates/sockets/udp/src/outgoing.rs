@@ -1,31 +1,31 @@
-//! Messages on their way out: those that wait for credit, and those that the transport has.
+//! Outgoing messages: messages that wait for credit, and messages in the transport.
 
 use crate::settings::MESSAGE_COST;
 use bytes::Bytes;
 use clearway_units::{FlowId, MessageId};
 use std::collections::VecDeque;
 
-/// A message that was sent, by its number on its connection.
+/// A sent message, by its number on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SendId(pub u64);
 
-/// Reason why a message was not taken.
+/// Reason why the connection did not take a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// So many bytes wait that no more are taken for now.
+    /// Too many bytes wait; try again later.
     #[error("the send queue has reached `send_memory`: wait until messages are acknowledged")]
     Full,
-    /// The other end has less memory for messages than this one needs.
+    /// The message needs more memory than the other end has.
     #[error(
         "a message of {length} bytes exceeds the limit of the other end, {longest} bytes: send it in parts"
     )]
     TooLong {
         /// Length of the message.
         length: u64,
-        /// Length of the longest message.
+        /// Length of the longest possible message.
         longest: u64,
     },
-    /// The other end has not been heard yet.
+    /// No packet from the other end has arrived yet.
     #[error("the connection has not begun: wait for `Event::Connected`")]
     Early,
     /// The connection is closed, or is being closed.
@@ -41,7 +41,7 @@ pub(crate) struct Message {
     /// Bytes of the message; none once it is refused.
     pub(crate) data: Bytes,
     pub(crate) length: u64,
-    /// The other end does not want it: its packets go without payload.
+    /// The other end refuses the message: its packets carry no payload.
     pub(crate) refused: bool,
 }
 
@@ -51,28 +51,28 @@ impl Message {
     }
 }
 
-/// Messages of one flow that are not acknowledged, by number.
+/// Unacknowledged messages of one flow, by number.
 #[derive(Debug)]
 struct Flow {
     flow: FlowId,
     salt: u16,
-    /// Number of the first of `messages`, and how many there were in all.
+    /// Number of the first of `messages`, and the total so far.
     first: u32,
     posted: u32,
     messages: VecDeque<Option<Message>>,
 }
 
-/// Messages on their way out.
+/// Outgoing messages.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     flows: VecDeque<Flow>,
     /// Messages that wait for credit.
     waiting: VecDeque<Message>,
     next: u64,
-    /// Bytes of all messages here, and how many there may be.
+    /// Bytes of all messages here, and their limit.
     bytes: u64,
     memory: u64,
-    /// Cost of all messages posted so far, and how much the other end allows.
+    /// Cost of all messages posted so far, and the limit that the other end grants.
     used: u64,
     granted: u64,
     longest: u64,
@@ -116,17 +116,17 @@ impl Outgoing {
         Ok(id)
     }
 
-    /// Length of the longest message that the other end takes.
+    /// Length of the longest message that the other end accepts.
     pub(crate) fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// True if a message of so many bytes would be taken.
+    /// True if the connection would take a message of `length` bytes.
     pub(crate) fn has_room(&self, length: u64) -> bool {
         self.bytes == 0 || self.bytes + length + MESSAGE_COST <= self.memory
     }
 
-    /// Opens a flow on which the next messages are posted.
+    /// Opens a flow for the next messages.
     pub(crate) fn open(&mut self, flow: FlowId, salt: u16) {
         self.flows.push_back(Flow {
             flow,
@@ -137,7 +137,7 @@ impl Outgoing {
         });
     }
 
-    /// Takes the next message that credit allows, for the newest flow. Returns its number there and its length.
+    /// Takes the next message that credit allows, for the newest flow. Returns the message's flow, number and length.
     pub(crate) fn next_post(&mut self) -> Option<(FlowId, MessageId, u64)> {
         let message = self.waiting.front()?;
         let cost = message.cost();
@@ -159,12 +159,12 @@ impl Outgoing {
         self.flows.back().map_or(0, |flow| flow.posted)
     }
 
-    /// Credit that is used up while messages wait for more.
+    /// The exhausted credit limit, while messages wait for more.
     pub(crate) fn blocked(&self) -> Option<u64> {
         (!self.waiting.is_empty()).then_some(self.granted)
     }
 
-    /// Takes new credit; false if it is nothing new.
+    /// Takes new credit; false if the limit does not grow.
     pub(crate) fn grant(&mut self, limit: u64) -> bool {
         let more = limit > self.granted;
         self.granted = self.granted.max(limit);
@@ -176,7 +176,7 @@ impl Outgoing {
         self.bytes == 0 && self.waiting.is_empty()
     }
 
-    /// Bytes that wait or are not acknowledged, with the cost of their messages.
+    /// Bytes that wait or are unacknowledged, plus the cost of their messages.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -194,7 +194,7 @@ impl Outgoing {
         self.flows.iter_mut().rev().find(|known| known.flow == flow)
     }
 
-    /// A message that is not acknowledged.
+    /// An unacknowledged message.
     #[inline]
     pub(crate) fn find(&mut self, flow: FlowId, message: MessageId) -> Option<&mut Message> {
         let flow = self.flow(flow)?;
@@ -202,7 +202,7 @@ impl Outgoing {
         flow.messages.get_mut(index as usize)?.as_mut()
     }
 
-    /// Frees a message that is acknowledged.
+    /// Frees an acknowledged message.
     pub(crate) fn finish(&mut self, flow: FlowId, message: MessageId) -> Option<Message> {
         let flow = self.flow(flow)?;
         let index = message.0.checked_sub(flow.first)?;
@@ -212,7 +212,7 @@ impl Outgoing {
             flow.first += 1;
         }
         self.bytes -= message.cost();
-        // Flows that were closed end with their last message; the newest one stays.
+        // A closed flow ends with its last message; the newest flow stays.
         while self.flows.len() > 1 && self.flows[0].messages.is_empty() {
             self.flows.pop_front();
         }

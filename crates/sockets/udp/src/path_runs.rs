@@ -1,37 +1,37 @@
 //! Runs of packets on one path.
 //!
-//! The selector chooses a path for each packet, as a NIC sprays them. A process pays for system calls, and the kernel takes many
-//! packets with one call if they go to one place; so packets that leave at the same instant go in runs. Each path still gets as many
-//! packets as were chosen for it: what is chosen is owed to a path, and a run goes to the path that is owed most. No path gets more
-//! than a run ahead of what was chosen for it, and packets that leave one by one go as they were chosen.
+//! The selector chooses a path for each packet, like a NIC that sprays packets. A process pays for system calls, and the kernel takes many
+//! packets with one call if they have one destination. So packets that leave at the same instant go in runs. Each path still gets as many
+//! packets as the selector chose for it: each choice adds to the debt to a path, and a run goes to the path with the largest debt. A path
+//! never gets more than one run ahead of its choices. Packets that leave singly use the chosen path.
 
 use clearway_units::Time;
 
-/// Longest run: what the kernel takes with one call, 65507 bytes in datagrams of 1452.
+/// Longest run: the limit of one kernel call, 65507 bytes in datagrams of 1452.
 const LONGEST: u32 = 45;
 
-/// Paths that a window goes over, at least.
+/// Fewest paths that a window uses.
 const SPREAD: u8 = 4;
 
-/// Packets that were chosen for each path, and the run that goes on.
+/// Debt to each path, and the present run.
 #[derive(Debug, Default)]
 pub(crate) struct PathRuns {
-    /// Packets that were chosen for a path and went elsewhere, less those that went there and were not chosen for it.
+    /// For each path, packets chosen for it that went elsewhere, minus packets sent on it that were not chosen for it.
     owed: Vec<i32>,
     current: u8,
-    /// Packets that can follow in the present run, and the instant at which they leave.
+    /// Packets left in the present run, and the instant at which they leave.
     left: u32,
     at: Time,
 }
 
 impl PathRuns {
-    /// Length of runs with which each window goes over several paths: [`SPREAD`], or all if they are fewer.
+    /// Length of runs that spreads each window over several paths: [`SPREAD`], or all if there are fewer.
     pub(crate) fn length(window_packets: u64, paths: u8) -> u32 {
         let length = window_packets / u64::from(paths.clamp(1, SPREAD));
         length.clamp(1, u64::from(LONGEST)) as u32
     }
 
-    /// The path of a packet that leaves now and for which `chosen` was chosen. `length` is asked when a run begins.
+    /// Path of a packet that leaves now and for which the selector chose `chosen`. Calls `length` at the start of a run.
     #[inline]
     pub(crate) fn next(&mut self, now: Time, chosen: u8, length: impl FnOnce() -> u32) -> u8 {
         let index = usize::from(chosen);
@@ -48,9 +48,9 @@ impl PathRuns {
     }
 
     fn begin(&mut self, now: Time, length: u32) {
-        // Something is always owed to a path: all together it is the packet that was chosen last.
+        // Some path always has a positive debt: the sum of all debts is the last chosen packet.
         let most = self.owed.iter().copied().max().unwrap_or(0);
-        // The paths take turns where equally much is owed to them.
+        // Paths with equal debts take turns.
         let paths = self.owed.len();
         let turn = usize::from(self.current) + 1;
         let first = (turn..turn + paths).find(|&path| self.owed[path % paths] == most);
@@ -58,7 +58,7 @@ impl PathRuns {
         (self.left, self.at) = (length.max(1), now);
     }
 
-    /// Forgets what is owed to a path: it is marked or dead, and not chosen any more. Those that got its packets owe that much less.
+    /// Cancels the debt to a path that is marked or dead and no longer chosen. The paths that got its packets owe that much less.
     pub(crate) fn forgive(&mut self, path: u8) {
         let Some(owed) = self.owed.get_mut(usize::from(path)) else {
             return;

@@ -1,31 +1,30 @@
-//! Paths of a connection: addresses that are validated before they are used, and paths that are dead.
+//! Paths of a connection: address validation, and detection of dead paths.
 //!
-//! A path is a socket of the client: routers that hash ports send different paths over different routes, in both directions. The
-//! server knows a path by its number, which each packet carries, and sends to where the path's packets come from, once this address
-//! has answered a challenge.
+//! A path is a socket of the client: routers that hash ports send different paths over different routes, in both directions. Each packet
+//! carries the number of its path. The server sends to the source address of the path's packets, once this address has answered a
+//! challenge.
 //!
-//! A path is up once it has answered a challenge as long as the longest datagram. A server challenges an address that it does not know
-//! with a short one, as nobody may have asked for it there, and with a long one when that is answered.
+//! A path is up once it has answered a challenge as long as the longest datagram. A server sends a short challenge to an unknown address,
+//! because its host may not have asked for it. A long challenge follows the answer.
 //!
-//! A path is down when it is [dead](PathSilence::is_dead), which is the test of the transport's own spraying as well. It gets no
-//! packets but challenges, ever more seldom, until one is answered. If it goes down again soon after, the next challenge waits, each
-//! time longer: such a path carries challenges and loses data. The last path that is up never goes down.
+//! A path is down when it is [dead](PathSilence::is_dead), the same test as in the transport's spraying. A path that is down gets only
+//! challenges, at growing intervals, until it answers one. If it goes down again soon afterwards, the next challenge waits, longer each
+//! time: such a path carries challenges and loses data. The last path that is up never goes down.
 
 use clearway_transport::spray::{DeadPathThreshold, PathSilence};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
 
-/// Packets in a row without an acknowledgement after which a path can be taken for dead.
+/// Consecutive unacknowledged packets after which a path can count as dead.
 const UNANSWERED: u32 = 8;
-/// Shortest time by which a packet of another path that is acknowledged has to be younger than the last of these, so that the path is
-/// taken for dead.
+/// A path counts as dead only if an acknowledged packet of another path was sent at least this long after the last of these packets.
 const LEAST_LAG: Span = Span::from_ms(1);
 /// Time after which a challenge is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(20);
 const LAST_RETRY: Span = Span::from_ms(1_000);
-/// Time for which a path has to be up so that its next failure counts as the first.
+/// Time up after which the next failure of a path counts as its first.
 const STEADY: Span = Span::from_ms(10_000);
-/// Time before the first challenge of a path that has failed again, at most.
+/// Longest time before the first challenge of a path that has failed again.
 const LAST_WAIT: Span = Span::from_ms(20_000);
 
 /// Counters of a path.
@@ -33,11 +32,11 @@ const LAST_WAIT: Span = Span::from_ms(20_000);
 pub struct PathStatistics {
     /// Data packets and probes sent.
     pub sent: u64,
-    /// Acknowledgements that answered one of them.
+    /// Acknowledgements of these packets.
     pub answered: u64,
-    /// Of these, those that echoed a congestion mark.
+    /// Acknowledgements that echoed a congestion mark.
     pub marked: u64,
-    /// Times that the path was taken for dead.
+    /// Number of times that the path went down.
     pub downs: u64,
 }
 
@@ -54,7 +53,7 @@ struct Challenge {
 struct Path {
     /// The other end's address, if it is validated.
     address: Option<SocketAddr>,
-    /// An address that is to be validated.
+    /// An address to validate.
     candidate: Option<SocketAddr>,
     up: bool,
     challenge: Option<Challenge>,
@@ -63,23 +62,23 @@ struct Path {
     retry: Span,
     /// Packets since the last acknowledgement.
     unanswered: PathSilence,
-    /// Time at which the path came up again, if it was down, and failures since it was steady.
+    /// Time at which the path came up again, if it was down, and failures since its last steady period.
     recovered: Option<Time>,
     relapses: u32,
     statistics: PathStatistics,
 }
 
-/// A challenge that is to be sent.
+/// A challenge to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) path: u8,
     pub(crate) to: SocketAddr,
     pub(crate) token: u64,
-    /// To be padded to the longest datagram.
+    /// Pad to the longest datagram.
     pub(crate) full: bool,
 }
 
-/// Findings from the answer to a challenge.
+/// Result of the answer to a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validated {
     pub(crate) round_trip: Span,
@@ -91,15 +90,15 @@ pub(crate) struct Validated {
 #[derive(Debug)]
 pub(crate) struct Paths {
     paths: Vec<Path>,
-    /// The server's address is known to be the server's, whatever the path.
+    /// This end is the client, which trusts the server's address on every path.
     is_client: bool,
-    /// The path that took the place of a dead one last.
+    /// The path that last replaced a dead one.
     substitute: u8,
     round_trip: Option<Span>,
 }
 
 impl Paths {
-    /// Paths of a client: all lead to the server's address, and the one of the handshake is known to work.
+    /// Paths of a client: all lead to the server's address, and the handshake's path is known to work.
     pub(crate) fn client(count: u8, (path, server): (u8, SocketAddr), now: Time) -> Self {
         let mut paths = Self::server(count, server);
         paths.is_client = true;
@@ -112,7 +111,7 @@ impl Paths {
         paths
     }
 
-    /// Paths of a server: the first leads to where the handshake came from.
+    /// Paths of a server: the first leads to the source of the handshake.
     pub(crate) fn server(count: u8, client: SocketAddr) -> Self {
         let mut paths: Vec<_> = (0..count.max(1)).map(|_| Path::default()).collect();
         paths[0].address = Some(client);
@@ -140,14 +139,14 @@ impl Paths {
         self.paths.iter().map(|path| (path.up, path.statistics))
     }
 
-    /// Takes note of where an authentic packet of a path came from.
+    /// Records the source address of an authentic packet of a path.
     #[inline]
     pub(crate) fn on_packet(&mut self, now: Time, path: u8, from: SocketAddr) {
         let Some(path) = self.paths.get_mut(usize::from(path)) else {
             return;
         };
         if path.address == Some(from) {
-            // It was there for a moment alone, or somebody else sent a copy from there.
+            // The client used the other address only for a moment, or somebody else sent a copy from there.
             if path.up && path.candidate.take().is_some() {
                 path.challenge = None;
                 path.challenge_at = None;
@@ -193,7 +192,7 @@ impl Paths {
         times.min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the answer to a challenge; `None` if there was none like that.
+    /// Takes the answer to a challenge; `None` if it matches no challenge.
     pub(crate) fn on_response(
         &mut self,
         now: Time,
@@ -224,7 +223,7 @@ impl Paths {
         })
     }
 
-    /// The path to use where `wanted` was chosen, and the address there: the same if it is up, else one that is.
+    /// The path to use if `wanted` was chosen, and its address: `wanted` if it is up, else another path that is up.
     #[inline]
     pub(crate) fn usable(&mut self, wanted: u8) -> (u8, SocketAddr) {
         if let Some(path) = self.paths.get(usize::from(wanted))
@@ -236,7 +235,7 @@ impl Paths {
         self.next_up()
     }
 
-    /// A path that is up, each time another, and the address there.
+    /// A path that is up, another one at each call, and its address.
     pub(crate) fn next_up(&mut self) -> (u8, SocketAddr) {
         for _ in 0..self.paths.len() {
             self.substitute = (self.substitute + 1) % self.len();
@@ -245,7 +244,7 @@ impl Paths {
                 return (self.substitute, address);
             }
         }
-        // Of all paths one is up, and has had an address since the handshake.
+        // At least one path is up and has had an address since the handshake.
         let known = self.paths.iter().position(|path| path.address.is_some());
         let index = known.unwrap_or(0);
         let address = self.paths[index].address;
@@ -255,7 +254,7 @@ impl Paths {
         )
     }
 
-    /// Takes note of a data packet or probe that was sent.
+    /// Records a sent data packet or probe.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, path: u8) {
         let path = &mut self.paths[usize::from(path)];
@@ -263,7 +262,7 @@ impl Paths {
         path.statistics.sent += 1;
     }
 
-    /// Takes note of an acknowledgement that answers a packet of `path` sent at `stamp`. Returns a path that has gone down.
+    /// Records an acknowledgement of a packet of `path` sent at `stamp`. Returns a path that has gone down.
     #[inline]
     pub(crate) fn on_answer(
         &mut self,

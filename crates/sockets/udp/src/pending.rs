@@ -1,17 +1,17 @@
-//! Frames that wait to be sent: of each kind one, the newest, so that nothing that comes lets them become many.
+//! Frames that wait to be sent: the newest frame of each kind, so that incoming datagrams cannot make them accumulate.
 
 use crate::wire::Frame;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Refusals that wait at most; one that is left out is told again with a later packet of its message.
+/// Most refusals that wait; an omitted refusal is repeated at a later packet of its message.
 const MOST_REFUSED: usize = 64;
 
-/// A frame, and where it is to go.
+/// A frame and its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) frame: Frame,
-    /// A certain path and the address there; `None` is any.
+    /// Path and address; `None` is any path.
     pub(crate) place: Option<(u8, SocketAddr)>,
     /// Length to which the datagram is padded.
     pub(crate) length: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Adds a frame that goes to any path, in place of an older one of its kind.
+    /// Adds a frame for any path, in place of an older frame of its kind.
     pub(crate) fn push(&mut self, frame: Frame) {
         self.any = true;
         match frame {
@@ -62,12 +62,12 @@ impl Pending {
         }
     }
 
-    /// True if the end of the connection waits to be told.
+    /// True if a close frame waits.
     pub(crate) fn has_close(&self) -> bool {
         self.close.is_some()
     }
 
-    /// Adds the answer to a challenge that has come on a path in a datagram of `length` bytes.
+    /// Adds the answer to a challenge that arrived on a path in a datagram of `length` bytes.
     pub(crate) fn respond(&mut self, path: u8, to: SocketAddr, token: u64, length: usize) {
         let index = usize::from(path);
         if index >= self.responses.len() {

@@ -1,8 +1,8 @@
 //! Encryption of packets, their numbers, and protection against replay.
 //!
-//! Each direction has a secret, from which the key of AES-256-GCM and the secret of the next key phase are derived by HMAC-SHA-256.
-//! Packet numbers go on through key updates, so that no number is used twice whatever the key. The first bit of the header says
-//! whether the phase is odd; who sees the next phase follows with its own direction.
+//! Each direction has a secret, from which the key of AES-256-GCM and the secret of the next key phase are derived by HMAC-SHA-256. Packet
+//! numbers continue across key updates, so no number repeats under any key. The first bit of the header says whether the phase is odd. An
+//! end that receives a packet of the next phase also updates its sending key.
 
 use crate::noise::{Secrets, aes_256_gcm, nonce};
 use crate::wire::{ConnectionId, HEADER, PacketHeader, TAG};
@@ -10,17 +10,17 @@ use ring::aead::{Aad, LessSafeKey};
 use ring::hmac;
 use std::ops::Range;
 
-/// Packets that are sent before the key is changed, by default. AES-GCM is good for more (2^36 blocks and above).
+/// Packets before a key update, by default. AES-GCM allows more (2^36 blocks and above).
 pub(crate) const KEY_UPDATE_AFTER: u64 = 1 << 30;
-/// Forgeries after which a connection is given up (RFC 9001 §6.6 allows 2^52 with AES-GCM).
+/// Forgeries after which the connection ends (RFC 9001 §6.6 allows 2^52 with AES-GCM).
 const MOST_FORGERIES: u64 = 1 << 36;
 
 /// Reason why a packet was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unopened {
-    /// No packet, or not one of the other side.
+    /// Not a packet, or not from the other side.
     Forged,
-    /// A packet that has come before, or is so old that this cannot be told.
+    /// A duplicate, or a packet too old to tell.
     Replayed,
 }
 
@@ -59,7 +59,7 @@ struct Keys {
     /// Phases counted in each direction.
     sent_phase: u64,
     received_phase: u64,
-    /// First packet number of the present phase that was sent, and the lowest seen of the one received.
+    /// First packet number sent in the present phase, and the lowest number received in the present phase.
     sent_from: u64,
     received_from: u64,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// Creates the protection by the secrets of a handshake; without any, packets are numbered and not encrypted.
+    /// Creates the protection from the secrets of a handshake; without secrets, packets are numbered but not encrypted.
     pub(crate) fn new(secrets: Option<Secrets>, update_after: u64) -> Self {
         let keys = secrets.map(|secrets| {
             let receive = Phase::new(secrets.receive);
@@ -99,18 +99,18 @@ impl Protection {
         }
     }
 
-    /// True if so many forged packets have come that the key is not safe any more.
+    /// True if so many forged packets have arrived that the key is no longer safe.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.forgeries > MOST_FORGERIES
     }
 
-    /// Key phases so far: that of sending, that of receiving.
+    /// Key phases so far: sending, receiving.
     pub(crate) fn phases(&self) -> (u64, u64) {
         let keys = self.keys.as_ref();
         keys.map_or((0, 0), |keys| (keys.sent_phase, keys.received_phase))
     }
 
-    /// Goes on to the next key, unless the other side has not followed the last time.
+    /// Switches to the next key, unless the other side has not followed the previous update.
     pub(crate) fn update_key(&mut self) {
         let next_number = self.next_number;
         if let Some(keys) = &mut self.keys
@@ -122,7 +122,7 @@ impl Protection {
         }
     }
 
-    /// Writes the header of the next packet. The content comes after it; then [`seal`](Self::seal) has to be called.
+    /// Writes the header of the next packet. The caller appends the content and then calls [`seal`](Self::seal).
     pub(crate) fn begin(&mut self, receiver: ConnectionId, out: &mut Vec<u8>) {
         let number = self.next_number;
         let due = |keys: &Keys| number - keys.sent_from >= self.update_after;
@@ -143,7 +143,7 @@ impl Protection {
         self.keys.as_ref().map_or(0, |_| TAG)
     }
 
-    /// Encrypts the packet that begins at `start`, the last one begun, and ends where `out` ends.
+    /// Encrypts the last begun packet, from `start` to the end of `out`.
     pub(crate) fn seal(&mut self, start: usize, out: &mut Vec<u8>) {
         let Some(keys) = &self.keys else {
             return;
@@ -157,7 +157,7 @@ impl Protection {
         out.extend_from_slice(tag.as_ref());
     }
 
-    /// Decrypts a packet in place. Returns where its content is.
+    /// Decrypts a packet in place. Returns the range of its content.
     pub(crate) fn open(&mut self, datagram: &mut [u8]) -> Result<Range<usize>, Unopened> {
         let header = PacketHeader::read(datagram).ok_or(Unopened::Forged)?;
         if !self.replay.is_new(header.number) {
@@ -187,7 +187,7 @@ impl Protection {
 }
 
 impl Keys {
-    /// Decrypts a packet; returns where its content ends, or `None` if it is not authentic.
+    /// Decrypts a packet; returns the end of its content, or `None` if the packet is not authentic.
     fn open(&mut self, header: &PacketHeader, datagram: &mut [u8]) -> Option<usize> {
         let present = header.odd_phase == (self.received_phase & 1 == 1);
         let key = match (&self.previous_receive, present) {
@@ -206,14 +206,14 @@ impl Keys {
             self.received_phase += 1;
             self.received_from = header.number;
         } else if present {
-            // An old key is used for no number behind one of the new key (RFC 9001 §6.4).
+            // A number above the new key's lowest number cannot use the old key (RFC 9001 §6.4).
             self.received_from = self.received_from.min(header.number);
         }
         Some(end)
     }
 }
 
-/// Packet numbers that have come: a window behind the highest.
+/// Received packet numbers: a window behind the highest.
 #[derive(Debug)]
 struct ReplayWindow {
     /// One more than the highest number.
@@ -233,7 +233,7 @@ impl Default for ReplayWindow {
 
 impl ReplayWindow {
     const WORDS: usize = 512;
-    /// Numbers that are remembered: packets of different paths overtake each other by a window of them.
+    /// Numbers in the window: packets of different paths overtake each other by a window of packets.
     const SIZE: u64 = 64 * Self::WORDS as u64;
 
     fn slot(number: u64) -> (usize, u64) {

@@ -1,8 +1,8 @@
-//! Random bytes of one connection or listener, expanded from a seed that the caller takes from its source of entropy.
+//! Random bytes of one connection or listener, expanded from the caller's seed.
 
 use ring::hmac;
 
-/// A stream of random bytes that nobody without the seed can foretell: HMAC-SHA-256 of a counter.
+/// A stream of random bytes that is unpredictable without the seed: HMAC-SHA-256 of a counter.
 pub(crate) struct Random {
     key: hmac::Key,
     blocks: u64,

@@ -1,8 +1,8 @@
 //! Settings of connections, and the transport profile that follows from them and from the measured round trip.
 //!
-//! STrack is stated for NICs: 400 Gb/s, a round trip of 8 us, timers of microseconds. A process sees its packets late, by the
-//! scheduling of the host, and its timers are good to a millisecond. What differs from the paper for that, and why, is a table in the
-//! chapter "STrack over UDP" of the book, `docs/src/udp.md`.
+//! The paper states STrack for NICs: 400 Gb/s, a round trip of 8 us, timers of microseconds. A process sees its packets late, because of
+//! the host's scheduling, and its timers have a resolution of a millisecond. A table in the chapter "STrack over UDP" of the book,
+//! `docs/src/udp.md`, lists the resulting differences from the paper with reasons.
 
 use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
 use clearway_transport::cc::{
@@ -16,16 +16,16 @@ use clearway_units::{Bytes, Rate, Span};
 use std::fmt;
 use std::num::NonZero;
 
-/// Shortest round trip that the profile is made for.
+/// Shortest round trip of a profile.
 pub(crate) const LEAST_ROUND_TRIP: Span = Span::from_us(150);
-/// Longest one.
+/// Longest round trip of a profile.
 const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
 /// Shortest time after which a timer of the transport can fire.
 const LEAST_TIMER: Span = Span::from_ms(2);
 const LEAST_TIMEOUT: Span = Span::from_ms(50);
-/// Packets beyond the first missing one that a receiver takes.
+/// Packets beyond the first missing one that a receiver accepts.
 const BITMAP: u32 = 16384;
-/// Packets in a queue that are no congestion yet, where there are no marks.
+/// Packets in a queue that do not count as congestion yet, in a network without marks.
 const UNMARKED_PACKETS: u64 = 8;
 /// Bytes of IP and UDP in front of a datagram.
 const NETWORK: u32 = 28;
@@ -40,7 +40,7 @@ pub const MOST_PATHS: u8 = 64;
 pub struct PreSharedKey(pub [u8; 32]);
 
 impl PreSharedKey {
-    /// Reads a key of 64 hexadecimal digits; white space around them does not matter.
+    /// Parses a key of 64 hexadecimal digits; ignores surrounding white space.
     pub fn from_hex(text: &str) -> Option<Self> {
         let text = text.trim().as_bytes();
         let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -66,10 +66,10 @@ impl fmt::Debug for PreSharedKey {
     }
 }
 
-/// Name by which clients tell one server from others with the same key: 1 to [`LONGEST`](Self::LONGEST) bytes of text without control
+/// Name that distinguishes a server from others with the same key: 1 to [`LONGEST`](Self::LONGEST) bytes of text without control
 /// characters.
 ///
-/// The handshake authenticates the name without sending it: a connection comes about only if both ends have the same name, or none.
+/// The handshake authenticates the name without sending it: it succeeds only if both ends have the same name, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerName(String);
 
@@ -77,7 +77,7 @@ impl ServerName {
     /// Bytes of the longest name.
     pub const LONGEST: usize = 255;
 
-    /// Checks a name; `None` if it is none.
+    /// Checks a name; `None` if it is invalid.
     pub fn new(name: &str) -> Option<Self> {
         let fits = (1..=Self::LONGEST).contains(&name.len()) && !name.chars().any(char::is_control);
         fits.then(|| Self(name.to_owned()))
@@ -92,9 +92,9 @@ impl ServerName {
 /// Condition for connecting, and encryption of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Security {
-    /// Only who has the key; every packet is encrypted.
+    /// Only peers with the key can connect; every packet is encrypted.
     Key(PreSharedKey),
-    /// Anybody, and nothing is encrypted or authenticated: who sees packets can change them. Addresses are validated all the same.
+    /// Anybody can connect, and nothing is encrypted or authenticated: whoever sees packets can change them. Addresses are still validated.
     Insecure,
 }
 
@@ -112,7 +112,7 @@ impl Security {
 pub enum Transport {
     /// STrack with adaptive spraying over all paths.
     Strack,
-    /// Go-back-N on one path with DCQCN, as RoCEv2 has it.
+    /// Go-back-N on one path with DCQCN, like RoCEv2.
     GoBackN,
 }
 
@@ -138,42 +138,41 @@ impl Transport {
 pub struct Settings {
     /// Security of both ends.
     pub security: Security,
-    /// Name of the server, `None` by default: at a client the one that it wants, at a server its own. Both ends have the same, or none.
-    /// Without a key it has no effect.
+    /// Name of the server, `None` by default: a client gives the wanted server's name, a server its own. Both ends need the same name, or
+    /// none. Without a key the name has no effect.
     pub server_name: Option<ServerName>,
-    /// The transport; the client's counts.
+    /// The transport; the client decides.
     pub transport: Transport,
-    /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default; one with [`Transport::GoBackN`]. The client's counts.
+    /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default; one with [`Transport::GoBackN`]. The client decides.
     pub paths: u8,
     /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window.
     pub line_rate: Rate,
-    /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the shorter one.
+    /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the smaller value.
     pub datagram: u16,
-    /// Switches of the network mark congestion, true by default. Without marks, a queueing delay above the target counts as one: of this
-    /// end's packets.
+    /// Switches of the network mark congestion, true by default. Without marks, a queueing delay above the target counts as a mark, for
+    /// packets that this end sends.
     pub ecn: bool,
-    /// Memory for messages that arrive or have not been taken by the application, 64 MiB by default. The longest message has
-    /// [`MESSAGE_COST`] less than the other end's.
+    /// Memory for messages that arrive or that the application has not taken, 64 MiB by default. The longest message to an end is
+    /// [`MESSAGE_COST`] less than its memory.
     pub receive_memory: u64,
-    /// Bytes of messages that may wait to be sent or acknowledged, 64 MiB by default. One message is always taken.
+    /// Bytes of messages that may wait to be sent or acknowledged, 64 MiB by default. One message always fits.
     pub send_memory: u64,
-    /// Time without a packet from the other end after which the connection is given up, 10 s by default. Keep-alives are sent three
-    /// times as often.
+    /// Time without a packet from the other end after which the connection ends, 10 s by default. Keep-alives go out three times as often.
     pub idle: Span,
-    /// Packets after which the key is changed, 2^30 by default.
+    /// Packets before a key update, 2^30 by default.
     pub key_update_after: u64,
-    /// Messages after which a new flow is opened: numbers of messages have 32 bits. 2^31 by default.
+    /// Messages before a new flow, because message numbers have 32 bits; 2^31 by default.
     pub messages_per_flow: u32,
-    /// Datagrams of the longest length that the sockets of this end hold together until they are read; `None`, unknown, by default.
-    /// `net` asks the operating system. A sender has no more than that in flight before the round trip of data accounts for it.
+    /// Datagrams of the longest length that the sockets of this end buffer in total; `None`, unknown, by default. `net` asks the operating
+    /// system. The other end keeps no more in flight until the round trip of data justifies more.
     pub socket_datagrams: Option<u32>,
 }
 
-/// Memory that a message counts for besides its bytes, so that empty ones are bounded too.
+/// Memory that a message counts in addition to its bytes, so that the number of empty messages is also bounded.
 pub const MESSAGE_COST: u64 = 256;
 
 impl Settings {
-    /// The defaults, with a security.
+    /// The defaults, with the given security.
     pub fn new(security: Security) -> Self {
         Self {
             security,
@@ -206,8 +205,8 @@ impl Settings {
         self
     }
 
-    /// The profile of a connection whose ends both have these settings, for a measured round trip: what a simulation of it has to be
-    /// given.
+    /// The profile of a connection whose ends both have these settings, for a measured round trip: the input for a simulation of the
+    /// connection.
     pub fn profile(&self, round_trip: Span) -> Profile {
         let settings = self.clone().bounded();
         let agreed = NegotiatedSettings {
@@ -234,21 +233,21 @@ impl Settings {
     }
 }
 
-/// The part of a connection's settings that both ends have in common.
+/// Settings of a connection that both ends share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct NegotiatedSettings {
     pub(crate) transport: Transport,
     pub(crate) paths: u8,
     pub(crate) datagram: u16,
-    /// Credit that the other end gives at first.
+    /// Initial credit from the other end.
     pub(crate) credit: u64,
     pub(crate) idle: Span,
-    /// Datagrams that the sockets of the other end hold.
+    /// Datagrams that the sockets of the other end buffer.
     pub(crate) socket_datagrams: Option<u32>,
 }
 
 impl NegotiatedSettings {
-    /// The common part of the parameters of two sides; `None` if one of them asks for what does not exist.
+    /// The settings that two sides share; `None` if one side asks for an unknown feature.
     pub(crate) fn of(
         client: &Parameters,
         server: &Parameters,

@@ -1,26 +1,26 @@
-//! Acknowledgements that wait to be sent, without those that later ones make needless.
+//! Acknowledgements that wait to be sent, without redundant ones.
 //!
-//! The receiver acknowledges each packet that it expects. Where many come with one system call, the last acknowledgement of each path
-//! says all that the others do: it has the same state or a later one of the same segment of the bitmap, and a later time stamp of the same
-//! path. What has a mark or answers a probe is never left out, as the sender reacts to it.
+//! The receiver acknowledges each expected packet. If many packets arrive with one system call, the last acknowledgement of each path makes
+//! the others redundant: it has the same or a later state of the same segment of the bitmap, and a later time stamp of the same path. An
+//! acknowledgement with a mark or of a probe is never left out, because the sender reacts to it.
 
 use clearway_transport::{Header, Packet};
 use std::collections::VecDeque;
 
-/// Packets that the transport has made, in order.
+/// Packets from the transport, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Staged(VecDeque<Packet>);
 
 impl Staged {
-    /// The most that wait here.
+    /// Most packets that wait here.
     pub(crate) const MOST: usize = 64;
 
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         self.0.pop_front()
     }
 
-    /// Adds a packet. Returns true if more should be looked at before any is sent: the packet is an acknowledgement that a later one may
-    /// make needless.
+    /// Adds a packet. Returns true if the caller should add more packets before it sends any: a later acknowledgement may make this one
+    /// redundant.
     #[inline]
     pub(crate) fn push(&mut self, packet: Packet) -> bool {
         let acknowledges = matches!(
@@ -82,7 +82,7 @@ fn makes_needless(new: &Packet, old: &Packet) -> bool {
         packets @ 1..64 => (1 << packets) - 1,
         _ => u64::MAX,
     };
-    // What `new` says of the segment of `old`.
+    // State that `new` reports for the segment of `old`.
     let ahead = reached.wrapping_add(seen_from.into()).wrapping_sub(base) as i32;
     let known = match ahead {
         0..64 => seen << ahead,

@@ -1,22 +1,22 @@
-//! Timers of a connection, besides those of the transport and of the paths.
+//! Timers of a connection, besides the timers of the transport and the paths.
 
 use clearway_units::{Span, Time};
 
-/// Times at which something is due.
+/// Deadlines.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// Silence after which the connection is given up.
+    /// Silence after which the connection ends.
     pub(crate) idle: Span,
-    /// Time of the last authentic packet, and of the last one that was sent.
+    /// Time of the last authentic packet received, and of the last packet sent.
     pub(crate) heard: Time,
     pub(crate) spoken: Time,
-    /// Until when the first packet of the other end has to come.
+    /// Deadline for the first packet of the other end.
     pub(crate) confirm_by: Option<Time>,
-    /// Until when a datagram of full length has to have gone to the server and back.
+    /// Deadline for a round trip of a full-length datagram to the server.
     pub(crate) proven_by: Option<Time>,
-    /// Time at which the other end is to be asked for credit.
+    /// Time of the next request for credit.
     pub(crate) blocked_at: Option<Time>,
-    /// Time at which the end is to be told, or is over.
+    /// Time of the next close frame, or of the end.
     pub(crate) close_at: Option<Time>,
 }
 

@@ -1,14 +1,14 @@
 //! Datagrams as bytes: version 1 of STrack over UDP.
 //!
-//! The tables of all fields are in the chapter "STrack over UDP" of the book, `docs/src/udp.md`.
+//! The chapter "STrack over UDP" of the book, `docs/src/udp.md`, has tables of all fields.
 
 use std::fmt;
 
 /// The version of this wire format.
 pub const VERSION: u32 = 1;
-/// The UDP port of servers, unless another one is asked for.
+/// Default UDP port of servers.
 pub const PORT: u16 = clearway_transport::wire::strack::PORT;
-/// Length of an Init, padding included: answers to it are shorter, so nobody can be flooded by them in somebody else's name.
+/// Length of an Init, padding included: answers are shorter, so an Init with a forged source address amplifies nothing.
 pub const INIT_LENGTH: usize = 1200;
 /// Bytes of a packet in front of its encrypted part.
 pub(crate) const HEADER: usize = 17;
@@ -28,15 +28,15 @@ const RETRY: u8 = 0x82;
 const REFUSAL: u8 = 0x83;
 const RESPONSE: u8 = 0x84;
 const SHORT: u8 = 0x40;
-/// Code of an end for want of trust, or of datagrams that pass.
+/// Close code after a protocol violation, or if the path does not carry long datagrams.
 pub(crate) const BROKEN: u64 = u64::MAX;
-/// Code of an end because the clock of the connection is about to.
+/// Close code shortly before the clock of the connection overflows.
 #[cfg(feature = "net")]
 pub(crate) const EXPIRED: u64 = u64::MAX - 1;
 /// The most versions that one side can offer.
 const MOST_VERSIONS: usize = 8;
 
-/// The number by which a receiver knows a connection.
+/// The number that identifies a connection at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
@@ -46,7 +46,7 @@ impl fmt::Debug for ConnectionId {
     }
 }
 
-/// Reason of a server not to begin a connection.
+/// Reason why a server refuses a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
     /// None of the client's versions.
@@ -55,7 +55,7 @@ pub enum RefusalReason {
     Key,
     /// Encryption on one side only.
     Security,
-    /// As many connections as are allowed.
+    /// The limit of connections is reached.
     Busy,
     /// Parameters with which no connection is possible.
     Parameters,
@@ -79,7 +79,7 @@ impl RefusalReason {
     }
 }
 
-/// Parameters of one side, which it tells the other in the handshake.
+/// Parameters of one side, which the handshake sends to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) transport: u8,
@@ -88,7 +88,7 @@ pub(crate) struct Parameters {
     pub(crate) credit: u64,
     pub(crate) idle_ms: u32,
     pub(crate) id: ConnectionId,
-    /// Datagrams that the sockets hold together; zero is unknown.
+    /// Datagrams that the sockets buffer in total; zero is unknown.
     pub(crate) socket_datagrams: u32,
 }
 
@@ -102,7 +102,7 @@ impl Parameters {
         out.extend(self.socket_datagrams.to_be_bytes());
     }
 
-    /// Reads parameters; bytes behind them are of later versions.
+    /// Parses parameters; further bytes belong to later versions.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
         let [transport, paths] = fields.take()?;
@@ -113,7 +113,7 @@ impl Parameters {
             credit: fields.u64()?,
             idle_ms: u32::from_be_bytes(fields.take()?),
             id: ConnectionId(fields.u64()?),
-            // Releases before it was there do not tell.
+            // Releases before this field do not send it.
             socket_datagrams: fields.take().map_or(0, u32::from_be_bytes),
         })
     }
@@ -154,10 +154,10 @@ impl Init<'_> {
         versions(self.versions)
     }
 
-    /// The prologue of the handshake: fields that nobody in between can have changed, or it fails. With the cookie, an Init is good for
-    /// one address and a few seconds, whoever sends a copy of it; with the name of a server, at most 255 bytes, for that server alone.
+    /// The prologue of the handshake: the handshake fails if anybody changes one of these fields. The cookie limits an Init to one address
+    /// and a few seconds, whoever sends a copy. The name of a server, at most 255 bytes, limits an Init to that server.
     pub(crate) fn prologue(&self, server: Option<&str>) -> Vec<u8> {
-        // The two beginnings differ in their 17th byte, so that nothing of one prologue is taken for something else of the other.
+        // The two prefixes differ in their 17th byte, so no prologue of one form equals a prologue of the other.
         let mut prologue = match server {
             None => b"clearway strack over udp".to_vec(),
             Some(name) => {
@@ -233,7 +233,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Reads a datagram of a handshake; `None` if it is none, or is malformed.
+    /// Parses a handshake datagram; `None` if it is not one, or is malformed.
     pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
         let mut fields = Fields(datagram);
         let [first] = fields.take()?;
@@ -289,8 +289,8 @@ impl PacketHeader {
     }
 }
 
-/// The connection that a datagram is for: by its id at the receiver, in handshakes that of the client. `None` if it can be no
-/// datagram for somebody here but a server's beginning of a connection, or is malformed.
+/// Connection that a datagram is for: its id at the receiver, or the client's id in a handshake datagram. `None` if the datagram can only
+/// be a client's first one, for a listener, or is malformed.
 pub fn receiver_of(datagram: &[u8]) -> Option<ConnectionId> {
     match datagram.first()? {
         &RETRY | &REFUSAL | &RESPONSE => Fields(&datagram[1..]).u64().map(ConnectionId),
@@ -298,7 +298,7 @@ pub fn receiver_of(datagram: &[u8]) -> Option<ConnectionId> {
     }
 }
 
-/// Content of a packet that is not one of the transport.
+/// Content of a packet that does not belong to the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frame {
     PathChallenge(u64),
@@ -366,7 +366,7 @@ fn number(kind: u8, number: u64, out: &mut Vec<u8>) {
     out.extend(number.to_be_bytes());
 }
 
-/// Bytes that are left to read.
+/// Remaining bytes to read.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -4,12 +4,12 @@ use clearway_results::{Curve, Metric, SeriesRow, Subject};
 use clearway_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Many curves over the same instants, at most `limit` of them.
+/// Curves over the same instants, at most `limit` instants.
 #[derive(Debug)]
 pub(super) struct Curves {
     limit: usize,
     times: Vec<Time>,
-    /// Values from the first instant to the last that had one.
+    /// Values of each curve, from the first instant to the last instant with a value.
     curves: BTreeMap<(Metric, Subject), Vec<f64>>,
 }
 
@@ -23,7 +23,7 @@ impl Curves {
         }
     }
 
-    /// Adds an instant with its rows. True if that filled the curves, so that neighbours were merged.
+    /// Adds an instant with its rows. True if the curves were then full, so that neighbours were merged.
     pub(super) fn add(&mut self, time: Time, rows: &[SeriesRow]) -> bool {
         let before = self.times.len();
         self.times.push(time);
@@ -39,7 +39,7 @@ impl Curves {
         full
     }
 
-    /// Takes out everything about a subject.
+    /// Removes all curves of a subject.
     pub(super) fn forget(&mut self, subject: Subject) {
         self.curves.retain(|(_, of), _| *of != subject);
     }
@@ -49,7 +49,7 @@ impl Curves {
         self.times.len()
     }
 
-    /// Merges neighbours.
+    /// Merges neighbouring instants.
     pub(super) fn coarsen(&mut self) {
         let starts = std::iter::once(Time::ZERO).chain(self.times.iter().copied());
         let spans: Vec<Span> = starts

@@ -1,4 +1,4 @@
-//! Fairness of flows to each other: the rates at which they may send at an instant, and how soon fairness settles.
+//! Fairness between flows: the rates at which flows may send at an instant, and the time until fairness settles.
 
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{PacketSizes, Paths};
@@ -10,24 +10,24 @@ use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// From here on a window is none.
+/// Window size from which on a window counts as unlimited.
 const UNLIMITED: u64 = 1 << 63;
 
-/// The rates at which the flows that are open may send, queue pairs together.
+/// The rates at which open flows may send, summed over their queue pairs.
 #[derive(Debug)]
 pub(crate) struct AllowedRates {
     paths: Arc<Paths>,
-    /// By transport.
+    /// Packet sizes, by transport.
     sizes: Vec<PacketSizes>,
     under_way: FxHashMap<FlowId, AllowedRate>,
     seen: Vec<FlowId>,
 }
 
-/// Of one flow.
+/// Rate of one flow.
 #[derive(Debug, Clone, Copy)]
 struct AllowedRate {
     round_trip: Span,
-    /// In bytes per picosecond; zero if it was not seen.
+    /// Rate in bytes per picosecond; zero if the sample has not seen the flow.
     rate: f64,
 }
 
@@ -41,7 +41,7 @@ impl AllowedRates {
         }
     }
 
-    /// Takes a milestone of a flow.
+    /// Handles a milestone of a flow.
     pub(crate) fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         match event.milestone {
             FlowMilestone::Started => {
@@ -61,7 +61,7 @@ impl AllowedRates {
         }
     }
 
-    /// Adds a queue pair of a flow. One that nothing limits is left out.
+    /// Adds a queue pair of a flow. Unlimited queue pairs are left out.
     pub(crate) fn add(&mut self, queue_pair: &OpenFlow<'_>) {
         let (flow, progress) = (queue_pair.flow(), queue_pair.progress());
         let Some(own) = self.under_way.get_mut(&flow) else {
@@ -82,7 +82,7 @@ impl AllowedRates {
         own.rate += rate;
     }
 
-    /// Jain's index of all that were added since this was last asked for; `None` of fewer than two.
+    /// Jain's index of all flows that were added since the last call; `None` for fewer than two flows.
     pub(crate) fn take_jain(&mut self) -> Option<f64> {
         let under_way = &mut self.under_way;
         let rates = self.seen.drain(..).filter_map(|flow| {
@@ -96,13 +96,13 @@ impl AllowedRates {
 /// Fairness of the last set of flows, while it is observed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settling {
-    /// Time at which a flow last started beside others.
+    /// Time at which a flow last started beside other flows.
     from: Time,
     pub(super) fairness: Fairness,
 }
 
 impl Settling {
-    /// A flow has started at `now`, as one of `flows` that are active then.
+    /// Begins to observe after a flow start at `now`, with `flows` active flows.
     pub(super) fn of_start(now: Time, flows: u64) -> Self {
         Self {
             from: now,
@@ -116,12 +116,12 @@ impl Settling {
         }
     }
 
-    /// A flow is done.
+    /// Handles the end of a flow.
     pub(super) fn on_finish(&mut self, now: Time) {
         self.fairness.until_us.get_or_insert(now.as_us());
     }
 
-    /// The index of a window of goodput that began at `start`.
+    /// Adds the index of a goodput window that began at `start`.
     pub(super) fn on_goodput(&mut self, start: Time, now: Time, index: f64) {
         if self.fairness.until_us.is_none() && start >= self.from {
             let (course, after) = (self.fairness.goodput, now.since(self.from));
@@ -129,7 +129,7 @@ impl Settling {
         }
     }
 
-    /// The index of the rates at which flows may send now.
+    /// Adds the index of the rates at which flows may send now.
     pub(super) fn on_rates(&mut self, now: Time, index: f64) {
         if self.fairness.until_us.is_none() {
             let (course, after) = (self.fairness.allowed_rate, now.since(self.from));
@@ -161,12 +161,12 @@ mod tests {
         );
         settling.on_rates(Time::from_us(15), 0.949);
         assert_eq!(settling.fairness.allowed_rate, expected(0.6, 0.949, None));
-        // Windows of goodput that began before all flows were there do not count.
+        // Goodput windows that began before all flows had started do not count.
         settling.on_goodput(Time::from_us(9), Time::from_us(17), 0.5);
         assert_eq!(settling.fairness.goodput, None);
         settling.on_goodput(Time::from_us(17), Time::from_us(25), 1.0);
         assert_eq!(settling.fairness.goodput, expected(1.0, 1.0, Some(15.0)));
-        // Nor does what comes when they are fewer.
+        // Windows after the end of a flow do not count either.
         settling.on_finish(Time::from_us(26));
         settling.on_finish(Time::from_us(30));
         settling.on_rates(Time::from_us(27), 1.0);

@@ -14,14 +14,14 @@ pub(super) enum LinkChoice {
     Top(Top),
 }
 
-/// The links with the longest queues. Twice as many as asked for are followed, each from when it first was among the longest of an
-/// interval on: a link that is overtaken for a while keeps its curve.
+/// The links with the longest queues. Twice the requested number of links is followed, each from the first interval in which its queue is
+/// among the longest. A link that is overtaken for a while therefore keeps its curve.
 #[derive(Debug)]
 pub(super) struct Top {
     count: usize,
-    /// With the longest queue that each has had.
+    /// Followed links, each with its longest queue so far.
     followed: BTreeMap<LinkId, u64>,
-    /// A bit for each link: asked for every link with every sample.
+    /// A bit for each link, because every sample looks up every link.
     marks: Vec<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Top {
 }
 
 impl LinkChoice {
-    /// Of `count` links.
+    /// Choice of `count` links.
     pub(super) fn new(links: &Links, count: usize) -> Self {
         match links {
             Links::Named(links) => Self::Named(links.clone()),
@@ -58,7 +58,7 @@ impl LinkChoice {
         }
     }
 
-    /// Number of links that may newly be followed at a time.
+    /// Largest number of links that may be added at a time.
     pub(super) fn newcomers(&self) -> usize {
         match self {
             Self::Named(_) => 0,
@@ -66,8 +66,8 @@ impl LinkChoice {
         }
     }
 
-    /// Begins to follow the links whose queues were longest, and stops following others for them, which it returns. `peaks` are the
-    /// longest queues of the interval, of links that are followed or among the longest.
+    /// Begins to follow the links whose queues were longest, stops following other links for them, and returns the links that it dropped.
+    /// `peaks` are the longest queues of the interval, of links that are followed or among the longest.
     pub(super) fn follow(&mut self, peaks: &[(LinkId, u64)], longest: Longest) -> Vec<LinkId> {
         let mut left = Vec::new();
         let Self::Top(top) = self else {
@@ -98,7 +98,7 @@ impl LinkChoice {
         left
     }
 
-    /// The links that are followed beyond the number asked for.
+    /// The followed links beyond the requested number.
     pub(super) fn surplus(&self) -> Vec<LinkId> {
         let Self::Top(top) = self else {
             return Vec::new();
@@ -114,11 +114,11 @@ impl LinkChoice {
     }
 }
 
-/// The longest of many queues; of equals those with the lowest numbers.
+/// The longest of many queues; ties go to the lowest link numbers.
 #[derive(Debug)]
 pub(super) struct Longest {
     count: usize,
-    /// The shortest on top.
+    /// Heap with the shortest queue on top.
     heap: BinaryHeap<(Reverse<u64>, LinkId)>,
 }
 
@@ -150,7 +150,7 @@ impl Longest {
         is_longer
     }
 
-    /// The longest first.
+    /// Queues and links, longest queue first.
     pub(super) fn into_sorted(self) -> impl Iterator<Item = (u64, LinkId)> {
         let sorted = self.heap.into_sorted_vec().into_iter();
         sorted.map(|(Reverse(peak), link)| (peak, link))

@@ -5,9 +5,9 @@
 //!    └── between rounds ──► Telemetry ── rows as they arise ──► sink (file, live view)
 //!                               └── curves of bounded length ──► report
 //! ```
-//! Gauges (windows, bytes in flight, paused links) are looked at between rounds and cost nothing per packet; counters and the
-//! peaks of queues are kept per packet, because a sample would miss a short burst. Where the exact course of single queues or
-//! flows matters, as in the papers' figures, the [recorders](crate::record) are used instead.
+//! Gauges (windows, bytes in flight, paused links) are read between rounds and cost nothing per packet. Counters and queue peaks are kept
+//! per packet, because a sample would miss a short burst. If the exact course of single queues or flows matters, as in the papers' figures,
+//! use the [recorders](crate::record) instead.
 
 mod curves;
 mod fairness;

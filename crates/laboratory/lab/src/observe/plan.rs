@@ -1,4 +1,4 @@
-//! Plan of what `[observe]` asks for, with its names resolved.
+//! Plan of the observations in `[observe]`, with names resolved.
 
 use crate::scenario::LinkNames;
 use crate::scenario::ScenarioError;
@@ -8,7 +8,7 @@ use clearway_units::{FlowId, Span, nearest, suggestion};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Links that have curves.
+/// Links with curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Links {
     /// Named links, sorted.
@@ -17,30 +17,29 @@ pub(super) enum Links {
     Top(usize),
 }
 
-/// Samples in a base round trip unless the scenario says otherwise: with more of them a short run spends more than a twentieth of
-/// its time on being watched.
+/// Default number of samples in a base round trip. With more samples, a short run spends more than a twentieth of its time on sampling.
 const AUTO_PER_RTT: u64 = 4;
 
-/// Fairness is judged over so many base round trips: windows move once in a round trip.
+/// Number of base round trips over which fairness is judged, because windows change once in a round trip.
 const FAIRNESS_RTTS: u64 = 8;
 
 /// Plan of the samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchPlan {
     pub(super) every: Span,
-    /// The least time over which fairness is judged.
+    /// Shortest time over which fairness is judged.
     pub(super) fairness_window: Span,
     pub(super) points: usize,
     pub(super) links: Links,
-    /// Sorted.
+    /// Sorted flows with curves.
     pub(super) flows: Vec<FlowId>,
 }
 
 impl WatchPlan {
-    /// Creates the plan that `settings` ask for; `None` if they ask for nothing.
+    /// Creates the plan of `settings`; `None` if nothing is to be observed.
     ///
     /// # Errors
-    /// If they name a link or flow that does not exist.
+    /// If the settings name a link or flow that does not exist.
     pub(crate) fn new(
         topology: &Topology,
         flow_bytes: impl IntoIterator<Item = u64>,
@@ -94,14 +93,14 @@ fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioE
     Ok(Links::Named(links))
 }
 
-/// The flows that have curves. `bytes` are those of each flow.
+/// The flows with curves. `bytes` are the sizes of all flows.
 fn chosen_flows(
     bytes: impl IntoIterator<Item = u64>,
     chosen: &Chosen,
 ) -> Result<Vec<FlowId>, ScenarioError> {
     let mut flows: Vec<FlowId> = match chosen {
         Chosen::Top(count) => {
-            // The smallest of those that are largest so far is on top; of equals, the last.
+            // The smallest of the largest flows so far is on top; of equal flows, the last.
             let mut largest = BinaryHeap::new();
             for (bytes, flow) in bytes.into_iter().zip(0..) {
                 largest.push((Reverse(bytes), FlowId(flow)));

@@ -12,9 +12,9 @@ use clearway_results::{Metric, SeriesRow, Subject};
 use clearway_scaleup::{Cycle, GpuGauges, RoundState as Fabric, cycles_of, time_of};
 use clearway_units::{Span, Time, nearest, suggestion};
 
-/// GPUs that have curves of their own: the first.
+/// Number of GPUs with separate curves: the first ones.
 const MOST_GPUS: u32 = 16;
-/// Samples in the round trip of an idle read unless the scenario says otherwise.
+/// Default number of samples in the round trip of an idle read.
 const AUTO_PER_RTT: u64 = 4;
 
 /// Samples a run of a scale-up fabric.
@@ -33,17 +33,17 @@ pub struct ScaleupTelemetry<'a> {
     sink: Option<Sink<'a>>,
 }
 
-/// A link at a sample: flits that wait for it, of both channels, and flits carried so far.
+/// A link at a sample: waiting flits of both channels, and flits carried so far.
 struct Link {
     queue: Option<u64>,
     carried: u64,
 }
 
 impl<'a> ScaleupTelemetry<'a> {
-    /// Creates the telemetry that the scenario asks for; `None` if it asks for nothing. `sink` is given the rows of each sample.
+    /// Creates the telemetry that the scenario requests; `None` if it requests nothing. `sink` receives the rows of each sample.
     ///
     /// # Errors
-    /// If it names a link that does not exist.
+    /// If the scenario names a link that does not exist.
     pub fn new(
         assembly: &ScaleupAssembly<'_>,
         sink: Option<Sink<'a>>,

@@ -13,7 +13,7 @@ use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Sink for rows as they arise: all rows of one instant at once.
+/// Sink for new rows; one call receives all rows of an instant.
 pub type Sink<'a> = Box<dyn FnMut(&[SeriesRow]) + 'a>;
 
 /// Result of the samples of a run.
@@ -23,7 +23,7 @@ pub struct SampledSeries {
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
     pub curves: Vec<Curve>,
-    /// Fairness of the last set of flows; `None` if there were never two at once.
+    /// Fairness of the last set of flows; `None` if two flows were never active at the same time.
     pub fairness: Option<Fairness>,
 }
 
@@ -33,59 +33,60 @@ struct Interval {
     link: LinkId,
     queue: u64,
     peak: u64,
-    /// Bytes that have left in the interval.
+    /// Bytes that left in the interval.
     bytes: f64,
 }
 
-/// A flow that is under way, as samples see it.
+/// Sampled state of a flow that is under way.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowMeter {
-    /// All bytes of the flow.
+    /// Size of the flow.
     bytes: u64,
-    /// Bytes acknowledged when it was last looked at.
+    /// Bytes acknowledged at the previous sample.
     acknowledged: u64,
-    /// The same at the present sample, queue pair by queue pair.
+    /// Bytes acknowledged at the present sample, summed over the queue pairs so far.
     fresh: u64,
-    /// The number of the last sample that found it open.
+    /// Number of the last sample that found the flow open.
     seen: u32,
-    /// Bytes acknowledged when a window of fairness began, and the number of that window.
+    /// Bytes acknowledged when a fairness window began, and the number of that window.
     base: u64,
     window: u32,
 }
 
-/// The time over which shares are compared: within a round trip some flows have acknowledgements and others none.
+/// The time over which shares are compared. Within one round trip, some flows receive acknowledgements and others do not.
 #[derive(Debug)]
 struct FairnessWindow {
     length: Span,
     start: Time,
-    /// From 1.
+    /// Number of the window, from 1.
     ordinal: u32,
-    /// Jain's index over the last one.
+    /// Jain's index over the last window.
     last: Option<f64>,
 }
 
-/// Points that a curve keeps where samples cost more than packets.
+/// Number of points that a curve keeps if samples cost more than packets.
 const LEAST_POINTS: usize = 64;
 
-/// Effort of samples, which look at every open queue pair, beside that of the run. Of tens of thousands that wait for each other a sample
-/// costs more than all packets between two samples; then points are merged and the interval grows, whatever the machine.
+/// Effort of samples, which visit every open queue pair, compared with the effort of the run. With tens of thousands of queue pairs that
+/// wait for each other, a sample costs more than all packets between two samples. Points are then merged and the interval grows,
+/// independently of the machine.
 #[derive(Debug, Default)]
 struct Effort {
-    /// Queue pairs that samples have looked at.
+    /// Queue pairs visited by samples.
     visits: u64,
-    /// Bytes that have left links.
+    /// Bytes that left links.
     carried: f64,
     /// Visits at which the interval last grew.
     grown_at: u64,
 }
 
 impl Effort {
-    /// Visits that are too few to matter.
+    /// Number of visits below which their effort does not matter.
     const FREE: u64 = 1_000_000;
-    /// Bytes on a link that are worth a visit: half of a full packet.
+    /// Bytes on a link that cost as much as a visit: half of a full packet.
     const BYTES: f64 = 2_000.0;
 
-    /// True if the interval has to grow: once each time that the visits have doubled.
+    /// True if the interval must grow, which happens once per doubling of the visits.
     fn is_too_much(&mut self) -> bool {
         let most = Self::FREE.max(self.grown_at * 2);
         let is_too_much = self.visits > most && self.visits as f64 * Self::BYTES > self.carried;
@@ -103,19 +104,19 @@ pub struct RunSampler<'a> {
     last: Time,
     due: Time,
     links: LinkChoice,
-    /// Sorted.
+    /// Sorted flows with curves.
     chosen_flows: Vec<FlowId>,
-    /// Flows that are under way, or were at the last sample.
+    /// Flows that are under way, or were under way at the last sample.
     flows: FxHashMap<FlowId, FlowMeter>,
-    /// Flows that were done since the last sample.
+    /// Flows that finished since the last sample.
     finished: Vec<FlowId>,
     active: u64,
     completed: u64,
-    /// Samples taken.
+    /// Number of samples taken.
     ordinal: u32,
     fairness: FairnessWindow,
     rates: AllowedRates,
-    /// Since the last flow started that was not alone.
+    /// Fairness since the last start of a flow beside other flows.
     settling: Option<Settling>,
     curves: Curves,
     effort: Effort,
@@ -124,7 +125,7 @@ pub struct RunSampler<'a> {
 }
 
 impl<'a> RunSampler<'a> {
-    /// Creates the telemetry that the scenario asks for; `None` if it asks for nothing. `sink` is given the rows of each sample.
+    /// Creates the telemetry that the scenario requests; `None` if it requests nothing. `sink` receives the rows of each sample.
     pub fn new(assembly: &Assembly, sink: Option<Sink<'a>>) -> Option<Self> {
         let plan = assembly.watch.as_ref()?;
         Some(Self {
@@ -188,7 +189,7 @@ impl<'a> RunSampler<'a> {
             carried += counts.bytes;
             marks += counts.marks;
             drops += counts.drops;
-            // What waited when the interval ended was there in it, even if nothing joined it.
+            // Bytes that wait at the end of the interval count for its peak, even if no packet joined the queue.
             let peak = counts.peak_queue.max(queue);
             if links.follows(link) || longest.offer(peak, link) {
                 let bytes = counts.bytes;
@@ -218,7 +219,7 @@ impl<'a> RunSampler<'a> {
         self.row(Metric::PausedLinks, Subject::Run, f64::from(paused));
     }
 
-    /// Begins to follow the links whose queues were longest, and stops following others for them.
+    /// Begins to follow the links whose queues were longest, and stops following other links for them.
     fn follow(&mut self, intervals: &[Interval], longest: Longest) {
         let peaks: Vec<(LinkId, u64)> = intervals
             .iter()
@@ -296,7 +297,7 @@ impl<'a> RunSampler<'a> {
         }
     }
 
-    /// Ends a window of fairness if it has been long enough. `open` are the flows that are open now, with their bytes.
+    /// Ends a fairness window if it is long enough. `open` are the flows that are open now, with their bytes.
     fn judge_fairness(&mut self, open: &[(FlowId, u64)]) {
         let (now, window) = (self.due, &mut self.fairness);
         if now.since(window.start) < window.length {
@@ -331,7 +332,7 @@ impl<'a> RunSampler<'a> {
         self.row(Metric::InFlight, subject, bytes(progress.in_flight));
     }
 
-    /// The length of the interval.
+    /// The length of the interval, in seconds.
     fn seconds(&self) -> f64 {
         self.due.since(self.last).as_ps() as f64 * 1e-12
     }
@@ -374,7 +375,7 @@ impl Sampler for RunSampler<'_> {
                 };
                 self.flows.insert(event.flow, meter);
                 self.active += 1;
-                // A flow that is alone is fair to all others, and tells nothing of those before it.
+                // A flow that is alone is always fair, and says nothing about earlier flows.
                 if self.active > 1 {
                     self.settling = Some(Settling::of_start(event.time, self.active));
                 }

@@ -34,7 +34,7 @@ fn merged_neighbours_keep_sums_peaks_and_weighted_means() {
         last = time;
         assert_eq!(curves.add(time, &rows), end == 8);
     }
-    // A curve that begins late has nothing before, and of two neighbours what one has.
+    // A curve that begins late has no earlier values. Of two merged neighbours it takes the only value.
     let late = row(Time::from_us(10), Span::from_us(2), Metric::Fairness, 0.5);
     curves.add(Time::from_us(10), &[late]);
     let (times, curves) = curves.into_parts();
@@ -78,7 +78,7 @@ fn assembly(name: &str, overrides: &[&str]) -> Assembly {
     Assembly::new(&scenario).unwrap()
 }
 
-/// The longest queue of all.
+/// The longest of all queues.
 #[derive(Default)]
 struct Highest(u64);
 
@@ -88,7 +88,7 @@ impl Observer for Highest {
     }
 }
 
-/// Runs under watch: what became of it, all rows, the curves.
+/// Runs with telemetry. Gives the outcome, all rows and the curves.
 fn watch(
     assembly: &Assembly,
     threads: usize,
@@ -148,7 +148,7 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
         assert_eq!(rows.iter().rfind(completed).unwrap().value, flows);
         assert!(*watched.times.last().unwrap() >= finished.simulated);
         let totals = &finished.meters;
-        // What bit errors destroy has left, and is a hop; what a queue drops has not.
+        // A packet that bit errors destroy has left and counts as a hop; a packet that a queue drops has not.
         let packets: u64 = totals.iter().map(|totals| totals.packets).sum();
         assert_eq!(packets, finished.links.hops, "{extra}");
         let marks: u64 = totals.iter().map(|totals| totals.marks).sum();
@@ -246,7 +246,7 @@ fn long_runs_keep_a_bounded_number_of_points() {
 
 #[test]
 fn fairness_is_that_of_the_bytes_that_flows_got() {
-    // Alone on its path, each flow gets all: shares are equal, whatever acknowledgements a sample happens to see.
+    // Each flow is alone on its path and gets the full rate, so shares are equal whichever acknowledgements a sample sees.
     let assembly = assembly(
         "permutation-1k",
         &["topology.hosts=32", "workload.message=4MB"],
@@ -334,7 +334,7 @@ fn fairness_is_told_of_the_last_set_of_flows() {
         let after = of(Metric::RateFairness).filter(is_after);
         assert!(after.map(|row| row.value).all(|index| index >= FAIR));
     }
-    // All flows have a rate as soon as they are there.
+    // All flows have a rate from their start.
     assert!((1.0 / 3.0..=1.0).contains(&course.min), "{course:?}");
     let goodput = fairness.goodput.unwrap();
     assert!((1.0 / 3.0..=1.0).contains(&goodput.min), "{goodput:?}");
@@ -343,13 +343,13 @@ fn fairness_is_told_of_the_last_set_of_flows() {
             .settled_us
             .is_none_or(|us| 0.0 < us && us <= done.since(from).as_us())
     );
-    // Flows that are never there together are not compared.
+    // Flows that are never active together are not compared.
     let (_, _, alone) = staggered(r#""1->0 1MB", "2->0 1MB at 500us""#);
     assert_eq!(alone, None);
 }
 
-/// No link carries more in an interval than its rate allows, whatever the kind of switch, however short the interval; and the intervals of
-/// a link add up to what it has carried.
+/// No link carries more in an interval than its rate allows, for every kind of switch and length of interval. The intervals of a link add
+/// up to its total.
 #[test]
 fn no_link_is_faster_than_its_rate() {
     let lossless = "transport.kind=rocev2";
@@ -384,7 +384,7 @@ fn no_link_is_faster_than_its_rate() {
                 carried[link as usize] += row.value * row.interval.as_ps() as f64 / 8e12;
             }
             assert!(busy > 0, "{own:?}: no link is busy");
-            // The bottleneck is followed from the first interval in which anything waits; a run that is cut off cuts a packet.
+            // The bottleneck is followed from the first interval with a queue. The end of a run may fall within a transmission.
             let links = 0..finished.meters.len();
             let fullest = links.max_by_key(|&link| finished.meters[link].bytes);
             let fullest = fullest.unwrap();

@@ -1,4 +1,4 @@
-//! Acknowledgements as their senders saw them.
+//! Acknowledgements, as seen by data senders.
 
 use super::Merge;
 use clearway_fabric::{Interests, Observer};
@@ -9,24 +9,24 @@ use std::collections::BTreeMap;
 /// One acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckRecord {
-    /// Time at which the acknowledgement came.
+    /// Time at which the acknowledgement arrived.
     pub time: Time,
-    /// Round-trip time of the packet that it answers.
+    /// Round-trip time of the acknowledged packet.
     pub rtt: Span,
     /// True if the acknowledged packet was marked.
     pub ecn: bool,
-    /// The window after it, in bytes.
+    /// The window after the acknowledgement, in bytes.
     pub window: u64,
 }
 
 /// The acknowledgements of one flow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AckTrace {
-    /// The first ones.
+    /// The first acknowledgements.
     pub first: Vec<AckRecord>,
     /// Number of all acknowledgements.
     pub count: u64,
-    /// Number of marked ones.
+    /// Number of acknowledgements of marked packets.
     pub marked: u64,
     rtt_sum: u128,
     window_sum: u128,
@@ -49,17 +49,17 @@ impl AckTrace {
         }
     }
 
-    /// Mean round-trip time over all acknowledgements, in microseconds; NaN without any.
+    /// Mean round-trip time over all acknowledgements, in microseconds; NaN without acknowledgements.
     pub fn mean_rtt_us(&self) -> f64 {
         self.rtt_sum as f64 / 1e6 / self.count as f64
     }
 
-    /// Mean window over all acknowledgements, in bytes; NaN without any.
+    /// Mean window over all acknowledgements, in bytes; NaN without acknowledgements.
     pub fn mean_window(&self) -> f64 {
         self.window_sum as f64 / self.count as f64
     }
 
-    /// The window after the last acknowledgement that made it smaller, as a share of the one before; `None` if none did.
+    /// The window after the last acknowledgement that reduced it, as a share of the window before; `None` if the window was never reduced.
     pub fn last_cut(&self) -> Option<f64> {
         self.last_cut
     }
@@ -81,7 +81,7 @@ impl AckRecorder {
         }
     }
 
-    /// Each flow that was acknowledged.
+    /// Acknowledged flows.
     pub fn flows(&self) -> &BTreeMap<FlowId, AckTrace> {
         &self.flows
     }
@@ -117,7 +117,7 @@ impl Observer for AckRecorder {
 }
 
 impl Merge for AckRecorder {
-    /// A flow is sent from one domain only.
+    /// Flows of the other domain; each flow is sent from only one domain.
     fn merge(&mut self, other: Self) {
         self.flows.extend(other.flows);
     }

@@ -1,9 +1,8 @@
 //! Frames on chosen links, for captures that Wireshark reads.
 //!
-//! A frame is captured where it is sent, when its last bit leaves: before bit errors, and after the mark of the queue that it
-//! leaves. What a full queue drops was never sent. Pause frames are captured on the link that they travel, which is the other
-//! direction of the cable that they pause; they are learnt of when they take effect, so those under way at the end of a run are
-//! missing.
+//! A frame is captured at its sender when its last bit leaves: before bit errors, and after the queue that it leaves may mark it. A packet
+//! that a full queue drops is not captured. Pause frames are captured on the link that they travel, which is the opposite direction of the
+//! paused link. The recorder sees a pause frame when it takes effect, so frames under way at the end of a run are missing.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 pub struct CapturePlace {
     /// The link.
     pub link: LinkId,
-    /// Name of the link; parallel links are told apart by a number, as in `leaf0-spine2#2`.
+    /// Name of the link; parallel links have a number, as in `leaf0-spine2#2`.
     pub name: String,
     /// Rate of the link.
     pub rate: Rate,
@@ -38,24 +37,24 @@ pub struct CapturePlace {
 /// Plan of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturePlan {
-    /// The links, each once, in the order in which they were asked for.
+    /// The links, each once, in the order of the settings.
     pub places: Vec<CapturePlace>,
-    /// The most bytes that are kept of a frame.
+    /// Largest number of bytes kept of a frame.
     pub snap: usize,
-    /// The most frames that are kept.
+    /// Largest number of frames kept.
     pub limit: usize,
     /// Bytes of a pause frame.
     pause_size: usize,
-    /// For every link of the fabric its index in `places`, or [`NOT_CAPTURED`].
+    /// Index in `places` of every link of the fabric, or [`NOT_CAPTURED`].
     indices: Vec<u32>,
 }
 
 const NOT_CAPTURED: u32 = u32::MAX;
 
 impl CapturePlan {
-    /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
-    /// `format` is that of the packet's transport, and `completed` tells how many messages the sender of an acknowledgement has received
-    /// in full.
+    /// Replaces the content of `bytes` with the beginning of a frame, as much as the plan keeps; returns the length of the whole frame.
+    /// `format` is the format of the packet's transport, and `completed` counts the messages that the sender of an acknowledgement has
+    /// received in full.
     pub(crate) fn encode(
         &self,
         frame: &CapturedFrame,
@@ -81,7 +80,7 @@ impl CapturePlan {
         }
     }
 
-    /// The plan that the settings ask for; `None` if nothing is to be captured.
+    /// The plan of the settings; `None` if nothing is to be captured.
     ///
     /// # Errors
     /// If a place does not exist.
@@ -144,10 +143,10 @@ impl CapturePlan {
     }
 }
 
-/// More than any frame has, and as much as Wireshark takes.
+/// Snap length larger than any frame, and the largest that Wireshark accepts.
 const WHOLE: usize = 1 << 18;
 
-/// Enough for all headers of STrack.
+/// Snap length that holds all headers of STrack.
 const HEADERS: usize = 128;
 
 fn snap(settings: &ObserveSettings, format: Format) -> usize {
@@ -165,8 +164,7 @@ fn pause_source(topology: &Topology, node: NodeId) -> PauseSource {
     }
 }
 
-/// The links of a place as the user named it.
-/// For each NIC the link that reaches it, if one that is up does.
+/// The link to each NIC; `None` if no such link is up.
 fn links_to_hosts(topology: &Topology) -> Vec<Option<LinkId>> {
     let mut links = vec![None; topology.hosts as usize];
     for link in topology.links_up() {
@@ -242,7 +240,7 @@ enum Content {
     Pause(ClassSet),
 }
 
-/// A frame that was captured.
+/// A captured frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedFrame {
     /// Time at which the last bit left.
@@ -253,25 +251,25 @@ pub struct CapturedFrame {
 }
 
 impl CapturedFrame {
-    /// No two frames leave one place at the same time.
+    /// Unique key: two frames never leave a place at the same time.
     fn key(&self) -> (Time, usize) {
         (self.time, self.place)
     }
 }
 
-/// Captures the first frames of its domain, as many as the plan has room for, and counts the others.
+/// Captures the first frames of its domain, up to the limit of the plan, and counts the other frames.
 #[derive(Debug, Clone)]
 pub struct CaptureRecorder {
     plan: Arc<CapturePlan>,
-    /// Out of order by up to a round, and a little more than there is room for in the end.
+    /// Kept frames, out of order by up to one round, and slightly more than the limit.
     frames: Vec<CapturedFrame>,
-    /// No frame later than this is among the first.
+    /// Time after which no frame is among the first frames.
     horizon: Time,
-    /// Frames seen at each place.
+    /// Number of frames seen at each place.
     seen: Vec<u64>,
 }
 
-/// Frames that are kept beyond the limit before the latest of them go: so many at least, or a quarter of the limit.
+/// Number of frames kept beyond the limit before the latest frames are dropped: at least this number, or a quarter of the limit.
 const SPARE: usize = 1024;
 
 impl CaptureRecorder {
@@ -297,7 +295,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// Back to the limit.
+    /// Drops the latest frames beyond the limit.
     fn drop_latest(&mut self) {
         let limit = self.plan.limit;
         if self.frames.len() > limit {
@@ -309,7 +307,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// Returns the capture, once the recorders of all domains have been merged.
+    /// Capture of the run, after the recorders of all domains have been merged.
     pub fn into_capture(mut self) -> Capture {
         self.drop_latest();
         self.frames.sort_unstable_by_key(CapturedFrame::key);
@@ -370,7 +368,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// For each place how many frames were seen there and how many of these are not among [`frames`](Self::frames).
+    /// Number of frames seen at each place, and number of these frames that are not in [`frames`](Self::frames).
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let mut counts: Vec<(u64, u64)> = self.seen.iter().map(|&seen| (seen, seen)).collect();
         for frame in &self.frames {

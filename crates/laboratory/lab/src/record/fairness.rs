@@ -5,9 +5,8 @@ use crate::observe::AllowedRates;
 use clearway_fabric::{Flow, FlowEvent, Sampler, Snapshot};
 use clearway_units::{Span, Time};
 
-/// Samples Jain's index over the rates at which flows may send, of all that are open: see
-/// [`RateFairness`](crate::observe::Metric::RateFairness). When there are too many samples, every other one is dropped, and they are
-/// taken half as often.
+/// Samples Jain's index over the rates at which all open flows may send: see [`RateFairness`](crate::observe::Metric::RateFairness). At the
+/// limit, the sampler drops every other sample and doubles the interval.
 #[derive(Debug)]
 pub struct RateFairnessSampler {
     every: Span,
@@ -19,7 +18,7 @@ pub struct RateFairnessSampler {
 }
 
 impl RateFairnessSampler {
-    /// Samples `assembly` as often as `every`, but not more often than once in a round, and keeps at most `limit` samples.
+    /// Samples `assembly` at the interval `every`, at most once per round, and keeps at most `limit` samples.
     ///
     /// # Panics
     /// If `every` is zero or `limit` below 2.
@@ -38,7 +37,7 @@ impl RateFairnessSampler {
         }
     }
 
-    /// Each sample at which there were at least two flows: when, and the index.
+    /// Time and index of each sample with at least two flows.
     pub fn into_samples(self) -> Vec<(Time, f64)> {
         self.samples
     }

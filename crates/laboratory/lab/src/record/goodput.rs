@@ -8,7 +8,7 @@ use clearway_transport::{Header, Packet};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The packets of a flow that have arrived: one bit for each from the first gap on.
+/// Arrived packets of a flow: one bit per packet from the first gap on.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     /// Packet number below which all packets have arrived; a multiple of 64.
@@ -17,7 +17,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// False if the packet has been here before.
+    /// False if the packet has arrived before.
     fn insert(&mut self, psn: u32) -> bool {
         let Some(ahead) = psn.checked_sub(self.base) else {
             return false;
@@ -48,7 +48,7 @@ impl FlowArrivals {
     pub fn series(&self) -> &Series<u64> {
         &self.series
     }
-    /// All payload bytes.
+    /// Total payload bytes.
     pub fn total(&self) -> u64 {
         self.series.buckets().iter().sum()
     }
@@ -56,7 +56,7 @@ impl FlowArrivals {
 
 /// Records the goodput of the first flows, each in bins of one width.
 ///
-/// Sequence numbers are taken to stay below 2^32 on each flow, which is 17 TB in packets of 4 KB.
+/// Sequence numbers of a flow are assumed to stay below 2^32, which is 17 TB in packets of 4 KB.
 #[derive(Debug, Clone)]
 pub struct GoodputRecorder {
     flows: u32,
@@ -76,7 +76,7 @@ impl GoodputRecorder {
         }
     }
 
-    /// Each flow of which something has arrived.
+    /// Flows with arrivals.
     pub fn flows(&self) -> &BTreeMap<FlowId, FlowArrivals> {
         &self.arrivals
     }
@@ -111,7 +111,7 @@ impl Observer for GoodputRecorder {
 }
 
 impl Merge for GoodputRecorder {
-    /// A flow arrives in one domain only.
+    /// Flows of the other domain; each flow arrives in only one domain.
     fn merge(&mut self, other: Self) {
         self.arrivals.extend(other.arrivals);
     }

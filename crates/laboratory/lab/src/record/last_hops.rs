@@ -11,17 +11,17 @@ use std::sync::Arc;
 /// The queue in front of a host.
 #[derive(Debug, Clone)]
 pub struct LastHop {
-    /// Rate of its link.
+    /// Rate of the link behind the queue.
     pub rate: Rate,
-    /// Data that joined it in each bin, headers included, in bytes.
+    /// Data that joined the queue in each bin, including headers, in bytes.
     pub arrivals: Series<u64>,
-    /// The most bytes that ever waited.
+    /// Longest queue in bytes.
     pub peak: u64,
     depth: u64,
 }
 
 impl LastHop {
-    /// The time that the most bytes take to leave.
+    /// The time that the longest queue takes to drain.
     pub fn longest_delay(&self) -> Span {
         self.rate.span_of(Bytes::new(self.peak))
     }
@@ -30,7 +30,7 @@ impl LastHop {
 /// Records the queues of data in front of all hosts.
 #[derive(Debug, Clone)]
 pub struct LastHopRecorder {
-    /// For each link its rate if it leads to a host.
+    /// Rate of each link that leads to a host; `None` for other links.
     rates: Arc<[Option<Rate>]>,
     width: Span,
     limit: usize,
@@ -54,7 +54,7 @@ impl LastHopRecorder {
         }
     }
 
-    /// The queues that anything has joined.
+    /// The queues that packets have joined.
     pub fn hops(&self) -> &BTreeMap<LinkId, LastHop> {
         &self.hops
     }
@@ -92,7 +92,7 @@ impl Observer for LastHopRecorder {
 }
 
 impl Merge for LastHopRecorder {
-    /// A queue is in one domain only.
+    /// Queues of the other domain; each queue is in only one domain.
     fn merge(&mut self, other: Self) {
         self.hops.extend(other.hops);
     }
@@ -103,7 +103,7 @@ impl Merge for LastHopRecorder {
 pub struct MarkRecorder(BTreeMap<LinkId, u64>);
 
 impl MarkRecorder {
-    /// For each link whose queue has marked anything, how many packets.
+    /// Number of marked packets of each link whose queue has marked packets.
     pub fn marks(&self) -> &BTreeMap<LinkId, u64> {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Latency of packets: the largest of each flow.
+//! Largest packet latency of each flow.
 
 use super::Merge;
 use clearway_fabric::topology::NodeId;
@@ -6,13 +6,13 @@ use clearway_fabric::{Interests, Observer};
 use clearway_transport::Packet;
 use clearway_units::{FlowId, Span, Time};
 
-/// Records for each flow the largest time that any of its data packets took, from the instant at which its sender put it on the wire
-/// until it was with its receiver. Packets that are dropped do not count, those that are sent again do.
+/// Records the largest latency of the data packets of each flow, from the instant at which the sender puts a packet on the wire until it
+/// arrives at the receiver. Dropped packets do not count; retransmitted packets do.
 #[derive(Debug, Clone, Default)]
 pub struct PacketLatencyRecorder(Vec<Span>);
 
 impl PacketLatencyRecorder {
-    /// The largest latency of a flow's packets; zero if none has arrived.
+    /// The largest latency of a flow's packets; zero if no packet has arrived.
     pub fn largest(&self, flow: FlowId) -> Span {
         self.0.get(flow.index()).copied().unwrap_or(Span::ZERO)
     }

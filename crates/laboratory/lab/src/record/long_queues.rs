@@ -1,4 +1,4 @@
-//! The longest of all queues over time.
+//! Longest of all queues over time.
 
 use super::Merge;
 use super::series::{Bucket, Series};
@@ -7,7 +7,7 @@ use clearway_fabric::{Interests, Observer};
 use clearway_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
-/// The longest queue in one bucket of time, as the delay of a packet behind it; zero if none was long.
+/// The longest queue in one bucket of time, as the delay of a packet behind it; zero if no queue was longer than the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LongestQueue(pub Span);
 
@@ -17,11 +17,10 @@ impl Bucket for LongestQueue {
     }
 }
 
-/// Records, over all queues between switches and to hosts, the longest one of each bucket of time, as far as it is longer than a
-/// threshold.
+/// Records the longest of all queues between switches and to hosts in each bucket of time, if it is longer than a threshold.
 #[derive(Debug, Clone)]
 pub struct LongQueueRecorder {
-    /// The rate of each link and the threshold in its bytes.
+    /// Rate of each link, and the threshold in bytes at that rate.
     links: Arc<[(Rate, u64)]>,
     longest: Series<LongestQueue>,
     last: Option<Time>,
@@ -46,7 +45,7 @@ impl LongQueueRecorder {
         &self.longest
     }
 
-    /// Time at which a queue was last seen to be longer than the threshold.
+    /// Last time at which a queue was longer than the threshold.
     pub fn last(&self) -> Option<Time> {
         self.last
     }

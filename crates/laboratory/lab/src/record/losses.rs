@@ -27,7 +27,7 @@ impl EventCounts {
         }
     }
 
-    /// All of them.
+    /// Number of all events.
     pub fn count(&self) -> u64 {
         self.series.buckets().iter().sum()
     }
@@ -45,10 +45,10 @@ impl EventCounts {
     }
 }
 
-/// Records drops in front of links or on those that are down, packets with bit errors, and marks, on all links together.
+/// Records drops at links (queue full or link down), packets with bit errors, and marks, summed over all links.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossRecorder {
-    /// Packets that found a queue full, a link down, or no way to their destination.
+    /// Packets dropped at a full queue, at a link that is down, or without a route to their destination.
     pub drops: EventCounts,
     /// Packets with bit errors.
     pub corrupted: EventCounts,

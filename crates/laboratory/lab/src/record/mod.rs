@@ -1,19 +1,19 @@
-//! Recorders: observers that keep what a figure needs.
+//! Recorders: observers that keep the data of a figure.
 //!
-//! Each domain of a run has recorders of its own; [`Merge`] joins them when the run is over. All of them are bounded: a time
-//! series that grows beyond its limit halves its resolution ([`Series`]), and traces keep the first entries and count the rest.
+//! Each domain of a run has separate recorders; [`Merge`] joins them after the run. All recorders are bounded: a time series that grows
+//! beyond its limit halves its resolution ([`Series`]), and traces keep the first entries and count the rest.
 //!
 //! * [`QueueRecorder`]: the depth of chosen queues over time.
 //! * [`LongQueueRecorder`]: the longest of all queues over time.
-//! * [`LastHopRecorder`]: what comes to the queues in front of hosts; [`MarkRecorder`]: the marks of each queue.
+//! * [`LastHopRecorder`]: arrivals at the queues in front of hosts; [`MarkRecorder`]: the marks of each queue.
 //! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
 //! * [`RateFairnessSampler`]: fairness of the rates at which flows may send, sampled between rounds.
-//! * [`LossRecorder`]: when packets were dropped and marked.
-//! * [`AckRecorder`]: acknowledgements as their senders saw them.
+//! * [`LossRecorder`]: drops and marks over time.
+//! * [`AckRecorder`]: acknowledgements, as seen by data senders.
 //! * [`PacketLatencyRecorder`]: the largest latency of each flow's packets.
 //! * [`CaptureRecorder`]: the frames on chosen links.
-//! * [`TraceEventRecorder`]: the first drops, detected losses and pauses, one by one.
-//! * [`Both`] joins two recorders into one, and so any number of them.
+//! * [`TraceEventRecorder`]: the first drops, detected losses and pauses, as single events.
+//! * [`Both`] joins two recorders into one; nest it to join more.
 
 mod acks;
 mod capture;
@@ -47,13 +47,13 @@ use clearway_fabric::{DropCause, Interests, Observer, Senders};
 use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
 
-/// A recorder whose parts, one of each domain, can be joined.
+/// A recorder whose parts, one per domain, can be joined.
 pub trait Merge {
-    /// Adds what another domain has recorded.
+    /// Adds the records of another domain.
     fn merge(&mut self, other: Self);
 }
 
-/// Joins the recorders of all domains; `None` of none.
+/// Joins the recorders of all domains; `None` without recorders.
 pub fn merge_all<R: Merge>(parts: impl IntoIterator<Item = R>) -> Option<R> {
     parts.into_iter().reduce(|mut whole, part| {
         whole.merge(part);
@@ -61,16 +61,16 @@ pub fn merge_all<R: Merge>(parts: impl IntoIterator<Item = R>) -> Option<R> {
     })
 }
 
-/// Two recorders at once.
+/// Two recorders in one.
 #[derive(Debug, Clone, Default)]
 pub struct Both<A, B> {
-    /// One.
+    /// First recorder.
     pub first: A,
-    /// The other.
+    /// Second recorder.
     pub second: B,
 }
 
-/// Each is told what either is interested in.
+/// Both recorders receive every event in which either is interested.
 impl<A: Observer, B: Observer> Observer for Both<A, B> {
     fn interests(&self) -> Interests {
         self.first.interests().and(self.second.interests())
@@ -122,7 +122,7 @@ impl<A: Observer, B: Observer> Observer for Both<A, B> {
 }
 
 impl<R: Merge> Merge for Option<R> {
-    /// All domains have one, or none.
+    /// Either all domains have a recorder, or none.
     fn merge(&mut self, other: Self) {
         if let (Some(own), Some(other)) = (self, other) {
             own.merge(other);

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// A queue during one bucket of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueBucket {
-    /// The most bytes that were in the queue.
+    /// Longest queue in bytes.
     pub max: u64,
-    /// Bytes times picoseconds: divided by the width of the bucket, the mean over time.
+    /// Bytes times picoseconds: the mean over time, if divided by the width of the bucket.
     pub integral: u128,
 }
 
@@ -23,7 +23,7 @@ impl Bucket for QueueBucket {
     }
 }
 
-/// One queue over time: exact maximum and time-weighted mean of each bucket.
+/// A queue over time: exact maximum and time-weighted mean of each bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueSeries {
     series: Series<QueueBucket>,
@@ -40,12 +40,12 @@ impl QueueSeries {
         }
     }
 
-    /// The queue has held the former number of bytes until `now`, and holds `bytes` from now on.
+    /// Changes the queue from its former number of bytes to `bytes` at `now`.
     fn change(&mut self, now: Time, bytes: u64) {
         let mut from = self.since;
         while from < now {
             let held = self.bytes;
-            // Looking at the bucket may widen it, so its end is asked for afterwards.
+            // Access to the bucket may widen it, so its end is computed afterwards.
             self.series.at(from).max = self.series.at(from).max.max(held);
             let width = self.series.width().as_ps();
             let end = Time::from_ps((from.as_ps() / width + 1) * width).min(now);
@@ -63,8 +63,7 @@ impl QueueSeries {
         &self.series
     }
 
-    /// The mean over `[from, to)` in bytes, whole buckets only: the window shrinks to bucket borders. `None` if no whole bucket
-    /// lies in it.
+    /// The mean over the whole buckets of `[from, to)`, in bytes; `None` if the interval contains no whole bucket.
     pub fn mean(&self, from: Time, to: Time) -> Option<f64> {
         let (integral, count) = self
             .whole_buckets(from, to)
@@ -75,13 +74,13 @@ impl QueueSeries {
         (count > 0).then(|| integral as f64 / span)
     }
 
-    /// The most bytes in the whole buckets of `[from, to)`.
+    /// Longest queue in the whole buckets of `[from, to)`, in bytes.
     pub fn peak(&self, from: Time, to: Time) -> Option<u64> {
         self.whole_buckets(from, to).map(|bucket| bucket.max).max()
     }
 
-    /// The start of the earliest bucket from which on, up to `until`, the mean of every bucket is within `low..=high` bytes.
-    /// `None` if the last bucket is not.
+    /// Start of the earliest bucket from which the mean of every bucket up to `until` is within `low..=high` bytes; `None` if the last
+    /// bucket is outside.
     pub fn settled(&self, low: f64, high: f64, until: Time) -> Option<Time> {
         let width = self.series.width().as_ps();
         let whole = (until.as_ps() / width).min(self.series.buckets().len() as u64) as usize;
@@ -106,9 +105,9 @@ impl QueueSeries {
 /// Records the queues in front of chosen links.
 #[derive(Debug, Clone)]
 pub struct QueueRecorder {
-    /// In few places, so that the search is short.
+    /// Queues of the chosen links; there are few, so the search is short.
     queues: BTreeMap<u32, QueueSeries>,
-    /// The links of `queues`, a range that rules out most others at once.
+    /// Range of the links in `queues`, which quickly rules out most other links.
     range: (u32, u32),
 }
 
@@ -126,7 +125,7 @@ impl QueueRecorder {
         }
     }
 
-    /// Ends the record at `end`: the queues were as they are until then.
+    /// Ends the record at `end`; the queues keep their last length until then.
     pub fn close(&mut self, end: Time) {
         for queue in self.queues.values_mut() {
             let bytes = queue.bytes;
@@ -160,7 +159,7 @@ impl Observer for QueueRecorder {
 }
 
 impl Merge for QueueRecorder {
-    /// A queue belongs to one domain: of each, the record that saw anything counts.
+    /// Records of another domain. A queue belongs to one domain, so the record with events counts.
     fn merge(&mut self, other: Self) {
         for (link, queue) in other.queues {
             let own = self.queues.entry(link).or_insert_with(|| queue.clone());
@@ -171,7 +170,7 @@ impl Merge for QueueRecorder {
     }
 }
 
-/// Bytes as the time that they take on a link, in microseconds.
+/// Transmission time of these bytes on a link, in microseconds.
 pub fn delay_us(bytes: f64, rate: Rate) -> f64 {
     bytes * 8e6 / rate.as_bps() as f64
 }

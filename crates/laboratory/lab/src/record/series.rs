@@ -4,19 +4,19 @@ use clearway_units::{Span, Time};
 
 /// Content of a bucket of a [`Series`].
 pub trait Bucket: Default + Clone {
-    /// Adds what happened in another bucket.
+    /// Adds the content of another bucket.
     fn absorb(&mut self, other: &Self);
 }
 
-/// A count: of bytes, of packets.
+/// Count of bytes or packets.
 impl Bucket for u64 {
     fn absorb(&mut self, other: &Self) {
         *self += other;
     }
 }
 
-/// Buckets of one width from the start of the run on. When time runs beyond `limit` buckets, neighbours are merged and the
-/// width doubles, so that memory is bounded and totals stay exact.
+/// Buckets of equal width from the start of the run. When time exceeds `limit` buckets, neighbours are merged and the width doubles, so
+/// memory is bounded and totals stay exact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series<B> {
     width: Span,
@@ -56,7 +56,7 @@ impl<B: Bucket> Series<B> {
         Time::ZERO + self.width * index as u64
     }
 
-    /// The bucket that `time` falls into.
+    /// The bucket that contains `time`.
     pub fn at(&mut self, time: Time) -> &mut B {
         let mut index = self.index(time);
         while index >= self.limit as u64 {
@@ -70,7 +70,7 @@ impl<B: Bucket> Series<B> {
         &mut self.buckets[index]
     }
 
-    /// Doubles the width.
+    /// Merges neighbours, which doubles the width.
     pub fn coarsen(&mut self) {
         let halves = self.buckets.chunks(2);
         self.buckets = halves
@@ -94,10 +94,10 @@ impl<B: Bucket> Series<B> {
         self
     }
 
-    /// Adds another series that began with the same width.
+    /// Adds another series with the same initial width.
     ///
     /// # Panics
-    /// If it began with another.
+    /// If the initial widths differ.
     pub fn merge(&mut self, mut other: Self) {
         while self.width < other.width {
             self.coarsen();

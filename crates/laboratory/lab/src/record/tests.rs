@@ -92,7 +92,7 @@ fn a_queue_that_outlasts_its_record_keeps_its_total() {
 
 type All = Both<Both<QueueRecorder, LossRecorder>, Both<GoodputRecorder, AckRecorder>>;
 
-/// Runs a scenario on one switch; returns its recorders and the scenario's end.
+/// Runs a scenario on one switch; returns its recorders and the end of the run.
 fn record(overrides: &[&str]) -> (All, Time) {
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
     let scenario = Laboratory::new()

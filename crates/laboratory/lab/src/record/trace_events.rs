@@ -10,10 +10,10 @@ use clearway_units::{FlowId, HostId, Time};
 use std::collections::BTreeMap;
 use std::mem;
 
-/// The entries with the smallest keys of all that were added, whatever the order in which they came.
+/// The entries with the smallest keys, independent of the order in which entries are added.
 ///
-/// Events of one domain do not come in the order of time, and those of all domains even less: only by their times can the first ones be
-/// told from the others in the same way for every partition and every number of threads.
+/// Events do not arrive in the order of time, neither within a domain nor across domains. Only a selection by time gives the same first
+/// events for every partition and every number of threads.
 #[derive(Debug, Clone)]
 struct Earliest<T> {
     limit: usize,
@@ -34,13 +34,13 @@ impl<T> Earliest<T> {
 
     fn add(&mut self, entry: T) {
         self.entries.push(entry);
-        // Sorting once for as many new entries as are kept makes it cheap.
+        // Sorting is cheap because it runs once per `limit` new entries.
         if self.entries.len() > 2 * self.limit {
             self.settle();
         }
     }
 
-    /// Sorts, and lets go of what is too much. Entries of one key keep their order.
+    /// Sorts the entries and drops entries beyond the limit. Entries with equal keys keep their order.
     fn settle(&mut self) {
         self.entries.sort_by_key(self.key);
         let surplus = self.entries.len().saturating_sub(self.limit);
@@ -74,11 +74,11 @@ struct Lost {
     cause: LossCause,
 }
 
-/// A pause from its beginning to its end, so that no pause that is kept lacks its end.
+/// A pause with its beginning and end, so that a kept pause never lacks its end.
 #[derive(Debug, Clone, Copy)]
 struct Paused {
     begin: Time,
-    /// `None` if it lasted as long as the run.
+    /// End of the pause; `None` if it lasted until the end of the run.
     end: Option<Time>,
     link: LinkId,
     classes: ClassSet,
@@ -90,14 +90,15 @@ pub struct TraceEventRecorder {
     drops: Earliest<Dropped>,
     losses: Earliest<Lost>,
     pauses: Earliest<Paused>,
-    /// Links that are paused now: since when, and which classes.
+    /// Paused links, with the start of the pause and the paused classes.
     paused: BTreeMap<LinkId, (Time, ClassSet)>,
 }
 
 impl TraceEventRecorder {
-    /// Keeps the first `limit` of each kind. Until all domains are joined, each keeps up to twice as many, of 16 to 40 bytes.
+    /// Keeps the first `limit` events of each kind. Until all domains are joined, each domain keeps up to twice that number, of 16 to 40
+    /// bytes each.
     pub fn new(limit: usize) -> Self {
-        // What shares a key comes from one place, and so in its order.
+        // Entries with equal keys come from the same place, and therefore in order.
         Self {
             drops: Earliest::new(limit, |drop| (drop.time, drop.link.0)),
             losses: Earliest::new(limit, |loss| (loss.time, loss.flow.0)),
@@ -147,7 +148,7 @@ impl TraceEventRecorder {
             [begin].into_iter().chain(end)
         });
         let mut records: Vec<TraceRecord> = drops.chain(losses).chain(pauses).collect();
-        // Stable: where one pause ends another may begin, and stands behind it already.
+        // The sort is stable because another pause may begin at the end of a pause, and already follows it.
         records.sort_by_key(|record| record.time);
         EventLog {
             records,
@@ -218,7 +219,7 @@ impl Observer for TraceEventRecorder {
 }
 
 impl Merge for TraceEventRecorder {
-    /// A link is sent on, and a flow is sent from, one domain only.
+    /// Events of another domain. Each link and each sender belongs to only one domain.
     fn merge(&mut self, other: Self) {
         self.drops.merge(other.drops);
         self.losses.merge(other.losses);
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_first_by_time_are_kept_whatever_came_first() {
-        // 40 drops at distinct times, scattered over three domains with links of their own.
+        // 40 drops at distinct times, scattered over three domains with separate links.
         let times: Vec<u64> = (0..40).map(|i| i * 7 % 40).collect();
         for limit in [0, 1, 5, 39, 40, 100] {
             let mut domains = vec![TraceEventRecorder::new(limit); 3];

@@ -1,4 +1,4 @@
-//! A scenario of a scale-up fabric, put together.
+//! An assembled scenario of a scale-up fabric.
 
 use crate::ScenarioError;
 use clearway_scaleup::FLIT_BYTES;
@@ -6,31 +6,31 @@ use clearway_scenario::ScaleupScenario;
 use clearway_units::{Rate, Span};
 use std::fmt::Write as _;
 
-/// A scenario of a scale-up fabric, put together and checked.
+/// An assembled and checked scenario of a scale-up fabric.
 #[derive(Debug)]
 pub struct ScaleupAssembly<'a> {
     scenario: &'a ScaleupScenario,
-    /// Operations that its programs post.
+    /// Number of operations that the programs post.
     pub operations: u64,
-    /// Warnings about its traces.
+    /// Warnings about the traces.
     pub warnings: Vec<String>,
 }
 
 /// A link of a scale-up fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaleupLink {
-    /// Its ends, as in "leaf0-gpu2"; of parallel ones with a number, as in "leaf0-spine2#1".
+    /// Name from both ends, as in "leaf0-gpu2"; parallel links have a number, as in "leaf0-spine2#1".
     pub name: String,
-    /// Number of the node that sends.
+    /// Number of the sending node.
     pub from: u32,
-    /// Number of the node that receives.
+    /// Number of the receiving node.
     pub to: u32,
 }
 
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 impl<'a> ScaleupAssembly<'a> {
-    /// Puts a scenario together.
+    /// Assembles a scenario.
     ///
     /// # Errors
     /// If its parts do not fit together.
@@ -63,7 +63,7 @@ impl<'a> ScaleupAssembly<'a> {
     }
 
     /// The links, in the order of [`links`](crate::scaleup_fabric::Finished::links) of a finished run: out of each switch, leaves first,
-    /// then out of GPUs. Parallel ones have a number behind their name: "leaf0-spine2#1".
+    /// then out of GPUs. Parallel links have a number after their name: "leaf0-spine2#1".
     pub fn links(&self) -> impl Iterator<Item = ScaleupLink> {
         let tree = self.scenario.fabric.nvlink.tree();
         let names: Vec<String> = self.nodes().collect();
@@ -82,7 +82,7 @@ impl<'a> ScaleupAssembly<'a> {
         });
         let of_gpus = (0..gpus).map(move |gpu| (gpu, first_leaf + gpu / below));
         let all = of_leaves.chain(of_spines).chain(of_gpus);
-        // Parallel links follow each other.
+        // Parallel links are adjacent in the order.
         let mut before = None;
         let mut number = 0;
         all.map(move |(from, to)| {

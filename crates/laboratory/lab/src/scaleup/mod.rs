@@ -1,4 +1,4 @@
-//! Assembling and running scenarios of scale-up fabrics.
+//! Assembly and runs of scenarios of scale-up fabrics.
 
 mod assembly;
 mod run;

@@ -24,7 +24,7 @@ pub struct ScaleupRunOptions<'a> {
 pub struct ScaleupFinished {
     /// Outcome of the fabric.
     pub fabric: Finished,
-    /// Time at which the last response was there and the last job over, or the run was stopped.
+    /// Time at which the last response had arrived and the last job was over, or the run was stopped.
     pub simulated: Time,
     /// Reason why the run ended early, if it did.
     pub stopped: Option<Stopped>,
@@ -33,10 +33,10 @@ pub struct ScaleupFinished {
 }
 
 impl ScaleupAssembly<'_> {
-    /// Runs it, watched by `telemetry` if there is one.
+    /// Runs the assembly, sampled by `telemetry` if it is set.
     ///
     /// # Panics
-    /// If packets or credits are not conserved, or a reduction is wrong: our defect, never the user's.
+    /// If packets or credits are not conserved, or a reduction is wrong, which is a defect of the program, never of the scenario.
     pub fn run(
         &self,
         options: ScaleupRunOptions<'_>,
@@ -93,7 +93,7 @@ impl ScaleupAssembly<'_> {
     }
 }
 
-/// Outcome of a job of a run that is over.
+/// Outcome of a job in a finished run.
 fn result(job: &ScaleupJob, cycle: Span) -> JobResult {
     let times = IterationLog::merged(&job.logs).into_iter();
     let time = |at| time_of(at, cycle);
@@ -115,7 +115,7 @@ fn result(job: &ScaleupJob, cycle: Span) -> JobResult {
     }
 }
 
-/// Watches a run: tells of its progress, and stops it.
+/// Watches a run: reports its progress, and stops it.
 struct Watch<'a, 'b> {
     on_progress: &'a mut dyn FnMut(RunProgress) -> RunDecision,
     telemetry: Option<&'a mut ScaleupTelemetry<'b>>,

@@ -1,9 +1,9 @@
-//! A lower bound of a run: no transport could have been faster, however it sends and whatever way its packets take.
+//! A lower bound of a run: no transport can be faster, independent of its sending and of its packets' paths.
 //!
-//! Two things bound a run. What has to cross a *cut*, the links that leave some part of the fabric, takes its bytes over the sum of their
-//! rates, from when they are ready. Parts of the fabric are each NIC, and what hangs together below the switches of each tier: a leaf
-//! with its hosts, a pod. And a *chain* takes the sum of its parts: of flows that start each other their ideal completion times, of a job
-//! also its computations. Loads are those of data with its headers, sent once.
+//! A run has two kinds of bounds. A *cut* is the set of links that leave a part of the fabric. Traffic across a cut takes its bytes over
+//! the sum of the link rates, from the time when the bytes are ready. Parts of the fabric are each NIC, and each connected region up to a
+//! tier of switches, such as a leaf with its hosts or a pod. A *chain* takes the sum of its parts: the ideal completion times of flows that
+//! start each other, and also the computations of a job. Loads count data with headers, sent once.
 
 use super::chain::JobStep;
 use crate::assemble::Assembly;
@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// The least time of a run, from the first start to the last completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LowerBound {
-    /// The time from which on it counts: when the first flow is ready.
+    /// Start of the bound: the time at which the first flow is ready.
     pub from: Time,
     /// The least time.
     pub span: Span,
@@ -27,55 +27,55 @@ pub struct LowerBound {
 /// Cause of a lower bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundCause {
-    /// No traffic at all.
+    /// No traffic.
     Nothing,
     /// The load of a cut.
     Cut {
-        /// Links of the cut, all of one direction; one for a NIC.
+        /// Links of the cut, all in one direction; one link for a NIC.
         links: Vec<LinkId>,
-        /// NICs in the part of the fabric that the cut is around.
+        /// Number of NICs in the part of the fabric within the cut.
         hosts: u32,
-        /// The switch in that part, if there is one and no more.
+        /// The switch in that part, if it contains exactly one.
         switch: Option<NodeId>,
-        /// True if the traffic goes out of the part, false if it comes in.
+        /// True if the traffic leaves the part, false if it enters.
         outwards: bool,
-        /// Bytes that have to cross it, headers included.
+        /// Bytes that must cross the cut, including headers.
         bytes: Bytes,
-        /// The sum of the rates of its links.
+        /// Sum of the link rates of the cut.
         rate: Rate,
     },
-    /// A chain of flows that start each other, in their order; one that nothing starts is a chain of one.
+    /// A chain of flows that start each other, in order; a chain may have a single flow.
     Chain(Vec<FlowId>),
-    /// A chain of messages and computations of a job, which wait for one another.
+    /// A chain of messages and computations of a job, which wait for each other.
     Job {
         /// Name of the job.
         label: String,
-        /// Messages and computations, in their order.
+        /// Messages and computations, in order.
         steps: Vec<JobStep>,
     },
 }
 
-/// Earliest start of a flow in the best of cases, and the flow that starts it.
+/// Earliest possible start of a flow, and the flow that starts it.
 #[derive(Debug, Clone, Copy)]
 struct Earliest {
     start: Time,
     cause: Option<FlowId>,
 }
 
-/// Bytes that have to cross a cut, each with the time from which on they are ready.
+/// Loads across a cut: the time from which bytes are ready, and their number.
 type Loads = Vec<(Time, u64)>;
 
-/// Hosts and switches that hang together.
+/// Connected hosts and switches.
 #[derive(Debug, Default)]
 struct Region {
     /// Number of hosts.
     hosts: u32,
     switches: Vec<NodeId>,
-    /// Links that leave it.
+    /// Links that leave the region.
     outwards: Vec<LinkId>,
 }
 
-/// Regions that have no host in common.
+/// Regions without common hosts.
 struct Layer {
     regions: Vec<Region>,
     /// The region of each host.
@@ -83,7 +83,7 @@ struct Layer {
 }
 
 impl Assembly {
-    /// The least time that the listed traffic takes, from its first start to its last completion, and to the end of its last job.
+    /// Lower bound of the time of the listed traffic, from its first start to its last completion and the end of its last job.
     pub fn lower_bound(&self) -> LowerBound {
         let earliest = self.earliest_starts();
         let starts = earliest.iter().flatten().map(|earliest| earliest.start);
@@ -104,7 +104,7 @@ impl Assembly {
             (job.end, BoundCause::Job { label, steps })
         });
         let bounds = chain.into_iter().chain(cuts).chain(jobs);
-        // Of equal bounds the first counts: of a flow that is alone, its ideal.
+        // Of equal bounds the first counts, so a flow that is alone reports its ideal time.
         let (until, cause) = bounds
             .reduce(|a, b| if b.0 > a.0 { b } else { a })
             .unwrap_or((from, BoundCause::Nothing));
@@ -115,7 +115,7 @@ impl Assembly {
         }
     }
 
-    /// Earliest start of each flow: as if each took its ideal time. `None` if what it waits for never happens.
+    /// Earliest start of each flow if each flow takes its ideal time; `None` if its trigger never fires.
     fn earliest_starts(&self) -> Vec<Option<Earliest>> {
         let workload = self.nic_traffic();
         let mut earliest: Vec<Option<Earliest>> = vec![None; workload.flows.len()];
@@ -154,7 +154,7 @@ impl Assembly {
         earliest
     }
 
-    /// The end of the chain that ends last, and its flows.
+    /// The chain that ends last: its end and its flows.
     fn longest_chain(&self, earliest: &[Option<Earliest>]) -> Option<(Time, BoundCause)> {
         let ends = (0..)
             .map(FlowId)
@@ -173,7 +173,7 @@ impl Assembly {
         Some((end, BoundCause::Chain(chain)))
     }
 
-    /// Earliest end of the traffic across each cut of a layer is through at the earliest.
+    /// Earliest end of the traffic across each cut of a layer.
     fn cut_bounds(
         &self,
         layer: &Layer,
@@ -200,7 +200,7 @@ impl Assembly {
         bounds.collect::<Vec<_>>().into_iter()
     }
 
-    /// Earliest time at which such loads have crossed a cut.
+    /// Earliest time at which these loads have crossed a cut.
     fn cut_bound(
         &self,
         region: &Region,
@@ -218,7 +218,7 @@ impl Assembly {
             return None;
         }
         let rate = Rate::from_bps(bps);
-        // What is ready from an instant on leaves after it.
+        // Latest loads first: all loads that are ready at or after an instant must cross after that instant.
         loads.sort_unstable_by_key(|&(start, _)| Reverse(start));
         let (mut bytes, mut until) = (0u64, (Time::ZERO, 0));
         for (start, load) in loads {
@@ -247,7 +247,7 @@ impl Assembly {
         flow.bytes.as_u64() + packets * u64::from(sizes.header)
     }
 
-    /// Each NIC by itself, and for each tier but the highest what hangs together up to it.
+    /// A layer of single NICs, and for each tier except the highest a layer of the regions that are connected up to the tier.
     fn layers(&self) -> Vec<Layer> {
         let topology = &self.topology;
         let ports = topology.ports();
@@ -258,7 +258,7 @@ impl Assembly {
         layers
     }
 
-    /// What hangs together over switches up to a tier; each NIC without one.
+    /// The regions that are connected by switches up to a tier; single NICs if `tier` is `None`.
     fn layer(&self, ports: &[Vec<LinkId>], tier: Option<u8>) -> Layer {
         let topology = &self.topology;
         let joins = |node: u32| match topology.switch_index(NodeId(node)) {

@@ -1,7 +1,7 @@
-//! The longest chain of a job: messages and computations that wait for one another, over all iterations.
+//! The longest chain of a job: messages and computations that wait for each other, over all iterations.
 //!
-//! Each message takes its ideal time and each computation its own, whatever else its unit has to do: limits of parallelism, slots,
-//! jitter and other messages only add to that.
+//! Each message takes its ideal time and each computation its configured time, even if its unit has other work. Limits of parallelism,
+//! slots, jitter and other messages only add time.
 
 use crate::assemble::Assembly;
 use crate::lanes::JobConnections;
@@ -13,20 +13,20 @@ use std::cmp::Reverse;
 /// Step of a chain of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobStep {
-    /// A message on a connection: until it arrives, or until it is acknowledged where its sender waits for that.
+    /// A message on a connection: until it arrives, or until it is acknowledged if its sender waits for the acknowledgement.
     Message {
         /// The connection.
         flow: FlowId,
         /// Length of the message.
         bytes: Bytes,
-        /// Time that it takes alone.
+        /// Time of the message on an idle network.
         span: Span,
     },
     /// A computation.
     Computation {
         /// Host that computes.
         host: HostId,
-        /// Time that it takes at least.
+        /// Shortest time of the computation.
         span: Span,
     },
 }
@@ -37,11 +37,11 @@ pub(super) struct JobChain {
     /// Earliest end of the job.
     pub(super) end: Time,
     pub(super) label: String,
-    /// Its steps, in their order.
+    /// Steps of the chain, in order.
     pub(super) steps: Vec<JobStep>,
 }
 
-/// Least times of a message: until it arrives, and until it is acknowledged.
+/// Shortest times of a message: until it arrives, and until it is acknowledged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Least {
     pub(super) arrival: Span,
@@ -51,11 +51,11 @@ pub(super) struct Least {
 /// Earliest times of the tasks of an iteration.
 struct Iteration {
     begun: Vec<Time>,
-    /// End at the rank that a task belongs to.
+    /// End of each task at its rank.
     over: Vec<Time>,
     /// Arrival of each message.
     arrived: Vec<Time>,
-    /// For each rank the end of the iteration, and the task that it waited for last; none if it had nothing to wait for.
+    /// End of the iteration at each rank, and the last task that the rank waited for, if any.
     ends: Vec<(Time, Option<TaskId>)>,
 }
 
@@ -64,14 +64,14 @@ struct Job<'a> {
     spec: &'a JobSpec,
     connections: &'a JobConnections,
     graph: &'a Graph,
-    /// All tasks, each after those that it waits for.
+    /// All tasks in topological order: each after the tasks that it waits for.
     order: Vec<TaskId>,
     messages: FxHashMap<(FlowId, Bytes), Least>,
     paces: Vec<Pace>,
 }
 
 impl Assembly {
-    /// The longest chains of the jobs that start at all.
+    /// The longest chains of the jobs that start.
     pub(super) fn job_chains(&self) -> impl Iterator<Item = JobChain> {
         let jobs = self.jobs.all().filter(|(spec, _)| !spec.start.is_never());
         jobs.map(|(spec, connections)| Job::new(self, spec, connections).chain())
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
         let (mut rank, end) =
             longest.map_or((Rank(0), self.spec.start), |(rank, end)| (rank, end.0));
         let mut steps = Vec::new();
-        // Back through the iterations; only when each began is kept of them.
+        // Walks back through the iterations. Only their begins are stored, so each iteration is computed again.
         while let Some(ready) = ready.pop() {
             let times = self.iteration(&ready);
             let mut open = times.ends[rank.index()].1.map(TaskDependency::over);
@@ -184,7 +184,7 @@ impl<'a> Job<'a> {
         times
     }
 
-    /// The task that another waited for last; `None` if it was ready when its rank was.
+    /// The dependency that a task waited for last; `None` if the task was ready at the begin of its rank.
     fn cause(&self, id: TaskId, times: &Iteration) -> Option<TaskDependency> {
         let rank = self.graph.task(id).rank();
         let begun = times.begun[id.index()];
@@ -192,7 +192,7 @@ impl<'a> Job<'a> {
         needs.find(|&need| times.seen(self.graph, need, rank) == begun)
     }
 
-    /// A task as a step of a chain that goes on at `rank`; nothing if it takes no time.
+    /// Step for a task in a chain that continues at `rank`; `None` if the task takes no time.
     fn step(&self, id: TaskId, rank: Rank, times: &Iteration) -> Option<JobStep> {
         let seen = times.seen(self.graph, TaskDependency::over(id), rank);
         let span = seen.since(times.begun[id.index()]);
@@ -212,7 +212,7 @@ impl<'a> Job<'a> {
 }
 
 impl Iteration {
-    /// Time at which `rank` sees that a dependency is met.
+    /// Time at which a dependency is met for `rank`.
     fn seen(&self, graph: &Graph, need: TaskDependency, rank: Rank) -> Time {
         let place = need.task().index();
         match graph.task(need.task()) {
@@ -230,7 +230,7 @@ impl Iteration {
     }
 }
 
-/// All tasks, each after those that it waits for.
+/// All tasks in topological order: each after the tasks that it waits for.
 fn order(graph: &Graph) -> Vec<TaskId> {
     let successors = graph.successors();
     let mut waits: Vec<usize> = graph

@@ -1,4 +1,4 @@
-//! The recorder that follows chosen flows: the way of each of their packets, and what kept their senders from sending.
+//! The recorder that follows chosen flows: the path of each packet, and the limits that kept senders from sending.
 
 use crate::assemble::Assembly;
 use crate::record::Merge;
@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most hops and transmissions that are kept, of 40 bytes each.
+/// Largest number of hops and transmissions kept, of 40 bytes each.
 const MOST_RECORDS: u64 = 16 << 20;
 
-/// Identity of a packet of a flow: data and probes by the instant at which they left their NIC, which sends one at a time; an answer by
-/// that of the packet that it answers.
+/// Identity of a packet of a flow. Data packets and probes are identified by the instant at which they left their NIC, which sends one
+/// packet at a time; an answer by the identity of the packet that it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct PacketId {
     pub(super) flow: FlowId,
@@ -48,17 +48,17 @@ pub(super) struct Hop {
     pub(super) end: Time,
 }
 
-/// Data packet of a followed flow at its NIC.
+/// Transmission of a data packet of a followed flow at its NIC.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) start: Time,
     pub(super) end: Time,
     pub(super) psn: u32,
-    /// True if it had been sent before.
+    /// True if the packet is a retransmission.
     pub(super) again: bool,
 }
 
-/// Any packet at the NIC of a followed flow's sender.
+/// Transmission of any packet at the NIC of a followed flow's sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transmission {
     pub(super) start: Time,
@@ -69,14 +69,14 @@ pub(super) struct Transmission {
 /// A queue pair of a flow.
 pub(super) type QueuePair = (FlowId, u8);
 
-/// The flows to follow, and what the recorders need to know of the fabric.
+/// The flows to follow, and the facts of the fabric that the recorders need.
 #[derive(Debug)]
 pub struct FollowPlan {
     flows: FxHashSet<FlowId>,
     by_source: FxHashMap<HostId, Vec<FlowId>>,
     hosts: u32,
     links: Vec<(NodeId, WireClock)>,
-    /// Packets are followed from this time on and until this one.
+    /// First and last time at which packets are followed.
     window: (Time, Time),
     records: AtomicU64,
 }
@@ -87,7 +87,7 @@ impl FollowPlan {
         Self::within(assembly, flows, (Time::ZERO, Time::NEVER))
     }
 
-    /// The same for a part of the run: what packets do outside of `window` is not recorded.
+    /// A plan for a part of the run: packets outside of `window` are not recorded.
     pub fn within(assembly: &Assembly, flows: &[FlowId], window: (Time, Time)) -> Arc<Self> {
         let topology = &assembly.topology;
         let mut by_source: FxHashMap<HostId, Vec<FlowId>> = FxHashMap::default();
@@ -112,17 +112,17 @@ impl FollowPlan {
         })
     }
 
-    /// True if this flow is one of them.
+    /// True if the plan follows this flow.
     pub(super) fn follows(&self, flow: FlowId) -> bool {
         self.flows.contains(&flow)
     }
 
-    /// True if there is room for one record more.
+    /// True if there is room for another record.
     fn takes_one(&self) -> bool {
         self.records.fetch_add(1, Ordering::Relaxed) < MOST_RECORDS
     }
 
-    /// True if not all records had room.
+    /// True if some records had no room.
     pub(super) fn is_overrun(&self) -> bool {
         self.records.load(Ordering::Relaxed) > MOST_RECORDS
     }
@@ -132,25 +132,25 @@ impl FollowPlan {
 #[derive(Debug, Default)]
 struct Recent {
     ends: VecDeque<(Time, FlowId)>,
-    /// Length at which those that no followed packet has waited for are taken out.
+    /// Length at which transmissions that no followed packet has waited for are removed.
     tidy_at: usize,
 }
 
-/// Follows the flows of its plan. One for each domain; [`Merge`] joins them.
+/// Follows the flows of its plan. Each domain has one recorder; [`Merge`] joins them.
 #[derive(Debug)]
 pub struct FollowRecorder {
     pub(super) plan: Arc<FollowPlan>,
     pub(super) hops: Vec<Hop>,
     pub(super) sent: FxHashMap<QueuePair, Vec<Sent>>,
     pub(super) transmissions: FxHashMap<LinkId, Vec<Transmission>>,
-    /// Limit of each queue pair, with the time from which it held.
+    /// Limits of each queue pair, each with the time from which it held.
     pub(super) limits: FxHashMap<QueuePair, Vec<(Time, SendLimit)>>,
     /// Detections of losses.
     pub(super) losses: FxHashMap<FlowId, Vec<Time>>,
     pub(super) pauses: FxHashMap<LinkId, Vec<(Time, ClassSet)>>,
     /// The other flows whose data a flow's data has waited for, by link.
     pub(super) sharers: FxHashMap<(FlowId, LinkId), FxHashSet<FlowId>>,
-    /// Followed packets in the switch, with their arrival.
+    /// Followed packets in the switch, with their arrival times.
     present: FxHashMap<PacketId, Time>,
     recent: FxHashMap<LinkId, Recent>,
 }
@@ -177,7 +177,7 @@ impl FollowRecorder {
         is_followed.then(|| PacketId::of(packet)).flatten()
     }
 
-    /// A packet leaves the NIC of a host.
+    /// Records a packet that leaves the NIC of a host.
     fn on_nic(&mut self, (start, end): (Time, Time), link: LinkId, host: HostId, packet: &Packet) {
         if !self.plan.by_source.contains_key(&host) || !self.plan.takes_one() {
             return;
@@ -198,7 +198,7 @@ impl FollowRecorder {
         }
     }
 
-    /// A packet leaves a port of a switch, before which followed packets wait, or may.
+    /// Records a packet that leaves a switch port for which followed packets may wait.
     fn on_port(&mut self, end: Time, link: LinkId, packet: &Packet, followed: Option<PacketId>) {
         let recent = self.recent.entry(link).or_default();
         if packet.class.is_data() {
@@ -307,7 +307,7 @@ impl Observer for FollowRecorder {
 }
 
 impl Merge for FollowRecorder {
-    /// A link begins, and a flow is sent, in one domain only.
+    /// Records of another domain. The sending end of a link and the sender of a flow are in only one domain.
     fn merge(&mut self, other: Self) {
         self.hops.extend(other.hops);
         self.sent.extend(other.sent);
@@ -319,7 +319,7 @@ impl Merge for FollowRecorder {
     }
 }
 
-/// Time from the end of a transmission to the arrival at the next node: propagation, and the latency of a switch.
+/// Time from the end of a transmission to the arrival at the next node: propagation and switch latency.
 pub(super) fn arrival(topology: &Topology, hop: &Hop) -> Time {
     hop.end + topology.link_delay(hop.link)
 }

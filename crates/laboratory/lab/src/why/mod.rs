@@ -1,8 +1,8 @@
-//! Completion times of slow flows in parts, and a bound that no transport could have beaten.
+//! Breakdown of the completion times of slow flows, and a lower bound that no transport can beat.
 //!
-//! A run is deterministic, so flows that turn out slow are followed in a second run: nothing is recorded in the first. A
-//! [`FollowRecorder`] keeps the way of each of their packets; [`Assembly::flow_delays`] walks back along the critical path of each flow
-//! and splits its completion time into [`Part`]s, without a remainder.
+//! Runs are deterministic, so the first run records nothing, and a second run follows the flows that were slow. A [`FollowRecorder`] keeps
+//! the path of each packet of these flows; [`Assembly::flow_delays`] walks back along the critical path of each flow and splits its
+//! completion time into [`Part`]s, without a remainder.
 
 mod bound;
 mod chain;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use trace::Trace;
 use walk::{Ledger, Subject, Walk};
 
-/// Part of a completion time, at a link where it is of one.
+/// Part of a completion time, with its link if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delay {
     /// Kind of the part.
@@ -41,20 +41,20 @@ pub struct Delay {
     pub span: Span,
 }
 
-/// Waits of all data packets of a flow in front of a link.
+/// Waiting times of all data packets of a flow in front of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkWait {
     /// The link.
     pub link: LinkId,
     /// Data packets and probes that left on it.
     pub packets: u64,
-    /// Time from their arrival until they began to leave, together; behind packets of the flow itself, too.
+    /// Total time from arrival to the begin of transmission, including waits behind packets of the same flow.
     pub waited: Span,
     /// Number of other flows whose data the flow waited for there.
     pub sharers: usize,
 }
 
-/// Time that a connection of a job waited for events of one kind, after which it had something to send.
+/// Time that a connection of a job waited for events of one kind before it had data to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobWait {
     /// Kind of the events.
@@ -70,28 +70,28 @@ pub struct FlowDelays {
     pub flow: FlowId,
     /// Completion time of the flow, which is the sum of the parts.
     pub completion: Span,
-    /// Completion time if it had the network to itself; zero if nobody knows.
+    /// Completion time on an idle network; zero if unknown.
     pub ideal: Span,
     /// The parts, the longest first.
     pub parts: Vec<Delay>,
-    /// The link that cost it most by queueing and pauses on its critical path, else the one in front of which its packets waited longest.
+    /// The link with the most queueing and pauses on the flow's critical path, else the link in front of which its packets waited longest.
     pub bottleneck: Option<LinkId>,
-    /// Links that its data crossed, the one with the longest waits first.
+    /// Links that the flow's data crossed, longest waits first.
     pub links: Vec<LinkWait>,
-    /// The nodes of its ways, hop by hop: all nodes where packets took different ones.
+    /// Nodes on the flow's paths at each hop; several nodes if packets took different paths.
     pub nodes: Vec<BTreeSet<NodeId>>,
-    /// Number of different ways.
+    /// Number of distinct paths.
     pub ways: usize,
-    /// What a connection of a job waited for, the longest first; together the part that is waiting.
+    /// Waits of a job's connection by cause, longest first; their sum is the waiting part.
     pub waits: Vec<JobWait>,
 }
 
-/// Error: followed flows have sent more than can be kept.
+/// Error: followed flows have sent more packets than can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyPackets;
 
 impl FlowDelays {
-    /// Time of a part, at all links together.
+    /// Time of a part, summed over all links.
     pub fn total(&self, part: Part) -> Span {
         let spans = self.parts.iter().filter(|delay| delay.part == part);
         spans.fold(Span::ZERO, |sum, delay| sum + delay.span)
@@ -108,7 +108,7 @@ impl FlowDelays {
 }
 
 impl Assembly {
-    /// The `most` flows of a finished run that were slowest: by slowdown, then those without an ideal by completion time.
+    /// The `most` slowest flows of a finished run: by slowdown, then flows without an ideal time by completion time.
     pub fn slowest_flows(&self, finished: &Finished, most: usize) -> Vec<FlowId> {
         let mut flows: Vec<(f64, Span, FlowId)> = Vec::new();
         for (id, flow) in (0..).map(FlowId).zip(&finished.flows) {
@@ -124,13 +124,13 @@ impl Assembly {
         flows.into_iter().take(most).map(|(.., id)| id).collect()
     }
 
-    /// Splits the completion times of flows that were followed, in the order of `flows`. Those that are not done are left out.
+    /// Splits the completion times of followed flows, in the order of `flows`. Flows that are not done are left out.
     ///
     /// # Errors
-    /// If they have sent too much.
+    /// If the flows have sent too many packets.
     ///
     /// # Panics
-    /// If a flow is not one of this assembly.
+    /// If a flow is not in this assembly.
     pub fn flow_delays(
         &self,
         flows: &[FlowId],
@@ -156,7 +156,7 @@ impl Assembly {
         Ok(delays.collect())
     }
 
-    /// Facts of a flow for a walk through this part of its time.
+    /// Facts of a flow for a walk through this interval.
     fn subject(&self, flow: FlowId, (started, finished): (Time, Time)) -> Subject {
         Subject {
             flow,
@@ -199,7 +199,7 @@ impl Assembly {
         }
     }
 
-    /// The nodes that ways of the usual number of links have at each place.
+    /// The nodes at each hop, over all paths with the most frequent number of links.
     fn nodes_of<'w>(
         &self,
         ways: impl Iterator<Item = &'w Vec<LinkId>> + Clone,
@@ -226,7 +226,7 @@ impl Assembly {
     }
 }
 
-/// Waits of a connection by what ended them: the last event with which its rank posted something by then.
+/// Waits of a connection by cause: the last event by the end of the wait at which its rank posted a message.
 fn waits(idle: &[(Span, Time)], posts: &[RankEvent]) -> Vec<JobWait> {
     let mut spans: BTreeMap<RankCause, Span> = BTreeMap::new();
     for &(span, until) in idle {
@@ -265,7 +265,7 @@ fn bottleneck(ledger: &Ledger, links: &[LinkWait]) -> Option<LinkId> {
         .or(waited.map(|wait| wait.link))
 }
 
-/// The links that a flow has crossed, the one with the longest waits first.
+/// The links that a flow has crossed, longest waits first.
 fn link_waits(trace: &Trace<'_>, subject: &Subject, at_nic: usize) -> Vec<LinkWait> {
     let flow = subject.flow;
     let wait = |(link, hops): (LinkId, &[Hop])| {
@@ -286,7 +286,7 @@ fn link_waits(trace: &Trace<'_>, subject: &Subject, at_nic: usize) -> Vec<LinkWa
     links
 }
 
-/// Time that a packet was in front of a link of a switch before it began to leave.
+/// Time that a packet waited in front of a switch's link before its transmission began.
 fn waited(trace: &Trace<'_>, hop: &Hop) -> Span {
     let hops = trace.hops(hop.packet);
     let place = hops.partition_point(|other| other.end < hop.end);

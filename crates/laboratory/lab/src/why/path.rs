@@ -1,9 +1,9 @@
-//! Critical path of an iteration of a job: messages and computations, each of which the next one had waited for, as they were in a run.
+//! Critical path of an iteration of a job: a chain of messages and computations of a run, in which each step waited for the step before.
 //!
-//! [`Assembly::critical_path`] walks back through the [actions of the ranks](RankEvent) from the end of the rank that was last: what a rank
-//! does, it does at the event that it had waited for last. A message leads to the rank that posted it and to the event that let that rank
-//! post it, a computation to the event at which it began. The steps add up to the time of the iteration, from the beginning of its first
-//! rank; a rank that began later, because it was late with the iteration before, has some of that one in its path.
+//! [`Assembly::critical_path`] walks back through the [actions of the ranks](RankEvent) from the end of the last rank. A rank acts at the
+//! last event that it waited for. A message leads to its sender and to the event at which the sender posted it, a computation to the event
+//! at which it began. The steps add up to the time of the iteration, from the begin of its first rank. If a rank began later because of the
+//! previous iteration, the path contains part of that iteration.
 //!
 //! [`Assembly::message_delays`] then walks back along the packets of each message, as for a [flow](super::FlowDelays).
 
@@ -21,22 +21,22 @@ use rustc_hash::FxHashMap;
 /// Kind of a step of a critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// A message, until it arrived, or until its sender had the acknowledgement and waited for that.
+    /// A message, until it arrived, or until its acknowledgement arrived if the sender waited for that.
     Message {
         /// Connection of the message.
         flow: FlowId,
         /// Length of the message.
         bytes: Bytes,
-        /// True if its sender waited for the acknowledgement.
+        /// True if the sender waited for the acknowledgement.
         acknowledged: bool,
-        /// Time that it takes alone on an idle network.
+        /// Time of the message on an idle network.
         ideal: Span,
     },
     /// A computation.
     Computation,
     /// The wait for the slot in which communication may begin.
     Slot,
-    /// The wait for the turn at a receiver that takes a limited number of messages at a time.
+    /// The wait for the turn at a receiver that accepts a limited number of messages at a time.
     Turn {
         /// Connection of the message.
         flow: FlowId,
@@ -74,19 +74,19 @@ pub struct CriticalPath {
     pub from: Time,
     /// End of the last rank.
     pub to: Time,
-    /// The steps in their order; the first begins at `from`, the last ends at `to`.
+    /// The steps in order; the first begins at `from`, the last ends at `to`.
     pub steps: Vec<PathStep>,
-    /// Begin of what the first step belongs to, which may have been before `from`.
+    /// Begin of the action of the first step, which may be before `from`.
     begun: Time,
 }
 
 impl CriticalPath {
-    /// Time in which its messages were under way.
+    /// Time in which the messages of the path were under way.
     pub fn window(&self) -> (Time, Time) {
         (self.begun, self.to)
     }
 
-    /// Connections of its messages, each once.
+    /// Distinct connections of the path's messages.
     pub fn flows(&self) -> Vec<FlowId> {
         let message = |step: &PathStep| match step.kind {
             StepKind::Message { flow, .. } => Some(flow),
@@ -99,7 +99,7 @@ impl CriticalPath {
     }
 }
 
-/// Time of a message in parts.
+/// Breakdown of the time of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageDelays {
     /// Place of the message among the steps of the path.
@@ -108,12 +108,12 @@ pub struct MessageDelays {
     pub parts: Vec<Delay>,
 }
 
-/// Actions of the ranks of one job, by what leads to them.
+/// Actions of the ranks of one job, indexed for the walk back.
 struct Actions<'a> {
     posts: FxHashMap<(FlowId, MessageId), &'a RankEvent>,
     asks: FxHashMap<(FlowId, MessageId), &'a RankEvent>,
     waits: FxHashMap<(Rank, Time), &'a RankEvent>,
-    /// The last rank's end of the iteration.
+    /// End of the iteration at its last rank.
     end: Option<&'a RankEvent>,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Actions<'a> {
                 } => {
                     actions.asks.insert((connection, message), event);
                 }
-                // Of two that end together, the one that began first.
+                // Of two waits that end at the same time, the wait that began first counts.
                 RankAction::Wait { until, .. } => {
                     actions.waits.entry((event.rank, until)).or_insert(event);
                 }
@@ -153,7 +153,7 @@ impl<'a> Actions<'a> {
         actions
     }
 
-    /// The action that the event of another had waited for.
+    /// The action that led to the cause of `event`.
     fn before(&self, event: &RankEvent) -> Option<&'a RankEvent> {
         match (event.cause, event.action) {
             (RankCause::Start, _) => None,
@@ -241,10 +241,10 @@ impl Assembly {
         })
     }
 
-    /// Splits the times of the messages of a path whose flows were followed.
+    /// Splits the message times of a path whose flows were followed.
     ///
     /// # Errors
-    /// If they have sent too much.
+    /// If the flows have sent too many packets.
     pub fn message_delays(
         &self,
         path: &CriticalPath,

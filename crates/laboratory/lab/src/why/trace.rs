@@ -7,7 +7,7 @@ use clearway_units::{FlowId, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Pause of a link: from, until, and the classes.
+/// Pause of a link: begin, end, and paused classes.
 type Pause = (Time, Time, ClassSet);
 
 /// The records of all domains.
@@ -18,13 +18,13 @@ pub(super) struct Trace<'a> {
     pub(super) limits: FxHashMap<QueuePair, Vec<(Time, SendLimit)>>,
     pub(super) losses: FxHashMap<FlowId, Vec<Time>>,
     pub(super) sharers: FxHashMap<(FlowId, LinkId), FxHashSet<FlowId>>,
-    /// The hops of each packet, in their order.
+    /// The hops of each packet, in order.
     hops: FxHashMap<PacketId, Vec<Hop>>,
-    /// The data packets and probes of a flow on a link, in the order in which they left.
+    /// The data packets and probes of a flow on a link, in order of departure.
     on_link: FxHashMap<(FlowId, LinkId), Vec<Hop>>,
-    /// The data packet of a queue pair that left then, by its place among all that it sent.
+    /// Queue pair and place of the data packet of a flow that left at this time; places count the packets of the queue pair.
     places: FxHashMap<(FlowId, Time), (u8, usize)>,
-    /// Answers by flow and the time at which they reached its sender.
+    /// Answers by flow and the time of arrival at its sender.
     answers: FxHashMap<(FlowId, Time), PacketId>,
     pauses: FxHashMap<LinkId, Vec<Pause>>,
 }
@@ -76,7 +76,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The hops of a packet, in their order.
+    /// The hops of a packet, in order.
     pub(super) fn hops(&self, packet: PacketId) -> &[Hop] {
         self.hops.get(&packet).map_or(&[], Vec::as_slice)
     }
@@ -91,7 +91,7 @@ impl<'a> Trace<'a> {
         self.answers.get(&(flow, time)).copied()
     }
 
-    /// Packets of a flow that have come to a host: data at its receiver, and answers at its sender, each with the time.
+    /// Arrivals of a flow's packets: data at its receiver, and answers at its sender, each with its time.
     pub(super) fn arrivals(&self) -> FxHashMap<FlowId, Vec<(Time, PacketId)>> {
         let mut arrivals: FxHashMap<FlowId, Vec<(Time, PacketId)>> = FxHashMap::default();
         for (&id, hops) in &self.hops {
@@ -106,7 +106,7 @@ impl<'a> Trace<'a> {
         arrivals
     }
 
-    /// The last packet of the same flow that left on the same link before this one.
+    /// The previous packet of the same flow on the same link.
     pub(super) fn before(&self, hop: &Hop) -> Option<Hop> {
         let hops = self.on_link.get(&(hop.packet.flow, hop.link))?;
         let place = hops.partition_point(|other| other.end < hop.end);
@@ -120,7 +120,7 @@ impl<'a> Trace<'a> {
             .collect()
     }
 
-    /// The ways of a flow's data packets: links, and how many packets took them to their end.
+    /// The paths of a flow's data packets, each with the number of packets that reached its end.
     pub(super) fn ways_of(&self, flow: FlowId) -> BTreeMap<Vec<LinkId>, u64> {
         let mut ways = BTreeMap::new();
         let own = |id: &PacketId| id.flow == flow && !id.is_answer;
@@ -134,7 +134,7 @@ impl<'a> Trace<'a> {
         ways
     }
 
-    /// The parts of `from..to` in which `class` was paused on a link, in their order.
+    /// The parts of `from..to` in which `class` was paused on a link, in order.
     pub(super) fn pauses(
         &self,
         (from, to): (Time, Time),
@@ -151,7 +151,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Pauses, from the changes of what is paused.
+/// Pauses, from the changes of the paused classes.
 fn intervals(changes: &[(Time, ClassSet)]) -> Vec<Pause> {
     let ends = changes[1..].iter().map(|change| change.0);
     let pauses = changes.iter().zip(ends.chain([Time::NEVER]));

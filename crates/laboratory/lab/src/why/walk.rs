@@ -1,16 +1,16 @@
 //! The walk back along the critical path of a flow: from the acknowledgement that completed it to the instant at which it was ready.
 //!
-//! Each step explains the time just before the cursor by the one thing without which the event at the cursor would have come earlier, and
-//! moves the cursor to when that began.
+//! Each step finds the one cause without which the event at the cursor would have happened earlier. It assigns the time before the cursor
+//! to that cause, and moves the cursor to its begin.
 //!
 //! * A packet that has crossed a link: propagation, the latency of a switch, serialisation.
-//! * A packet that waited in front of a link: the time since the flow's own packet before it left is queueing behind others, or a
-//!   pause. The walk goes on with that packet at this link, for the link was busy with the flow; if there is none, with the packet's
-//!   own arrival.
-//! * An acknowledgement: its own way, then that of the packet that it answers.
-//! * A packet at its sender: the wire was busy, with the flow's own packets or with others; or pacing, the window, a loss, or the
-//!   application held it back. A window is opened by an acknowledgement, with which the walk goes on. What such a round trip takes without
-//!   queues counts as window: a larger one would have spared it.
+//! * A packet that waited in front of a link: the time since the departure of the flow's previous packet is queueing behind other flows, or
+//!   a pause. The walk continues with that previous packet at this link, because the link was busy with the flow. Without a previous
+//!   packet, the walk continues with the packet's arrival.
+//! * An acknowledgement: its path, then the path of the packet that it answers.
+//! * A packet at its sender: the wire was busy with packets of the flow or of other flows; or pacing, the window, a loss, or the
+//!   application held the packet back. An acknowledgement opens a window, and the walk continues with it. The unloaded time of such a round
+//!   trip counts as window, because a larger window would have avoided it.
 
 use super::follow::{Hop, PacketId, Sent, arrival};
 use super::trace::Trace;
@@ -32,7 +32,7 @@ pub(super) struct Subject {
     pub(super) class: Class,
     /// The class in which acknowledgements wait.
     pub(super) class_of_answers: Class,
-    /// After a loss, everything is sent again from there.
+    /// True if a sender retransmits everything from a lost packet on.
     pub(super) goes_back: bool,
     pub(super) started: Time,
     pub(super) finished: Time,
@@ -41,13 +41,13 @@ pub(super) struct Subject {
 /// Position of the walk.
 #[derive(Debug, Clone, Copy)]
 enum At {
-    /// An answer has just arrived at the sender of the flow.
+    /// Arrival of an answer at the sender of the flow.
     Answer(PacketId),
-    /// The packet that crosses its hop of this number has just arrived at the far end.
+    /// Arrival of a packet at the far end of its hop with this number.
     Arrival(PacketId, usize),
-    /// This data packet just begins to leave its NIC.
+    /// Begin of the transmission of this data packet at its NIC.
     Send(u8, usize),
-    /// This probe just begins to leave its NIC.
+    /// Begin of the transmission of a probe at its NIC.
     Probe,
     /// Time at which the flow was ready.
     Start,
@@ -57,12 +57,12 @@ pub(super) struct Walk<'a> {
     trace: &'a Trace<'a>,
     subject: &'a Subject,
     cursor: Time,
-    /// The walk has come through a window.
+    /// True after the walk has passed a window limit.
     limited: bool,
     ledger: Ledger,
-    /// The other flows that the flow's NIC served while it waited.
+    /// Other flows that the NIC served while the flow waited.
     pub(super) at_nic: FxHashSet<FlowId>,
-    /// Times in which the flow had nothing to send, and their ends, at which there was something.
+    /// Lengths and ends of the times in which the flow had no data to send.
     pub(super) idle: Vec<(Span, Time)>,
 }
 
@@ -79,15 +79,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks all the way; the parts add up to the completion time of the flow.
+    /// Walks back to the start; the parts add up to the completion time of the flow.
     pub(super) fn run(&mut self) -> Ledger {
         let (flow, finished) = (self.subject.flow, self.subject.finished);
         let answer = self.trace.answer_at(flow, finished);
         self.back_from(answer.map_or(At::Start, At::Answer))
     }
 
-    /// Walks back from the arrival of the packet that ended a message, at the sender or at the receiver. Until then from `finished`
-    /// nothing is known.
+    /// Walks back from the arrival of the packet that ended a message, at the sender or at the receiver. The time between that arrival and
+    /// `finished` stays unexplained.
     pub(super) fn run_from(&mut self, (came, id): (Time, PacketId)) -> Ledger {
         self.take(came, Part::Unexplained, None);
         let hops = self.trace.hops(id).len();
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
         std::mem::take(&mut self.ledger)
     }
 
-    /// Explains the time from `from` to the cursor, and moves the cursor there.
+    /// Assigns the time between `from` and the cursor to `part`, and moves the cursor to `from`.
     fn take(&mut self, from: Time, part: Part, link: Option<LinkId>) {
         let from = from.max(self.subject.started);
         assert!(from <= self.cursor, "the walk only goes back");
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// As [`take`](Self::take), of time that packets take on unloaded links.
+    /// As [`take`](Self::take), for the time of packets on unloaded links.
     fn take_unloaded(&mut self, from: Time, part: Part, link: Option<LinkId>) {
         match self.limited {
             true => self.take(from, Part::Window, None),
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Time in front of a link: paused, or behind others.
+    /// Assigns time in front of a link: pauses, or queueing behind other packets.
     fn take_wait(&mut self, from: Time, link: LinkId, class: Class) {
         let pauses: Vec<_> = self
             .trace
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
         self.take(from, Part::Queueing, Some(link));
     }
 
-    /// The far end of a link back to the end of the transmission.
+    /// Assigns the time between the end of a transmission and the arrival at the far end.
     fn take_flight(&mut self, hop: &Hop) {
         let topology = self.trace.topology;
         let propagation = topology.cables[hop.link.cable()].delay;
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         self.take_unloaded(hop.end, Part::Propagation, None);
     }
 
-    /// The way of an answer, back to the arrival of the packet that it answers.
+    /// Follows the path of an answer back to the arrival of the packet that it answers.
     fn answer(&mut self, id: PacketId) -> At {
         let trace = self.trace;
         let asked = PacketId {
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
         At::Arrival(asked, trace.hops(asked).len() - 1)
     }
 
-    /// A packet has crossed a link: back to where it, or the flow's packet in front of it, came from.
+    /// Follows a packet that crossed a link back to its origin, or to the origin of the flow's packet in front of it.
     fn crossing(&mut self, id: PacketId, place: usize) -> At {
         let hop = self.trace.hops(id)[place];
         self.take_flight(&hop);
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
         self.queue(hop, place)
     }
 
-    /// A packet begins to leave on a link.
+    /// Explains why a packet began to leave on a link only now.
     fn queue(&mut self, mut hop: Hop, mut place: usize) -> At {
         let trace = self.trace;
         loop {
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Nobody knows what a probe waited for but the answer to what was sent before it.
+    /// Explains a probe. The trace only shows that a probe waited for the answer to an earlier packet.
     fn probe(&mut self) -> At {
         let sent = self.trace.sent.iter();
         let before = sent
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         self.recover(before)
     }
 
-    /// The time since `earlier` went into finding out about a loss and making good for it.
+    /// Assigns the time since `earlier` to the detection and repair of a loss.
     fn recover(&mut self, earlier: Option<(Time, u8, usize)>) -> At {
         let from = earlier.map_or(self.subject.started, |(start, ..)| start);
         self.take(from, Part::Recovery, None);
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The transmission of the same data before that of number `place`.
+    /// The transmission of the same data before transmission `place`.
     fn earlier_copy(&self, queue_pair: u8, place: usize) -> Option<(Time, u8, usize)> {
         let sent = &self.trace.sent[&(self.subject.flow, queue_pair)];
         let copy = (0..place)
@@ -241,13 +241,13 @@ impl<'a> Walk<'a> {
         Some((sent[copy].start, queue_pair, copy))
     }
 
-    /// A data packet begins to leave its NIC.
+    /// Explains why a data packet began to leave its NIC only now.
     fn send(&mut self, queue_pair: u8, place: usize) -> At {
         let key = (self.subject.flow, queue_pair);
         let (trace, sent) = (self.trace, self.trace.sent[&key].as_slice());
         let before = place.checked_sub(1).map(|place| sent[place]);
         let limits = trace.limits.get(&key).map_or(&[][..], Vec::as_slice);
-        // What its departure has changed comes later in the list.
+        // Limits that change because of this departure come later in the list.
         let until_now = limits.partition_point(|&(time, _)| time <= self.cursor);
         let ready = |&(_, limit): &(Time, SendLimit)| limit == SendLimit::Wire;
         let known = limits[..until_now].iter().rposition(ready);
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
                 SendLimit::Wire => self.take_nic(from),
                 SendLimit::Pacing => self.take(from, Part::Pacing, None),
                 SendLimit::Window => {
-                    // The window has been opened at the cursor, where the limit ended.
+                    // The window opened at the cursor, where the limit ended.
                     let opened = number + 1 < limits.len() && limits[number + 1].0 == self.cursor;
                     let answer = trace.answer_at(self.subject.flow, self.cursor);
                     if let Some(answer) = answer.filter(|_| opened) {
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         let Some(before) = before else {
             return At::Start;
         };
-        // What stood between the two packets is known, so this takes nothing but the packet before.
+        // The limits usually explain all time between the two packets, so only the previous packet remains.
         self.take(before.end, Part::Unexplained, None);
         let part = match before.again {
             true => Part::Recovery,
@@ -299,7 +299,7 @@ impl<'a> Walk<'a> {
         At::Send(queue_pair, place - 1)
     }
 
-    /// True if a packet that is sent again waited for the detection of its loss, and not only for its turn.
+    /// True if a retransmitted packet waited for the detection of its loss, and not only for its turn.
     fn follows_loss(
         &self,
         before: Option<Sent>,
@@ -321,7 +321,7 @@ impl<'a> Walk<'a> {
         detected && ready.is_some_and(|ready| ready > before.end)
     }
 
-    /// Time at the NIC of a flow that may send: other packets are on the wire, its own among them, or the wire is paused.
+    /// Assigns time at the NIC while the flow may send: the wire carries packets of this or other flows, or is paused.
     fn take_nic(&mut self, from: Time) {
         let link = self.subject.uplink;
         let pauses: Vec<_> = self
@@ -335,7 +335,7 @@ impl<'a> Walk<'a> {
         self.take_wire(from, link);
     }
 
-    /// Time at the NIC that nothing paused.
+    /// Assigns time at the NIC without pauses.
     fn take_wire(&mut self, from: Time, link: LinkId) {
         let all = self
             .trace
@@ -349,7 +349,7 @@ impl<'a> Walk<'a> {
             if other.end <= from {
                 break;
             }
-            // An idle wire before a flow that may send: what allocates rates has the next word.
+            // The wire is idle although the flow may send, so the allocation of rates holds the flow back.
             self.take(other.end.max(from).min(self.cursor), Part::Pacing, None);
             if other.flow == self.subject.flow {
                 self.take(other.start.max(from), Part::Serialisation, Some(link));

@@ -1,12 +1,12 @@
-//! Memory that the control groups of this process leave: those of Slurm, Kubernetes and systemd, of either version.
+//! Memory left by the control groups of this process (Slurm, Kubernetes, systemd), of either version.
 //!
-//! A limit holds for a group and all below it, so that the group of the process and each above it count. Memory of files that were read
-//! and are not in use counts as free: the system takes it back when somebody wants it.
+//! A limit holds for a group and all groups below it, so the group of the process and each group above it count. Memory of inactive file
+//! pages counts as free, because the system reclaims it on demand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Version of control groups, by which files have their names.
+/// Version of control groups, which determines file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
@@ -14,7 +14,7 @@ enum Version {
 }
 
 impl Version {
-    /// Names of the files of the limit, of what is in use, and of the part of that which files take that are not in use, with its key.
+    /// Names of the limit file, the usage file, and the key of inactive file pages in the statistics file.
     fn files(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::One => (
@@ -27,7 +27,7 @@ impl Version {
     }
 }
 
-/// Bytes that are left of the nearest limit; `None` without one.
+/// Bytes left below the nearest limit; `None` without a limit.
 pub(super) fn memory_left() -> Option<u64> {
     let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
     let groups = groups(&read("cgroup"), &read("mountinfo"));
@@ -37,7 +37,7 @@ pub(super) fn memory_left() -> Option<u64> {
     left.min()
 }
 
-/// Folders of the control groups of a process, of which `cgroup` and `mountinfo` tell: its own and all above.
+/// Folders of the control groups of a process, from the texts `cgroup` and `mountinfo`: its own group and all groups above.
 fn groups(cgroup: &str, mountinfo: &str) -> Vec<(PathBuf, Version)> {
     let mut found = Vec::new();
     for line in cgroup.lines() {
@@ -53,7 +53,7 @@ fn groups(cgroup: &str, mountinfo: &str) -> Vec<(PathBuf, Version)> {
             _ => continue,
         };
         for (root, mounted) in mounts(mountinfo, version) {
-            // Inside a container the root of the mount may be a group of the host.
+            // In a container, the root of the mount may be a group of the host.
             let below = Path::new(path)
                 .strip_prefix(root)
                 .unwrap_or(Path::new(path));
@@ -67,7 +67,7 @@ fn groups(cgroup: &str, mountinfo: &str) -> Vec<(PathBuf, Version)> {
     found
 }
 
-/// Root and mount point of each hierarchy of this version that has memory.
+/// Root and mount point of each hierarchy of this version with a memory controller.
 fn mounts(mountinfo: &str, version: Version) -> impl Iterator<Item = (&str, &str)> {
     mountinfo.lines().filter_map(move |line| {
         let (first, second) = line.split_once(" - ")?;
@@ -82,7 +82,7 @@ fn mounts(mountinfo: &str, version: Version) -> impl Iterator<Item = (&str, &str
     })
 }
 
-/// Bytes that are left of the limit of a group; `None` if it has none.
+/// Bytes left below the limit of a group; `None` without a limit.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, idle) = version.files();
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
@@ -93,7 +93,7 @@ fn left(folder: &Path, version: Version) -> Option<u64> {
         (name == idle).then(|| value.trim().parse::<u64>().ok())?
     });
     let used = number(used)?.saturating_sub(idle.unwrap_or(0));
-    // The first version says "no limit" by a number that no machine has.
+    // Version 1 expresses "no limit" as a number beyond the memory of any machine.
     let limit = number(limit).filter(|limit| *limit < 1 << 60)?;
     Some(limit.saturating_sub(used))
 }

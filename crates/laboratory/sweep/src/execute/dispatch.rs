@@ -1,4 +1,4 @@
-//! Execution elsewhere: runs are handed out, and results come back as files.
+//! Execution elsewhere: the dispatcher hands out runs, and results come back as files.
 
 use super::estimate::Spent;
 use super::progress::SweepProgress;
@@ -11,32 +11,32 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// Runs of a sweep that somebody else carries out, on another machine for instance.
+/// Runs of a sweep that another program carries out, for instance on another machine.
 ///
-/// A run that is handed out is claimed, so that no other process is at it. Its results have to be put into a folder of the store's file
-/// system, and become those of the run when it is [done](Self::done). All that is still handed out is given free when this is dropped.
+/// A dispatched run is claimed, so that no other process works on it. Its results go into a folder on the store's file system, and are
+/// published when the run is [done](Self::done). Dropping the dispatcher releases all runs that are still dispatched.
 pub struct Dispatcher {
     sweep: Sweep,
     laboratory: Laboratory,
     store: Store,
     queue: Queue,
-    /// Runs that are handed out, by place.
+    /// Dispatched runs, by place.
     handed_out: BTreeMap<usize, HeldClaim>,
 }
 
-/// A run that is handed out.
+/// A dispatched run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatched {
     /// Place of the run in the sweep.
     pub place: usize,
-    /// The resolved scenario, which `clearway run` carries out.
+    /// The resolved scenario for `clearway run`.
     pub scenario: String,
-    /// Memory in bytes that it may come to take.
+    /// Expected memory of the run in bytes.
     pub memory: u64,
 }
 
 impl Dispatcher {
-    /// The runs at the places `chosen` of a sweep that are not done yet.
+    /// Dispatcher of the unfinished runs at the places `chosen` of a sweep.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -55,7 +55,7 @@ impl Dispatcher {
         })
     }
 
-    /// The queue, and what its runs are carried out with.
+    /// The queue, and the setting of its runs.
     fn parts(&mut self) -> (&mut Queue, Setting<'_>) {
         let setting = Setting {
             sweep: &self.sweep,
@@ -66,7 +66,7 @@ impl Dispatcher {
         (&mut self.queue, setting)
     }
 
-    /// Hands out a run; `None` if there is none at the moment.
+    /// Dispatches a run; `None` if no run is available now.
     ///
     /// # Errors
     /// If the store cannot be read or written.
@@ -93,10 +93,10 @@ impl Dispatcher {
         self.queue.is_empty() && self.handed_out.is_empty()
     }
 
-    /// An empty folder for the results of a run that is handed out.
+    /// An empty folder for the results of a dispatched run.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn folder(&self, place: usize) -> Result<PathBuf, StoreError> {
         let key = self.sweep.runs[place].key;
         let folder = self.store.work()?.join(key.to_string());
@@ -105,11 +105,10 @@ impl Dispatcher {
         Ok(folder)
     }
 
-    /// Takes what is in the [folder](Self::folder) of a run as its results. Of a run that is not handed out, or not any more, nothing is
-    /// taken: false.
+    /// Publishes the content of the [folder](Self::folder) of a run as its results. False if the run is not dispatched, or not any more.
     ///
     /// # Errors
-    /// If they cannot be put in place.
+    /// If the results cannot be moved into place.
     pub fn done(&mut self, place: usize) -> Result<bool, StoreError> {
         let Some(claim) = self.handed_out.remove(&place) else {
             return Ok(false);
@@ -128,15 +127,15 @@ impl Dispatcher {
                 queue.fail(setting, place, &reason)?;
             }
         }
-        // The claim is given free when the results are there.
+        // Release the claim only after the results are in place.
         drop(claim);
         Ok(true)
     }
 
-    /// Records that a run that is handed out failed.
+    /// Records that a dispatched run failed.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the failure cannot be written.
     pub fn fail(&mut self, place: usize, reason: &str) -> Result<bool, StoreError> {
         let Some(claim) = self.handed_out.remove(&place) else {
             return Ok(false);
@@ -147,7 +146,7 @@ impl Dispatcher {
         Ok(true)
     }
 
-    /// Says that what is handed out is still worked at, and looks at what other processes do. To be called every few seconds.
+    /// Renews the claims of dispatched runs, and checks the runs of other processes. Call this every few seconds.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -160,17 +159,17 @@ impl Dispatcher {
         queue.look_elsewhere(setting, is_idle)
     }
 
-    /// How far it is, if `at_once` runs are carried out at once.
+    /// Progress of the sweep, if `at_once` runs are carried out concurrently.
     pub fn progress(&self, at_once: usize) -> SweepProgress {
-        // Runs that are handed out may wait there: nobody knows for how long they have been carried out.
+        // Dispatched runs may wait at their worker, so their running time is unknown.
         let handed_out = self.handed_out.keys().map(|&place| (place, 0.0));
         self.queue
             .progress(&handed_out.collect::<Vec<_>>(), at_once)
     }
 
-    /// Gives all that is still handed out free, and gives back the store, where results are put together.
+    /// Releases all dispatched runs, and gives back the store for the collection of results.
     pub fn end(self) -> Store {
-        // Nothing that is left unfinished may be taken for results.
+        // No unfinished folder may be taken for results.
         drop(self.handed_out);
         self.store
     }

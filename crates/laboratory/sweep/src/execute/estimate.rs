@@ -1,7 +1,7 @@
 //! Estimates of time and memory of runs, from finished runs of the nearest points.
 //!
-//! The distance of two points is the sum over the axes: of quantities the difference as a part of the axis, and 0 or 1 of everything
-//! else. Of the finished runs those at the least distance count: time is their mean, memory the most of any.
+//! The distance of two points is a sum over the axes: for quantities the difference as a share of the axis, for other values 0 or 1. Only
+//! the finished runs at the smallest distance count: time is their mean, memory their maximum.
 
 use crate::plan::quantities;
 use crate::points::Sweep;
@@ -9,11 +9,11 @@ use clearway_lab::Laboratory;
 use clearway_report::Summary;
 use clearway_units::Value;
 
-/// Factor by which a run may take more memory than those like it.
+/// Safety factor on the memory of similar runs.
 const MARGIN: f64 = 1.25;
-/// Memory of a run of which nothing is known, and which is not large.
+/// Assumed memory of a run that is not large, without similar runs.
 const UNKNOWN: u64 = 512 << 20;
-/// Hosts from which a scenario is large.
+/// Number of hosts from which a scenario is large.
 const MANY_HOSTS: i64 = 2048;
 
 /// Time and memory of a finished run.
@@ -32,7 +32,7 @@ impl Spent {
     }
 }
 
-/// What is known of runs like one.
+/// Facts about runs similar to a run.
 #[derive(Debug, Clone, Copy)]
 struct Nearest {
     distance: f64,
@@ -44,9 +44,9 @@ struct Nearest {
 /// Estimates of all runs of a sweep.
 #[derive(Debug)]
 pub(super) struct Estimates {
-    /// For each run its place on each axis.
+    /// Place of each run on each axis.
     places: Vec<Vec<u32>>,
-    /// For each axis the place of each value between 0 and 1, if all are quantities.
+    /// Positions of each axis's values between 0 and 1, if all values are quantities.
     axes: Vec<Option<Vec<f64>>>,
     nearest: Vec<Option<Nearest>>,
     knows_any: bool,
@@ -109,16 +109,16 @@ impl Estimates {
         self.knows_any
     }
 
-    /// Bytes that a run may come to take.
+    /// Expected memory of a run in bytes.
     pub(super) fn memory(&self, at: usize) -> u64 {
-        // Systems that do not tell say zero.
+        // Zero means that the system does not report memory.
         let known = self.nearest[at].filter(|nearest| nearest.peak_rss_bytes > 0);
         known.map_or(UNKNOWN, |nearest| {
             (nearest.peak_rss_bytes as f64 * MARGIN) as u64
         })
     }
 
-    /// True if a scenario is large, or does not say how large it is.
+    /// True if a scenario is large, or its size is unknown.
     pub(super) fn is_large(&self, sweep: &Sweep, laboratory: &Laboratory, at: usize) -> bool {
         let Ok(experiment) = sweep.experiment(laboratory, &sweep.runs[at]) else {
             return false;
@@ -139,7 +139,7 @@ impl Estimates {
         Some(nearest.wall_seconds / f64::from(nearest.count))
     }
 
-    /// Wall seconds until the `open` runs and those that have been `running` for some time are done, with so many at once.
+    /// Wall seconds until the `open` and the `running` runs are done, with `at_once` concurrent runs.
     pub(super) fn time_left(
         &self,
         open: impl Iterator<Item = usize>,
@@ -151,7 +151,7 @@ impl Estimates {
         }
         let open = open.map(|at| self.seconds(at));
         let under_way = running.iter().map(|(at, elapsed)| {
-            // What takes longer than expected will not end this instant.
+            // A run that takes longer than expected does not end immediately.
             self.seconds(*at)
                 .map(|seconds| (seconds - elapsed).max(0.1 * elapsed))
         });
@@ -162,7 +162,7 @@ impl Estimates {
     }
 }
 
-/// Place of each value between the least and the greatest, by their logarithm if they span more than one order of magnitude.
+/// Position of each value between the smallest and the largest, on a logarithmic scale if they span more than one order of magnitude.
 fn scale(values: &[Value]) -> Option<Vec<f64>> {
     let (_, numbers) = quantities(values.iter())?;
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
@@ -211,7 +211,7 @@ mod tests {
             1000 << 20,
             "of the other controller, too"
         );
-        // A run of the same point, with another seed.
+        // A run of the same point with another seed.
         estimates.learn(3, spent(11.0, 400));
         assert_eq!(estimates.seconds(3), Some(10.0));
         assert_eq!(estimates.memory(3), 1000 << 20);

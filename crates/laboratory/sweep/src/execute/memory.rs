@@ -1,15 +1,15 @@
-//! Memory: whether there is room for another run.
+//! Memory for another run.
 
 use super::control_groups;
 use std::fs;
 
-/// Share of the available memory that runs may come to take.
+/// Share of the available memory that runs may use.
 const SHARE: f64 = 0.8;
 
-/// The memory of this machine, as far as this process may use it.
+/// The memory of this machine that this process may use.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Reads the available memory in bytes; `None` where the system does not tell.
+    /// Reads the available memory in bytes; `None` if the system does not report it.
     available: fn() -> Option<u64>,
 }
 
@@ -23,8 +23,8 @@ impl Memory {
         Self { available }
     }
 
-    /// True if a run that may take `expected` bytes fits beside the `children` (process, and what it may come to take), which have not
-    /// taken all of theirs yet.
+    /// True if a run of `expected` bytes fits beside the `children` (process and expected bytes), which may still grow to their expected
+    /// memory.
     pub(super) fn has_room(
         &self,
         expected: u64,
@@ -41,7 +41,7 @@ impl Memory {
     }
 }
 
-/// Memory that the system could still give, or what is left of a limit of this process's control groups.
+/// Available memory of the system, or the memory left below a limit of this process's control groups.
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn runs_fit_while_they_leave_a_share_of_the_memory() {
         let memory = Memory::of(|| Some(10 * GB));
-        // No process has the number 0, so that children have taken nothing yet.
+        // No process has the number 0, so these children hold no memory yet.
         let children = |count: usize| std::iter::repeat_n((0, 3 * GB), count);
         assert!(memory.has_room(8 * GB, children(0)));
         assert!(!memory.has_room(9 * GB, children(0)));

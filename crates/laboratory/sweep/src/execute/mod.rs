@@ -1,10 +1,10 @@
-//! Execution: each run by a child process, as many at once as there are cores and memory for.
+//! Execution: each run in a child process, concurrently within the limits of cores and memory.
 //!
-//! A child writes into the folder of what its parent is making; its results become those of the run by one rename. It carries out one
-//! small run after the other, and a large one is its last. It ends when its parent does, because its standard input ends then. A run that
-//! exceeds the memory, panics or is killed costs that run.
+//! A child writes into its parent's work folder; one rename publishes the results of the run. A child carries out successive small runs,
+//! and ends after a large run. A child ends with its parent, because its standard input then ends. If a run exceeds the memory, panics or
+//! is killed, only that run is lost.
 //!
-//! [`Dispatcher`] hands the same runs out to be carried out elsewhere, where [`carry_out`] does one as it is done here.
+//! [`Dispatcher`] hands out the same runs to other machines, where [`carry_out`] carries out a run in the same way.
 
 mod control_groups;
 mod dispatch;
@@ -30,31 +30,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use worker::{Event, RunFiles, Worker};
 
-/// Longest wait for something to happen.
+/// Longest wait for an event.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Why a run has no results that was killed twice.
+/// Reason for the missing results of a run that was killed twice.
 const KILLED: &str =
     "killed by signal 9, though it ran alone: most likely the system had no memory left";
 
-/// How runs are carried out.
+/// Options of an execution.
 pub struct ExecuteOptions<'a> {
     /// The program and its first arguments, to which [`WORKER_COMMAND`] and a folder are added.
     pub command: Vec<OsString>,
-    /// Most runs at once.
+    /// Largest number of concurrent runs.
     pub jobs: usize,
-    /// True once the user wants to end.
+    /// Callback that is true once the user wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Told now and then what is going on.
+    /// Callback that regularly receives the progress.
     pub on_progress: &'a dyn Fn(&SweepProgress),
-    /// Told what went wrong with a run, when it did: its place in the sweep, and the reason.
+    /// Callback for each failed run: its place in the sweep, and the reason.
     pub on_failure: &'a dyn Fn(usize, &str),
 }
 
-/// Carries out the runs at the places `chosen` of a sweep that are not done yet.
+/// Carries out the unfinished runs at the places `chosen` of a sweep.
 ///
 /// # Errors
-/// If the store cannot be read or written. What runs fail of is recorded, and no error.
+/// If the store cannot be read or written. Failures of runs are recorded, and are not errors.
 pub fn execute<'a>(
     (sweep, laboratory): (&'a Sweep, &'a Laboratory),
     store: &'a Store,
@@ -77,20 +77,20 @@ pub fn execute<'a>(
         events: channel(),
     };
     let ended = executor.carry_out();
-    // Claims are given free, and children end, whatever happened.
+    // Release claims and end children, even after an error.
     executor.stop();
     ended.map(|()| executor.queue.outcome)
 }
 
-/// A run that a child of this process is at.
+/// A run in progress in a child of this process.
 struct Running {
     place: usize,
     worker: Worker,
     files: RunFiles,
     claim: HeldClaim,
-    /// Memory that it may come to take.
+    /// Expected memory of the run.
     expected: u64,
-    /// True if no other run was started beside it.
+    /// True if no other run was started beside this run.
     alone: bool,
 }
 
@@ -99,9 +99,9 @@ struct Executor<'a> {
     setting: Setting<'a>,
     options: ExecuteOptions<'a>,
     running: Vec<Running>,
-    /// Children that wait for another run.
+    /// Children that wait for a run.
     idle: Vec<Worker>,
-    /// Number of children that were started.
+    /// Number of started children.
     started: usize,
     memory: Memory,
     events: (Sender<Event>, Receiver<Event>),
@@ -135,7 +135,7 @@ impl Executor<'_> {
             let Some(place) = self.queue.next() else {
                 return Ok(());
             };
-            // What was killed, perhaps for want of memory, is tried once more by itself.
+            // A killed run, perhaps killed for lack of memory, is retried alone.
             let wants_alone = self.queue.is_tried_again(place) || self.is_unknown_and_large(place);
             let has_company = !self.running.is_empty();
             if has_company && (wants_alone || self.running.iter().any(|run| run.alone)) {
@@ -156,7 +156,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// True of a first run of something that may not fit twice.
+    /// True if a run is large and no finished run gives an estimate, so two such runs may not fit.
     fn is_unknown_and_large(&self, place: usize) -> bool {
         let estimates = &self.queue.estimates;
         !estimates.knows_any()
@@ -187,12 +187,12 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Lets a child that waits begin a run, or a new one.
+    /// Begins a run in a waiting child, or in a new child.
     fn begin(&mut self, work: &Path, name: &str, text: &str) -> Result<(Worker, RunFiles), String> {
         while let Some(mut worker) = self.idle.pop() {
             match worker.begin(name, text) {
                 Ok(files) => return Ok((worker, files)),
-                // It has ended while it waited.
+                // The child ended while it waited.
                 Err(_) => worker.dismiss(),
             }
         }
@@ -201,7 +201,7 @@ impl Executor<'_> {
         Worker::start_with(&self.options.command, work, told, (name, text))
     }
 
-    /// A run is over, or a child has ended.
+    /// Handles the end of a run or of a child.
     fn end(&mut self, number: usize, answer: Option<RunAnswer>) -> Result<(), StoreError> {
         let mut running = self.running.iter();
         let Some(at) = running.position(|run| run.worker.number() == number) else {
@@ -229,7 +229,7 @@ impl Executor<'_> {
                 self.queue.fail(self.setting, place, &reason)
             }
         }
-        // The claim is given free here, when the results are there.
+        // The claim is released here, after the results are in place.
     }
 
     fn tell(&self) {
@@ -241,7 +241,7 @@ impl Executor<'_> {
         (self.options.on_progress)(&self.queue.progress(&spent, self.options.jobs));
     }
 
-    /// Ends all children, and leaves nothing of what they were making.
+    /// Ends all children, and deletes their unfinished results.
     fn stop(&mut self) {
         for run in &mut self.running {
             run.worker.kill();

@@ -1,35 +1,35 @@
-//! Progress of a sweep, and what came of it.
+//! Progress and outcome of an execution.
 
-/// State of a sweep that goes on.
+/// State of a running sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SweepProgress {
-    /// Runs that are asked for.
+    /// Requested runs.
     pub total: usize,
-    /// Runs that are done, those of former executions and of other processes included.
+    /// Finished runs, including runs of former executions and of other processes.
     pub done: usize,
     /// Runs that failed.
     pub failed: usize,
-    /// Runs that this process is at.
+    /// Runs in progress in this process.
     pub running: usize,
-    /// Runs that other processes are at, or were at the last look.
+    /// Runs in progress in other processes at the last check.
     pub elsewhere: usize,
     /// Wall seconds since this process began.
     pub elapsed: f64,
-    /// Wall seconds that are left, from the times of finished runs; `None` while there are none.
+    /// Remaining wall seconds, from the times of finished runs; `None` without finished runs.
     pub left: Option<f64>,
 }
 
-/// What came of an execution.
+/// Outcome of an execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweepExecution {
-    /// Runs that were there before.
+    /// Runs that were finished before.
     pub known: usize,
-    /// Runs that were done by this process.
+    /// Runs that this process finished.
     pub done: usize,
-    /// Runs that other processes did meanwhile.
+    /// Runs that other processes finished meanwhile.
     pub by_others: usize,
     /// Places of the runs that failed.
     pub failed: Vec<usize>,
-    /// True if the user ended it.
+    /// True if the user stopped the execution.
     pub interrupted: bool,
 }

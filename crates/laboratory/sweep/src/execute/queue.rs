@@ -1,4 +1,4 @@
-//! Runs that are to be done, whoever carries them out: which wait, which other processes are at, what failed and how long all takes.
+//! Queue of unfinished runs for every kind of execution: waiting runs, runs of other processes, failures and time estimates.
 
 use super::estimate::{Estimates, Spent};
 use super::progress::{SweepExecution, SweepProgress};
@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at runs that other processes are at.
+/// Time between two checks of other processes' runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What runs are carried out with.
+/// Setting in which runs are carried out.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) sweep: &'a Sweep,
     pub(super) laboratory: &'a Laboratory,
     pub(super) store: &'a Store,
-    /// Told what went wrong with a run: its place in the sweep, and the reason.
+    /// Callback for each failed run: its place in the sweep, and the reason.
     pub(super) on_failure: &'a dyn Fn(usize, &str),
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ClaimedRun {
     /// The resolved scenario.
     pub(super) text: String,
     pub(super) claim: HeldClaim,
-    /// Memory that it may come to take.
+    /// Expected memory of the run.
     pub(super) memory: u64,
 }
 
@@ -56,12 +56,12 @@ impl HeldClaim {
         }
     }
 
-    /// Wall seconds since it was made.
+    /// Wall seconds since the claim was made.
     pub(super) fn seconds(&self) -> f64 {
         self.since.elapsed().as_secs_f64()
     }
 
-    /// Says that its owner lives, if it has not said so for a while.
+    /// Writes a heartbeat, if the last one is old enough.
     pub(super) fn beat(&mut self) {
         if self.beaten.elapsed() >= crate::store::HEARTBEAT {
             self.beaten = clock::now();
@@ -72,25 +72,25 @@ impl HeldClaim {
 
 /// The runs of an execution.
 pub(super) struct Queue {
-    /// Runs that nobody is known to be at, in order.
+    /// Runs that no process is known to work on, in order.
     pending: VecDeque<usize>,
-    /// Runs that other processes are at.
+    /// Runs in progress in other processes.
     elsewhere: Vec<usize>,
-    /// Runs that are tried once more, whatever others found out.
+    /// Runs that are retried, even if another process recorded a failure.
     again: Vec<usize>,
-    /// Failures of former executions, which are tried again.
+    /// Failures of former executions, whose runs are retried.
     former: BTreeMap<RunKey, Failed>,
     pub(super) estimates: Estimates,
     started: Instant,
     looked: Instant,
-    /// Of the open runs those that other processes were at, at the last look.
+    /// Number of open runs in progress in other processes at the last check.
     others_at_once: usize,
     total: usize,
     pub(super) outcome: SweepExecution,
 }
 
 impl Queue {
-    /// The runs at the places `chosen` that are not done yet.
+    /// Queue of the unfinished runs at the places `chosen`.
     pub(super) fn new(sweep: &Sweep, store: &Store, chosen: &[usize]) -> Result<Self, StoreError> {
         let finished = store.finished()?;
         let mut estimates = Estimates::new(sweep);
@@ -99,7 +99,7 @@ impl Queue {
             chosen.iter().partition(|at| is_finished(at));
         if !pending.is_empty() {
             for at in (0..sweep.runs.len()).filter(is_finished) {
-                // What cannot be read teaches nothing here, and is an error where results are put together.
+                // Unreadable results are skipped here; the collection of results reports them as an error.
                 if let Ok(summary) = store.summary(sweep.runs[at].key) {
                     estimates.learn(at, Spent::of(&summary));
                 }
@@ -123,17 +123,17 @@ impl Queue {
         })
     }
 
-    /// The run that is next, if nobody is at it.
+    /// The next waiting run, if any.
     pub(super) fn next(&self) -> Option<usize> {
         self.pending.front().copied()
     }
 
-    /// True if no run waits, and other processes are at none.
+    /// True if no run waits and no run is in progress in another process.
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.elsewhere.is_empty()
     }
 
-    /// Takes the next run out and claims it; `None` if another process did it or is at it, or if it cannot be begun.
+    /// Takes the next run and claims it; `None` if another process finished it or works on it, or if it cannot begin.
     pub(super) fn claim_next(
         &mut self,
         setting: Setting<'_>,
@@ -151,7 +151,7 @@ impl Queue {
                 return Ok(None);
             }
         };
-        // Whoever had the claim may have done it since.
+        // The former owner of the claim may have finished the run in the meantime.
         if self.is_settled(setting, place)? {
             return Ok(None);
         }
@@ -170,7 +170,7 @@ impl Queue {
         }
     }
 
-    /// True if another process did the run, or found that it fails, since this one began; counts it then.
+    /// True if another process finished the run or recorded its failure since this execution began; counts such a run.
     fn is_settled(&mut self, setting: Setting<'_>, place: usize) -> Result<bool, StoreError> {
         let (store, key) = (setting.store, setting.key(place));
         if store.is_finished(key) {
@@ -192,7 +192,7 @@ impl Queue {
         Ok(false)
     }
 
-    /// Puts the results in `folder` in place as those of a run.
+    /// Publishes the results in `folder` as the results of a run.
     pub(super) fn publish(
         &mut self,
         setting: Setting<'_>,
@@ -220,18 +220,19 @@ impl Queue {
         Ok(())
     }
 
-    /// Tries a run once more, after the others.
+    /// Retries a run after the other runs.
     pub(super) fn try_again(&mut self, place: usize) {
         self.again.push(place);
         self.pending.push_back(place);
     }
 
-    /// True of a run that is tried once more.
+    /// True if a run is retried.
     pub(super) fn is_tried_again(&self, place: usize) -> bool {
         self.again.contains(&place)
     }
 
-    /// Looks now and then at runs that other processes are at; with nothing else to do, whatever has become free or stale is next.
+    /// Regularly checks the runs of other processes. If this process is idle, all their unfinished runs are queued, so that it can take
+    /// free or stale claims.
     pub(super) fn look_elsewhere(
         &mut self,
         setting: Setting<'_>,
@@ -259,10 +260,10 @@ impl Queue {
         Ok(())
     }
 
-    /// How far the execution is, with `at_once` runs at once of this process, of which these have been `running` for some seconds.
+    /// Progress of the execution, with `at_once` concurrent runs in this process. `running` are its present runs with their seconds.
     pub(super) fn progress(&self, running: &[(usize, f64)], at_once: usize) -> SweepProgress {
         let open = self.pending.iter().chain(&self.elsewhere).copied();
-        // Other processes go on beside.
+        // Other processes work concurrently.
         let at_once = at_once + self.others_at_once;
         let outcome = &self.outcome;
         SweepProgress {

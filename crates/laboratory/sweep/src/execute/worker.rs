@@ -1,8 +1,8 @@
-//! Processes that carry out runs, one after the other.
+//! Processes that carry out successive runs.
 //!
-//! A process gets the names of runs, a line each, on its standard input: `NAME` is the scenario `NAME.toml` in its folder, and the results
-//! are to be in the folder `NAME` beside it. It answers with a line on its standard output when a run is over, after the end of whatever
-//! line a plug-in has begun there. Starting a process takes longer than a small run does.
+//! A process reads the names of runs from its standard input, one per line. `NAME` stands for the scenario `NAME.toml` in the process's
+//! folder, and the results go into the folder `NAME` beside it. After each run the process writes an answer on a new line of its standard
+//! output, even if a plug-in has begun a line there. The process is reused because its start takes longer than a small run.
 
 use clearway_report::{StatusName, Summary};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Most that is kept of what a process says.
+/// Largest number of bytes kept of a process's messages.
 const MOST_TEXT: usize = 8 << 10;
 
 /// Longest line that may be an answer, in bytes.
@@ -24,9 +24,9 @@ const MOST_LINE: u64 = 1 << 20;
 /// Command of the program that carries out runs; the folder follows.
 pub const WORKER_COMMAND: &str = "carry-out";
 
-/// Most seconds that a run takes after which its process carries out another one. Starting a process is little beside longer ones.
+/// Longest run in seconds after which its process is reused. For longer runs, the start of a process is negligible.
 const MOST_SECONDS: f64 = 1.0;
-/// Most bytes that it took: what memory a process has held it keeps in part, and the next run is not to blame for it.
+/// Largest peak memory after which a process is reused. A process keeps part of its memory, which must not count for the next run.
 const MOST_BYTES: u64 = 128 << 20;
 
 /// Answer of a process when a run is over, as JSON on one line of its standard output.
@@ -34,31 +34,31 @@ const MOST_BYTES: u64 = 128 << 20;
 pub struct RunAnswer {
     /// Exit code that `clearway run` would have had.
     pub code: u8,
-    /// What it would have said on standard error.
+    /// Text that `clearway run` would have written to standard error.
     pub errors: String,
 }
 
-/// What came of a run that a process carried out.
+/// Outcome of a run in a process.
 #[derive(Debug)]
 pub enum RunEnd {
-    /// Results, which are in the folder.
+    /// Results in the folder.
     Results(Box<Summary>),
-    /// No results: the process was killed by the signal with which systems without memory end processes.
+    /// No results: the process was killed by the signal that systems use when memory runs out.
     Killed,
-    /// No results: the process could not read the scenario or a file that it names, or could not write; with the reason.
+    /// No results, with the reason: the process could not read the scenario or one of its files, or could not write.
     Refused(String),
     /// No results, with the reason.
     Failed(String),
 }
 
-/// Number of a process, and its answer; none when it has ended.
+/// Number of a worker, and its answer; `None` if the process has ended.
 pub(super) type Event = (usize, Option<RunAnswer>);
 
-/// A process that carries out runs, or waits for one.
+/// A process that carries out a run, or waits for one.
 pub(super) struct Worker {
     number: usize,
     process: process::Child,
-    /// It ends when this is closed.
+    /// Standard input; closing it ends the process.
     input: Option<ChildStdin>,
     folder: PathBuf,
     errors: JoinHandle<String>,
@@ -72,7 +72,7 @@ pub(super) struct RunFiles {
 }
 
 impl Worker {
-    /// Starts `command carry-out FOLDER`. Whoever listens is told the `number` with each answer.
+    /// Starts `command carry-out FOLDER`. The listener receives `number` with each answer.
     fn start(
         command: &[OsString],
         folder: &Path,
@@ -87,7 +87,7 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // The terminal's Ctrl-C is for the sweep, which ends its children.
+        // Ctrl-C in the terminal must reach only the sweep, which then ends its children.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut child, 0);
         let spawned = child.spawn();
@@ -100,7 +100,7 @@ impl Worker {
         );
         let errors = std::thread::spawn(move || read_end(errors));
         std::thread::spawn(move || {
-            // Nobody listens if the sweep is over.
+            // After the sweep, there is no listener.
             for_each_answer(output, |answer| drop(listener.send((number, Some(answer)))));
             let _ = listener.send((number, None));
         });
@@ -130,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// Lets it carry out the scenario `text` under this name.
+    /// Lets the process carry out the scenario `text` under this name.
     ///
     /// # Errors
     /// If the scenario cannot be written, or the process has ended.
@@ -149,29 +149,29 @@ impl Worker {
         Ok(files)
     }
 
-    /// Number by which answers tell of it.
+    /// Number of the worker in answers.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// Number of the process.
+    /// Process number.
     pub(super) fn process(&self) -> u32 {
         self.process.id()
     }
 
-    /// Ends it in whatever it does.
+    /// Kills the process.
     pub(super) fn kill(&mut self) {
-        // One that has ended needs no more.
+        // The error of an ended process does not matter.
         let _ = self.process.kill();
     }
 
-    /// Ends it when it has nothing more to do.
+    /// Ends an idle process.
     pub(super) fn dismiss(self) {
         self.wait();
     }
 
-    /// What came of its run, with its answer if it gave one; and the process itself, if it is fit for another run. A folder without
-    /// results is deleted.
+    /// Outcome of the run, from the process's answer if it gave one; and the process, if it can be reused. A folder without results is
+    /// deleted.
     pub(super) fn finish(
         self,
         files: &RunFiles,
@@ -214,16 +214,16 @@ impl Worker {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug)]
 enum Ended {
-    /// With this exit code and without a word.
+    /// Exit code without messages.
     Code(i32),
-    /// With an exit code and what was said.
+    /// Exit code with messages.
     Said(i32, String),
-    /// With its process, by the signal with which systems without memory end processes.
+    /// The process was killed by the signal that systems use when memory runs out.
     Killed,
-    /// With its process, by another signal.
+    /// The process was killed by another signal.
     Signal(i32, String),
 }
 
@@ -245,16 +245,16 @@ fn ended(status: ExitStatus, text: String) -> Ended {
 
 fn of_code(code: i32, text: String) -> Ended {
     match code {
-        // A run that a limit ended says so, and has results.
+        // A run that was ended by a limit reports it, and has results.
         0 | 1 => Ended::Code(code),
         _ => Ended::Said(code, text),
     }
 }
 
 impl Ended {
-    /// What it means that there are no results.
+    /// Outcome for this end if there are no results.
     fn without_results(self, scenario: &Path) -> RunEnd {
-        // The file is gone when somebody reads this, and its path would be another one each time.
+        // The scenario file will be deleted, and its path differs each time.
         let named = |text: String| {
             let text = text.replace(&*scenario.to_string_lossy(), "the scenario");
             text.trim().to_owned()
@@ -275,11 +275,11 @@ impl Ended {
     }
 }
 
-/// Time between two looks at what whoever waits for a run wants.
+/// Time between two checks for an interruption.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Carries out the scenario `text` in a process of its own, as runs of a sweep are, with results in `folder/name`. `None` if it is
-/// `interrupted` before it ends; the process is ended then.
+/// Carries out the scenario `text` in a separate process, like runs of a sweep, with results in `folder/name`. `None` if the run is
+/// `interrupted` before its end; the process is then killed.
 ///
 /// # Errors
 /// If the process cannot be started.
@@ -308,11 +308,11 @@ pub fn carry_out(
     Ok(Some(end))
 }
 
-/// Reads the answers of a process. What else there is, such as the output of a plug-in, is passed over.
+/// Reads the answers of a process. Other output, such as a plug-in's, is skipped.
 fn for_each_answer(output: impl Read, mut take: impl FnMut(RunAnswer)) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    // An error is an end, too. A line that is longer than any answer comes in parts.
+    // An error also ends the loop. A line longer than any answer is read in parts.
     while let Ok(1..) = output.by_ref().take(MOST_LINE).read_until(b'\n', &mut line) {
         if let Ok(answer) = serde_json::from_slice(&line) {
             take(answer);
@@ -321,7 +321,7 @@ fn for_each_answer(output: impl Read, mut take: impl FnMut(RunAnswer)) {
     }
 }
 
-/// The end of what is read, which is read to its end.
+/// Reads all input, and gives its last bytes as text.
 fn read_end(mut from: impl Read) -> String {
     let mut kept: Vec<u8> = Vec::new();
     let mut part = [0; 4096];
@@ -345,7 +345,7 @@ mod tests {
     use super::*;
     use clearway_testing::Folder;
 
-    /// The process that `sh` makes of this.
+    /// Outcome of a process that runs this script with `sh`.
     fn run(script: &str) -> RunEnd {
         let folder = Folder::new("worker");
         let command = ["sh", "-c", script].map(OsString::from);

@@ -1,4 +1,4 @@
-//! `[[assert]]`: what has to come out.
+//! `[[assert]]`: assertions on results.
 
 use super::measure::{MEASURES, check_measure};
 use super::reader::Reader;
@@ -49,7 +49,7 @@ impl Parameter for StatisticKey {
 /// Keys of an assertion that are tables, numbers or either.
 const OPERANDS: [&str; 5] = ["of", "below", "above", "within", "near"];
 
-/// The text of a value as the plan gives it.
+/// Text of a value, as spelled in the plan.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
@@ -91,7 +91,7 @@ fn assertion(reader: &Reader, index: usize) -> Result<PlannedAssertion, Scenario
     let of = operands.points("of")?;
     let bound = operands.bound(settings.factor)?;
     operands.check_factor(&bound)?;
-    // Of these one alone has points.
+    // At most one of these has points.
     let other = ["below", "above", "near"].map(|name| operands.table(name));
     let other = other.concat();
     let assertion = Assertion {
@@ -110,7 +110,7 @@ fn assertion(reader: &Reader, index: usize) -> Result<PlannedAssertion, Scenario
     })
 }
 
-/// Keys of axes and their values as the plan spells them.
+/// Keys of axes and their values, as spelled in the plan.
 fn texts(values: &[PlannedValue]) -> Vec<(String, String)> {
     let texts = values
         .iter()
@@ -146,7 +146,7 @@ impl Operands<'_> {
         Ok(self.table(name))
     }
 
-    /// Keys and values below `name`; none if that is no table.
+    /// Keys and values below `name`; empty if `name` is not a table.
     fn table(&self, name: &str) -> Vec<PlannedValue> {
         let entries = self.reader.section("assert", self.index);
         let below = entries.filter_map(|entry| {
@@ -160,7 +160,7 @@ impl Operands<'_> {
         below.collect()
     }
 
-    /// Refuses a factor that would multiply nothing.
+    /// Rejects a factor without a measure to multiply.
     fn check_factor(&self, bound: &Bound) -> Result<(), ScenarioError> {
         let is_used = matches!(
             bound,
@@ -176,7 +176,7 @@ impl Operands<'_> {
         }
     }
 
-    /// What is asserted: exactly one thing.
+    /// The asserted bound, of which there must be exactly one.
     fn bound(&self, factor: f64) -> Result<Bound, ScenarioError> {
         let limit = |name: &str| -> Result<Option<Limit>, ScenarioError> {
             if let Some(entry) = self.entry(name)
@@ -252,7 +252,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Two numbers, the lower one first.
+/// Two numbers, the smaller first.
 fn two(value: &Value) -> Option<(f64, f64)> {
     let Value::List(items) = value else {
         return None;

@@ -1,4 +1,4 @@
-//! Plans that come with the program, and the keys of plans for the catalogue.
+//! Built-in plans, and the keys of plans for the catalogue.
 
 use super::asserts::AssertSection;
 use super::settings::{SampleSection, SweepGeneral, TuneSection};

@@ -4,11 +4,11 @@ use clearway_report::sweep::{is_measure, measure_names};
 use clearway_scenario::{ScenarioError, SourceLocation};
 use clearway_units::{nearest, suggestion};
 
-/// What a measure can be, in words.
+/// Kinds of measures, in words.
 pub(super) const MEASURES: &str =
     "the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`";
 
-/// Refuses the name of a measure that there is not.
+/// Rejects the name of an unknown measure.
 pub(super) fn check_measure(name: &str, place: &SourceLocation) -> Result<(), ScenarioError> {
     if is_measure(name) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Plans: what a sweep runs.
+//! Plans of sweeps.
 //!
 //! ```toml
 //! name = "window-study"
@@ -54,7 +54,7 @@ use clearway_scenario::SourceLocation;
 use clearway_units::Value;
 use std::path::PathBuf;
 
-/// A plan as a user wrote it.
+/// A plan, as written by a user.
 #[derive(Debug, Clone)]
 pub struct SweepPlan {
     /// Name, scenario, seeds.
@@ -65,17 +65,17 @@ pub struct SweepPlan {
     pub axes: Vec<PlannedAxis>,
     /// Single points.
     pub points: Vec<PlannedPoint>,
-    /// Points that are drawn.
+    /// Drawn points.
     pub sample: Option<Sample>,
     /// Goal and budget of a tuning.
     pub tune: TuneSection,
-    /// What has to come out.
+    /// Assertions on the results.
     pub assertions: Vec<PlannedAssertion>,
     /// Text of the plan.
     pub text: String,
-    /// The plan, as errors call it.
+    /// Name of the plan in errors.
     pub file: String,
-    /// The folder of the plan: the scenario is looked for there.
+    /// The folder of the plan, in which the scenario is searched.
     pub base_dir: Option<PathBuf>,
     /// Place of the line that names the scenario.
     pub(crate) scenario_place: SourceLocation,
@@ -83,18 +83,18 @@ pub struct SweepPlan {
     pub(crate) tune_places: [SourceLocation; 2],
 }
 
-/// An assertion with the places where the plan gives it.
+/// An assertion with its places in the plan.
 #[derive(Debug, Clone)]
 pub struct PlannedAssertion {
-    /// The assertion, with values as the plan spells them.
+    /// The assertion, with the plan's spelling of values.
     pub assertion: Assertion,
     /// Values of the points concerned.
     pub(crate) of: Vec<PlannedValue>,
-    /// Values of the points that they are compared with.
+    /// Values of the points to compare with.
     pub(crate) other: Vec<PlannedValue>,
     /// Place of the assertion.
     pub(crate) place: SourceLocation,
-    /// Place of its measure.
+    /// Place of the measure.
     pub(crate) measure_place: SourceLocation,
 }
 
@@ -105,7 +105,7 @@ pub struct PlannedValue {
     pub key: String,
     /// Value of the key.
     pub value: Value,
-    /// Place where it was written.
+    /// Place in the plan.
     pub place: SourceLocation,
 }
 
@@ -114,36 +114,36 @@ pub struct PlannedValue {
 pub struct PlannedAxis {
     /// The key, as in `--set`.
     pub key: String,
-    /// Values of the key, no two of them the same.
+    /// Distinct values of the key.
     pub values: Vec<Value>,
-    /// Place where it was written.
+    /// Place in the plan.
     pub place: SourceLocation,
 }
 
 /// A single point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedPoint {
-    /// What it sets.
+    /// Values that the point sets.
     pub values: Vec<PlannedValue>,
 }
 
-/// Points that are drawn.
+/// Drawn points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Method, number of points, seed.
     pub settings: SampleSection,
-    /// What is drawn, in the order of the plan.
+    /// Ranges of keys, in the order of the plan.
     pub ranges: Vec<SampleRange>,
 }
 
-/// What is drawn for a key.
+/// Range of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRange {
     /// The key, as in `--set`.
     pub key: String,
-    /// The values that it can have.
+    /// Values that the key can have.
     pub range: Range,
-    /// Place where it was written.
+    /// Place in the plan.
     pub place: SourceLocation,
 }
 
@@ -190,7 +190,7 @@ impl SweepPlan {
         format!("{}, {}", parts.join(" and "), counted(seeds, "seed"))
     }
 
-    /// Number of groups of points that are tuned by themselves: combinations of values of the axes of `tune.each`.
+    /// Number of groups of points that are tuned separately: combinations of values on the axes of `tune.each`.
     pub(crate) fn group_count(&self) -> u64 {
         let axes = self.axes.iter();
         let axes = axes.filter(|axis| self.tune.each.contains(&axis.key));
@@ -199,7 +199,7 @@ impl SweepPlan {
         })
     }
 
-    /// Measures of sections of the workload and of tenants that assertions and the tuning name, and where.
+    /// Measures of workload sections and tenants that assertions and the tuning name, with their places.
     pub(crate) fn measures_of_parts(&self) -> impl Iterator<Item = (&str, &SourceLocation)> {
         let assertions = self.assertions.iter();
         let asserted =
@@ -211,7 +211,7 @@ impl SweepPlan {
             .filter(|(name, _)| is_of_part(name))
     }
 
-    /// True if there is a grid; one without axes is the scenario itself, where nothing else is asked for.
+    /// True if there is a grid. Without axes, points and sample, the grid is the scenario itself.
     pub(crate) fn has_grid(&self) -> bool {
         !self.axes.is_empty() || (self.points.is_empty() && self.sample.is_none())
     }

@@ -31,7 +31,7 @@ impl QuantityKind {
         }
     }
 
-    /// The kind of values of which some are of this one and some of `other`.
+    /// Common kind of values of this kind and of `other`.
     pub fn and(self, other: Self) -> Option<Self> {
         match (self, other) {
             (one, other) if one == other => Some(one),
@@ -40,7 +40,7 @@ impl QuantityKind {
         }
     }
 
-    /// The value of this kind that is `number` of its base units, rounded down if it is counted in whole ones.
+    /// The value of `number` base units of this kind, rounded down if the kind has whole units.
     pub(crate) fn value(self, number: f64) -> Value {
         let whole = number as u64;
         match self {
@@ -77,7 +77,7 @@ fn of_text(text: &str) -> Option<(QuantityKind, f64)> {
     Some((QuantityKind::Rate, rate.as_bps() as f64))
 }
 
-/// All of `values` as numbers of one kind; `None` if they are not all quantities of one.
+/// All of `values` as numbers of one kind; `None` if they are not quantities of one kind.
 pub fn quantities<'a>(values: impl Iterator<Item = &'a Value>) -> Option<(QuantityKind, Vec<f64>)> {
     let mut kind = None;
     let mut numbers = Vec::new();

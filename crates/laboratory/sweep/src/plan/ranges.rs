@@ -1,4 +1,4 @@
-//! `[sample.ranges]`: what is drawn for each key.
+//! `[sample.ranges]`: ranges of drawn keys.
 
 use super::quantity::{QuantityKind, quantity};
 use super::reader::{RANGES, Reader};
@@ -10,10 +10,10 @@ use clearway_scenario::source::Entry;
 use clearway_units::Value;
 use std::collections::BTreeMap;
 
-/// Keys of a range that has two ends.
+/// Keys of a range with two ends.
 const PARTS: [&str; 3] = ["from", "to", "scale"];
 
-/// What is drawn, if anything is.
+/// The sample, if the plan has one.
 pub(super) fn sample(reader: &Reader) -> Result<Option<Sample>, ScenarioError> {
     if reader.count("sample") == 0 {
         return Ok(None);
@@ -45,7 +45,7 @@ pub(super) fn sample(reader: &Reader) -> Result<Option<Sample>, ScenarioError> {
     Ok(Some(Sample { settings, ranges }))
 }
 
-/// Ranges of a plan, in its order.
+/// Ranges of a plan, in order.
 fn ranges(reader: &Reader) -> Result<Vec<SampleRange>, ScenarioError> {
     let mut ranges = Vec::new();
     let mut parts: BTreeMap<&str, BTreeMap<&str, &Entry>> = BTreeMap::new();

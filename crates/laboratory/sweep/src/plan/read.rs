@@ -1,4 +1,4 @@
-//! From the text of a plan to what it says.
+//! Parser of the text of a plan.
 
 use super::SweepPlan;
 use super::asserts::assertions;
@@ -16,7 +16,7 @@ impl SweepPlan {
     /// Reads the text `text`, called `file` in errors.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read(file: &str, text: &str, base_dir: Option<&Path>) -> Result<Self, ScenarioError> {
         let reader = Reader::new(file, text)?;
         let general: SweepGeneral = reader.fill("a plan", "", 0, |_| false)?;
@@ -47,10 +47,10 @@ impl SweepPlan {
         Ok(plan)
     }
 
-    /// Loads a built-in plan by its name, or any by its path; `-` is standard input.
+    /// Loads a built-in plan by its name, or a plan file by its path; `-` is standard input.
     ///
     /// # Errors
-    /// If there is none, or at the first thing in it that cannot be meant.
+    /// If there is no such plan, or at its first invalid entry.
     pub fn load(name: &str) -> Result<Self, ScenarioError> {
         let builtin = builtin_sweeps().iter().find(|(known, _)| *known == name);
         if let Some((_, text)) = builtin {
@@ -74,10 +74,10 @@ impl SweepPlan {
         Ok(plan)
     }
 
-    /// Changes goal and budget of a tuning as the command line asks.
+    /// Sets goal and budget of a tuning from the command line.
     ///
     /// # Errors
-    /// If there is no such measure, or the budget is more than a plan can have.
+    /// If the measure does not exist, or the budget exceeds the limit of a plan.
     pub fn set_tune(
         &mut self,
         measure: Option<&str>,
@@ -99,7 +99,7 @@ impl SweepPlan {
         Ok(())
     }
 
-    /// What the laboratory is to load: the name of a built-in scenario, or a path.
+    /// Scenario for the laboratory to load: the name of a built-in scenario, or a path.
     pub fn scenario(&self) -> String {
         let name = &self.general.scenario;
         match (&self.base_dir, builtin_scenario(name)) {
@@ -108,7 +108,7 @@ impl SweepPlan {
         }
     }
 
-    /// Refuses keys that are given in two ways, and plans that vary nothing.
+    /// Rejects keys that are given in two ways, and plans that vary nothing.
     fn check(&self, reader: &Reader) -> Result<(), ScenarioError> {
         if self.general.scenario == STANDARD_INPUT {
             return Err(ScenarioError::at(
@@ -140,7 +140,7 @@ impl SweepPlan {
         Ok(())
     }
 
-    /// Refuses axes of `tune.each` that the grid does not have, and grids that have no other.
+    /// Rejects axes of `tune.each` that are not in the grid, and grids without other axes.
     fn check_each(&self, place: &SourceLocation) -> Result<(), ScenarioError> {
         let each = &self.tune.each;
         let fault = |message: String, fix: String| Err(ScenarioError::at(place, message, fix));
@@ -172,7 +172,7 @@ impl SweepPlan {
         Ok(())
     }
 
-    /// Refuses keys that stand in two places.
+    /// Rejects keys that are in two places.
     fn check_keys(&self) -> Result<(), ScenarioError> {
         let set = self
             .set
@@ -189,7 +189,7 @@ impl SweepPlan {
             .map(|value| ("`[[point]]`", &value.key, &value.place))
             .collect();
         let mut seen: Vec<(&str, &str)> = Vec::new();
-        // A point may set what is an axis of the grid beside it, but nothing that is set for all.
+        // A point may set the key of a grid axis, but not a key that is set for all runs.
         let once = set.chain(axes).chain(ranges).map(|found| (found, true));
         for ((section, key, place), unique) in
             once.chain(points.into_iter().map(|found| (found, false)))
@@ -269,7 +269,7 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
     }
 }
 
-/// Refuses budgets of more runs than a plan can have.
+/// Rejects budgets of more runs than a plan can have.
 fn check_budget(budget: u64, place: &SourceLocation) -> Result<(), ScenarioError> {
     match budget <= MOST_PLANNED {
         true => Ok(()),

@@ -16,12 +16,12 @@ const LAYOUT: FileSections = FileSections {
     filled: &["sample", "tune"],
 };
 
-/// One key for the ways to write it: a first section needs no number.
+/// Normal form of a key: the first section does not need a number.
 pub(super) fn normal(key: &str) -> String {
     key.replacen("[0].", ".", 1)
 }
 
-/// Line of an entry, and where its key stands in it.
+/// Line of an entry, and the position of its key in the line.
 fn position(lines: &[&str], entry: &Entry) -> (usize, usize) {
     let SourceLocation::Line { line, .. } = entry.place else {
         return (0, 0);
@@ -44,7 +44,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Entries of the text of a plan, in its order, with one key for the ways to write it.
+    /// Entries of the text of a plan, in order, with normal forms of keys.
     pub(super) fn new(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let mut entries = LAYOUT.read(file, text)?;
         let lines: Vec<&str> = text.lines().collect();
@@ -80,7 +80,7 @@ impl Reader {
         self.entries.iter().filter(own)
     }
 
-    /// Number of sections of a name.
+    /// Number of sections with a name.
     pub(super) fn count(&self, section: &str) -> usize {
         let own = self.entries.iter().filter(|entry| entry.section == section);
         own.map(|entry| entry.index + 1).max().unwrap_or(0)
@@ -91,7 +91,7 @@ impl Reader {
         self.places.of_keys(section, index, keys)
     }
 
-    /// A section with what the user gave for it, but keys of which `is_other` is true.
+    /// A section filled with the user's entries, except keys for which `is_other` is true.
     pub(super) fn fill<S: ParameterSet>(
         &self,
         what: &str,
@@ -151,7 +151,7 @@ impl Reader {
         self.section("axes", 0).map(axis).collect()
     }
 
-    /// The values of a list, no two of which may be the same.
+    /// The values of a list, which must be distinct.
     pub(super) fn distinct(
         &self,
         entry: &Entry,

@@ -1,4 +1,4 @@
-//! Points that are drawn: at random, or as a Latin hypercube.
+//! Drawn points: at random, or as a Latin hypercube.
 //!
 //! All arithmetic is `+ - * /` and `sqrt`, so that a plan has the same points on every machine.
 
@@ -6,10 +6,10 @@ use super::quantity::QuantityKind;
 use super::settings::SampleMethod;
 use clearway_units::{Purpose, RandomStream, Value, mix64};
 
-/// What is drawn for one key.
+/// Range of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Range {
-    /// One of these values, each as likely as the others.
+    /// Equally likely values.
     Choices(Vec<Value>),
     /// A quantity between two ends, both included.
     Between {
@@ -38,7 +38,7 @@ impl Range {
                 to,
                 log,
             } => {
-                // Values that are counted are as likely as each other, the last one included.
+                // Whole values are equally likely, including the last one.
                 let end = match kind {
                     QuantityKind::Number => *to,
                     _ => to + 1.0,
@@ -53,10 +53,10 @@ impl Range {
     }
 }
 
-/// `base` to the power of `part`, which is from 0 to below 1.
+/// `base` to the power of `part`, with `part` from 0 to below 1.
 fn power(base: f64, mut part: f64) -> f64 {
     let (mut root, mut product) = (base, 1.0);
-    // A part has 53 bits, the highest of which stands for the square root.
+    // `part` has 53 bits; its highest bit stands for the square root.
     for _ in 0..53 {
         root = root.sqrt();
         part *= 2.0;
@@ -68,7 +68,7 @@ fn power(base: f64, mut part: f64) -> f64 {
     product
 }
 
-/// Draws `points` points; each has a value of each of `ranges`. What is drawn for a key does not depend on the other keys.
+/// Draws `points` points; each has a value of each of `ranges`. The values of a key do not depend on the other keys.
 pub(crate) fn draw(
     (method, points, seed): (SampleMethod, u32, u64),
     ranges: &[(String, Range)],
@@ -87,7 +87,7 @@ pub(crate) fn draw(
                 SampleMethod::Random => within,
                 SampleMethod::LatinHypercube => (f64::from(stratum) + within) / f64::from(points),
             };
-            // Rounding may take the last part of the last stratum to 1.
+            // Rounding may raise the last part of the last stratum to 1.
             values.push(range.at(part.min(1.0 - f64::EPSILON)));
         }
     }

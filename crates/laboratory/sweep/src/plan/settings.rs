@@ -48,16 +48,16 @@ clearway_units::parameters! {
 /// Seeds of each point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seeds {
-    /// So many, from the scenario's own seed on.
+    /// Number of seeds, from the scenario's seed on.
     Count(u32),
-    /// These.
+    /// List of seeds.
     List(Vec<u64>),
 }
 
-/// Most runs that a plan can have, whoever confirms it: each has a folder of its own.
+/// Largest number of runs of a plan, even if confirmed, because each run has a separate folder.
 pub const MOST_PLANNED: u64 = 1_000_000;
 
-/// Most seeds that a plan can have.
+/// Largest number of seeds of a plan.
 const MOST_SEEDS: u64 = 100_000;
 
 impl Seeds {
@@ -69,7 +69,7 @@ impl Seeds {
         }
     }
 
-    /// The seeds, where `first` is that of the scenario.
+    /// The seeds; `first` is the scenario's seed.
     pub fn list(&self, first: u64) -> Vec<u64> {
         match self {
             Self::Count(count) => {
@@ -136,7 +136,7 @@ impl Parameter for Seeds {
 /// Method of drawing points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleMethod {
-    /// Each value by itself.
+    /// Each value independently.
     Random,
     /// One value in each of as many parts of a range as there are points.
     LatinHypercube,

@@ -1,9 +1,9 @@
-//! Claims: which process is at which run.
+//! Claims: marks of the process that works on a run.
 //!
-//! A claim is a file that appears with all its contents, by a hard link that fails if there is one. Its owner writes to it now and then,
-//! so that its age tells whether the owner lives. It is *stale* if its owner was a process of this machine that has ended, or if the
-//! owner cannot be looked up and has not written for [`STALE`]. Whoever finds a stale claim takes it away by a rename, which one process
-//! can do, and looks at what it has taken: a claim that was made anew in between is put back.
+//! A claim is a file that appears with its full content, by a hard link that fails if the claim exists. The owner writes to the file at
+//! intervals, so the age of the file shows whether the owner lives. A claim is *stale* if its owner was a process on this machine that has
+//! ended, or if the owner cannot be looked up and has not written for [`STALE`]. A process that finds a stale claim removes it by a rename,
+//! which only one process can do, and then checks the removed file: a claim that was renewed in between is put back.
 
 use super::StoreError;
 use super::files::{Files, remove};
@@ -16,17 +16,17 @@ use std::time::Duration;
 /// Time between two writes of an owner.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// Age from which a claim is stale whose owner cannot be looked up.
+/// Age from which a claim is stale if its owner cannot be looked up.
 const STALE: Duration = Duration::from_secs(180);
 
-/// Length of what is written at each heartbeat, at the beginning of the file.
+/// Length of a heartbeat at the beginning of the file.
 const BEAT_LENGTH: usize = "beat 0000000000\n".len();
 
-/// Claim of a run. Dropping it gives the run free.
+/// Claim of a run. Dropping the claim releases the run.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// What the file says behind the heartbeat.
+    /// Content of the file after the heartbeat.
     identity: String,
     beats: u32,
 }
@@ -36,11 +36,11 @@ pub struct Claim {
 pub enum Claimed {
     /// The run belongs to this process.
     Ours(Claim),
-    /// Another process is at it.
+    /// Another process works on the run.
     Theirs {
-        /// Its number on its host.
+        /// Process number on its host.
         process: u32,
-        /// Name of its host.
+        /// Name of the host.
         host: String,
     },
 }
@@ -49,7 +49,7 @@ fn beat(number: u32) -> String {
     format!("beat {number:010}\n")
 }
 
-/// Takes the claim at `path`, or says whose it is.
+/// Takes the claim at `path`, or names its owner.
 pub(super) fn take(
     files: &Files,
     path: &Path,
@@ -85,7 +85,7 @@ pub(super) fn take(
     }
 }
 
-/// Takes a stale claim away, unless it is another one by now.
+/// Removes a stale claim, unless another claim has replaced it.
 fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError> {
     let aside = files.beside(path);
     match fs::rename(path, &aside) {
@@ -96,7 +96,7 @@ fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError
     }
     let is_same = Found::read(&aside).is_some_and(|taken| taken.identity == stale.identity);
     if !is_same {
-        // If somebody has claimed the run in between, it is done twice, with the same results.
+        // If another process has claimed the run in between, it runs twice, with the same results.
         let _ = fs::hard_link(&aside, path);
     }
     remove(&aside)
@@ -109,12 +109,12 @@ struct Found {
 }
 
 impl Found {
-    /// `None` if it is gone.
+    /// Claim at `path`; `None` if the file is gone.
     fn read(path: &Path) -> Option<Self> {
         let text = match fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
-            // Its age has to tell.
+            // Without content, only the age of the file counts.
             Err(_) => String::new(),
         };
         let identity = text.get(BEAT_LENGTH..).unwrap_or_default().to_owned();
@@ -151,11 +151,11 @@ fn host() -> String {
 }
 
 impl Claim {
-    /// Says that the owner lives. False if the claim was taken by somebody who had reason to think otherwise.
+    /// Writes a heartbeat. False if another process has taken the claim as stale.
     pub fn beat(&mut self) -> bool {
         self.beats += 1;
         let is_ours = Found::read(&self.path).is_some_and(|found| found.identity == self.identity);
-        // A write that fails is made up for by the next.
+        // The next heartbeat makes up for a failed write.
         let file = File::options().write(true).open(&self.path);
         let _ = file.and_then(|mut file| {
             file.seek(SeekFrom::Start(0))?;
@@ -184,13 +184,13 @@ mod tests {
         take(&files, &folder.join("x"), Owner::this(), number).unwrap()
     }
 
-    /// Leaves the claim of another owner.
+    /// Writes the claim of another owner.
     fn leave(folder: &Path, owner: &str) {
         let text = beat(7) + &format!("owner {owner}\nhost elsewhere\nclaim 3\n");
         fs::write(folder.join("x"), text).unwrap();
     }
 
-    /// Makes the claim as old as that.
+    /// Sets the age of the claim.
     fn age(folder: &Path, age: Duration) {
         let file = File::options().write(true).open(folder.join("x")).unwrap();
         let now = file.metadata().unwrap().modified().unwrap();
@@ -249,7 +249,7 @@ mod tests {
         let (files, path) = (Files::new(Owner::this()), folder.join("x"));
         leave(folder.path(), "00000000000000ab-5-6");
         let stale = Found::read(&path).unwrap();
-        // Another process takes the stale claim away first, and claims the run.
+        // Another process removes the stale claim first, and claims the run.
         take_away(&files, &path, &stale).unwrap();
         let Claimed::Ours(mut other) = claim(folder.path(), 0) else {
             panic!("it is free");

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Error of the folder of a sweep.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The folder holds something else.
+    /// The folder holds other files.
     #[error("{}: this folder is not empty, and holds no sweep\n  \
         fix: name a folder that does not exist yet with `--out`", folder.display())]
     NotASweep {
@@ -24,23 +24,23 @@ pub enum StoreError {
     OtherPlan {
         /// The folder.
         folder: PathBuf,
-        /// Plan that it is of, in words.
+        /// The sweep's plan, in words.
         name: String,
-        /// Number of its runs, in words.
+        /// Number of runs in the folder, in words.
         runs: String,
-        /// Number of the runs of this plan, in words.
+        /// Number of runs of this plan, in words.
         wanted: String,
     },
-    /// What is to be merged is no folder of a sweep.
+    /// The folder to merge is not a sweep folder.
     #[error("{}: {what}, so there are no runs to merge\n  \
         fix: name folders that `clearway sweep --out` wrote for the same plan", folder.display())]
     NotAPart {
         /// The folder.
         folder: PathBuf,
-        /// What is there instead.
+        /// Content found instead.
         what: &'static str,
     },
-    /// A folder that is to be merged has nothing for this plan.
+    /// The folder to merge has no runs of this plan.
     #[error(
         "{}: none of its {runs} belongs to this plan\n  \
         fix: merge folders of the same plan, made by the same version and revision of the program",
@@ -49,7 +49,7 @@ pub enum StoreError {
     NothingToMerge {
         /// The folder.
         folder: PathBuf,
-        /// Number of its runs, in words.
+        /// Number of runs in the folder, in words.
         runs: String,
     },
     /// The results of a run cannot be read.
@@ -61,7 +61,7 @@ pub enum StoreError {
         /// Reason.
         source: Box<ReadSummaryError>,
     },
-    /// The table of all runs cannot be made.
+    /// The table of all runs cannot be created.
     #[error(
         "the table of all runs cannot be made: {reason}\n  \
         fix: this is a defect of clearway; please report it with the plan"
@@ -74,7 +74,7 @@ pub enum StoreError {
     #[error("cannot {action} {}: {source}\n  \
         fix: make sure that the folder is writable and the disk has room, or name another with `--out`", path.display())]
     Io {
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Files that are there in full or not at all.
+//! Files that appear with their full content.
 
 use super::StoreError;
 use clearway_report::Owner;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-/// Prefix of files in the making: `.clearway-OWNER-NUMBER`.
+/// Prefix of temporary files: `.clearway-OWNER-NUMBER`.
 const PREFIX: &str = ".clearway-";
 
-/// Writer of files, which gives each in the making a name of its own.
+/// Writer of files, which gives each temporary file a unique name.
 #[derive(Debug)]
 pub(crate) struct Files {
     owner: Owner,
@@ -27,13 +27,13 @@ impl Files {
         }
     }
 
-    /// A path beside `path` that nobody else has.
+    /// A unique path beside `path`.
     pub(crate) fn beside(&self, path: &Path) -> PathBuf {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         path.with_file_name(format!("{PREFIX}{}-{number}", self.owner))
     }
 
-    /// Writes `contents` to the file `path`, which is replaced if it is there.
+    /// Writes `contents` to the file `path`, and replaces an existing file.
     pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<(), StoreError> {
         let temporary = self.prepare(path, contents, true)?;
         fs::rename(&temporary, path).map_err(|error| {
@@ -42,7 +42,7 @@ impl Files {
         })
     }
 
-    /// Writes `contents` to a file beside `path`, and gives back which; what is not forced `to_disk` may be lost with the machine.
+    /// Writes `contents` to a file beside `path`, and gives back its path. Without `to_disk`, the content may be lost if the machine fails.
     pub(crate) fn prepare(
         &self,
         path: &Path,
@@ -61,7 +61,7 @@ impl Files {
         Ok(temporary)
     }
 
-    /// The time by the clock of the file system that `folder` is on, which may be another machine's.
+    /// The time by the clock of `folder`'s file system, which may be on another machine.
     pub(crate) fn time(&self, folder: &Path) -> Result<Option<SystemTime>, StoreError> {
         let path = self.prepare(&folder.join("time"), b"", false)?;
         let time = fs::metadata(&path).and_then(|metadata| metadata.modified());
@@ -69,7 +69,7 @@ impl Files {
         Ok(time.ok())
     }
 
-    /// Deletes files in the making of processes that are gone.
+    /// Deletes temporary files of ended processes.
     pub(crate) fn clear(&self, folder: &Path) {
         for name in names(folder).unwrap_or_default() {
             let owner = name.strip_prefix(PREFIX);
@@ -81,12 +81,12 @@ impl Files {
     }
 }
 
-/// True of the name of a file in the making.
+/// True if `name` is the name of a temporary file.
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// Names of what is in a folder; none if there is no folder.
+/// Names of the entries of a folder; empty if the folder does not exist.
 pub(crate) fn names(folder: &Path) -> Result<BTreeSet<String>, StoreError> {
     let fault = || StoreError::io("read the folder", folder);
     let entries = match fs::read_dir(folder) {
@@ -102,7 +102,7 @@ pub(crate) fn names(folder: &Path) -> Result<BTreeSet<String>, StoreError> {
     Ok(names)
 }
 
-/// Deletes a file if it is there.
+/// Deletes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

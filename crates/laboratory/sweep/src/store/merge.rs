@@ -1,4 +1,4 @@
-//! Stores put together.
+//! Merges of stores.
 
 use super::{Store, StoreError, is_store, names};
 use crate::plan::counted;
@@ -8,22 +8,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What came of a merge.
+/// Outcome of a merge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Runs that were copied.
     pub copied: u64,
-    /// Runs that were there before.
+    /// Runs that the store already had.
     pub known: u64,
-    /// Runs that the plan does not have.
+    /// Runs that are not in the plan.
     pub foreign: u64,
 }
 
 impl Store {
-    /// Copies runs of the sweep from the store in `folder`, and what it says of runs that failed.
+    /// Copies runs of the sweep from the store in `folder`, and its records of failed runs.
     ///
     /// # Errors
-    /// If it is no store, has no run of the sweep, or cannot be copied.
+    /// If the folder is not a store, has no run of the sweep, or cannot be copied.
     pub fn merge(&self, folder: &Path, sweep: &Sweep) -> Result<Merged, StoreError> {
         check_part(folder, sweep)?;
         let wanted = keys(sweep);
@@ -42,7 +42,7 @@ impl Store {
             }
             let copy = work.join(key.to_string());
             copy_folder(&other.run_folder(key), &copy)?;
-            // What cannot be read is not taken over.
+            // Unreadable results are not merged.
             Summary::read(&copy).map_err(|source| StoreError::Summary {
                 folder: other.run_folder(key),
                 source: Box::new(source),
@@ -59,10 +59,10 @@ impl Store {
     }
 }
 
-/// Refuses folders that have nothing to be taken over for `sweep`.
+/// Rejects folders without runs to merge into `sweep`.
 ///
 /// # Errors
-/// If `folder` is none of a sweep, or has runs of other plans alone.
+/// If `folder` is not a sweep folder, or has only runs of other plans.
 pub fn check_part(folder: &Path, sweep: &Sweep) -> Result<(), StoreError> {
     if !is_store(&names(folder)?) {
         return Err(StoreError::NotAPart {
@@ -90,7 +90,7 @@ fn keys(sweep: &Sweep) -> BTreeSet<RunKey> {
     sweep.runs.iter().map(|run| run.key).collect()
 }
 
-/// Copies the files of a folder, which has no folders in it.
+/// Copies the files of a folder without subfolders.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), StoreError> {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to).map_err(StoreError::io("create the folder", to))?;

@@ -9,8 +9,7 @@
 //! DIR/sweep.parquet, sweep.json, report.html
 //! ```
 //!
-//! Everything is written under another name and renamed, so that a process that is killed loses the runs that it was at, and nothing
-//! else.
+//! Every file is written under another name and then renamed, so a killed process loses only its unfinished runs.
 
 mod claim;
 mod error;
@@ -39,10 +38,10 @@ const CLAIMS: &str = "claims";
 const FAILED: &str = "failed";
 const PARTIAL: &str = "partial";
 
-/// What a folder has when it is made.
+/// Entries of a new folder.
 const PARTS: [&str; 5] = [PLAN, RUNS, CLAIMS, FAILED, PARTIAL];
 
-/// True of what is in the folder of a sweep. A plan by itself is a file of the user's.
+/// True if `found` are entries of a sweep folder. A plan alone is a user's file.
 fn is_store(found: &BTreeSet<String>) -> bool {
     [PLAN, RUNS, CLAIMS]
         .iter()
@@ -62,17 +61,17 @@ pub struct Store {
 /// A run that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// What happened, for people.
+    /// Reason, for people.
     pub reason: String,
     /// Time of the failure, by the clock of the file system.
     pub at: Option<SystemTime>,
 }
 
 impl Store {
-    /// Opens the folder of `sweep`, or makes it.
+    /// Opens the folder of `sweep`, or creates it.
     ///
     /// # Errors
-    /// If it holds something else, or cannot be written.
+    /// If the folder holds other files, or cannot be written.
     pub fn open(folder: &Path, sweep: &Sweep) -> Result<Self, StoreError> {
         let store = Self::look(folder);
         store.check(sweep)?;
@@ -80,7 +79,7 @@ impl Store {
             fs::create_dir_all(path).map_err(StoreError::io("create the folder", path))
         };
         create(folder)?;
-        // First, so that nobody finds a folder without a plan.
+        // The plan comes first, so that no process finds a folder without a plan.
         let plan = folder.join(PLAN);
         store.files.write(&plan, sweep.plan.text.as_bytes())?;
         for name in PARTS.into_iter().filter(|name| *name != PLAN) {
@@ -90,7 +89,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The folder of a sweep, to look at: nothing is made.
+    /// The folder of a sweep for reading; nothing is created.
     pub fn look(folder: &Path) -> Self {
         let owner = Owner::this();
         Self {
@@ -106,10 +105,10 @@ impl Store {
         &self.folder
     }
 
-    /// Refuses a folder of another plan, and one that is no folder of a sweep: files of it would be replaced.
+    /// Rejects a folder of another plan and a folder that is not a sweep folder, because its files would be replaced.
     ///
     /// # Errors
-    /// If it is either.
+    /// If the folder is either.
     pub fn check(&self, sweep: &Sweep) -> Result<(), StoreError> {
         let folder = &self.folder;
         let mut found = names(folder)?;
@@ -120,7 +119,7 @@ impl Store {
         let text = clearway_input::read_text(&folder.join(PLAN), InputKind::PLAN);
         let is_same = text.as_ref().is_ok_and(|text| *text == sweep.plan.text);
         if !is_store(&found) {
-            // A folder that is being made, or one with the plan alone, which is replaced by itself.
+            // A folder that is being created, or a folder with only the plan, which is replaced by the same plan.
             let is_begun = found.iter().all(|name| PARTS.contains(&name.as_str()));
             if is_same && is_begun {
                 return Ok(());
@@ -132,7 +131,7 @@ impl Store {
         if is_same {
             return Ok(());
         }
-        // A plan that was changed goes on with what it has in common with what it was.
+        // A changed plan continues with the runs that it shares with the old plan.
         let there = self.finished()?;
         let common = sweep.runs.iter().any(|run| there.contains(&run.key));
         let other = text
@@ -156,7 +155,7 @@ impl Store {
         })
     }
 
-    /// The keys of the runs that are done.
+    /// The keys of finished runs.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -165,7 +164,7 @@ impl Store {
         Ok(found.iter().filter_map(|name| RunKey::read(name)).collect())
     }
 
-    /// True if a run is done.
+    /// True if a run is finished.
     pub fn is_finished(&self, key: RunKey) -> bool {
         self.run_folder(key).is_dir()
     }
@@ -175,10 +174,10 @@ impl Store {
         self.folder.join(RUNS).join(key.to_string())
     }
 
-    /// Summary of a run that is done.
+    /// Summary of a finished run.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the summary cannot be read.
     pub fn summary(&self, key: RunKey) -> Result<Summary, StoreError> {
         let folder = self.run_folder(key);
         Summary::read(&folder).map_err(|source| StoreError::Summary {
@@ -187,7 +186,7 @@ impl Store {
         })
     }
 
-    /// The runs that failed, with the reasons.
+    /// The failed runs, with reasons.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -219,20 +218,21 @@ impl Store {
     /// Records that a run failed.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the failure cannot be written.
     pub fn fail(&self, key: RunKey, reason: &str) -> Result<(), StoreError> {
         let text = format!("{}\n", reason.trim_end());
         self.files.write(&self.failure_file(key), text.as_bytes())
     }
 
-    /// Puts the results in `folder`, which is on the same file system, in place as those of a run; if it has some, these are deleted.
+    /// Publishes the results in `folder`, which is on the same file system, as the results of a run. If the run already has results,
+    /// `folder` is deleted.
     ///
     /// # Errors
-    /// If they cannot be moved.
+    /// If the results cannot be moved.
     pub fn publish(&self, key: RunKey, folder: &Path) -> Result<(), StoreError> {
         let target = self.run_folder(key);
         if let Err(error) = fs::rename(folder, &target) {
-            // Another process was as fast: the same run has the same results.
+            // Another process may have published first; the same run has the same results.
             if !target.is_dir() {
                 return Err(StoreError::io("put the results in place at", &target)(
                     error,
@@ -243,21 +243,21 @@ impl Store {
         files::remove(&self.failure_file(key))
     }
 
-    /// Folder of what this process is making, which is there.
+    /// Existing work folder of this process.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn work(&self) -> Result<PathBuf, StoreError> {
         let path = self.folder.join(PARTIAL).join(self.owner.to_string());
         fs::create_dir_all(&path).map_err(StoreError::io("create the folder", &path))?;
-        // Children may have another folder than this process.
+        // Children may have another working directory than this process.
         std::path::absolute(&path).map_err(StoreError::io("find the folder", &path))
     }
 
     /// Writes the file `name` of the sweep.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<(), StoreError> {
         self.files.write(&self.folder.join(name), contents)
     }
@@ -272,13 +272,13 @@ impl Store {
         claim::take(&self.files, &path, self.owner, number)
     }
 
-    /// Runs that somebody is at.
+    /// Runs claimed by any process.
     pub fn claims(&self) -> BTreeSet<RunKey> {
         let found = names(&self.folder.join(CLAIMS)).unwrap_or_default();
         found.iter().filter_map(|name| RunKey::read(name)).collect()
     }
 
-    /// Deletes what processes that were killed have left behind. What cannot be deleted harms nothing.
+    /// Deletes the remains of killed processes. Files that cannot be deleted do no harm.
     fn clear(&self) {
         let work = self.folder.join(PARTIAL);
         for name in names(&work).unwrap_or_default() {
@@ -325,7 +325,7 @@ mod tests {
         store.publish(keys[0], &results).unwrap();
         assert!(store.is_finished(keys[0]) && !results.exists());
         assert_eq!(store.failure(keys[0]), None);
-        // Those of other runs stay.
+        // Failures of other runs stay.
         let failures = store.failures().unwrap();
         assert_eq!(failures.into_keys().collect::<Vec<_>>(), [keys[1]]);
     }

@@ -1,4 +1,4 @@
-//! Folders as handles: nobody can put a link between two steps of a way.
+//! Folders as handles: nobody can insert a link between two steps of a lookup.
 
 use super::Kind;
 use rustix::fs::{
@@ -21,7 +21,7 @@ const NEW_FOLDER: RawMode = 0o777;
 pub(crate) struct Folder(OwnedFd);
 
 impl Folder {
-    /// Opens the folder at `path`, which the user has named: links in it are followed.
+    /// Opens the folder at `path`, which the user has named: follows links in the path.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(path, flags, Mode::empty());
@@ -34,7 +34,7 @@ impl Folder {
         Ok(Self(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Makes a folder in this one, unless there is something of this name.
+    /// Creates a folder in this one, unless an entry has this name.
     pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(NEW_FOLDER)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -42,7 +42,7 @@ impl Folder {
         }
     }
 
-    /// Kind of what has this name, if anything has.
+    /// Kind of the entry with this name, if it exists.
     pub(crate) fn kind(&self, name: &str) -> io::Result<Option<Kind>> {
         let found = match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,
@@ -57,7 +57,7 @@ impl Folder {
         }))
     }
 
-    /// Names of what is in this folder, where they are text.
+    /// Names of the entries of this folder that are valid text.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -67,9 +67,9 @@ impl Folder {
         Ok(names)
     }
 
-    /// Opens a file for reading and writing, and makes it if there is none.
+    /// Opens a file for reading and writing, and creates it if it does not exist.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
-        // A pipe would wait for its other end.
+        // Opening a pipe would wait for its other end.
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.0, name, flags, Mode::from_raw_mode(NEW_FILE))?;
@@ -103,12 +103,12 @@ impl Folder {
         }
     }
 
-    /// True if a file has other names, too.
+    /// True if a file also has other names.
     pub(crate) fn is_shared(file: &File) -> io::Result<bool> {
         Ok(fstat(file)?.st_nlink > 1)
     }
 
-    /// Moves a file into another folder. What is there is replaced only if `overwrite` says so.
+    /// Moves a file into another folder. Replaces an existing file only if `overwrite` is set.
     pub(crate) fn rename(
         &self,
         name: &str,
@@ -127,11 +127,11 @@ impl Folder {
         }
     }
 
-    /// Moves a file in two steps where one step could replace what is there. Between both the file has two names.
+    /// Moves a file in two steps if one step could replace an existing file. Between the steps the file has two names.
     fn link(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
         match linkat(&self.0, name, &to.0, new, AtFlags::empty()) {
             Ok(()) => match unlinkat(&self.0, name, AtFlags::empty()) {
-                // Whoever has found two names has removed this one.
+                // Another process found both names and removed this one.
                 Err(Errno::NOENT) => Ok(()),
                 result => Ok(result?),
             },
@@ -152,7 +152,7 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Has the names in this folder written to the disk, where the file system can do that.
+    /// Writes the names in this folder to the disk, if the file system supports this.
     pub(crate) fn sync(&self) -> io::Result<()> {
         match fsync(&self.0) {
             Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
@@ -161,7 +161,7 @@ impl Folder {
     }
 }
 
-/// Moves a file, unless there is something of the new name.
+/// Moves a file, unless an entry has the new name.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, new: &str) -> rustix::io::Result<()> {
     renameat_with(from, name, to, new, RenameFlags::NOREPLACE)

@@ -1,4 +1,4 @@
-//! Folders in which files are looked up by their names alone, and no link is ever followed.
+//! Folders that look files up by name only, and never follow a link.
 
 #[cfg(unix)]
 mod handles;

@@ -1,4 +1,4 @@
-//! Folders as paths, whose entries are looked at before they are opened.
+//! Folders as paths, which check entries before they open them.
 
 use super::Kind;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Opens the folder at `path`, which the user has named: links in it are followed.
+    /// Opens the folder at `path`, which the user has named: follows links in the path.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(path.canonicalize()?))
     }
@@ -24,7 +24,7 @@ impl Folder {
         }
     }
 
-    /// Makes a folder in this one, unless there is something of this name.
+    /// Creates a folder in this one, unless an entry has this name.
     pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         match fs::create_dir(self.0.join(name)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -32,7 +32,7 @@ impl Folder {
         }
     }
 
-    /// Kind of what has this name, if anything has.
+    /// Kind of the entry with this name, if it exists.
     pub(crate) fn kind(&self, name: &str) -> io::Result<Option<Kind>> {
         let found = match fs::symlink_metadata(self.0.join(name)) {
             Ok(found) => found.file_type(),
@@ -49,7 +49,7 @@ impl Folder {
         ))
     }
 
-    /// Names of what is in this folder, where they are text.
+    /// Names of the entries of this folder that are valid text.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -58,7 +58,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Opens a file for reading and writing, and makes it if there is none.
+    /// Opens a file for reading and writing, and creates it if it does not exist.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         match self.kind(name)? {
             None => File::options()
@@ -82,22 +82,22 @@ impl Folder {
         }
     }
 
-    /// True if the file has this name. Here an open file keeps its own.
+    /// True if the file has this name. On this platform an open file keeps its name.
     pub(crate) fn has(&self, name: &str, _: &File) -> io::Result<bool> {
         Ok(self.kind(name)? == Some(Kind::File))
     }
 
-    /// Takes the lock of a file; false if another process has it. Here nothing tells.
+    /// Takes the lock of a file; false if another process has it. This platform cannot tell.
     pub(crate) fn lock(_: &File) -> io::Result<bool> {
         Ok(true)
     }
 
-    /// True if a file has other names, too. Here nothing tells, and moving a file makes none.
+    /// True if a file also has other names. This platform cannot tell, and moving a file creates no second name.
     pub(crate) fn is_shared(_: &File) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Moves a file into another folder. What is there is replaced only if `overwrite` says so.
+    /// Moves a file into another folder. Replaces an existing file only if `overwrite` is set.
     pub(crate) fn rename(
         &self,
         name: &str,
@@ -121,7 +121,7 @@ impl Folder {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Has the names in this folder written to the disk. Here only the system can.
+    /// Writes the names in this folder to the disk. On this platform only the system can do this.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }

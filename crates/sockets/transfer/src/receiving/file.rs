@@ -1,4 +1,4 @@
-//! Files as their receiver knows them.
+//! Files at the receiver.
 
 use crate::blocks::{BlockLayout, BlockSet, ContentHash};
 use crate::name::Name;
@@ -12,42 +12,42 @@ pub(super) enum Stage {
     Publishing,
 }
 
-/// A file that is under way.
+/// An active file.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) name: Name,
     pub(super) offer: Offer,
-    /// Attempts to begin it while another transfer had it.
+    /// Attempts to begin the file while another transfer held it.
     pub(super) attempts: u32,
     pub(super) geometry: BlockLayout,
     pub(super) stage: Stage,
     pub(super) digests: Vec<ContentHash>,
-    /// Blocks of an earlier transfer that are still to be checked.
+    /// Blocks of an earlier transfer that are not checked yet.
     pub(super) unchecked: VecDeque<u32>,
-    /// Jobs that are under way.
+    /// Jobs in progress.
     pub(super) jobs: u32,
     pub(super) kept: BlockSet,
     pub(super) arrived: BlockSet,
-    /// Blocks that have come and were written.
+    /// Blocks that have arrived and were written.
     pub(super) written: u32,
     pub(super) moved: u64,
     pub(super) repairs: u32,
     pub(super) finish: Option<(u32, ContentHash)>,
 }
 
-/// A file of which a part has come.
+/// A file of which only a part has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
     /// Name of the file.
     pub name: String,
-    /// Bytes that are there.
+    /// Bytes on the disk.
     pub bytes: u64,
-    /// Bytes of the whole.
+    /// Bytes of the whole file.
     pub size: u64,
 }
 
 impl File {
-    /// A file with the job that begins it.
+    /// A file whose begin job is in progress.
     pub(super) fn new(name: Name, offer: Offer) -> Self {
         Self {
             name,
@@ -67,7 +67,7 @@ impl File {
         }
     }
 
-    /// The part that has come, if the file has begun.
+    /// The part that has arrived, if the file has begun.
     pub(super) fn unfinished(&self) -> Option<Unfinished> {
         let blocks = 0..self.geometry.blocks();
         let there =
@@ -80,13 +80,13 @@ impl File {
     }
 }
 
-/// A file that has ended, and that is closed after its last job.
+/// A file that has ended, and will be closed after its last job.
 #[derive(Debug)]
 pub(super) struct Closing {
-    /// Jobs that are under way, without that which closes it.
+    /// Jobs in progress, without the job that closes the file.
     pub(super) jobs: u32,
     answer: ControlMessage,
-    /// The answer to a withdrawal that has come since.
+    /// The answer to a withdrawal that has arrived since.
     pub(super) withdrawn: Option<ControlMessage>,
 }
 

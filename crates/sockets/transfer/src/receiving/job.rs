@@ -1,16 +1,16 @@
-//! Jobs of the receiving side, and its bounds.
+//! Jobs of the receiving side, and its limits.
 
 use crate::blocks::ContentHash;
 use crate::name::Name;
 use crate::reason::Reason;
 use crate::wire::Offer;
 
-/// Bounds of what is taken of one sender.
+/// Limits for one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiveLimits {
     /// Files, one million by default.
     pub files: u64,
-    /// Bytes of files that are to be written, 1 TB by default.
+    /// Bytes of files to write, 1 TB by default.
     pub bytes: u64,
 }
 
@@ -26,21 +26,21 @@ impl Default for ReceiveLimits {
 /// Task for the receiver's disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// See whether a file can be taken, and open what is there of it.
+    /// Check whether the receiver can accept a file, and open its existing part.
     Begin {
         /// Name of the file.
         name: Name,
-        /// All else about it.
+        /// The offer of the file.
         offer: Offer,
     },
-    /// Compute the digests of blocks that should be there.
+    /// Compute the digests of recorded blocks.
     Check {
         /// Number of the file.
         file: u32,
         /// Numbers of the blocks.
         blocks: Vec<u32>,
     },
-    /// Write a block, if it is what its digest says.
+    /// Write a block, if it matches its digest.
     Write {
         /// Number of the file.
         file: u32,
@@ -49,37 +49,37 @@ pub(crate) enum Job {
         /// Digest and content.
         content: Vec<u8>,
     },
-    /// Put a file in its place, if it is what the sender has.
+    /// Move a file to its place, if its digest matches the sender's.
     Publish {
         /// Number of the file.
         file: u32,
         /// Digests of its blocks.
         digests: Vec<ContentHash>,
-        /// Digest that the sender has computed.
+        /// Digest from the sender.
         digest: ContentHash,
     },
-    /// Close a file; what is there of it is kept.
+    /// Close a file; its written part stays.
     Forget(u32),
 }
 
 /// Result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The file can be taken, or not.
+    /// The receiver can accept the file, or not.
     Begun {
         /// Number of the file.
         file: u32,
-        /// Blocks that should be there, and whether they are of a file with another size or time.
+        /// Recorded blocks, and whether they come from a file with another size or time.
         result: Result<(Vec<u32>, bool), Reason>,
     },
-    /// Digests of blocks that should be there. A block that cannot be read has a digest of zeros.
+    /// Digests of recorded blocks. An unreadable block has a digest of zeros.
     Checked {
         /// Number of the file.
         file: u32,
         /// Blocks and digests.
         blocks: Vec<(u32, ContentHash)>,
     },
-    /// A block was written, or not; `Ok(None)` if it is not what its digest says.
+    /// A block was written, or not; `Ok(None)` if the block does not match its digest.
     Written {
         /// Number of the file.
         file: u32,

@@ -1,7 +1,7 @@
-//! The receiving side: takes offers, says which blocks are there, and has blocks written at their places as they come.
+//! The receiving side: accepts offers, reports the blocks that exist, and writes blocks at their places on arrival.
 //!
-//! What the other end can make it hold is bounded: files and blocks under way, blocks that wait to be written, answers that wait to be
-//! sent, and bytes and files in all.
+//! Limits bound the state that the other end can cause: active files and blocks, blocks that wait to be written, answers that wait to be
+//! sent, and total bytes and files.
 
 mod file;
 mod job;
@@ -22,16 +22,16 @@ use bytes::Bytes;
 use file::{Closing, File, Stage};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Bytes of blocks that wait to be written from which no further message is taken.
+/// Bytes of blocks waiting to be written at which the receiver stops taking messages.
 const WAITING_BYTES: usize = 32 << 20;
-/// Answers that wait to be sent from which no further message is taken.
+/// Answers waiting to be sent at which the receiver stops taking messages.
 const WAITING_ANSWERS: usize = 256;
-/// Blocks of the receiver whose digests a message has.
+/// Digests of the receiver's blocks in one message.
 const CHECKED: usize = 16;
-/// Checks under way.
+/// Most checks in progress.
 const CHECKS: usize = 2;
-/// Ticks between two attempts to begin a file that another transfer has, and the most attempts: longer than a connection whose sender was
-/// killed is kept.
+/// Ticks between two attempts to begin a file that another transfer holds, and the most attempts. Together they last longer than the
+/// connection of a killed sender.
 const ATTEMPT_TICKS: u32 = 5;
 const ATTEMPTS: u32 = 30;
 
@@ -45,11 +45,11 @@ pub struct Receiving {
     names: BTreeSet<[u8; 16]>,
     taken: u64,
     active: BTreeMap<u32, File>,
-    /// Files that have ended, and are still open or being opened: the other end is told when they are closed.
+    /// Files that have ended but are still open or being opened: the answer goes out when they are closed.
     closing: BTreeMap<u32, Closing>,
     blocks: u64,
     ticks: u32,
-    /// Files that another transfer has.
+    /// Files that another transfer holds.
     busy: Vec<u32>,
     checks: usize,
     waiting_bytes: usize,
@@ -57,12 +57,12 @@ pub struct Receiving {
     jobs: VecDeque<Job>,
     events: VecDeque<TransferEvent>,
     progress: TransferProgress,
-    /// Written bytes of which the sender was told.
+    /// Written bytes reported to the sender.
     told: u64,
 }
 
 impl Receiving {
-    /// A receiver with bounds.
+    /// A receiver with limits.
     pub fn new(bounds: ReceiveLimits) -> Self {
         Self {
             bounds,
@@ -85,7 +85,7 @@ impl Receiving {
         }
     }
 
-    /// Files of which a part has come.
+    /// Files of which only a part has arrived.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
         self.active.values().filter_map(File::unfinished)
     }
@@ -98,7 +98,7 @@ impl Receiving {
         if self.greeted {
             return Err(Violation("it greets twice"));
         }
-        // A sender of another version reads which one this is.
+        // A sender with another version learns this receiver's version.
         self.push(&ControlMessage::Greeting {
             version: VERSION,
             files: 0,
@@ -137,9 +137,9 @@ impl Receiving {
         Ok(())
     }
 
-    /// The name of a file that may be taken.
+    /// Name of a file that the receiver may accept.
     fn judge(&mut self, offer: &Offer) -> Result<Name, Reason> {
-        // Of more files nothing is kept, not even their numbers.
+        // Beyond the limit the receiver keeps nothing of a file, not even its number.
         if self.seen.len() as u64 >= self.bounds.files {
             let most = format!("{} files are allowed", self.bounds.files);
             return Err(Reason::new(ReasonKind::Limit, &most));
@@ -166,7 +166,7 @@ impl Receiving {
     fn refuse_offer(&mut self, offer: &Offer, reason: Reason) {
         self.progress.add_failed(offer.geometry.size());
         self.events.push_back(TransferEvent {
-            // Without what could move a cursor, as details are.
+            // Control characters are removed, as in details.
             name: Reason::new(reason.kind, &offer.name).detail,
             what: FileOutcome::Failed(reason.clone()),
         });
@@ -176,7 +176,7 @@ impl Receiving {
         });
     }
 
-    /// Gives an active file up and says so.
+    /// Refuses an active file and tells the sender.
     fn refuse(&mut self, file: u32, reason: Reason) {
         let answer = ControlMessage::Refuse {
             file,
@@ -185,7 +185,7 @@ impl Receiving {
         self.end(file, answer, |_| FileOutcome::Failed(reason));
     }
 
-    /// Ends an active file. The answer is sent when it is closed, so that the sender does not offer others before.
+    /// Ends an active file. The answer goes out when the file is closed, so that the sender does not offer other files earlier.
     fn end(&mut self, file: u32, answer: ControlMessage, what: impl FnOnce(&File) -> FileOutcome) {
         let Some(ended) = self.active.remove(&file) else {
             return;
@@ -207,7 +207,7 @@ impl Receiving {
         self.events.push_back(event(&ended.name, what));
     }
 
-    /// Takes note that a job of a file is done. A file that has ended is closed after its last job.
+    /// Records the end of a job of a file. Closes an ended file after its last job.
     fn after_job(&mut self, file: u32) {
         if let Some(active) = self.active.get_mut(&file) {
             active.jobs -= 1;
@@ -232,13 +232,13 @@ impl Receiving {
         };
         let (kept, changed) = match result {
             Ok(found) => found,
-            // Of a sender that was killed a connection stays for a while.
+            // The connection of a killed sender stays for a while.
             Err(reason) if reason.kind == ReasonKind::Busy && active.attempts < ATTEMPTS => {
                 active.attempts += 1;
                 return self.busy.push(file);
             }
             Err(reason) => {
-                // Nothing of it will be written.
+                // The receiver will not write anything of the file.
                 self.taken = self.taken.saturating_sub(active.geometry.size());
                 return self.refuse(file, reason);
             }
@@ -284,7 +284,7 @@ impl Receiving {
 
     fn on_block(&mut self, file: u32, block: u32, content: Vec<u8>) -> Result<(), Violation> {
         let Some(active) = self.active.get_mut(&file) else {
-            // Of a file that was refused on its way.
+            // A block of a file that was refused in the meantime.
             return match self.seen.contains(&file) {
                 true => Ok(()),
                 false => Err(Violation(
@@ -378,7 +378,7 @@ impl Receiving {
         let Some((sent, digest)) = active.finish else {
             return;
         };
-        // Whatever the sender says, what is under way to the disk is waited for.
+        // Wait for the blocks on their way to the disk, whatever the sender says.
         if active.written < sent || active.jobs > 0 {
             return;
         }

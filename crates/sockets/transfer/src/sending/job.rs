@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// Task for the sender's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Open a file and look at its size and time.
+    /// Open a file and read its size and time.
     Open(u32),
     /// Read a block.
     Read {
@@ -20,7 +20,7 @@ pub(crate) enum Job {
         /// Length of the block.
         length: usize,
     },
-    /// See whether the file is what it was.
+    /// Check that the file has not changed.
     Compare(u32),
     /// Close a file.
     Close(u32),
@@ -36,18 +36,18 @@ pub(crate) enum Outcome {
         /// The result.
         result: Result<FileMetadata, Reason>,
     },
-    /// A block, behind its digest.
+    /// A digest, followed by its block.
     Read {
         /// Number of the file.
         file: u32,
         /// Number of the block.
         block: u32,
-        /// Length that was asked for.
+        /// Requested length.
         length: usize,
         /// Digest and content.
         result: Result<Bytes, Reason>,
     },
-    /// The file is what it was, or is not.
+    /// The file has not changed, or has.
     Compared {
         /// Number of the file.
         file: u32,

@@ -1,7 +1,7 @@
-//! The sending side: offers files, compares blocks that the receiver has, and sends the others.
+//! The sending side: offers files, compares the blocks that the receiver has, and sends the other blocks.
 //!
-//! Each block is read once, in the order of the file: its digest is needed for that of the file. A block that the receiver has, with the
-//! same digest, is not sent.
+//! The sender reads each block once, in the order of the file, because the file's digest needs the digest of each block. It does not send a
+//! block that the receiver has with the same digest.
 
 mod job;
 
@@ -17,24 +17,24 @@ use crate::wire::{ControlMessage, FileMetadata, Offer, Tag, VERSION};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The most files that are offered at a time.
+/// Most files on offer at a time.
 pub(crate) const MOST_ACTIVE: usize = 32;
-/// Blocks that are being read or wait to be sent, at most.
+/// Most blocks that are being read or wait to be sent.
 const READ_AHEAD: usize = 8;
-/// Bytes of these from which no further block is read.
+/// Bytes of these blocks at which the sender stops reading.
 const READ_AHEAD_BYTES: u64 = 16 << 20;
-/// Blocks of a file that the receiver may ask for again.
+/// Most blocks of a file that the receiver may request again.
 pub(crate) const MOST_REPAIRS: u32 = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Offered,
-    /// Digests of so many blocks have still to come.
+    /// Waits for the digests of this many more blocks.
     Hearing(u32),
     Reading,
     Comparing,
     Finished,
-    /// The receiver is to say that it has heard.
+    /// Waits for the receiver's confirmation of the withdrawal.
     Withdrawn,
 }
 
@@ -45,7 +45,7 @@ struct File {
     /// The next block to read, and blocks that are being read for the first time.
     next: u32,
     reading: u32,
-    /// Digests of blocks that were read.
+    /// Digests of blocks read so far.
     digests: Vec<ContentHash>,
     /// Digests of blocks that the receiver has.
     theirs: BTreeMap<u32, ContentHash>,
@@ -70,13 +70,13 @@ pub struct Sending {
     outbox: VecDeque<(u64, Bytes)>,
     jobs: VecDeque<Job>,
     events: VecDeque<TransferEvent>,
-    /// Blocks that the receiver wants again.
+    /// Blocks that the receiver requested again.
     again: VecDeque<(u32, u32)>,
     /// Blocks that are being read or wait in the outbox, and their bytes.
     ahead: usize,
     ahead_bytes: u64,
     progress: TransferProgress,
-    /// Bytes that were sent of files that are in their place.
+    /// Bytes sent of files that are in their place.
     in_place: u64,
 }
 
@@ -125,7 +125,7 @@ impl Sending {
         self.blocks -= u64::from(ended.geometry.blocks());
         self.again.retain(|(of, _)| *of != file);
         self.jobs.push_back(Job::Close(file));
-        // Whoever withdraws a file has said so.
+        // A withdrawn file was reported already.
         if ended.stage != Stage::Withdrawn {
             self.say(file, what);
         }
@@ -145,7 +145,7 @@ impl Sending {
         }
     }
 
-    /// Gives a file up; the receiver has to confirm that.
+    /// Withdraws a file; the receiver has to confirm the withdrawal.
     fn withdraw(&mut self, file: u32, reason: Reason) {
         let Some(active) = self.active.get_mut(&file) else {
             return;
@@ -165,7 +165,7 @@ impl Sending {
             let geometry = geometry
                 .ok_or_else(|| Reason::new(ReasonKind::Limit, "it is longer than 16 TiB"))?;
             let all = self.blocks + u64::from(geometry.blocks());
-            // It is larger than when it was found, and others are under way.
+            // The file has grown since it was found, and other files are active.
             match self.active.is_empty() || all <= u64::from(MOST_BLOCKS) {
                 true => Ok((facts, geometry)),
                 false => Err(Reason::new(ReasonKind::Changed, "it has grown")),
@@ -239,7 +239,7 @@ impl Sending {
         self.compare_if_read(file);
     }
 
-    /// Sees whether the file is what it was, once all of it was read.
+    /// Checks that the file has not changed, after all of it was read.
     fn compare_if_read(&mut self, file: u32) {
         if let Some(active) = self.active.get_mut(&file)
             && active.stage == Stage::Reading
@@ -270,13 +270,13 @@ impl Sending {
         self.push(&finish);
     }
 
-    /// A block was read that is not sent.
+    /// Releases the memory of a block that is read but not sent.
     fn forget_ahead(&mut self, length: usize) {
         self.ahead -= 1;
         self.ahead_bytes -= length as u64;
     }
 
-    /// Judges a message about a file that is not active: one that has ended is still spoken of by messages that its end has overtaken.
+    /// Judges a message about a file that is not active: the end of a file can overtake messages about it.
     fn expect_ended(&self, file: u32, otherwise: &'static str) -> Result<(), Violation> {
         match file < self.next {
             true => Ok(()),
@@ -294,7 +294,7 @@ impl Sending {
             Stage::Offered => return Err(Violation("it claims more blocks than the file has")),
             _ => return Err(Violation("it accepts a file twice")),
         }
-        // Digests can have come before this message.
+        // Digests can overtake this message.
         let left = kept.checked_sub(active.theirs.len() as u32);
         let left = left.ok_or(Violation("it has sent more digests than it has blocks"))?;
         active.stage = if left > 0 {
@@ -360,7 +360,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Messages come in any order: the most that was said counts.
+    /// Records the bytes that the receiver has written. Messages arrive in any order: the largest value counts.
     fn on_written(&mut self, bytes: u64) -> Result<(), Violation> {
         if bytes > self.progress.moved {
             return Err(Violation("it has written more than was sent"));
@@ -379,7 +379,7 @@ impl Sending {
                 self.end(file, FileOutcome::Done { size, moved });
                 Ok(())
             }
-            // It was in its place before the receiver heard that it is withdrawn.
+            // The file was in its place before the receiver got the withdrawal.
             Some(active) if active.stage == Stage::Withdrawn => Ok(()),
             Some(_) => Err(Violation("it is done with a file that was not finished")),
             None => self.expect_ended(file, "it is done with a file that was not offered"),
@@ -392,7 +392,7 @@ impl Sending {
         let is_first = self.active.is_empty() && self.opening == 0;
         let fits = self.active.len() + self.opening < MOST_ACTIVE
             && self.blocks + blocks <= u64::from(MOST_BLOCKS);
-        // One at a time: the file may be larger than it was when it was found.
+        // One at a time: the file may have grown since it was found.
         (self.welcomed && self.opening == 0 && (fits || is_first)).then(|| {
             let file = self.next;
             self.next += 1;

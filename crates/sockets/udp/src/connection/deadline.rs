@@ -1,18 +1,18 @@
-//! Actions of a connection when a timer is due.
+//! Actions of a connection when a timer expires.
 
 use super::{Connection, State};
 use crate::error::ConnectionError;
 use crate::wire::{BROKEN, Frame};
 use clearway_units::{Span, Time};
 
-/// Time after which a frame that needs an answer is sent again.
+/// Time after which the connection repeats a frame that needs an answer.
 const REPEAT: Span = Span::from_ms(20);
-/// Time for which copies of the other end's last words are answered.
+/// Time for which this end answers copies of the other end's final frames.
 const DRAIN: Span = Span::from_ms(300);
 
 impl Connection {
-    /// Time at which [`on_deadline`](Self::on_deadline) is to be called next; [`Time::NEVER`] if nothing waits. It may be too early,
-    /// never too late.
+    /// Time of the next call of [`on_deadline`](Self::on_deadline); [`Time::NEVER`] if nothing waits. The time may be too early, never too
+    /// late.
     pub fn deadline(&self) -> Time {
         let timers = &self.timers;
         let at = |time: Option<Time>| time.unwrap_or(Time::NEVER);
@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// Runs the timers that are due. May be called early and often.
+    /// Runs the timers that have expired. Early and frequent calls are harmless.
     pub fn on_deadline(&mut self, now: Time) {
         match &mut self.state {
             State::Closed => {}
@@ -83,7 +83,7 @@ impl Connection {
         self.close_if_done(now);
     }
 
-    /// Says once more that this is the end, or stops. While the last word waits for the socket there is no other.
+    /// Repeats the close frame, or stops. Does not add a close frame while one waits for the socket.
     fn on_closing(&mut self, now: Time) {
         if self.timers.close_at.is_none_or(|at| at > now) {
             return;

@@ -1,9 +1,8 @@
-//! Bound of what is in flight by what the other end's sockets hold.
+//! Bound of the bytes in flight, derived from the capacity of the other end's sockets.
 //!
-//! The largest window follows from the round trip of the handshake. On a host that was overloaded then, that is tens of milliseconds,
-//! and the window many times what the sockets of the other end hold while its process is not scheduled. So no more is in flight than
-//! they hold, or than the largest window for the least round trip of data, where that is more: on a long way it opens with
-//! the first acknowledgements.
+//! The largest window follows from the round trip of the handshake. On an overloaded host this round trip is tens of milliseconds, and the
+//! window is many times the capacity of the other end's sockets while its process is not scheduled. The bound is the larger of this
+//! capacity and the largest window for the least round trip of data. On a long path the bound rises with the first acknowledgements.
 
 use crate::settings::{LEAST_ROUND_TRIP, largest_window};
 use clearway_transport::cc::NetworkFacts;
@@ -14,15 +13,15 @@ use clearway_units::Span;
 #[derive(Debug)]
 pub(super) struct FlightBound {
     network: NetworkFacts,
-    /// Bytes that the sockets hold.
+    /// Capacity of the sockets in bytes.
     held: u64,
-    /// Least round trip of data, and the bound that follows.
+    /// Least round trip of data, and the resulting bound.
     least: Span,
     bound: u64,
 }
 
 impl FlightBound {
-    /// The bound for sockets that hold so many datagrams; `None` if the window is never larger.
+    /// The bound for sockets that hold `datagrams` datagrams; `None` if the window is never larger.
     pub(super) fn new(network: &NetworkFacts, datagrams: u32) -> Option<Self> {
         let held = u64::from(datagrams) * u64::from(network.payload);
         (largest_window(network, network.propagation_rtt) > held).then_some(Self {
@@ -33,7 +32,7 @@ impl FlightBound {
         })
     }
 
-    /// Takes note of the round trip of data.
+    /// Records a round trip of data.
     pub(super) fn observe(&mut self, round_trip: Span) {
         if round_trip < self.least {
             self.least = round_trip;
@@ -42,7 +41,7 @@ impl FlightBound {
         }
     }
 
-    /// Holds data back while there is too much in flight.
+    /// Holds data back while too many bytes are in flight.
     pub(super) fn apply(&self, endpoint: &mut Endpoint) {
         let mut in_flight = 0;
         endpoint.for_each_open(|flow| in_flight += flow.progress().in_flight.as_u64());

@@ -1,4 +1,4 @@
-//! Datagrams of the handshake, at the client.
+//! Handshake datagrams at the client.
 
 use super::{Connection, State};
 use crate::error::{ConnectionError, Versions};
@@ -9,7 +9,7 @@ use crate::wire::{Handshake, RefusalReason, VERSION, versions};
 use clearway_units::Time;
 
 impl Connection {
-    /// Processes a datagram of the handshake.
+    /// Processes a handshake datagram.
     pub(super) fn on_handshake(&mut self, now: Time, datagram: &[u8]) {
         let State::Connecting(client) = &mut self.state else {
             return;
@@ -45,7 +45,7 @@ impl Connection {
             }) if id == client.id() => {
                 let sample = client.round_trip(now);
                 let (path, address) = (client.path(), client.server());
-                // What cannot be read was not written by the server.
+                // An unreadable message does not come from the server.
                 let Some((theirs, secrets)) = client.finish(message) else {
                     self.discarded.forged += 1;
                     return;

@@ -1,16 +1,16 @@
-//! One connection: a pair of transport endpoints, one at each end, and what stands between them and a hostile network.
+//! One connection: a pair of transport endpoints, one at each end, and the layers that protect them from a hostile network.
 //!
 //! ```text
 //!   send(tag, data) ─► Outgoing ─► transport::Endpoint ─► paths ─► encryption ─► poll_transmit
 //!   poll_event ◄───── Incoming ◄── transport::Endpoint ◄─────────── decryption ◄─ handle
 //! ```
 //!
-//! **Architecture invariant:** no clock, no socket, and random bytes only from the seed that the caller gives. Spurious calls are
-//! harmless. Nothing that comes makes it panic, and what is not authentic changes nothing but counters.
+//! **Architecture invariant:** no clock, no socket, and random bytes only from the caller's seed. Spurious calls are harmless. No datagram
+//! makes the connection panic, and a datagram that is not authentic changes only counters.
 //!
-//! Each connection has an endpoint of its own, in which the peer is always the same host; flows go from each end to the other under
-//! the same numbers. Sequence numbers of packets wrap within a flow; message numbers do not, so that a new flow is opened before they
-//! end. On the wire the entropy of the transport's header is the number of the path.
+//! Each connection has its own endpoint, in which the peer is always the same host. Both ends number their flows in the same way. Sequence
+//! numbers of packets wrap within a flow. Message numbers do not wrap, so the connection opens a new flow before they run out. On the wire,
+//! the entropy field of the transport header is the number of the path.
 
 mod deadline;
 mod flight;
@@ -48,14 +48,14 @@ use std::sync::Arc;
 const HERE: HostId = HostId(0);
 const THERE: HostId = HostId(1);
 
-/// A datagram that is to be sent: the last `length` bytes of the buffer.
+/// A datagram to send: the last `length` bytes of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
     /// The socket of a client; a server has one.
     pub path: u8,
     /// Destination.
     pub to: SocketAddr,
-    /// Address of this host to send from; `None` leaves it to the host.
+    /// Source address; `None` leaves the choice to the host.
     pub from: Option<IpAddr>,
     /// Send as ECN-capable, ECT(0).
     pub ecn_capable: bool,
@@ -63,12 +63,12 @@ pub struct Transmit {
     pub length: usize,
 }
 
-/// Counters of what came and was of no use.
+/// Counters of discarded datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Discarded {
-    /// Not authentic: made by somebody else, or damaged.
+    /// Not authentic: forged or damaged.
     pub forged: u64,
-    /// Came before, or was too old.
+    /// Duplicates, or too old.
     pub replayed: u64,
     /// Authentic, and malformed or out of place.
     pub malformed: u64,
@@ -77,13 +77,13 @@ pub struct Discarded {
 /// The transport of a connection.
 struct Core {
     endpoint: Endpoint,
-    /// Facts of the path that flows are given.
+    /// Facts of the path for new flows.
     path: PathFacts,
     /// Bytes of messages in a full packet.
     payload: u64,
     /// Departures of packets, where the controller sets a rate.
     pacing: Option<Pacing>,
-    /// Bound of what is in flight, where the window may be more than the other end's sockets hold.
+    /// Bound of the bytes in flight, where the window may exceed the capacity of the other end's sockets.
     bound: Option<FlightBound>,
     /// The flow on which messages are posted.
     flow: FlowId,
@@ -99,11 +99,11 @@ enum State {
     Connecting(Box<Client>),
     /// Keys are there.
     Open,
-    /// No new messages are taken; it is closed once all are acknowledged.
+    /// Accepts no new messages; closes once all are acknowledged.
     ShuttingDown(u64),
-    /// Waits for the other end to have heard of the end: it is told so many times more, and until then at the latest.
+    /// Waits until the other end knows of the close: sends at most `left` more close frames, until `until` at the latest.
     Closing { code: u64, left: u8, until: Time },
-    /// The other end has closed: copies of its last words are answered for a while.
+    /// The other end has closed; this end answers copies of its final frames for a while.
     Draining,
     /// Over.
     Closed,
@@ -114,7 +114,7 @@ pub struct Connection {
     settings: Arc<Settings>,
     state: State,
     is_client: bool,
-    /// The other end has been heard since the keys are there.
+    /// An authentic packet has arrived since the keys exist.
     confirmed: bool,
     /// Address of this host to send from.
     source: Option<IpAddr>,
@@ -125,7 +125,7 @@ pub struct Connection {
     core: Option<Core>,
     /// Packets of the transport on their way to the paths.
     staged: Staged,
-    /// Least round trip that was measured before there was a core.
+    /// Least round trip measured before the core existed.
     round_trip: Option<Span>,
     paths: Paths,
     runs: PathRuns,
@@ -140,7 +140,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins a connection to `server`. `seed` is 32 bytes from a source of entropy, used for nothing else.
+    /// Begins a connection to `server`. `seed` is 32 bytes from a source of entropy, not used elsewhere.
     pub fn connect(
         settings: Settings,
         seed: &[u8; 32],
@@ -160,7 +160,7 @@ impl Connection {
         connection
     }
 
-    /// The server's end of a connection whose handshake is done.
+    /// The server's end of a connection after its handshake.
     #[expect(
         clippy::too_many_arguments,
         reason = "one caller, which has just these"
@@ -184,7 +184,7 @@ impl Connection {
         connection.state = State::Open;
         connection.round_trip = Some(round_trip);
         connection.agree(agreed);
-        // As long as the client tries with this cookie.
+        // The client tries for this long with the cookie.
         connection.timers.confirm_by = Some(now + agreed.idle.min(cookie::LIFETIME));
         connection
     }
@@ -231,27 +231,27 @@ impl Connection {
         self.agreed = Some(agreed);
     }
 
-    /// The number by which this end knows the connection: what its datagrams [are for](crate::receiver_of).
+    /// The number that identifies the connection at this end, and the [receiver](crate::receiver_of) of its datagrams.
     pub fn id(&self) -> ConnectionId {
         self.local
     }
 
-    /// Sends from this address, of a host that has several: the one that the client knows.
+    /// Sets the source address on a host with several addresses: the address that the client knows.
     pub fn send_from(&mut self, address: IpAddr) {
         self.source = Some(address);
     }
 
-    /// True while messages may be on their way.
+    /// True while messages may be in transit.
     fn is_open(&self) -> bool {
         matches!(self.state, State::Open | State::ShuttingDown(_))
     }
 
-    /// True once the other end has been heard and has the key.
+    /// True once an authentic packet has arrived from the other end.
     pub fn is_connected(&self) -> bool {
         self.confirmed && matches!(self.state, State::Open)
     }
 
-    /// True when the connection is over and nothing more is to be sent or answered.
+    /// True when the connection is over and sends and answers nothing more.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
@@ -272,12 +272,12 @@ impl Connection {
         core.map_or_else(EndpointCounters::default, |core| *core.endpoint.counters())
     }
 
-    /// Counters of datagrams that were of no use.
+    /// Counters of discarded datagrams.
     pub fn discarded(&self) -> Discarded {
         self.discarded
     }
 
-    /// State of the flow on which messages are sent; `None` before the first.
+    /// State of the flow that carries the messages of this end; `None` before the first message.
     pub fn progress(&self) -> Option<FlowProgress> {
         let core = self.core.as_ref()?;
         core.endpoint.progress(core.flow)
@@ -288,27 +288,27 @@ impl Connection {
         self.round_trip
     }
 
-    /// Memory for messages on their way in and out, or not taken by the application: bytes, and [`MESSAGE_COST`] for each.
+    /// Memory of incoming and outgoing messages and of messages that the application has not taken: bytes, plus [`MESSAGE_COST`] for each.
     ///
     /// [`MESSAGE_COST`]: crate::MESSAGE_COST
     pub fn memory(&self) -> u64 {
         self.incoming.held() + self.outgoing.bytes()
     }
 
-    /// Key phases: that of sending, that of receiving.
+    /// Key phases: sending, receiving.
     pub fn key_phases(&self) -> (u64, u64) {
         self.protection.phases()
     }
 
-    /// Goes on to the next key. Without effect while the other end has not followed the last time.
+    /// Switches to the next key. Has no effect while the other end has not followed the previous update.
     pub fn update_key(&mut self) {
         self.protection.update_key();
     }
 
-    /// Sends a message. `tag` is the application's, and comes with the message.
+    /// Sends a message. `tag` belongs to the application and travels with the message.
     ///
     /// # Errors
-    /// If it cannot be taken, now or ever.
+    /// If the connection cannot take the message, now or ever.
     pub fn send(&mut self, now: Time, tag: u64, data: Bytes) -> Result<SendId, SendError> {
         match self.state {
             State::Connecting(_) => return Err(SendError::Early),
@@ -321,17 +321,17 @@ impl Connection {
         Ok(id)
     }
 
-    /// Length of the longest message that the other end takes; `None` before it is known.
+    /// Length of the longest message that the other end accepts; `None` while it is unknown.
     pub fn longest_message(&self) -> Option<u64> {
         self.agreed.map(|_| self.outgoing.longest())
     }
 
-    /// True if a message of so many bytes would be taken now.
+    /// True if the connection would take a message of `length` bytes now.
     pub fn has_room(&self, length: usize) -> bool {
         self.outgoing.has_room(length as u64)
     }
 
-    /// True if every message that was sent has arrived.
+    /// True if every sent message has arrived.
     pub fn is_idle(&self) -> bool {
         self.outgoing.is_empty()
     }
@@ -352,12 +352,12 @@ impl Connection {
         self.core.is_some()
     }
 
-    /// The next event. It may leave a datagram to send: credit for a message that was taken.
+    /// The next event. If the event is a message, the connection may have new credit to send.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.next_event(true)
     }
 
-    /// The next event that is no message; messages stay, and count as memory.
+    /// The next event that is not a message; messages stay, and count as memory.
     pub fn poll_event_but_received(&mut self) -> Option<Event> {
         self.next_event(false)
     }
@@ -373,7 +373,7 @@ impl Connection {
         Some(event)
     }
 
-    /// Ends the connection once all messages have arrived at the other end; `code` tells its application why. No more are taken.
+    /// Closes the connection once all messages have arrived at the other end; `code` tells its application why. Accepts no more messages.
     pub fn shut_down(&mut self, now: Time, code: u64) {
         match self.state {
             State::Open => {
@@ -385,7 +385,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once, whatever has arrived; `code` tells the other end's application why.
+    /// Closes the connection immediately, whether or not all messages have arrived; `code` tells the other end's application why.
     pub fn close(&mut self, now: Time, code: u64) {
         match self.state {
             State::Open | State::ShuttingDown(_) => self.begin_close(now, code),
@@ -411,7 +411,7 @@ impl Connection {
         self.timers.close_at = Some(now);
     }
 
-    /// Ends the connection without a word.
+    /// Ends the connection without a close frame.
     fn end(&mut self, reason: ConnectionError) {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
@@ -421,7 +421,7 @@ impl Connection {
         }
     }
 
-    /// The transport; it is made when it is used first, so that the round trip is the least of several samples.
+    /// The transport, created at its first use, so that the round trip is the least of several samples.
     fn core(&mut self) -> Option<&mut Core> {
         if self.core.is_none() {
             let agreed = self.agreed?;
@@ -477,7 +477,7 @@ impl Connection {
 }
 
 impl Core {
-    /// Opens the flow on which the next messages are posted.
+    /// Opens the flow for the next messages.
     fn open(&mut self, outgoing: &mut Outgoing) {
         let opening = Opening::usual(Class::DATA, self.path);
         self.endpoint.open(self.flow, THERE, &opening);
@@ -497,7 +497,7 @@ impl Core {
         }
     }
 
-    /// The window of the flow on which messages are posted, in full packets.
+    /// The window of the flow for new messages, in full packets.
     fn window_packets(&self) -> u64 {
         let progress = self.endpoint.progress(self.flow);
         progress.map_or(0, |progress| progress.window.as_u64() / self.payload)

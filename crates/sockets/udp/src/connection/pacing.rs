@@ -1,25 +1,25 @@
-//! Pacing by a clock that is looked at now and then.
+//! Pacing by a process that reads its clock only now and then.
 //!
-//! A controller that sets a rate keeps packets a gap apart: 1.2 us at 10 Gb/s. A process looks at its clock once for many packets, and
-//! its timers are good to a millisecond; if it let one packet go each time, it would send one packet for each system call, and nothing
-//! in the time that it has slept too long. So the transport is asked by a clock of its own, which goes from one departure to the next:
-//! what is due since the process came last goes at once, and with it what would leave within [`AHEAD`]. The rate is the controller's;
-//! bursts are as long as the timer is coarse.
+//! A rate controller spaces packets by a gap: 1.2 us at 10 Gb/s. A process reads its clock once for many packets, and its timers have a
+//! resolution of a millisecond. With one packet per wake-up, the process would make a system call for each packet and lose the time that it
+//! overslept. So the transport runs on a virtual clock, which moves from one departure to the next. Packets that became due since the last
+//! call leave now, together with packets that are due within [`AHEAD`]. The controller sets the rate; the resolution of the timer sets the
+//! length of bursts.
 
 use clearway_transport::{Endpoint, Header, Packet, SendLimit};
 use clearway_units::{FlowId, Span, Time};
 
-/// Time by which packets leave early, together with one that is due: 43 packets at 10 Gb/s.
+/// Time by which packets may leave early, together with a packet that is due: 43 packets at 10 Gb/s.
 const AHEAD: Span = Span::from_us(50);
-/// Time that is made up for when the process comes late: that of a timer of a millisecond, and of being scheduled.
+/// Longest lateness of the process that pacing makes up for: a timer of a millisecond, plus scheduling.
 const BEHIND: Span = Span::from_ms(2);
 
 /// The departures of packets that are paced.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    /// Departure of the next packet, if one waits for it: then lateness is the process's.
+    /// Departure of the next packet, if a packet waits for it: then the process causes the lateness.
     next: Option<Time>,
-    /// A packet was due, and those within [`AHEAD`] go with it.
+    /// A packet was due, and the packets within [`AHEAD`] leave with it.
     bursts: bool,
 }
 
@@ -31,7 +31,7 @@ impl Pacing {
         }
     }
 
-    /// The next packet that is to be sent now; `flow` is the one that has messages.
+    /// The next packet to send now; `flow` is the flow with messages.
     pub(super) fn poll(
         &mut self,
         endpoint: &mut Endpoint,
@@ -62,7 +62,7 @@ impl Pacing {
         }
     }
 
-    /// Takes note of a packet that leaves now and was due at `at`.
+    /// Records a packet that leaves now and was due at `at`.
     fn departs(&mut self, endpoint: &Endpoint, now: Time, at: Time, mut packet: Packet) -> Packet {
         if matches!(packet.header, Header::Data { .. }) {
             packet.stamp = now;

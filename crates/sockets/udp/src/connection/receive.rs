@@ -1,4 +1,4 @@
-//! Datagrams that come.
+//! Incoming datagrams.
 
 use super::{Connection, HERE, State, THERE};
 use crate::error::ConnectionError;
@@ -10,15 +10,16 @@ use clearway_transport::{Class, DataFlags, Event as Report, Header, Packet};
 use clearway_units::{FlowId, MessageId, Time};
 use std::net::SocketAddr;
 
-/// Flows of the other end that can be unfinished or linger at a time. It has one, and another when it goes on to the next.
+/// Most flows of the other end that are unfinished or linger at a time. The other end has one flow, and a second one while it changes
+/// flows.
 const MOST_FLOWS: usize = 64;
-/// Flows of the other end in all: a final acknowledgement is kept of each.
+/// Most flows of the other end in total: this end keeps a final acknowledgement for each.
 const MOST_FLOWS_EVER: u32 = 1 << 16;
-/// The message number of the packet that ends a flow.
+/// Message number of the packet that ends a flow.
 const NO_MESSAGE: MessageId = MessageId(u32::MAX);
 
 impl Connection {
-    /// Processes a datagram that has come from an address, with a congestion mark or without one. It is decrypted in place.
+    /// Processes a datagram from an address, with or without a congestion mark. Decrypts the datagram in place.
     pub fn handle(&mut self, now: Time, from: SocketAddr, marked: bool, datagram: &mut [u8]) {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
             return self.on_handshake(now, datagram);
@@ -62,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// Takes note of a packet that the other end has made.
+    /// Records an authentic packet of the other end.
     #[inline]
     fn on_authentic(&mut self, now: Time, from: SocketAddr, path: u8) {
         self.timers.heard = now;
@@ -87,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Processes a frame that has come in a datagram of `length` bytes.
+    /// Processes a frame from a datagram of `length` bytes.
     fn on_frame(&mut self, now: Time, from: SocketAddr, path: u8, frame: Frame, length: usize) {
         match frame {
             Frame::PathChallenge(token) => {
@@ -100,7 +101,7 @@ impl Connection {
                 if let Some(answer) = self.paths.on_response(now, path, from, token) {
                     self.timers.proven_by = None;
                     self.note_round_trip(answer.round_trip);
-                    // Nothing is told after the end.
+                    // The application gets no events after the end.
                     if answer.came_up && self.is_open() {
                         self.events.path(path, true);
                     }
@@ -170,7 +171,7 @@ impl Connection {
         self.take_reports(now);
     }
 
-    /// Processes an acknowledgement, whose entropy is the path of the packet that it answers.
+    /// Processes an acknowledgement, whose entropy field is the path of the acknowledged packet.
     fn on_acknowledgement(&mut self, now: Time, mut packet: Packet) {
         let path = packet.source_port;
         let Some(core) = &mut self.core else {
@@ -247,14 +248,14 @@ impl Connection {
         }
     }
 
-    /// Tells the other end that a message is refused.
+    /// Tells the other end that this end refuses a message.
     #[cold]
     fn refuse(&mut self, flow: FlowId, message: MessageId) {
         let (flow, message) = (flow.0, message.0);
         self.pending.push(Frame::Refused { flow, message });
     }
 
-    /// Ends a connection whose other end is not to be trusted; it is told nothing but the end.
+    /// Ends a connection whose other end is not trusted; sends only the close frame.
     #[cold]
     fn end_for_violation(&mut self, now: Time, what: &'static str) {
         self.events.closed(ConnectionError::Violation(what));
@@ -264,7 +265,7 @@ impl Connection {
         self.timers.close_at = Some(now + self.timers.idle);
     }
 
-    /// Takes what the transport reports.
+    /// Processes the events of the transport.
     #[inline]
     fn take_reports(&mut self, now: Time) {
         while let Some(core) = &mut self.core
@@ -297,7 +298,7 @@ impl Connection {
     }
 }
 
-/// Place of the payload of a data packet, and the payload: nothing for the packet that ends a flow. `None` if it is malformed.
+/// Place of a data packet's payload, and the payload: nothing for the packet that ends a flow. `None` if the packet is malformed.
 #[inline]
 fn place_of<'a>(packet: &Packet, rest: &'a [u8]) -> Option<Option<(Place, &'a [u8])>> {
     let Header::Data {

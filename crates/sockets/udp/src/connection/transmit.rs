@@ -1,4 +1,4 @@
-//! Datagrams that go.
+//! Outgoing datagrams.
 
 use super::{Connection, State, Transmit};
 use crate::path_runs::PathRuns;
@@ -47,7 +47,7 @@ impl Connection {
         Some(self.packet(now, packet, out))
     }
 
-    /// Takes packets from the transport, and of its acknowledgements those that are needed.
+    /// Takes packets from the transport, without needless acknowledgements.
     #[inline]
     fn stage(&mut self, now: Time) -> Option<Packet> {
         let core = self.core.as_mut()?;
@@ -77,13 +77,13 @@ impl Connection {
         self.finish(now, start, path, to, false, out)
     }
 
-    /// Writes a packet of the transport, on the path that it has chosen if that is up.
+    /// Writes a packet of the transport, on the chosen path if that path is up.
     #[inline]
     fn packet(&mut self, now: Time, mut packet: Packet, out: &mut Vec<u8>) -> Transmit {
         let start = out.len();
         let is_data = matches!(packet.header, Header::Data { .. });
         let probes = is_data || matches!(packet.header, Header::Probe { .. });
-        // An answer has the entropy of the packet that it answers, which is a path already.
+        // An answer copies the entropy of the packet that it answers, which is a path already.
         let chosen = match probes {
             true => packet.source_port ^ self.outgoing.salt(packet.flow).unwrap_or(0),
             false => packet.source_port,
@@ -123,7 +123,7 @@ impl Connection {
         self.finish(now, start, path, to, probes, out)
     }
 
-    /// The path of a data packet for which the selector has chosen `chosen`.
+    /// Path of a data packet for which the selector chose `chosen`.
     #[inline]
     fn path_of_run(&mut self, now: Time, chosen: u8) -> (u8, SocketAddr) {
         let (chosen, to) = self.paths.usable(chosen);

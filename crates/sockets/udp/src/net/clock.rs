@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// A clock that seems to run for longer already.
+    /// A clock that pretends to have run for longer.
     #[cfg(test)]
     pub(super) fn aged(age: Duration) -> Self {
         Self {
@@ -39,12 +39,12 @@ impl Clock {
         Time::from_ps((passed.as_nanos() as u64).saturating_mul(1000))
     }
 
-    /// The instant of a time, at most a day ahead.
+    /// Instant of a time, at most a day ahead.
     pub(super) fn instant(self, time: Time) -> Instant {
         const DAY: u64 = 86_400_000_000_000;
         let now = self.now();
         let ahead = (time.since(now).as_ps() / 1000).min(DAY);
-        // Timers that come a moment too early would come again and again.
+        // A timer that fires slightly too early would fire again and again.
         self.start + Duration::from_nanos(now.as_ps() / 1000 + ahead + 999) - self.age
     }
 }

@@ -16,48 +16,48 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tokio::time::{Instant, Sleep};
 
-/// Packets that a connection sends before sockets are read again: two runs of the longest.
+/// Packets that a connection sends before the driver reads sockets again: two of the longest runs.
 const ROUND: usize = 90;
-/// Rounds before other tasks have their turn.
+/// Rounds before the driver yields to other tasks.
 const ROUNDS: usize = 16;
-/// Age at which a snapshot is made anew while something happens.
+/// Age at which the driver renews a snapshot of an active connection.
 const SNAPSHOT_AGE: Span = Span::from_ms(10);
 
-/// Time after which timers are looked at while a socket cannot be written.
+/// Time after which the driver checks timers while a socket cannot be written.
 const BLOCKED_LOOK: Span = Span::from_ms(10);
 
-/// Age of a clock at which connections are ended: 64 bits are good for 213 days of picoseconds.
+/// Age of a clock at which the driver ends connections: 64 bits hold 213 days of picoseconds.
 const LONGEST_RUN: Time = Time::from_ps(200 * 86_400 * 1_000_000_000_000);
 
 /// A connection and its application.
 struct Entry {
     connection: Connection,
     shared: Arc<Shared>,
-    /// Place of the application.
+    /// Stage of the handover to the application.
     stage: Stage,
-    /// Time until which a connection that is over and that nobody has accepted is kept.
+    /// Time until which the driver keeps a connection that ended before anybody accepted it.
     lapses: Option<Time>,
-    /// The driver is known to the application.
+    /// The application can wake the driver.
     registered: bool,
-    /// Length of the message that waits with the application for room.
+    /// Length of the application's next message, which waits for room.
     waiting: Option<usize>,
-    /// Events that the application was too slow to take, unless it has done something since.
+    /// Number of events that the application was too slow to take; zero once the application acts.
     held: usize,
     snapshot_at: Time,
 }
 
-/// Way of a connection to its application.
+/// Stage of the handover of a connection to its application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The server's application is given it once its client has been heard.
+    /// The server's application gets the connection after the first packet from the client.
     Fresh,
-    /// Waits for being accepted.
+    /// Waits until the application accepts it.
     Offered,
-    /// An application has it.
+    /// An application holds the connection.
     Taken,
 }
 
-/// Events that an application was told of: whether there were any, and the beginning of its connection among them.
+/// Events that the driver passed to an application: whether any, and whether the start of the connection.
 #[derive(Default)]
 struct Told {
     any: bool,
@@ -68,7 +68,7 @@ impl Entry {
     /// Tells the application what has happened.
     fn tell(&mut self, now: Time) -> Told {
         let mut told = Told::default();
-        // Events that the application is too slow for are no news.
+        // Events that wait because of a slow application are not news.
         if self.connection.waiting_events() <= self.held && self.snapshot_at > now {
             return told;
         }
@@ -105,7 +105,7 @@ impl Entry {
         }
         self.held = self.connection.waiting_events();
         let waits = self.held > 0;
-        // Whoever waits for messages hears of the end after the last of them.
+        // Tasks that wait for messages see the end after the last message.
         received |= state.waits && !waits;
         state.waits = waits;
         if progress && state.closed.is_some() || self.snapshot_at <= now {
@@ -133,7 +133,7 @@ struct Listening {
 }
 
 impl Listening {
-    /// True while a connection that is over is to be kept, as somebody may accept it.
+    /// True while somebody may still accept a connection that is over.
     fn keeps(&self, now: Time, entry: &mut Entry) -> bool {
         if entry.stage != Stage::Offered {
             return false;
@@ -141,7 +141,7 @@ impl Listening {
         let patience = self.listener.limits().unaccepted;
         let lapses = *entry.lapses.get_or_insert(now + patience);
         if lapses <= now {
-            // Unless it is accepted just now, it is dropped with what it has brought.
+            // Unless somebody accepts the connection just now, this drops it with its messages.
             drop(self.accepting.withdraw(&entry.shared));
         }
         let waits = self.accepting.offers(&entry.shared);
@@ -211,7 +211,7 @@ impl Driver {
 
     fn add(&mut self, connection: Connection, shared: Arc<Shared>, stage: Stage) {
         self.by_id.insert(connection.id(), self.entries.len());
-        // Its application can do something before this driver waits.
+        // The application may act before this driver waits.
         let registered = self.waker.as_ref().is_some_and(|waker| {
             shared.register(waker);
             true
@@ -228,7 +228,7 @@ impl Driver {
         });
     }
 
-    /// Runs until there is nothing left to do: the client's connection is over, or the server was dropped and all of its are.
+    /// Runs until the client's connection is over, or the server is dropped and all its connections are over.
     pub(super) async fn run(mut self) {
         let mut sleep = Box::pin(tokio::time::sleep_until(Instant::now()));
         poll_fn(|cx| self.poll(cx, sleep.as_mut())).await;
@@ -246,7 +246,7 @@ impl Driver {
             if self.is_over() {
                 return Poll::Ready(());
             }
-            // What applications were told may be credit to send.
+            // Events that applications took may leave credit to send.
             if !received && !sent && !told {
                 return self.wait(cx, sleep);
             }
@@ -255,7 +255,7 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Lets applications wake this driver. Nothing is locked where they can already.
+    /// Lets applications wake this driver. Takes no lock for applications that can already.
     fn register(&mut self, waker: &Waker) {
         let known = self.waker.as_ref();
         if !known.is_some_and(|known| known.will_wake(waker)) {
@@ -274,7 +274,7 @@ impl Driver {
         }
     }
 
-    /// The present. Connections end in time before the clock does, none begins then, and the clock begins anew.
+    /// Present time. Shortly before the clock overflows, all connections end and none begins; then the clock restarts.
     fn now(&mut self) -> Time {
         let now = self.clock.now();
         if now < LONGEST_RUN {
@@ -289,7 +289,7 @@ impl Driver {
         }
         self.clock = Clock::start();
         for entry in &mut self.entries {
-            // What their applications have not taken stays.
+            // Messages that applications have not taken stay.
             (entry.snapshot_at, entry.lapses) = (Time::ZERO, None);
         }
         if let Some(listening) = &mut self.listening {
@@ -306,9 +306,9 @@ impl Driver {
         self.entries.is_empty() && !listens
     }
 
-    /// Arranges to be called again when something comes, a timer is due or a socket can be written.
+    /// Registers for a wake-up on an incoming datagram, an expired timer or a writable socket.
     fn wait(&mut self, cx: &mut Context<'_>, mut sleep: Pin<&mut Sleep>) -> Poll<()> {
-        // Connections that have begun in this call.
+        // For connections that began in this call.
         self.register(cx.waker());
         let mut ready = self
             .sockets
@@ -327,7 +327,7 @@ impl Driver {
         let deadlines = self.entries.iter().map(deadline);
         let mut deadline = deadlines.min().unwrap_or(Time::NEVER);
         if self.sender.blocked().is_some() {
-            // What is due and waits for the socket would be due again at once.
+            // A due packet that waits for the socket would be due again immediately.
             deadline = deadline.max(self.clock.now() + BLOCKED_LOOK);
         }
         sleep.as_mut().reset(self.clock.instant(deadline).into());
@@ -338,7 +338,7 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Reads what has come; false if nothing has.
+    /// Reads incoming datagrams; false if none arrived.
     fn receive(&mut self, now: Time) -> bool {
         let mut any = false;
         // Connections need the rest of the driver while the buffers and sockets are in use.
@@ -404,7 +404,7 @@ impl Driver {
         }
     }
 
-    /// Does what applications ask for, and what is due.
+    /// Executes requests of applications, and expired timers.
     fn take_commands(&mut self, now: Time) {
         for entry in &mut self.entries {
             let (connection, shared) = (&mut entry.connection, &entry.shared);
@@ -430,7 +430,7 @@ impl Driver {
                 && let Some((tag, data)) = state.pop_outgoing()
             {
                 taken = true;
-                // It is connected, there is room, and the length was looked at: what fails is over.
+                // The connection is open, has room, and the length was checked: it fails only if it is over.
                 let sent = connection.send(now, tag, data);
                 debug_assert!(sent.is_ok(), "{sent:?}");
             }
@@ -453,7 +453,7 @@ impl Driver {
         }
     }
 
-    /// Sends what connections have to send; false if that was nothing.
+    /// Sends the datagrams of all connections; false if none had any.
     fn transmit(&mut self, now: Time) -> bool {
         if self.sender.blocked().is_some() {
             self.sender.unblock();
@@ -476,7 +476,7 @@ impl Driver {
                 }
             }
             if !self.sender.flush(&self.sockets) {
-                // When the socket can be written again, the next one has its turn.
+                // When the socket can be written again, the next connection starts.
                 self.turn = (index + 1) % count;
                 break;
             }
@@ -484,7 +484,7 @@ impl Driver {
         any
     }
 
-    /// Tells applications what has happened; false if that was nothing. Messages wait while the application does not take any.
+    /// Passes events to applications; false if there were none. Messages wait while the application does not take any.
     fn tell(&mut self, now: Time) -> bool {
         let mut any = false;
         for entry in &mut self.entries {
@@ -503,7 +503,7 @@ impl Driver {
         any
     }
 
-    /// Takes connections out that are over.
+    /// Removes connections that are over.
     fn remove_closed_connections(&mut self, now: Time) {
         if !self
             .entries

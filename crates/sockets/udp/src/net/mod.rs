@@ -1,13 +1,13 @@
 //! Connections over sockets, on tokio.
 //!
-//! A task, the *driver*, owns the sockets and the connections behind them: those of a server, or one of a client. Applications speak to
-//! it by queues that are locked once for each message, not for each packet. A packet costs no allocation: datagrams are read into and
-//! written from buffers that stay, many with one system call where the kernel can (GSO and GRO, by `quinn-udp`).
+//! A task, the *driver*, owns the sockets and their connections: all connections of a server, or one connection of a client. Applications
+//! talk to the driver through queues that are locked once for each message, not for each packet. A packet needs no allocation: the driver
+//! reads and writes datagrams in persistent buffers, many per system call where the kernel supports it (GSO and GRO, by `quinn-udp`).
 //!
-//! A runtime that reads its sockets in every turn (`event_interval(1)`) serves the driver best: while it is busy, what a socket has
-//! would wait for turns of others, and a path would look late.
+//! A runtime that polls its sockets on every tick (`event_interval(1)`) serves the driver best. Otherwise, under load, datagrams in a
+//! socket wait for other tasks, and a path looks late.
 //!
-//! Time is that of the host's monotonic clock; random bytes are those of the operating system.
+//! Time comes from the host's monotonic clock, random bytes from the operating system.
 
 mod clock;
 mod driver;
@@ -34,7 +34,7 @@ pub use shared::{Acceptors, Channel, ConnectionSnapshot, Message};
 /// A new key from the random bytes of the operating system.
 ///
 /// # Errors
-/// If it has none.
+/// If the operating system has none.
 pub fn new_key() -> io::Result<PreSharedKey> {
     seed().map(PreSharedKey)
 }
@@ -47,8 +47,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address; each message is accepted. All addresses of version 6, `[::]`, are those of version 4, too, and alone where
-    /// the host has no version 6.
+    /// Listens at an address and accepts each message. The wildcard address of IPv6, `[::]`, also covers IPv4, and only IPv4 if the host
+    /// has no IPv6.
     ///
     /// # Errors
     /// If the operating system does not give the socket.
@@ -56,7 +56,7 @@ impl Server {
         Self::bind_with(address, settings, limits, Box::new(|| Box::new(Allocate)))
     }
 
-    /// Listens at an address; each connection gets an acceptor.
+    /// Listens at an address, with an acceptor for each connection.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -77,7 +77,7 @@ impl Server {
         acceptors: Acceptors,
     ) -> io::Result<Self> {
         let socket = Socket::bind(address).or_else(|error| {
-            // A host without version 6.
+            // A host without IPv6.
             match address.ip() == Ipv6Addr::UNSPECIFIED && error.kind() != ErrorKind::AddrInUse {
                 true => Socket::bind((Ipv4Addr::UNSPECIFIED, address.port()).into()),
                 false => Err(error),
@@ -92,7 +92,7 @@ impl Server {
         Ok(Self { address, accepting })
     }
 
-    /// The address, with the port that the operating system has chosen where it was to.
+    /// The address, with the actual port if the operating system chose it.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -109,13 +109,13 @@ impl Drop for Server {
     }
 }
 
-/// Reason why a client has no connection.
+/// Reason why a client could not connect.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The operating system does not give the sockets.
     #[error("failed to open {paths} UDP sockets, one for each path: {error}")]
     Socket {
-        /// Sockets that were asked for.
+        /// Number of requested sockets.
         paths: u8,
         /// Error of the operating system.
         error: io::Error,
@@ -125,10 +125,10 @@ pub enum ConnectError {
     Closed(#[from] ConnectionError),
 }
 
-/// Connects to a server; each message is accepted.
+/// Connects to a server and accepts each message.
 ///
 /// # Errors
-/// If there are no sockets, nobody answers, or the server refuses.
+/// If sockets are unavailable, nobody answers, or the server refuses.
 pub async fn connect(server: SocketAddr, settings: Settings) -> Result<Channel, ConnectError> {
     connect_with(server, settings, Box::new(Allocate)).await
 }
@@ -161,13 +161,13 @@ pub async fn connect_with(
     let shared = Arc::new(Shared::new(server));
     let driver = Driver::client(sockets, clock, connection, Arc::clone(&shared));
     tokio::spawn(driver.run());
-    // Dropped with this future, it ends what has begun.
+    // If this future is dropped, the channel ends the new connection.
     let channel = Channel::new(Arc::clone(&shared));
     shared.connected().await?;
     Ok(channel)
 }
 
-/// Settings with what the sockets hold, unless that is given.
+/// Settings with the capacity of the sockets, unless the settings give it.
 fn for_sockets(settings: Settings, sockets: &[Socket]) -> Settings {
     let datagram = settings.datagram;
     let held = sockets.iter().map(|socket| socket.held_datagrams(datagram));

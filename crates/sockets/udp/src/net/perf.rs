@@ -1,6 +1,6 @@
 //! Measurements of a connection: throughput, message rate and round trips of messages.
 //!
-//! The end that is measured against counts and echoes messages by their tags; see [`serve`].
+//! The other end counts and echoes messages by their tags; see [`serve`].
 
 use super::clock::Clock;
 use super::shared::{Channel, ConnectionSnapshot};
@@ -12,11 +12,11 @@ use clearway_units::{Span, Time};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Tag of messages that are counted and dropped.
+/// Tag of messages that the other end counts and drops.
 const BULK: u64 = 1;
-/// Tag of messages that are sent back as they are.
+/// Tag of messages that the other end sends back unchanged.
 const ECHO: u64 = 2;
-/// Tag of the question how many bytes were counted, and of its answer.
+/// Tag of the request for the number of counted bytes, and of its answer.
 const COUNT: u64 = 3;
 /// Code with which a measurement ends a connection.
 pub const DONE: u64 = 0;
@@ -24,55 +24,55 @@ pub const DONE: u64 = 0;
 /// Plan of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfPlan {
-    /// Time for which messages are sent as fast as possible.
+    /// Time for which the client sends messages as fast as possible.
     pub time: Span,
     /// Length of these messages.
     pub message: usize,
-    /// Time for which messages of [`SMALL`] bytes are sent as fast as possible.
+    /// Time for which the client sends messages of [`SMALL`] bytes as fast as possible.
     pub small_time: Span,
-    /// Messages of [`SMALL`] bytes that are sent back, one after the other.
+    /// Number of messages of [`SMALL`] bytes that the other end echoes, one after the other.
     pub echoes: usize,
-    /// Length of the intervals that are told of.
+    /// Length of the reported intervals.
     pub interval: Span,
 }
 
 /// Length of small messages.
 pub const SMALL: usize = 64;
 
-/// A part of the time in which messages were sent.
+/// Throughput within a part of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PerfInterval {
-    /// Beginning and end, from the first message on.
+    /// Start of the interval, since the first message.
     pub from: Span,
     /// The end.
     pub to: Span,
     /// Bytes of messages that have arrived.
     pub bytes: u64,
-    /// Packets sent again.
+    /// Retransmitted packets.
     pub retransmitted: u64,
 }
 
-/// News of a measurement.
+/// Progress of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PerfProgress<'a> {
-    /// An interval of the time in which messages are sent as fast as possible is over.
+    /// An interval of sending as fast as possible is over.
     Interval(&'a PerfInterval),
-    /// All of these messages have arrived.
+    /// All these messages have arrived.
     Arrived,
 }
 
 /// Results of a measurement.
 #[derive(Debug, Clone, Default)]
 pub struct PerfMeasurement {
-    /// Bytes of messages that have arrived, and the time that this took.
+    /// Bytes of messages that have arrived, within `time`.
     pub bytes: u64,
     /// The time from the first message to the acknowledgement of the last.
     pub time: Span,
-    /// Small messages that have arrived, and the time that this took.
+    /// Small messages that have arrived, within `small_time`.
     pub small: u64,
-    /// The time of these.
+    /// Time of the small messages.
     pub small_time: Span,
-    /// Round trips of messages that were sent back, in ascending order.
+    /// Round trips of echoed messages, in ascending order.
     pub round_trips: Vec<Span>,
     /// State of the connection after the throughput was measured.
     pub snapshot: ConnectionSnapshot,
@@ -81,20 +81,20 @@ pub struct PerfMeasurement {
 /// Failure of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// A message was not taken.
+    /// The connection did not take a message.
     #[error(transparent)]
     Send(#[from] SendError),
     /// The connection ended.
     #[error(transparent)]
     Closed(#[from] ConnectionError),
-    /// The other end has counted something else than was sent.
+    /// The other end counted a different number of bytes.
     #[error(
         "the other end has counted {counted} bytes of {sent}: use the same release at both ends"
     )]
     Miscounted {
-        /// Bytes that were sent.
+        /// Sent bytes.
         sent: u64,
-        /// Bytes that the other end has counted.
+        /// Bytes that the other end counted.
         counted: u64,
     },
 }
@@ -117,7 +117,7 @@ pub async fn serve(channel: &Channel, pool: &Pool) -> ConnectionError {
             }
         };
         if let Some(answer) = answer {
-            // If that fails, the next message is the reason.
+            // If sending fails, the next receive returns the reason.
             let _ = channel.send(message.tag, answer).await;
         }
     }
@@ -126,14 +126,14 @@ pub async fn serve(channel: &Channel, pool: &Pool) -> ConnectionError {
 /// Measures a connection whose other end [serves](serve). Calls `on_progress` now and then.
 ///
 /// # Errors
-/// If the connection ends, or the other end does not answer as it should.
+/// If the connection ends, or the other end answers wrongly.
 pub async fn measure(
     channel: &Channel,
     plan: &PerfPlan,
     on_progress: impl FnMut(PerfProgress<'_>),
 ) -> Result<PerfMeasurement, PerfError> {
     match measure_all(channel, plan, on_progress).await {
-        // That the connection has ended says less than why.
+        // The reason for the end says more than `Closed`.
         Err(PerfError::Send(SendError::Closed)) => Err(channel.ended().await.into()),
         measured => measured,
     }
@@ -177,10 +177,10 @@ async fn measure_all(
     Ok(measured)
 }
 
-/// Called with each interval, of this length.
+/// Callback for each interval, and the interval length.
 type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(PerfProgress<'_>))>;
 
-/// Sends messages for a time, as fast as they are taken. Returns their number and the time until the last has arrived.
+/// Sends messages for a time, as fast as the connection takes them. Returns their number and the time until the last one has arrived.
 async fn send_for<'a>(
     channel: &'a Channel,
     clock: Clock,
@@ -204,7 +204,7 @@ async fn send_for<'a>(
         channel.send(BULK, content.clone()).await?;
         sent += 1;
     }
-    // What is under way takes a while where links are slow.
+    // On slow links, messages in flight take a while.
     while let Err(_elapsed) = tokio::time::timeout(FLUSH_LOOK, channel.flush()).await {
         telling.tell(clock.now());
     }
@@ -212,14 +212,14 @@ async fn send_for<'a>(
     Ok((sent, clock.now().since(began)))
 }
 
-/// Time after which progress is looked at while nothing is sent any more.
+/// Interval of progress checks after the last message is sent.
 const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
-/// Progress that is told of.
+/// Reporter of progress.
 struct Telling<'a> {
     channel: &'a Channel,
     began: Time,
-    /// Beginning of the present interval, and what had arrived and been sent again by then.
+    /// Start of the present interval, and the arrivals and retransmissions up to then.
     since: Time,
     arrived: u64,
     retransmitted: u64,
@@ -229,7 +229,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// Tells of the present interval, if it is over.
+    /// Reports the present interval, if it is over.
     fn tell(&mut self, now: Time) {
         let Some((length, on_progress)) = &mut self.intervals else {
             return;
@@ -249,7 +249,7 @@ impl Telling<'_> {
     }
 }
 
-/// Sends messages one after the other and waits for each to come back.
+/// Sends messages one after the other and waits for each echo.
 async fn echo(channel: &Channel, clock: Clock, count: usize) -> Result<Vec<Span>, PerfError> {
     let content = Bytes::from(vec![0x5a; SMALL]);
     let mut round_trips = Vec::with_capacity(count);
@@ -263,12 +263,12 @@ async fn echo(channel: &Channel, clock: Clock, count: usize) -> Result<Vec<Span>
     Ok(round_trips)
 }
 
-/// Buffers that are used again, so that nobody has to clear memory for each message.
+/// Pool of reused buffers, which avoids clearing memory for each message.
 #[derive(Debug, Clone, Default)]
 pub struct Pool(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Pool {
-    /// The most bytes of buffers that wait here.
+    /// Most bytes of buffers in the pool.
     const MOST: usize = 64 << 20;
 
     /// Gives a buffer back.

@@ -1,4 +1,4 @@
-//! Datagrams that wait to be sent, those to one place together.
+//! Datagrams that wait to be sent, in batches by destination.
 
 use super::sockets::Socket;
 use crate::connection::Transmit;
@@ -6,17 +6,17 @@ use crate::connection::Transmit;
 /// Most bytes that the kernel takes with one call.
 const LONGEST_BATCH: usize = 65_507;
 
-/// Datagrams of one length to one place; the last may be shorter.
+/// Datagrams of one length to one destination; the last may be shorter.
 #[derive(Default)]
 struct Batch {
-    /// The first of them.
+    /// The first datagram.
     first: Option<Transmit>,
     count: usize,
     bytes: Vec<u8>,
 }
 
 impl Batch {
-    /// True if a datagram can be sent with the `before` bytes of others that are here.
+    /// True if a datagram can be sent together with the `before` bytes already in the batch.
     fn takes(&self, transmit: &Transmit, before: usize, most: usize) -> bool {
         let Some(first) = self.first.filter(|_| self.count > 0) else {
             return true;
@@ -30,7 +30,7 @@ impl Batch {
             && before + transmit.length <= LONGEST_BATCH
     }
 
-    /// Counts a datagram whose bytes are here; true if it is the first.
+    /// Counts a datagram whose bytes are in the buffer; true if it is the first.
     fn note(&mut self, transmit: &Transmit) -> bool {
         let is_first = self.count == 0;
         if is_first {
@@ -41,11 +41,11 @@ impl Batch {
     }
 }
 
-/// Batches of datagrams, one for each path. Datagrams are written where they stay: behind those of the path that had the last one.
+/// Batches of datagrams, one for each path. A new datagram is written in place, behind the batch of the last path used.
 #[derive(Default)]
 pub(super) struct Sender {
     batches: Vec<Batch>,
-    /// Paths whose batches are not empty, in the order in which these began: so packets arrive in order where they can.
+    /// Paths with non-empty batches, in the order in which the batches began, so that packets arrive in order where possible.
     order: Vec<usize>,
     /// The path of the last datagram.
     last: usize,
@@ -56,17 +56,17 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// The socket that cannot be written, if there is one: then nothing is to be [added](Self::add).
+    /// The socket that cannot be written, if any: then the caller must not [add](Self::add) datagrams.
     pub(super) fn blocked(&self) -> Option<usize> {
         self.blocked
     }
 
-    /// Takes note that it can.
+    /// Records that the socket can be written again.
     pub(super) fn unblock(&mut self) {
         self.blocked = None;
     }
 
-    /// Adds the datagram that `write` appends to a buffer; false if it has none. What cannot go with it is sent first.
+    /// Adds the datagram that `write` appends to a buffer; false if `write` has none. Sends datagrams first that cannot share its batch.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -93,7 +93,7 @@ impl Sender {
         true
     }
 
-    /// Moves the datagram behind the first `before` bytes of the last batch to where it belongs.
+    /// Moves the datagram behind the first `before` bytes of the last batch to the batch of its path.
     #[inline(never)]
     fn place(&mut self, sockets: &[Socket], transmit: &Transmit, before: usize, most: usize) {
         let (last, path) = (self.last, usize::from(transmit.path));
@@ -107,7 +107,7 @@ impl Sender {
             self.last = path;
         } else if self.send(sockets, path, &bytes[..before]) {
             bytes.drain(..before);
-            // It keeps its place in the order.
+            // The path keeps its place in the order.
             self.batches[path].count = 0;
             self.batches[path].note(transmit);
         } else {

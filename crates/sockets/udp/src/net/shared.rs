@@ -1,4 +1,4 @@
-//! State that applications and drivers share: queues of messages, and who waits for what.
+//! State that applications and drivers share: queues of messages, and notifications.
 
 use crate::connection::{Connection, Discarded};
 use crate::error::ConnectionError;
@@ -16,18 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Messages that wait in a queue between an application and its driver, at most.
+/// Most messages in a queue between an application and its driver.
 const QUEUED: usize = 256;
-/// Bytes of messages in such a queue from which no further message is put into it.
+/// Bytes of messages at which such a queue is full.
 const QUEUED_BYTES: usize = 4 << 20;
 
 /// Source of acceptors: one for each connection.
 pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;
 
-/// A message that has come.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The tag that it was sent with.
+    /// Tag from the sender.
     pub tag: u64,
     /// Bytes of the message.
     pub data: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Message {
 pub struct ConnectionSnapshot {
     /// Counters of the transport.
     pub counters: EndpointCounters,
-    /// Datagrams that were of no use.
+    /// Counters of discarded datagrams.
     pub discarded: Discarded,
     /// State of each path, true if it is up, and its counters.
     pub paths: Vec<(bool, PathStatistics)>,
@@ -63,9 +63,9 @@ impl ConnectionSnapshot {
 /// Manner in which a connection is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Once everything has arrived.
+    /// After all messages have arrived.
     ShutDown(u64),
-    /// At once.
+    /// Immediately.
     Close(u64),
 }
 
@@ -73,20 +73,20 @@ pub(super) enum Ending {
 pub(super) struct State {
     pub(super) connected: bool,
     pub(super) closed: Option<ConnectionError>,
-    /// Messages to send, that the driver has not taken.
+    /// Messages to send that the driver has not taken.
     outgoing: VecDeque<(u64, Bytes)>,
     outgoing_bytes: usize,
     /// Messages that the application has not taken.
     received: VecDeque<Message>,
     received_bytes: usize,
-    /// More messages have come than the driver has handed over.
+    /// More messages have arrived than the driver has handed over.
     pub(super) waits: bool,
     /// The application has dropped its end.
     abandoned: bool,
-    /// Messages that the driver was given, and those that have arrived or were refused.
+    /// Messages that the driver was given, and messages that have arrived or were refused.
     pub(super) given: u64,
     pub(super) arrived: u64,
-    /// Length of the longest message that the other end takes.
+    /// Length of the longest message that the other end accepts.
     pub(super) longest: Option<u64>,
     pub(super) ending: Option<Ending>,
     pub(super) snapshot: ConnectionSnapshot,
@@ -96,9 +96,9 @@ pub(super) struct State {
 /// A connection between its application and its driver.
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// The application has done something.
+    /// The application has acted.
     changed: AtomicBool,
-    /// Notified when a message has come, or the connection has ended.
+    /// Notified when a message has arrived, or the connection has ended.
     received: Notify,
     /// Notified when a message has been taken or has arrived, or the connection has begun or ended.
     progress: Notify,
@@ -122,7 +122,7 @@ impl Shared {
             .unwrap_or_else(|broken| broken.into_inner())
     }
 
-    /// True if the application has done something since the last call.
+    /// True if the application has acted since the last call.
     pub(super) fn has_changed(&self) -> bool {
         self.changed.swap(false, Ordering::Acquire)
     }
@@ -155,10 +155,10 @@ impl Shared {
         self.progress.notify_waiters();
     }
 
-    /// Waits until `look` finds something in the state, and looks again whenever `notify` says so.
+    /// Waits until `look` returns a value; calls `look` again on each notification of `notify`.
     async fn wait<T>(&self, notify: &Notify, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
-            // Made before looking, so that nothing is missed between the two.
+            // Created before the look, so that no notification is missed.
             let notified = notify.notified();
             let found = look(&mut self.lock());
             if let Some(found) = found {
@@ -179,12 +179,12 @@ impl Shared {
 }
 
 impl State {
-    /// True if the application has to take messages before more are fetched.
+    /// True if the application has to take messages before the driver fetches more.
     pub(super) fn is_full(&self) -> bool {
         self.received.len() >= QUEUED || self.received_bytes >= QUEUED_BYTES
     }
 
-    /// Hands a message over, if there is still somebody to take it.
+    /// Hands a message over, unless the application has dropped its end.
     pub(super) fn push_received(&mut self, message: Message) {
         if !self.abandoned {
             self.received_bytes += message.data.len();
@@ -192,7 +192,7 @@ impl State {
         }
     }
 
-    /// True if the driver has to take messages before more can be sent.
+    /// True if the driver has to take messages before the application can send more.
     fn is_sending_enough(&self) -> bool {
         self.outgoing.len() >= QUEUED || self.outgoing_bytes >= QUEUED_BYTES
     }
@@ -209,7 +209,7 @@ impl State {
         Some((tag, data))
     }
 
-    /// Drops what was to be sent.
+    /// Drops the messages to send.
     pub(super) fn clear_outgoing(&mut self) {
         self.outgoing.clear();
         self.outgoing_bytes = 0;
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// A connection as its application sees it. It ends when this is dropped.
+/// A connection as its application sees it. Dropping the channel ends the connection.
 pub struct Channel {
     shared: Arc<Shared>,
 }
@@ -243,17 +243,17 @@ impl Channel {
         Self { shared }
     }
 
-    /// Address of the other end at the beginning.
+    /// Initial address of the other end.
     pub fn peer(&self) -> SocketAddr {
         let peer = self.shared.peer;
-        // A socket that has all addresses of both versions calls those of version 4 as if they were of version 6.
+        // A dual-stack socket reports IPv4 addresses as IPv4-mapped IPv6 addresses.
         SocketAddr::new(peer.ip().to_canonical(), peer.port())
     }
 
-    /// Sends a message, once there is room for it in the queues.
+    /// Sends a message, once the queues have room.
     ///
     /// # Errors
-    /// If the connection has ended or is ending, or the other end does not take messages as long as this one.
+    /// If the connection has ended or is ending, or the message is too long for the other end.
     pub async fn send(&self, tag: u64, data: Bytes) -> Result<(), SendError> {
         let length = data.len();
         let mut data = Some(data);
@@ -289,7 +289,7 @@ impl Channel {
         self.shared.wait(&self.shared.progress, done).await
     }
 
-    /// Waits for the end of the connection and returns its reason. Messages that nobody has taken are lost.
+    /// Waits for the end of the connection and returns the reason. Messages that nobody has taken are lost.
     pub async fn ended(&self) -> ConnectionError {
         loop {
             if let Err(reason) = self.receive().await {
@@ -323,14 +323,14 @@ impl Channel {
         shared.wait(&shared.received, take).await
     }
 
-    /// Ends the connection once all messages have arrived, and waits for that.
+    /// Closes the connection once all messages have arrived, and waits for the end.
     pub async fn shut_down(&self, code: u64) -> ConnectionError {
         self.end(Ending::ShutDown(code));
         let closed = |state: &mut State| state.closed.clone();
         self.shared.wait(&self.shared.progress, closed).await
     }
 
-    /// Ends the connection at once.
+    /// Closes the connection immediately.
     pub fn close(&self, code: u64) {
         self.end(Ending::Close(code));
     }
@@ -343,7 +343,7 @@ impl Channel {
         }
     }
 
-    /// State of the connection, at most some milliseconds old while something happens.
+    /// State of the connection, at most some milliseconds old while the connection is active.
     pub fn snapshot(&self) -> ConnectionSnapshot {
         self.shared.lock().snapshot.clone()
     }
@@ -374,7 +374,7 @@ pub(super) struct Accepting {
 impl Accepting {
     pub(super) fn push(&self, channel: Channel) {
         let mut waiting = self.waiting();
-        // Nobody accepts it any more; it ends when it is dropped.
+        // Nobody accepts the connection any more; dropping it ends it.
         if !self.is_stopped() {
             waiting.insert(0, channel);
             self.notify.notify_one();
@@ -399,7 +399,7 @@ impl Accepting {
     fn pop(&self) -> Option<Channel> {
         let channel = self.waiting().pop()?;
         if channel.shared.lock().closed.is_some() {
-            // It need not be kept any longer than its messages.
+            // The driver need not keep the connection longer than its messages.
             self.wake_driver();
         }
         Some(channel)

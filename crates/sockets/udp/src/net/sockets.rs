@@ -9,16 +9,16 @@ use std::task::{Context, Poll};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Size that is asked for buffers of sockets: several windows at 10 Gb/s.
+/// Requested size of socket buffers: several windows at 10 Gb/s.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Longest content of a buffer that the kernel fills with one or several datagrams.
 const LONGEST: usize = 1 << 16;
 
-/// Ends and mark of a datagram that has come.
+/// Addresses and congestion mark of a received datagram.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) from: SocketAddr,
-    /// The address of this host that it was sent to, of a socket that has all: answers come from there.
+    /// Destination address on a wildcard socket: answers use it as their source.
     pub(super) to: Option<IpAddr>,
     pub(super) marked: bool,
 }
@@ -29,7 +29,7 @@ pub(super) struct Socket {
     state: UdpSocketState,
     /// Bound to all addresses of this host.
     is_wildcard: bool,
-    /// Nothing can be written: loopback never does that by itself.
+    /// Writes fail as if the socket were full, which loopback never causes.
     #[cfg(test)]
     pub(super) stuck: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
@@ -39,14 +39,14 @@ impl Socket {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         let is_wildcard = address.ip().is_unspecified();
         if is_wildcard && address.is_ipv6() {
-            // All addresses are those of version 4, too, whatever the system's default is.
+            // The wildcard address also covers IPv4, whatever the system's default is.
             socket.set_only_v6(false)?;
         }
         socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // Less than this is no reason to fail.
+        // A smaller buffer is not a reason to fail.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let io = UdpSocket::from_std(socket)?;
@@ -63,8 +63,8 @@ impl Socket {
         self.io.local_addr()
     }
 
-    /// Datagrams of this length that the socket holds until they are read, by the memory that Linux counts for each: its buffer, a power
-    /// of two with headers in front and a description behind, and its head.
+    /// Datagrams of this length that the socket buffers, by the memory that Linux counts for each: its head, and its data buffer, a power
+    /// of two with headers in front and a description behind.
     pub(super) fn held_datagrams(&self, length: u16) -> Option<u32> {
         const HEADERS: usize = 106;
         const DESCRIPTION: usize = 320;
@@ -74,7 +74,7 @@ impl Socket {
         u32::try_from(bytes.ok()? / each).ok()
     }
 
-    /// Datagrams that the kernel sends with one call.
+    /// Most datagrams that the kernel sends with one call.
     pub(super) fn most_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
@@ -93,7 +93,7 @@ impl Socket {
         self.io.poll_send_ready(cx)
     }
 
-    /// Reads datagrams, and calls `each` with ends, mark and content of each; false if there are none.
+    /// Reads datagrams, and calls `each` with addresses, mark and content of each; false if there are none.
     pub(super) fn receive(
         &self,
         buffers: &mut Buffers,
@@ -104,13 +104,13 @@ impl Socket {
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
         let mut count = 0;
-        // Errors are of single datagrams that could not be delivered, as ICMP has told: what is missing is sent again.
+        // Errors report single undeliverable datagrams (ICMP); the transport retransmits them.
         let _ = self.io.try_io(Interest::READABLE, || {
             let socket = UdpSockRef::from(&self.io);
             count = self.state.recv(socket, &mut slices, &mut meta)?;
             match count {
                 BATCH_SIZE => Ok(()),
-                // Nothing is left: to ask again would be a system call more.
+                // The socket is empty; another read would only cost a system call.
                 _ => Err(io::ErrorKind::WouldBlock.into()),
             }
         });
@@ -127,7 +127,7 @@ impl Socket {
         count > 0
     }
 
-    /// Sends datagrams that are like `each`, the last of which may be shorter; false if they have to wait.
+    /// Sends datagrams with the fields of `each`, the last of which may be shorter; false if they have to wait.
     pub(super) fn send(&self, each: &Transmit, contents: &[u8]) -> bool {
         #[cfg(test)]
         if self.stuck.load(std::sync::atomic::Ordering::Relaxed) {
@@ -143,16 +143,16 @@ impl Socket {
         let sent = self.io.try_io(Interest::WRITABLE, || {
             self.state.try_send(UdpSockRef::from(&self.io), &transmit)
         });
-        // Whatever else went wrong, what was lost is sent again.
+        // After any other error the transport retransmits the lost datagrams.
         !sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
-/// Buffers for datagrams that are read.
+/// Buffers for received datagrams.
 pub(super) struct Buffers(Vec<u8>);
 
 impl Buffers {
-    /// A place for buffers that are in use elsewhere.
+    /// An empty placeholder for buffers that are in use elsewhere.
     pub(super) fn none() -> Self {
         Self(Vec::new())
     }

@@ -8,7 +8,7 @@ use clearway_transport::wire::{Decoded, decode, rocev2::Received};
 use clearway_units::{FlowId, Purpose, RandomStream};
 use std::collections::BTreeMap;
 
-/// Eight hosts on one switch, with whatever else `overrides` say.
+/// Eight hosts on one switch, with the settings in `overrides`.
 fn assembly(overrides: &[&str]) -> Result<Assembly, ScenarioError> {
     let text = "[topology]\nkind = \"single-switch\"\nhosts = 8\n[[workload]]\nkind = \"incast\"\nsenders = 7\nmessage = \"200KB\"\n";
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -189,7 +189,7 @@ fn the_first_frames_are_kept_whatever_the_order() {
     }
 }
 
-/// Both ends of every cable: each packet is seen when its host sends it and when the switch does.
+/// Both directions of every cable are captured: each packet is seen when its host sends it and when the switch sends it.
 #[test]
 fn captures_agree_with_the_counters_of_the_run() {
     let hosts: Vec<String> = (0..8).map(|host| format!("\"host:{host}\"")).collect();
@@ -319,7 +319,7 @@ fn pause_frames_leave_before_they_hold_anything_back() {
         .iter()
         .filter(|(_, classes)| classes.contains(Class::DATA));
     assert_eq!(holds.count() as u64, paused.pauses);
-    // From the effect of a pause to that of its end no data leaves but what was on the wire.
+    // While a pause is in effect, no data leaves except the packet on the wire.
     let delay = plan.places[1 - sender].effect;
     assert_eq!(
         delay,
