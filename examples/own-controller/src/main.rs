@@ -4,7 +4,7 @@
 //! The controller is the textbook one: additive increase, multiplicative decrease, on congestion marks. Copy this
 //! folder, rename what is called `aimd`, and change the rules.
 
-use clearway::lab::cc::{
+use clearway::lab::congestion::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
 use clearway::lab::units::{Time, parameters};

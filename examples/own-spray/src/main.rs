@@ -4,7 +4,7 @@
 //! Each packet carries a path number, which the switches hash onto a route. This selector draws two paths at random and takes
 //! the one that was marked less lately; a path that has just proved free is used again. Copy this folder and change the rules.
 
-use clearway::lab::spray::{
+use clearway::lab::paths::{
     PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState,
 };
 use clearway::lab::units::{RandomStream, parameters};

@@ -3,7 +3,7 @@
 //! A program with parts of its own is a crate of three lines, and has all commands of `clearway`:
 //!
 //! ```no_run
-//! # use clearway::lab::spray::{PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
+//! # use clearway::lab::paths::{PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
 //! # clearway::lab::units::parameters! { /// None.
 //! # pub struct NoKeys {} }
 //! # struct Mine;

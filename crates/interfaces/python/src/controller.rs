@@ -5,7 +5,7 @@
 
 use crate::errors::wrong;
 use crate::run_controllers::{PythonClass, RunControllers};
-use clearway_lab::cc::{
+use clearway_lab::congestion::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
 use clearway_lab::units::{Bytes, Rate, Time, parameters};

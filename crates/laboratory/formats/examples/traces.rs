@@ -13,7 +13,9 @@ use clearway_formats::{
     write_goal, write_goal_binary, write_simai,
 };
 use clearway_units::{Bytes, Span};
-use clearway_workload::{CollectiveKind, JobProgram, Operation, Rank, RankProgram, OperationDependency};
+use clearway_workload::{
+    CollectiveKind, JobProgram, Operation, OperationDependency, Rank, RankProgram,
+};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -92,7 +94,8 @@ fn program(
     let rank = |rank: u32| {
         let (operations, waits): (Vec<_>, Vec<_>) = operations(rank).into_iter().unzip();
         let waits = (0..).zip(waits);
-        let waits = waits.filter_map(|(index, wait)| Some((index, OperationDependency::over(wait?))));
+        let waits =
+            waits.filter_map(|(index, wait)| Some((index, OperationDependency::over(wait?))));
         RankProgram::new(operations, waits.collect())
     };
     JobProgram {

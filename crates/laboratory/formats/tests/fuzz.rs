@@ -11,8 +11,8 @@ use clearway_formats::{
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
-    CollectiveCall, CollectiveKind, ExpansionFault, FileError, Graph, GraphError, Operation, Rank,
-    RankProgram, TaskId, OperationDependency,
+    CollectiveCall, CollectiveKind, ExpansionFault, FileError, Graph, GraphError, Operation,
+    OperationDependency, Rank, RankProgram, TaskId,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;

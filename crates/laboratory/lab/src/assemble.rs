@@ -25,7 +25,7 @@ use clearway_fabric::{
 };
 use clearway_scenario::generate::TakenHosts;
 use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
 use clearway_workload::{

@@ -8,9 +8,9 @@ use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_scenario::SourceLocations;
 use clearway_transport::Registry;
-use clearway_transport::cc::ControllerDefinition;
-use clearway_transport::feedback::FeedbackDefinition;
-use clearway_transport::spray::SelectorDefinition;
+use clearway_transport::congestion::ControllerDefinition;
+use clearway_transport::congestion::feedback::FeedbackDefinition;
+use clearway_transport::paths::SelectorDefinition;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 

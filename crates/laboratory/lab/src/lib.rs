@@ -67,6 +67,7 @@ pub use clearway_fabric::{
     DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Rounds, RunDecision,
     RunProgress, Senders, Stopped, Threads, Watch,
 };
-pub use clearway_transport::{Registry, Scope, cc, feedback, spray};
+pub use clearway_transport::congestion::feedback;
+pub use clearway_transport::{Registry, Scope, congestion, paths};
 pub use clearway_units as units;
 pub use clearway_workload::{AttackKind, FlowSpec};

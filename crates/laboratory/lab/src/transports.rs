@@ -7,7 +7,7 @@ use crate::scenario::validation::{
 use crate::scenario::{Scenario, ScenarioError, TransportSettings};
 use clearway_fabric::topology::{PacketSizes, Paths, Topology};
 use clearway_fabric::{Flow, FurtherTransports};
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, Profile};
 use clearway_workload::{FlowSpec, Start};

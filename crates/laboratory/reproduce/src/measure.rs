@@ -27,7 +27,7 @@ use super::sharing::{
 use super::tails::{packet_latency_us, weighted_slowdown};
 use super::users::user_gbps;
 use clearway_lab::record::{AckTrace, delay_us};
-use clearway_transport::cc::fluid;
+use clearway_transport::congestion::fluid;
 use clearway_units::{Bytes, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use clearway_lab::record::{
 };
 use clearway_lab::{FlowResult, JobResult};
 use clearway_transport::EndpointCounters;
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::congestion::NetworkFacts;
 use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::limits::LONGEST;
-use clearway_transport::cc::{ControllerSettings, NetworkFacts};
+use clearway_transport::congestion::{ControllerSettings, NetworkFacts};
 use clearway_transport::{Misbehaviour, MisbehaviourError, Profile};
 use clearway_units::{
     Bytes, HostId, OmitDefaults, Parameter, Purpose, RandomStream, RelativeSize, Span, Time, Value,
@@ -425,7 +425,7 @@ fn error_of(fault: AttackFault) -> ScenarioError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clearway_transport::cc::PathFacts;
+    use clearway_transport::congestion::PathFacts;
     use clearway_units::{ParameterSet as _, Rate, Time};
     use clearway_workload::Start;
 

@@ -18,10 +18,10 @@ use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSetting
 use crate::error::ScenarioError;
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::{PacketSizes, Topology};
-use clearway_transport::cc::ControllerSettings;
-use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
-use clearway_transport::perc::LEAST_HEADROOM;
-use clearway_transport::spray::{DeadPath, SelectorSettings};
+use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::congestion::perc::LEAST_HEADROOM;
+use clearway_transport::paths::{DeadPath, SelectorSettings};
+use clearway_transport::reliability::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Parameter as _, Rate, RelativeSize, Span, Time, Value};
 use clearway_workload::{FlowSpec, JobSpec, PreparedGraph, Start, Task};

@@ -26,7 +26,7 @@ use crate::{
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::Topology;
 use clearway_scaleup::injection::InjectionRegistry;
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterSet, Value};
 use clearway_workload::FlowSpec;

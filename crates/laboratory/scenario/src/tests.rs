@@ -5,7 +5,7 @@ use crate::{Experiment, builtin_scenarios};
 use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::Reliability;
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_units::{Bytes, ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use insta::assert_snapshot;
 use std::fmt::Write as _;
@@ -513,8 +513,8 @@ fn the_defaults_of_strack() {
     let mut table = String::new();
     let described = [
         strack.describe(),
-        clearway_transport::selective_repeat::SelectiveRepeatParameters::describe(),
-        clearway_transport::spray::SelectorSettings::named("adaptive")
+        clearway_transport::reliability::selective_repeat::SelectiveRepeatParameters::describe(),
+        clearway_transport::paths::SelectorSettings::named("adaptive")
             .expect("it is built in")
             .describe(),
         clearway_fabric::SwitchParameters::describe(),

@@ -5,12 +5,12 @@ use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
 use crate::transport_presets::{Keys, PRESETS, Preset, PresetKey};
-use clearway_transport::cc::{
+use clearway_transport::congestion::credit::CreditParameters;
+use clearway_transport::congestion::feedback::FeedbackSettings;
+use clearway_transport::congestion::{
     ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts, Timely,
 };
-use clearway_transport::credit::CreditParameters;
-use clearway_transport::feedback::FeedbackSettings;
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::paths::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
 use clearway_units::{Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 

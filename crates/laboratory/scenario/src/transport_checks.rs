@@ -4,8 +4,8 @@ use crate::error::ScenarioError;
 use crate::topology::TopologySettings;
 use crate::{SwitchSettings, TransportSettings};
 use clearway_fabric::topology::{GroupRouting, PortChoice};
-use clearway_transport::cc::ControllerSettings;
-use clearway_transport::credit::CreditScheme;
+use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::congestion::credit::CreditScheme;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::Bytes;
 

@@ -5,7 +5,7 @@ use crate::limits::{check_agents, check_scope, check_transport};
 use crate::locations::SourceLocations;
 use crate::transport_checks::{check_credit, check_trimming};
 use crate::{SwitchSettings, TransportSettings, WorkloadSection};
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use std::collections::BTreeSet;
 
 /// Most transports of a run: each host has an endpoint of each.

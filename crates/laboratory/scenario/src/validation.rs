@@ -5,8 +5,8 @@ use crate::{LONGEST, Scenario, TransportSettings};
 use clearway_fabric::Setup;
 use clearway_fabric::topology::{Cable, PacketSizes, Topology};
 use clearway_transport::Reliability;
-use clearway_transport::cc::{CongestionControl, NetworkFacts};
-use clearway_transport::perc::MOST_LINKS;
+use clearway_transport::congestion::perc::MOST_LINKS;
+use clearway_transport::congestion::{CongestionControl, NetworkFacts};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::collections::BTreeSet;
 

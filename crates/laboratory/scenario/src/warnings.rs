@@ -6,13 +6,13 @@ use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;
 use clearway_fabric::{AdaptiveRoutingParameters, PathChoice, SwitchParameters};
 use clearway_transport::Reliability;
-use clearway_transport::cc::{
+use clearway_transport::congestion::feedback::{FeedbackDefinition, Silent};
+use clearway_transport::congestion::telemetry::MOST_HOPS;
+use clearway_transport::congestion::{
     CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
 };
-use clearway_transport::feedback::{FeedbackDefinition, Silent};
-use clearway_transport::selective_repeat::Recovery;
-use clearway_transport::spray::{SelectorDefinition, Single};
-use clearway_transport::telemetry::MOST_HOPS;
+use clearway_transport::paths::{SelectorDefinition, Single};
+use clearway_transport::reliability::selective_repeat::Recovery;
 use clearway_units::{Span, Value};
 
 /// All warnings about the transports of a scenario, each of which sees the network in its own way.

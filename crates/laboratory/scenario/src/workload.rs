@@ -10,7 +10,7 @@ use crate::source::Entry;
 use crate::tenant::TenantKeys;
 use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
 use clearway_transport::Class;
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
 

@@ -1,14 +1,14 @@
 //! Agents of links: the part of s-PERC and 1RC at the egress port of a switch.
 //!
 //! An agent sees each packet when it arrives for its port, before it is queued, in the order of these arrivals. It rewrites the control
-//! packets on their way to receivers, and drops speculative data that its link does not let through. [`clearway_transport::perc`] has the
+//! packets on their way to receivers, and drops speculative data that its link does not let through. [`clearway_transport::congestion::perc`] has the
 //! algorithms.
 //!
 //! It has no timers: changes between two packets follow from their times. If no transport asks for agents, ports are compiled without them.
 
 use clearway_transport::Header;
-use clearway_transport::perc::{Attachment, LinkAgent};
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::perc::{Attachment, LinkAgent};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Rate, Time};
 
 /// The agent of a link.

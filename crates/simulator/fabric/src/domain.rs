@@ -8,7 +8,7 @@ use crate::meter::LinkView;
 use crate::observer::Observation;
 use crate::switch::{Scratch, Switch};
 use clearway_engine::{BufferPool, Domain, DomainHorizon, Round};
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

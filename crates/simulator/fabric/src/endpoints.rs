@@ -8,7 +8,7 @@
 //! transport have no branch about it. The form for several is also right for one. Calls to several endpoints are not inlined, because few
 //! runs have any.
 
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Endpoint, Event};
 use clearway_units::{HostId, Time};
 
@@ -185,11 +185,11 @@ impl<T: Telemetry> Endpoints<T> {
 mod tests {
     use super::*;
     use crate::topology::PacketSizes;
-    use clearway_transport::cc::{
+    use clearway_transport::congestion::telemetry::{Hop, HopRecords};
+    use clearway_transport::congestion::{
         AckSample, Allowance, CongestionControl, ControllerDefinition, ControllerSettings,
         NetworkFacts, PathFacts,
     };
-    use clearway_transport::telemetry::{Hop, HopRecords};
     use clearway_transport::{Class, Header, Opening, Profile};
     use clearway_units::{Bytes, FlowId, MessageId, Rate, Span};
     use std::sync::Arc;

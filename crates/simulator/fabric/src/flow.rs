@@ -1,6 +1,6 @@
 //! Flows, their milestones and outcomes, and reactions to them.
 
-use clearway_transport::cc::PathFacts;
+use clearway_transport::congestion::PathFacts;
 use clearway_transport::{Class, FlowStatistics, Opening};
 use clearway_units::{Bytes, FlowId, HostId, Time};
 use std::num::NonZeroU32;

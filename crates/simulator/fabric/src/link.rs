@@ -6,7 +6,7 @@ use crate::meter::{LinkMeter, LinkView, bytes_left};
 use crate::observer::{DropCause, Observation, Quiet};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{BufferPool, Outlet, Round};
-use clearway_transport::telemetry::{Hop, IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@
 //! features, such as events of links.
 
 use crate::topology::{LinkId, NodeId};
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{ClassSet, Endpoint, Event, Packet, SendLimit};
 use clearway_units::{FlowId, HostId, Time};
 

@@ -4,7 +4,7 @@
 
 #![allow(missing_docs, reason = "criterion's macros declare functions")]
 
-use clearway_transport::telemetry::IntPacket;
+use clearway_transport::congestion::telemetry::IntPacket;
 use clearway_transport::testing::network;
 use clearway_transport::{Class, Endpoint, Opening, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};

@@ -56,8 +56,8 @@
 //!
 //! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
 //! adds items. Meant to stay as they are: the calls of [`Endpoint`], its [`Event`]s, [`Opening`], and the headers of [`wire::strack`],
-//! which have a version of their own. The parameters in a [`Profile`] grow with each protocol, and so do the traits of [`cc`], [`spray`]
-//! and [`feedback`]: construct parameters from their defaults. `docs/interfaces/clearway-transport.txt` lists all public items.
+//! which have a version of their own. The parameters in a [`Profile`] grow with each protocol, and so do the traits of [`congestion`], [`paths`]
+//! and [`congestion::feedback`]: construct parameters from their defaults. `docs/interfaces/clearway-transport.txt` lists all public items.
 //!
 //! # Features
 //!
@@ -84,34 +84,25 @@
 //! **Architecture invariant:** spurious calls are harmless. `on_deadline` before the deadline and `poll_*` without anything to
 //! do change nothing.
 
-pub mod cc;
-pub mod credit;
+pub mod congestion;
 pub mod endpoint;
 mod exact_push;
-pub mod feedback;
-mod flow;
-pub mod go_back_n;
-mod misbehaving_nic;
-mod misbehaviour;
 mod packet;
-pub mod perc;
+pub mod paths;
 mod plugin;
 mod profile;
 mod registry;
+pub mod reliability;
 mod report;
-mod scope;
-pub mod selective_repeat;
-pub mod spray;
-pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
+pub use congestion::misbehaving_nic::MisbehaviourError;
+pub use congestion::misbehaviour::{MisbehavingNic, Misbehaviour};
+pub use congestion::scope::{Scope, ScopeParameters};
 pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
 };
-pub use misbehaving_nic::MisbehaviourError;
-pub use misbehaviour::{MisbehavingNic, Misbehaviour};
 pub use packet::{Class, ClassSet, DataFlags, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;
-pub use scope::{Scope, ScopeParameters};

@@ -297,7 +297,7 @@ pub enum Header {
     },
     /// Congestion notification from a receiver: the CNP of RoCEv2.
     Notification,
-    /// Control packet of s-PERC or 1RC. The fields that links write travel beside it, as its [record](crate::perc::ControlRecord); the
+    /// Control packet of s-PERC or 1RC. The fields that links write travel beside it, as its [record](crate::congestion::perc::ControlRecord); the
     /// fields here are visible on a wire.
     RateControl {
         /// On its way back to the source; links leave it alone.

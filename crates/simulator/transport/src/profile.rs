@@ -1,15 +1,15 @@
 //! A transport: reliability, congestion controller, path selector and the receiver's feedback, composed.
 
-use crate::cc::{CongestionControl, ControllerSettings, NetworkFacts, PathFacts};
-use crate::credit::CreditParameters;
-use crate::feedback::FeedbackSettings;
-use crate::flow::{Paths, entity};
-use crate::go_back_n::GoBackNParameters;
+use crate::congestion::credit::CreditParameters;
+use crate::congestion::feedback::FeedbackSettings;
+use crate::congestion::perc::LinkAgent;
+use crate::congestion::scope::ScopeParameters;
+use crate::congestion::{CongestionControl, ControllerSettings, NetworkFacts, PathFacts};
+use crate::endpoint::flow::{Paths, entity};
 use crate::packet::Class;
-use crate::perc::LinkAgent;
-use crate::scope::ScopeParameters;
-use crate::selective_repeat::SelectiveRepeatParameters;
-use crate::spray::{SelectorSettings, SendState};
+use crate::paths::{SelectorSettings, SendState};
+use crate::reliability::go_back_n::GoBackNParameters;
+use crate::reliability::selective_repeat::SelectiveRepeatParameters;
 use clearway_units::{
     Bytes, FlowId, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value,
 };

@@ -1,8 +1,8 @@
 //! Controllers, selectors and feedback rules by name, also from other crates.
 
-use crate::cc::{ControllerDefinition, ControllerSettings};
-use crate::feedback::{FeedbackDefinition, FeedbackSettings};
-use crate::spray::{SelectorDefinition, SelectorSettings};
+use crate::congestion::feedback::{FeedbackDefinition, FeedbackSettings};
+use crate::congestion::{ControllerDefinition, ControllerSettings};
+use crate::paths::{SelectorDefinition, SelectorSettings};
 
 /// The controllers, path selectors and feedback rules that a scenario may name.
 ///

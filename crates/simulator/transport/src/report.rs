@@ -1,7 +1,7 @@
 //! Reports of an endpoint: events, counters, the state of a flow.
 
-use crate::cc::LossCause;
-use crate::spray::PathId;
+use crate::congestion::LossCause;
+use crate::paths::PathId;
 use clearway_units::{Bytes, FlowId, MessageId, Rate, Span, Time};
 
 /// Event that an endpoint reports to its user.

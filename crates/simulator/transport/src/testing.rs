@@ -13,11 +13,11 @@
 //! assert!(pair.finished(flow).is_some());
 //! ```
 
-use crate::cc::{NetworkFacts, PathFacts};
+use crate::congestion::telemetry::IntPacket;
+use crate::congestion::{NetworkFacts, PathFacts};
 use crate::endpoint::{Endpoint, EndpointCounters, Event};
 use crate::packet::{Class, Packet};
 use crate::profile::{Opening, Profile};
-use crate::telemetry::IntPacket;
 use clearway_units::{
     Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time, WireClock,
 };

@@ -8,7 +8,7 @@ use crate::packet::{Headers, PacketFault};
 use crate::pool::{Pool, Slot};
 use clearway_fabric::topology::{LinkId, Routes, Topology};
 use clearway_fabric::{Forwarding, QueueRules, SwitchParameters};
-use clearway_transport::cc::port_bdp;
+use clearway_transport::congestion::port_bdp;
 use clearway_units::{Bytes, HostId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -11,7 +11,7 @@
 //! challenges, at growing intervals, until it answers one. If it goes down again soon afterwards, the next challenge waits, longer each
 //! time: such a path carries challenges and loses data. The last path that is up never goes down.
 
-use clearway_transport::spray::{DeadPathThreshold, PathSilence};
+use clearway_transport::paths::{DeadPathThreshold, PathSilence};
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
 

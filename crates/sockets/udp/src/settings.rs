@@ -5,12 +5,12 @@
 //! `docs/src/udp.md`, lists the resulting differences from the paper with reasons.
 
 use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
-use clearway_transport::cc::{
+use clearway_transport::congestion::feedback::FeedbackSettings;
+use clearway_transport::congestion::{
     ControllerSettings, DcqcnParameters, NetworkFacts, PathFacts, WindowLimit,
 };
-use clearway_transport::feedback::FeedbackSettings;
-use clearway_transport::go_back_n::GoBackNParameters;
-use clearway_transport::spray::{AdaptiveParameters, SelectorSettings};
+use clearway_transport::paths::{AdaptiveParameters, SelectorSettings};
+use clearway_transport::reliability::go_back_n::GoBackNParameters;
 use clearway_transport::{Profile, Reliability};
 use clearway_units::{Bytes, Rate, Span};
 use std::fmt;

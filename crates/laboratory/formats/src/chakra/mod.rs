@@ -45,7 +45,8 @@ use clearway_units::Bytes;
 use clearway_workload::counted;
 use clearway_workload::graph::{MOST_TASKS, Rank};
 use clearway_workload::program::{
-    CollectiveKind, Expand, JobProgram, Operation, OperationId, ProgramError, RankProgram, OperationDependency,
+    CollectiveKind, Expand, JobProgram, Operation, OperationDependency, OperationId, ProgramError,
+    RankProgram,
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
 pub use files::{prefix_of, rank_files};

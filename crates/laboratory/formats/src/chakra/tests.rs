@@ -868,7 +868,11 @@ fn any_job() -> impl Strategy<Value = JobProgram> {
                     }
                 }
                 for index in before..operations.len() as u32 {
-                    waits.extend(before.checked_sub(1).map(|last| (index, OperationDependency::over(last))));
+                    waits.extend(
+                        before
+                            .checked_sub(1)
+                            .map(|last| (index, OperationDependency::over(last))),
+                    );
                 }
             }
             RankProgram::new(operations, waits)
@@ -906,7 +910,9 @@ fn what_chakra_cannot_say_is_refused() {
     let compute = |unit, span| Operation::Compute { unit, span };
     assert!(write(compute(2, span), &[]).contains("GPU"));
     assert!(write(compute(0, Span::from_ns(1)), &[]).contains("microseconds"));
-    assert!(write(compute(0, span), &[(0, OperationDependency::begun(0))]).contains("end of nodes"));
+    assert!(
+        write(compute(0, span), &[(0, OperationDependency::begun(0))]).contains("end of nodes")
+    );
     let (from, bytes, tag) = (None, Bytes::new(3), Some(1));
     assert!(write(Operation::Receive { from, bytes, tag }, &[]).contains("any rank"));
     let (kind, group) = (CollectiveKind::AllGather, 0);

@@ -5,7 +5,9 @@ use crate::text::Source;
 use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, OperationDependency};
+use clearway_workload::program::{
+    JobProgram, Operation, OperationDependency, OperationId, RankProgram,
+};
 
 /// The first eight bytes, as a number.
 pub(super) const MAGIC: u64 = 4223;

@@ -3,8 +3,8 @@
 use super::binary::{CALC, RECV, SEND};
 use super::*;
 use clearway_units::Span;
-use clearway_workload::graph::{TaskDependency, Rank, Task, TaskId};
-use clearway_workload::program::{RankProgram, OperationDependency};
+use clearway_workload::graph::{Rank, Task, TaskDependency, TaskId};
+use clearway_workload::program::{OperationDependency, RankProgram};
 use proptest::prelude::*;
 
 const PAIR: &str = "\

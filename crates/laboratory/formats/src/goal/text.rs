@@ -7,7 +7,9 @@ use clearway_units::{Bytes, Span};
 use clearway_workload::FileError;
 use clearway_workload::counted;
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram, OperationDependency};
+use clearway_workload::program::{
+    JobProgram, Operation, OperationDependency, OperationId, RankProgram,
+};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 

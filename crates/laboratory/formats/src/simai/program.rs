@@ -3,7 +3,7 @@
 use super::{SimaiCall, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use clearway_units::Span;
 use clearway_workload::graph::{MOST_TASKS, Rank};
-use clearway_workload::program::{JobProgram, Operation, RankProgram, OperationDependency};
+use clearway_workload::program::{JobProgram, Operation, OperationDependency, RankProgram};
 use clearway_workload::{WorkloadError, counted};
 
 /// Unit that computes, and unit that updates weights.

@@ -5,7 +5,7 @@ use super::*;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::{Graph, Rank, TaskId};
 use clearway_workload::program::{
-    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationId, OperationDependency,
+    CollectiveCall, ExpansionFault, JobProgram, Operation, OperationDependency, OperationId,
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;

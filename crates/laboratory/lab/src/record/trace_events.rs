@@ -4,7 +4,7 @@ use super::Merge;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, Interests, Observer};
 use clearway_results::{EventLog, TraceEvent, TraceRecord};
-use clearway_transport::cc::LossCause;
+use clearway_transport::congestion::LossCause;
 use clearway_transport::{Class, ClassSet, Event, Packet};
 use clearway_units::{FlowId, HostId, Time};
 use std::collections::BTreeMap;

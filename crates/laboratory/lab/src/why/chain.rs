@@ -6,7 +6,7 @@
 use crate::assemble::Assembly;
 use crate::lanes::JobConnections;
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
-use clearway_workload::{Graph, JobSpec, TaskDependency, Pace, Rank, Task, TaskId};
+use clearway_workload::{Graph, JobSpec, Pace, Rank, Task, TaskDependency, TaskId};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 

@@ -4,7 +4,8 @@ use clearway_formats::{write_chakra, write_goal};
 use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
 use clearway_units::{Bytes, Span, Value};
 use clearway_workload::{
-    CollectiveKind, CollectiveSettings, Graph, JobProgram, Operation, Rank, RankProgram, Task, OperationDependency,
+    CollectiveKind, CollectiveSettings, Graph, JobProgram, Operation, OperationDependency, Rank,
+    RankProgram, Task,
 };
 use insta::assert_snapshot;
 

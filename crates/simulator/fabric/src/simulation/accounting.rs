@@ -13,7 +13,7 @@ use crate::observer::Observation;
 use crate::pause::LinkPauses;
 use crate::program::NicMessage;
 use clearway_engine::{Concluded, Conductor, Domains, Round, Rounds, RunDecision, StopReason};
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics, OpenFlow};
 use clearway_units::{Digest, FlowId, HostId, Span, Time};
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::switch::{
 };
 use crate::topology::{AttachmentPoint, LinkId, PortChoice, SwitchRole, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, WireClock, mix64};
 use std::sync::Arc;

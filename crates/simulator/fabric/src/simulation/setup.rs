@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::host::PathTable;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{PacketSizes, Routes, Topology};
-use clearway_transport::cc::CongestionControl as _;
+use clearway_transport::congestion::CongestionControl as _;
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::Bytes;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::meter::LinkView;
 use crate::observer::Observation;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::Time;
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.

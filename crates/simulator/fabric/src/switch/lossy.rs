@@ -11,7 +11,7 @@ use crate::order::ArrivalKey;
 use crate::topology::NextHops;
 use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::Packet;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::Time;
 
 #[derive(Debug)]

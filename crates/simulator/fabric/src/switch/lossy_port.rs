@@ -17,7 +17,7 @@ use crate::meter::LinkView;
 use crate::observer::{DropCause, Observation};
 use clearway_engine::Round;
 use clearway_transport::Class;
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Purpose, RandomStream, Time};
 
 /// A queue with its size.

@@ -3,7 +3,7 @@
 use super::parameters::QueueRules;
 use crate::link::{Link, Sinks};
 use crate::observer::Observation;
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_units::{RandomStream, Time};
 
 /// Marks a data packet that leaves a data queue or has just come, if the rules and chance say so of `bytes` in the queue. Not inlined:

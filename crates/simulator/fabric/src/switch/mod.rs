@@ -26,7 +26,7 @@ use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::Class;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
 pub(crate) use adaptive_routing::AdaptiveRouting;

@@ -343,7 +343,7 @@ pub struct QueueRules {
 }
 
 impl QueueRules {
-    /// Rules of a port of this rate whose [bandwidth-delay product](clearway_transport::cc::port_bdp) is `bdp`.
+    /// Rules of a port of this rate whose [bandwidth-delay product](clearway_transport::congestion::port_bdp) is `bdp`.
     pub fn new(parameters: &SwitchParameters, rate: Rate, bdp: Bytes) -> Self {
         let port = (rate, bdp);
         let thresholds = [parameters.kmin, parameters.kmax];

@@ -5,7 +5,7 @@ use super::detours::DetourBounds;
 use super::equal_cost::{Bundle, EqualCostPaths, faster_than_both};
 use super::path_class::PathClass;
 use super::{LinkId, Topology};
-use clearway_transport::cc::{NetworkFacts, PathFacts};
+use clearway_transport::congestion::{NetworkFacts, PathFacts};
 use clearway_units::{HostId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ use clearway_fabric::{
     Flow, LinkChange, LinkEvent, LinkSchedule, Outcome, RunControl, RunDecision, Setup,
     SharedBufferParameters, Simulation, SwitchParameters, Watch,
 };
-use clearway_transport::cc::ControllerSettings;
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::paths::SelectorSettings;
 use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Rate, Span, Time, Value};
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, RunDecision, Setup, Simulation, Stopped,
     SwitchParameters, Watch,
 };
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, Span, Time};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use crate::allocation::{RATE, controller, flow, goodputs, near, part, run_changed};
 use clearway_fabric::topology::{Topology, leaf_spine, single_switch};
 use clearway_fabric::{Flow, Outcome};
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_transport::{Misbehaviour, Profile};
 use clearway_units::{Bytes, Span, Value};
 

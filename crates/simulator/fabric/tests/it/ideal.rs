@@ -3,9 +3,9 @@
 use crate::common::{HEADER, Scenario};
 use clearway_fabric::topology::{PacketSizes, PathUse, Routes, Striped, Topology};
 use clearway_fabric::{Flow, PathChoice};
-use clearway_transport::cc::ControllerSettings;
-use clearway_transport::go_back_n::Stripe;
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::paths::SelectorSettings;
+use clearway_transport::reliability::go_back_n::Stripe;
 use clearway_transport::{Profile, Reliability};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, Span, Time};
 use proptest::prelude::*;

@@ -8,7 +8,7 @@ use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, RunDecision, Sampler, Setup,
     SharedBufferParameters, Simulation, Snapshot, SwitchParameters, Watch,
 };
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::congestion::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, ParameterSet, Rate, RelativeSize, Span, Time, Value};
 use proptest::prelude::*;

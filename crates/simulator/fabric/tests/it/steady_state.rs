@@ -20,7 +20,7 @@ use clearway_fabric::{
     DropCause, Flow, Interests, Observer, Outcome, RunControl, RunDecision, Setup, Simulation,
     SwitchParameters, Watch,
 };
-use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
+use clearway_transport::reliability::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
 use clearway_transport::{ClassSet, Event, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;

@@ -5,10 +5,10 @@ use clearway_fabric::{
     Flow, RunControl, RunDecision, Setup, SharedBufferParameters, Simulation, SwitchParameters,
     Watch,
 };
-use clearway_transport::cc::{
+use clearway_transport::congestion::telemetry::Hop;
+use clearway_transport::congestion::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, ControllerSettings, NetworkFacts,
 };
-use clearway_transport::telemetry::Hop;
 use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 use crate::common::Scenario;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, PathChoice, TracedRoutes};
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::paths::SelectorSettings;
 use clearway_transport::{Header, Packet};
 use clearway_units::{FlowId, HostId, Time};
 use proptest::prelude::*;

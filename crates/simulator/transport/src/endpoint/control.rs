@@ -3,11 +3,11 @@
 use super::Endpoint;
 use super::key::Key;
 use super::rate_control::{Member, SOURCE};
-use crate::cc::{CongestionControl, NetworkFacts};
-use crate::misbehaviour::Misbehaviour;
+use crate::congestion::misbehaviour::Misbehaviour;
+use crate::congestion::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
+use crate::congestion::telemetry::{IntPacket, Telemetry};
+use crate::congestion::{CongestionControl, NetworkFacts};
 use crate::packet::{Header, Packet};
-use crate::perc::{Attachment, Connections, HostLimit, Source, SourceParameters};
-use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Bytes, Rate, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {
@@ -174,7 +174,7 @@ impl<T: Telemetry> Endpoint<T> {
         } = packet.header
         {
             let header = record.header(true);
-            let packet = crate::flow::answer(packet, packet.size, header);
+            let packet = crate::endpoint::flow::answer(packet, packet.size, header);
             self.outbox.push_control(IntPacket { packet, telemetry });
             return;
         }

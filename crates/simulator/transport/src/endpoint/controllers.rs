@@ -1,6 +1,6 @@
 //! The controllers of an endpoint.
 
-use crate::cc::Controller;
+use crate::congestion::Controller;
 use crate::exact_push;
 
 /// Number of a controller in its endpoint.

@@ -4,10 +4,10 @@ use super::Endpoint;
 use super::credit_control::{CreditTimer, PACER, WAITING};
 use super::key::Key;
 use super::reliability_scheme::Sender;
-use crate::credit::Demand;
-use crate::flow::answer;
+use crate::congestion::credit::Demand;
+use crate::congestion::telemetry::Telemetry;
+use crate::endpoint::flow::answer;
 use crate::packet::{DataFlags, Header, Packet};
-use crate::telemetry::Telemetry;
 use clearway_units::Time;
 
 impl<T: Telemetry> Endpoint<T> {

@@ -1,7 +1,7 @@
 //! Receiver credits of one endpoint: the gates of its senders, and the pacer of its receivers.
 
 use super::key::Key;
-use crate::credit::{CreditRules, CreditScheme, Pacer, SenderCredit};
+use crate::congestion::credit::{CreditRules, CreditScheme, Pacer, SenderCredit};
 use crate::profile::Profile;
 use clearway_units::Span;
 

@@ -3,8 +3,8 @@
 use super::Endpoint;
 use super::key::Key;
 use super::reliability_scheme::Sender;
+use crate::congestion::telemetry::Telemetry;
 use crate::packet::{Header, Packet};
-use crate::telemetry::Telemetry;
 use clearway_units::FlowId;
 
 impl<T: Telemetry> Endpoint<T> {
@@ -34,7 +34,7 @@ impl<T: Telemetry> Endpoint<T> {
 
     /// The rule of the receivers here.
     #[cfg(test)]
-    pub(crate) fn feedback(&self) -> &crate::feedback::Feedback {
+    pub(crate) fn feedback(&self) -> &crate::congestion::feedback::Feedback {
         self.receivers.feedback()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::key::Key;
 use super::reliability_scheme::{Receiver, Rules};
+use crate::congestion::feedback::{EndpointFeedback, Feedback};
+use crate::endpoint::flow::FinalAck;
 use crate::exact_push;
-use crate::feedback::{EndpointFeedback, Feedback};
-use crate::flow::FinalAck;
 use crate::packet::Packet;
 use crate::profile::Profile;
 use clearway_units::Time;

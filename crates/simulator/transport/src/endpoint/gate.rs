@@ -12,9 +12,9 @@ use super::Endpoint;
 use super::candidates::{GROUP, GROUP_TIMER};
 use super::controllers::ControllerId;
 use super::groups::{Group, GroupId};
-use crate::cc::{Allowance, CongestionControl};
-use crate::scope::Scope;
-use crate::telemetry::Telemetry;
+use crate::congestion::scope::Scope;
+use crate::congestion::telemetry::Telemetry;
+use crate::congestion::{Allowance, CongestionControl};
 use clearway_units::{Span, Time};
 
 /// Order in which candidates take their first places in the round robin.

@@ -9,9 +9,9 @@
 use super::candidates::Gate;
 use super::controllers::ControllerId;
 use super::reliability_scheme::{Rules, Sender};
-use crate::cc::{Allowance, CongestionControl, Controller, NetworkFacts};
-use crate::flow::Pacer;
-use crate::scope::{Account, GroupKey, Others, Scope, ScopeParameters};
+use crate::congestion::scope::{Account, GroupKey, Others, Scope, ScopeParameters};
+use crate::congestion::{Allowance, CongestionControl, Controller, NetworkFacts};
+use crate::endpoint::flow::Pacer;
 use clearway_units::Time;
 use rustc_hash::FxHashMap;
 

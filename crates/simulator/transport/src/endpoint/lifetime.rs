@@ -4,11 +4,11 @@ use super::controllers::ControllerId;
 use super::key::Key;
 use super::reliability_scheme::Sender;
 use super::{Endpoint, Slot};
+use crate::congestion::telemetry::Telemetry;
+use crate::endpoint::flow::SenderIdentity;
 use crate::exact_push;
-use crate::flow::SenderIdentity;
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
-use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {

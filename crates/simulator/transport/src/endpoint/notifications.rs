@@ -2,10 +2,10 @@
 
 use super::key::Key;
 use super::{Endpoint, context};
-use crate::feedback::{EndpointFeedback, Notify};
-use crate::flow::Context;
+use crate::congestion::feedback::{EndpointFeedback, Notify};
+use crate::congestion::telemetry::Telemetry;
+use crate::endpoint::flow::Context;
 use crate::packet::Packet;
-use crate::telemetry::Telemetry;
 use clearway_units::{Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {

@@ -3,8 +3,8 @@
 use super::key::Key;
 use super::reliability_scheme::Sender;
 use super::{Endpoint, FlowProgress, SendLimit};
-use crate::cc::Allowance;
-use crate::telemetry::Telemetry;
+use crate::congestion::Allowance;
+use crate::congestion::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, Time};
 
 /// A queue pair of a flow that is open at its sender.

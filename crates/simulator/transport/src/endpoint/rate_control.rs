@@ -23,12 +23,12 @@
 //! * Packets without attachments (telemetry of another kind, as in drivers without links) get line rate: nobody is there to allocate.
 
 use super::key::Key;
-use crate::cc::bdp_packets;
-use crate::misbehaviour::Misbehaviour;
-use crate::packet::Packet;
-use crate::perc::{
+use crate::congestion::bdp_packets;
+use crate::congestion::misbehaviour::Misbehaviour;
+use crate::congestion::perc::{
     Connections, LinkAgent, LinkParameters, RateAllocation, Source, SpeculativeSequence,
 };
+use crate::packet::Packet;
 use crate::profile::Profile;
 use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time};
 use rustc_hash::FxHashMap;

@@ -1,12 +1,12 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
 use super::key::Key;
-use crate::cc::Controller;
-use crate::flow::{Context, Due, FinalAck, Paths, Reports, SenderIdentity};
+use crate::congestion::Controller;
+use crate::congestion::scope::{Account, Shared};
+use crate::endpoint::flow::{Context, Due, FinalAck, Paths, Reports, SenderIdentity};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
-use crate::scope::{Account, Shared};
-use crate::{go_back_n, selective_repeat};
+use crate::reliability::{go_back_n, selective_repeat};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 use crate::report::{FlowProgress, FlowStatistics};

@@ -3,11 +3,11 @@
 use super::Endpoint;
 use super::controllers::ControllerId;
 use super::groups::{Group, SharedController};
-use crate::cc::{CongestionControl, Controller, NetworkFacts};
-use crate::flow::SenderIdentity;
+use crate::congestion::scope::Scope;
+use crate::congestion::telemetry::Telemetry;
+use crate::congestion::{CongestionControl, Controller, NetworkFacts};
+use crate::endpoint::flow::SenderIdentity;
 use crate::profile::Opening;
-use crate::scope::Scope;
-use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {

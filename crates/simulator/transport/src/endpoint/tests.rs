@@ -1,11 +1,11 @@
 use super::*;
-use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
-use crate::go_back_n::GoBackNParameters;
+use crate::congestion::telemetry::{Hop, HopRecords, Telemetry};
+use crate::congestion::{ControllerSettings, LossCause, NetworkFacts};
 use crate::packet::{Class, DataFlags, header_hash};
+use crate::paths::SelectorSettings;
 use crate::profile::{Opening, Reliability};
-use crate::selective_repeat::SelectiveRepeatParameters;
-use crate::spray::SelectorSettings;
-use crate::telemetry::{Hop, HopRecords, Telemetry};
+use crate::reliability::go_back_n::GoBackNParameters;
+use crate::reliability::selective_repeat::SelectiveRepeatParameters;
 use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
 use proptest::prelude::*;
@@ -1005,7 +1005,7 @@ proptest! {
     ) {
         let mut profile = Profile::strack(facts());
         if credits {
-            profile.credit.scheme = crate::credit::CreditScheme::Rccc;
+            profile.credit.scheme = crate::congestion::credit::CreditScheme::Rccc;
         }
         if go_back_n {
             let two = Reliability::GoBackN(GoBackNParameters { queue_pairs: NonZero::new(2).unwrap(), ..Default::default() });

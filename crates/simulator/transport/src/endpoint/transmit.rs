@@ -2,10 +2,10 @@
 
 use super::reliability_scheme::Sender;
 use super::{Endpoint, context};
-use crate::flow::Context;
+use crate::congestion::perc::Attachment;
+use crate::congestion::telemetry::{IntPacket, Telemetry};
+use crate::endpoint::flow::Context;
 use crate::packet::{Class, Header};
-use crate::perc::Attachment;
-use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
 
 use super::key::Key;

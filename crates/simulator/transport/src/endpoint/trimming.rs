@@ -1,9 +1,9 @@
 //! Data packets that arrive trimmed.
 
 use super::Endpoint;
-use crate::flow::Reports;
+use crate::congestion::telemetry::Telemetry;
+use crate::endpoint::flow::Reports;
 use crate::packet::Packet;
-use crate::telemetry::Telemetry;
 use clearway_units::Time;
 
 impl<T: Telemetry> Endpoint<T> {
@@ -21,7 +21,7 @@ impl<T: Telemetry> Endpoint<T> {
             };
             if let Some(packet) = last.answer(packet, rules) {
                 self.outbox
-                    .push(crate::telemetry::IntPacket { packet, telemetry });
+                    .push(crate::congestion::telemetry::IntPacket { packet, telemetry });
             }
             return;
         };

@@ -1,9 +1,9 @@
 //! A hostile network between two endpoints: packets are lost, overtake each other by seconds, and come again long after every timer.
 //! Each message is delivered once all the same, with every reliability scheme, and each sender hears of it.
 
-use clearway_transport::cc::ControllerSettings;
-use clearway_transport::go_back_n::{GoBackNParameters, Stripe};
-use clearway_transport::spray::SelectorSettings;
+use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::paths::SelectorSettings;
+use clearway_transport::reliability::go_back_n::{GoBackNParameters, Stripe};
 use clearway_transport::testing::{Pair, PipeSettings, network};
 use clearway_transport::{Event, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, MessageId, Rate, Span, Time};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::rc::Rc;
 
-fn facts() -> clearway_transport::cc::NetworkFacts {
+fn facts() -> clearway_transport::congestion::NetworkFacts {
     network(Rate::from_gbps(400), Span::from_us(8))
 }
 

@@ -4,7 +4,7 @@
 //! it. Model and controller are given the same random acknowledgements, in episodes with more and less congestion, and must allow the same
 //! windows and rates after each. A model counts the branches that it takes; a test fails if one was never taken.
 
-use clearway_transport::cc::{AckSample, Allowance, LossCause, LossSample};
+use clearway_transport::congestion::{AckSample, Allowance, LossCause, LossSample};
 use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
 

@@ -4,9 +4,9 @@
 //! every digest; one that changes a protocol changes the digests of the compositions that use it, and no others, and records them: the test
 //! prints the new lines.
 
-use clearway_transport::cc::CongestionControl;
-use clearway_transport::cc::{LossCause, NetworkFacts};
-use clearway_transport::go_back_n::{AckClass, Stripe};
+use clearway_transport::congestion::CongestionControl;
+use clearway_transport::congestion::{LossCause, NetworkFacts};
+use clearway_transport::reliability::go_back_n::{AckClass, Stripe};
 use clearway_transport::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_transport::wire::{self, Format};
 use clearway_transport::{

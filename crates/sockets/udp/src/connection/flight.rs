@@ -5,7 +5,7 @@
 //! capacity and the largest window for the least round trip of data. On a long path the bound rises with the first acknowledgements.
 
 use crate::settings::{LEAST_ROUND_TRIP, largest_window};
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet, Endpoint};
 use clearway_units::Span;
 

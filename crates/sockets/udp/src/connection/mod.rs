@@ -36,7 +36,7 @@ use crate::staged::Staged;
 use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
 use bytes::Bytes;
-use clearway_transport::cc::PathFacts;
+use clearway_transport::congestion::PathFacts;
 use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening, Packet};
 use clearway_units::{FlowId, HostId, Span, Time};
 use flight::FlightBound;

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::settings::{NegotiatedSettings, Security, Settings, Transport, profile};
     use crate::wire::ConnectionId;
-    use clearway_transport::cc::ControllerSettings;
+    use clearway_transport::congestion::ControllerSettings;
     use clearway_transport::{Class, Opening};
     use clearway_units::{Bytes, HostId, MessageId, Rate};
     use std::sync::Arc;

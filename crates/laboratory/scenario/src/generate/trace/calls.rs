@@ -6,7 +6,7 @@ use crate::generate::{BuildContext, WorkloadDefinition};
 use clearway_units::{Bytes, HostId, Parameter as _, Value, nearest, suggestion};
 use clearway_workload::WorkloadError;
 use clearway_workload::collective::{CollectiveSettings, Layout};
-use clearway_workload::graph::{Graph, MOST_TASKS, TaskDependency, Rank, Task, TaskId};
+use clearway_workload::graph::{Graph, MOST_TASKS, Rank, Task, TaskDependency, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 
 /// Algorithm of each kind of call.

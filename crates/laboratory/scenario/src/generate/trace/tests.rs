@@ -7,8 +7,10 @@ use crate::WorkloadSettings;
 use clearway_formats::{write_chakra, write_goal, write_goal_binary};
 use clearway_units::{Bytes, HostId, Rate, SetError, Span, Time, Value};
 use clearway_workload::CollectiveSettings;
-use clearway_workload::graph::{TaskDependency, Task, TaskId};
-use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, OperationDependency};
+use clearway_workload::graph::{Task, TaskDependency, TaskId};
+use clearway_workload::program::{
+    CollectiveKind, JobProgram, Operation, OperationDependency, RankProgram,
+};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
@@ -86,8 +88,14 @@ fn ping_pong() -> JobProgram {
     };
     JobProgram {
         ranks: vec![
-            RankProgram::new(vec![compute, send(1), receive(1)], vec![(1, OperationDependency::over(0))]),
-            RankProgram::new(vec![receive(0), send(0)], vec![(1, OperationDependency::over(0))]),
+            RankProgram::new(
+                vec![compute, send(1), receive(1)],
+                vec![(1, OperationDependency::over(0))],
+            ),
+            RankProgram::new(
+                vec![receive(0), send(0)],
+                vec![(1, OperationDependency::over(0))],
+            ),
         ],
         groups: Vec::new(),
     }
@@ -422,7 +430,9 @@ fn an_all_to_all_has_few_messages_under_way() {
     graph.check().unwrap();
     // Messages are numbered by distance, then by sender.
     for (id, _) in graph.numbered() {
-        let before = id.0.checked_sub(12).map(|id| TaskDependency::over(TaskId(id)));
+        let before =
+            id.0.checked_sub(12)
+                .map(|id| TaskDependency::over(TaskId(id)));
         assert_eq!(graph.needs(id), before.as_slice());
     }
 }

@@ -9,7 +9,9 @@ use clearway_scaleup::{
 use clearway_transport::Registry;
 use clearway_units::{Bytes, HostId, Span};
 use clearway_workload::graph::Rank;
-use clearway_workload::program::{CollectiveKind, JobProgram, Operation, RankProgram, OperationDependency};
+use clearway_workload::program::{
+    CollectiveKind, JobProgram, Operation, OperationDependency, RankProgram,
+};
 use insta::assert_snapshot;
 
 /// A folder of files, gone with the test.

@@ -2,7 +2,7 @@
 
 use super::port::SharedPort;
 use crate::events::PortChange;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::Time;
 use std::collections::VecDeque;
 

@@ -6,7 +6,7 @@ use super::port::SharedPort;
 use crate::observer::DropCause;
 use crate::topology::NextHops;
 use clearway_transport::Packet;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::Time;
 
 /// The egress port of a packet in a run with events of links, or where ports are chosen by their queues; or the port at which it is dropped

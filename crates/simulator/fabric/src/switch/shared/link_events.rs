@@ -6,7 +6,7 @@ use crate::events::PortChange;
 use crate::link::Sinks;
 use crate::observer::Observation;
 use clearway_transport::ClassSet;
-use clearway_transport::telemetry::Telemetry;
+use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::Time;
 
 impl<T: Telemetry> SharedSwitch<T> {

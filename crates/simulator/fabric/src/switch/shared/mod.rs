@@ -37,7 +37,7 @@ use buffer::{Admission, Buffer, Incoming};
 use changes::Changes;
 use clearway_engine::{BufferPool, DomainHorizon, Round};
 use clearway_transport::ClassSet;
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Span, Time};
 use egress::egress_at;
 use port::Left;

@@ -12,7 +12,7 @@ use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::{DropCause, Observation};
 use crate::pause::PauseState;
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 

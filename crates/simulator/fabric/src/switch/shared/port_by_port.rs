@@ -14,7 +14,7 @@ use crate::link::{Frame, Sinks};
 use crate::observer::{DropCause, Observation};
 use crate::order::ArrivalKey;
 use clearway_engine::{DomainHorizon, Round};
-use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::Time;
 

@@ -17,11 +17,11 @@ use clearway_fabric::{
     SwitchParameters, TelemetryFormat, TrimVictim, Watch,
 };
 use clearway_transport::Class;
-use clearway_transport::cc::{ControllerSettings, OneRcParameters, SPercParameters};
-use clearway_transport::credit::CreditScheme;
-use clearway_transport::perc::HostLimit;
-use clearway_transport::selective_repeat::ProbeClass;
-use clearway_transport::spray::{DeadPath, SelectorSettings};
+use clearway_transport::congestion::credit::CreditScheme;
+use clearway_transport::congestion::perc::HostLimit;
+use clearway_transport::congestion::{ControllerSettings, OneRcParameters, SPercParameters};
+use clearway_transport::paths::{DeadPath, SelectorSettings};
+use clearway_transport::reliability::selective_repeat::ProbeClass;
 use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;

@@ -1,9 +1,9 @@
 //! A controller that reacts to every bit of telemetry, so that two simulators which write different telemetry part.
 
-use clearway_transport::cc::{
+use clearway_transport::congestion::telemetry::Hop;
+use clearway_transport::congestion::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts,
 };
-use clearway_transport::telemetry::Hop;
 use clearway_units::mix64;
 
 clearway_units::parameters! {

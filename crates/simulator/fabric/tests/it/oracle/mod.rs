@@ -16,8 +16,8 @@ use crate::common::Scenario;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkChange, LinkPauses, Outcome, PathChoice, Rounds, Stopped};
 use clearway_testing::{cases, number};
-use clearway_transport::perc::Attachment;
-use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
+use clearway_transport::congestion::perc::Attachment;
+use clearway_transport::congestion::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{ClassSet, DataFlags, Header, Packet, Reliability};
 use clearway_units::{FlowId, Span, Time};
 use log::{Entry, Log};
@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
-type IntPacket = clearway_transport::telemetry::IntPacket<Beside>;
+type IntPacket = clearway_transport::congestion::telemetry::IntPacket<Beside>;
 
 /// Data that travels beside a packet here: all kinds of the simulator, which compiles one at a time.
 #[derive(Debug, Clone, Copy, Default)]

@@ -18,8 +18,8 @@ use clearway_fabric::{
     Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
     Reactions, TelemetryFormat,
 };
-use clearway_transport::cc::NetworkFacts;
-use clearway_transport::telemetry::{Hop, Telemetry};
+use clearway_transport::congestion::NetworkFacts;
+use clearway_transport::congestion::telemetry::{Hop, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
     Profile,

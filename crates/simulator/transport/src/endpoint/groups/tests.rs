@@ -1,10 +1,10 @@
 //! Scopes with a controller whose rate, window and state are known, so that shares can be counted.
 
-use crate::cc::{
+use crate::congestion::scope::{Scope, ScopeParameters};
+use crate::congestion::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, ControllerSettings,
 };
-use crate::cc::{LossSample, NetworkFacts};
-use crate::scope::{Scope, ScopeParameters};
+use crate::congestion::{LossSample, NetworkFacts};
 use crate::testing::{Pair, PipeSettings, network};
 use crate::{Opening, Profile, Reliability};
 use clearway_units::{

@@ -4,7 +4,7 @@
 //! paper's variant, after it in the artifact's.
 
 use super::{Branches, assert_rate};
-use clearway_transport::cc::{
+use clearway_transport::congestion::{
     AckSample, CongestionControl, ControllerDefinition, Dcqcn, DcqcnParameters, DcqcnTimer,
     DcqcnTimerParameters,
 };

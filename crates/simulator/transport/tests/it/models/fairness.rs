@@ -5,7 +5,7 @@
 //! acknowledgement.
 
 use super::Branches;
-use clearway_transport::cc::AckSample;
+use clearway_transport::congestion::AckSample;
 use clearway_units::Bytes;
 
 /// Algorithms 1 and 2.

@@ -5,10 +5,10 @@
 
 use super::fairness::{Sampling, VariableIncrease};
 use super::{Acks, Branches, assert_rate, assert_window};
-use clearway_transport::cc::{
+use clearway_transport::congestion::telemetry::Hop;
+use clearway_transport::congestion::{
     AckSample, BaseRtt, CongestionControl, ControllerDefinition, Hpcc, HpccParameters,
 };
-use clearway_transport::telemetry::Hop;
 use clearway_transport::testing::network;
 use clearway_units::{Rate, Span, Time};
 

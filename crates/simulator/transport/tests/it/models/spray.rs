@@ -6,7 +6,7 @@
 //! With `dead-path = "probe"`, which the paper does not have, the sweep steps over dead paths as if they were not there.
 
 use super::Branches;
-use clearway_transport::spray::{
+use clearway_transport::paths::{
     Adaptive, AdaptiveParameters, DeadPath, PathFeedback, PathId, PathSelector, PathVerdict,
     SelectorContext, SelectorDefinition, SendState,
 };

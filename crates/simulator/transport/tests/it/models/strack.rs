@@ -6,7 +6,7 @@
 //! window.
 
 use super::{Acks, Branches, assert_window};
-use clearway_transport::cc::{
+use clearway_transport::congestion::{
     AckSample, CongestionControl, ControllerDefinition, LossCause, LossSample, NetworkFacts,
     Strack, StrackParameters,
 };

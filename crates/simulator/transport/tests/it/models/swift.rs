@@ -7,7 +7,7 @@
 
 use super::fairness::{Sampling, VariableIncrease};
 use super::{Acks, Branches, assert_rate, assert_window};
-use clearway_transport::cc::{
+use clearway_transport::congestion::{
     AckSample, CongestionControl, ControllerDefinition, NetworkFacts, PathFacts, Swift,
     SwiftParameters,
 };
