@@ -74,7 +74,7 @@ impl ScenarioGenerator {
     /// `folder` is that of the scenarios, with the files that they name.
     pub(crate) fn new(folder: PathBuf) -> Self {
         let laboratory = Laboratory::new();
-        let schema = Schema::of(&laboratory);
+        let schema = Schema::from_laboratory(&laboratory);
         Self {
             laboratory,
             schema,
@@ -199,7 +199,7 @@ impl ScenarioGenerator {
             built.map_or(Ok(None), |built| built.map(Some))
         };
         let assembly = self.mend(generated, build)?;
-        Some(assembly.as_ref().map(Facts::of))
+        Some(assembly.as_ref().map(Facts::from_assembly))
     }
 
     /// Draws a transport and the keys of its parts; returns its controller.
@@ -239,7 +239,7 @@ impl ScenarioGenerator {
 }
 
 impl Facts {
-    fn of(assembly: &Assembly) -> Self {
+    fn from_assembly(assembly: &Assembly) -> Self {
         let topology = &assembly.topology;
         let report = assembly.topology_report();
         let cables = 0..topology.cables.len();

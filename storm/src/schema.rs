@@ -43,7 +43,7 @@ const PARTS: [(&str, &str); 4] = [
 
 impl Schema {
     /// All that `laboratory` knows.
-    pub(crate) fn of(laboratory: &Laboratory) -> Self {
+    pub(crate) fn from_laboratory(laboratory: &Laboratory) -> Self {
         let catalogue = Catalogue::new(laboratory.registry());
         let common = |name: &str| -> Vec<ParameterInfo> {
             let explained = catalogue.explain(name).into_iter();
@@ -65,7 +65,7 @@ impl Schema {
         keep_common(&mut transports);
         let (general, observe) = (common("scenario"), common("observe"));
         Self {
-            scaleup: ScaleupSchema::of(laboratory, &general, &observe),
+            scaleup: ScaleupSchema::from_laboratory(laboratory, &general, &observe),
             general,
             observe,
             links: common("links"),

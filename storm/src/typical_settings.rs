@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn typical_settings_are_of_keys_that_exist() {
-        let universe = Schema::of(&Laboratory::new()).universe();
+        let universe = Schema::from_laboratory(&Laboratory::new()).universe();
         for profile in [&*PACKETS, &*SCALE_UP] {
             for (section, key) in profile.usual.keys().chain(profile.hostile.keys()) {
                 let full = match section.as_str() {

@@ -84,7 +84,7 @@ fn record() -> RunRecord {
 
 fn results(record: &RunRecord) -> Results {
     Results {
-        summary: Summary::of(record),
+        summary: Summary::from_record(record),
         rows: Rows::Flows(record.flows.clone()),
     }
 }

@@ -128,7 +128,7 @@ impl GeneratedScenario {
         let [Some(least), Some(most)] = keys.map(find) else {
             return;
         };
-        let [small, large] = [least, most].map(|info| self.of(section, info));
+        let [small, large] = [least, most].map(|info| self.value_or_default(section, info));
         let order = as_f64(&small).partial_cmp(&as_f64(&large));
         if order == Some(Ordering::Greater) {
             for (info, value) in [(least, large), (most, small)] {
@@ -139,7 +139,7 @@ impl GeneratedScenario {
     }
 
     /// The value of a key so far, or its default.
-    fn of(&self, section: Section, info: &ParameterInfo) -> Value {
+    fn value_or_default(&self, section: Section, info: &ParameterInfo) -> Value {
         self.entry(section, info.key)
             .unwrap_or(&info.default)
             .clone()
@@ -163,7 +163,8 @@ impl GeneratedScenario {
     fn fit_buffers(&mut self, schema: &ScaleupSchema, often: f64) {
         let topology = schema.topologies.iter().flat_map(|kind| &kind.keys);
         let flits = topology.filter(|info| matches!(info.key, "header-flits" | "payload-flits"));
-        let flits = flits.map(|info| as_f64(&self.of(Section::Topology, info)) as u64);
+        let flits =
+            flits.map(|info| as_f64(&self.value_or_default(Section::Topology, info)) as u64);
         let packet: u64 = flits.sum();
         let owners = [&schema.switches, &schema.gpus];
         for kind in owners.into_iter().flatten() {
@@ -172,7 +173,7 @@ impl GeneratedScenario {
                 let Some(&(section, key)) = own else {
                     continue;
                 };
-                let is_small = as_f64(&self.of(section, info)) < packet as f64;
+                let is_small = as_f64(&self.value_or_default(section, info)) < packet as f64;
                 if is_small || self.choices.chance(often) {
                     let more = [
                         0,

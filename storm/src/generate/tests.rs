@@ -189,7 +189,8 @@ fn runs_with_small_messages_are_short() {
         let header = read.transport.packets.header.as_u64();
         let bits = 8 * u128::from(chunk + header).max(64);
         let seconds = read.general.at_most.as_ps() as f64 * 1e-12;
-        let packets = Facts::of(&assembly).bits_per_second as f64 * seconds / bits as f64;
+        let packets =
+            Facts::from_assembly(&assembly).bits_per_second as f64 * seconds / bits as f64;
         assert!(
             packets <= 1.001 * MOST_PACKETS as f64,
             "{}",

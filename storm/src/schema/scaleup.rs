@@ -28,7 +28,7 @@ pub(crate) struct ScaleupSchema {
 
 impl ScaleupSchema {
     /// All that `laboratory` knows. `general` and `observe` are the keys that scenarios of packets have in these sections.
-    pub(crate) fn of(
+    pub(crate) fn from_laboratory(
         laboratory: &Laboratory,
         general: &[ParameterInfo],
         observe: &[ParameterInfo],
@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn keys_without_meaning_are_left_out() {
-        let universe = Schema::of(&Laboratory::new()).scaleup.universe();
+        let universe = Schema::from_laboratory(&Laboratory::new())
+            .scaleup
+            .universe();
         for key in [
             "seed (scale-up)",
             "observe.trace.perfetto (scale-up)",

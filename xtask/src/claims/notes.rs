@@ -25,7 +25,7 @@ impl Notes {
 
     /// Notes from a text that is known to be sound.
     #[cfg(test)]
-    pub(super) fn of(file: &str, text: &str, words: usize) -> Self {
+    pub(super) fn from_text(file: &str, text: &str, words: usize) -> Self {
         let sentences = Self::parse(file, text, words).unwrap();
         Self {
             file: file.into(),

@@ -67,9 +67,9 @@ fn notes_are_complete_and_have_no_more() {
         let records = Records {
             small,
             full: BTreeMap::new(),
-            causes: Notes::of("misses.txt", causes, 2),
-            reasons: Notes::of("null.txt", reasons, 3),
-            subjects: Notes::of("null-subjects.txt", "", 3),
+            causes: Notes::from_text("misses.txt", causes, 2),
+            reasons: Notes::from_text("null.txt", reasons, 3),
+            subjects: Notes::from_text("null-subjects.txt", "", 3),
         };
         missing_notes(&records)
     };
@@ -103,9 +103,9 @@ fn passes_with_null_subjects_need_reasons() {
         let records = Records {
             small: by_id(vec![figure(recorded)]),
             full: BTreeMap::new(),
-            causes: Notes::of("misses.txt", "", 2),
-            reasons: Notes::of("null.txt", "", 3),
-            subjects: Notes::of("null-subjects.txt", reasons, 3),
+            causes: Notes::from_text("misses.txt", "", 2),
+            reasons: Notes::from_text("null.txt", "", 3),
+            subjects: Notes::from_text("null-subjects.txt", reasons, 3),
         };
         let figures = [("one-packet".to_owned(), figure(run))];
         null_faults(&records, &figures, &null_passes(&records, &figures))
@@ -156,9 +156,9 @@ fn records() -> Records {
     Records {
         small: by_id(vec![figure(["pass", "miss"])]),
         full: by_id(vec![figure(["pass", "unsure"])]),
-        causes: Notes::of("misses.txt", "strack/fig9 slow: Too fast.\n", 2),
-        reasons: Notes::of("null.txt", "", 3),
-        subjects: Notes::of("null-subjects.txt", "", 3),
+        causes: Notes::from_text("misses.txt", "strack/fig9 slow: Too fast.\n", 2),
+        reasons: Notes::from_text("null.txt", "", 3),
+        subjects: Notes::from_text("null-subjects.txt", "", 3),
     }
 }
 
@@ -198,13 +198,13 @@ fn headlines_show_what_is_judged_and_why_it_misses() {
     let records = Records {
         small: by_id(vec![figure(["pass", "miss"])]),
         full: BTreeMap::new(),
-        causes: Notes::of(
+        causes: Notes::from_text(
             "misses.txt",
             "strack/fig9 slow: Links idle. More of it.\n",
             2,
         ),
-        reasons: Notes::of("null.txt", "", 3),
-        subjects: Notes::of("null-subjects.txt", "", 3),
+        reasons: Notes::from_text("null.txt", "", 3),
+        subjects: Notes::from_text("null-subjects.txt", "", 3),
     };
     let list = ["slow", "fast", "large", "gone"].map(|claim| format!("strack/fig9 {claim}"));
     let page = headlines::text(&records, &list);

@@ -42,7 +42,7 @@ pub(crate) fn compare(
         dry_run::compare(&variants)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let target = Target::of(arguments, &planned);
+    let target = Target::from_arguments(arguments, &planned);
     target.refuse_inputs(&planned)?;
     let files = Files::create(&target)?;
     let total = planned.iter().map(Planned::runs_to_do).sum();
@@ -51,7 +51,7 @@ pub(crate) fn compare(
         say("interrupted before a run was done: there is nothing to compare");
         return Ok(ExitCode::from(130));
     }
-    let comparison = Comparison::of(&run.variants);
+    let comparison = Comparison::from_variants(&run.variants);
     let origin = Origin {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
@@ -210,7 +210,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let kept = done.kept.map_err(|error| self.no_results(&error));
-        let mut run = ComparedRun::of(done.record);
+        let mut run = ComparedRun::from_record(done.record);
         let folder = self.folder.filter(|_| kept.is_ok());
         run.folder = folder.map(|folder| folder.display().to_string());
         Ok(Some(Simulated { run, kept }))
@@ -256,7 +256,7 @@ enum Target {
 }
 
 impl Target {
-    fn of(arguments: &CompareArguments, planned: &[Planned]) -> Self {
+    fn from_arguments(arguments: &CompareArguments, planned: &[Planned]) -> Self {
         let Some(out) = arguments.out.clone() else {
             let name = format!("compare-{:08x}", fingerprint(planned));
             return Self::Folder(PathBuf::from("out").join(name));

@@ -32,7 +32,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(assembly: &Assembly) -> Self {
+    fn from_assembly(assembly: &Assembly) -> Self {
         let work = assembly.expected_work();
         let stopwatch = Stopwatch::start();
         let (mut hops, mut until) = (0, None);
@@ -71,7 +71,7 @@ impl Estimate {
 /// # Errors
 /// If its parts do not fit each other.
 pub(crate) fn run(assembly: &Assembly) -> Result<(), Failure> {
-    let estimate = Estimate::of(assembly);
+    let estimate = Estimate::from_assembly(assembly);
     let work = &estimate.work;
     let mut table = Table::new().column("", Align::Left).column("", Align::Left);
     table.row([
@@ -124,7 +124,7 @@ pub(crate) fn compare(variants: &[Variant<'_>]) -> Result<(), Failure> {
         let Experiment::Packets(scenario) = first else {
             return Err(scale_up());
         };
-        let estimate = Estimate::of(&Assembly::streaming(scenario)?);
+        let estimate = Estimate::from_assembly(&Assembly::streaming(scenario)?);
         let all = experiments.len() as f64;
         table.row([
             (*label).to_owned(),
@@ -178,7 +178,7 @@ pub(crate) fn study(samples: &[Experiment], runs: u64) -> Result<String, Failure
         let Experiment::Packets(scenario) = experiment else {
             return Ok("not reckoned: a scale-up fabric has operations and no packets".into());
         };
-        let estimate = Estimate::of(&Assembly::streaming(scenario)?);
+        let estimate = Estimate::from_assembly(&Assembly::streaming(scenario)?);
         hops += estimate.work.packet_hops as f64;
         seconds += estimate.seconds;
     }

@@ -40,7 +40,7 @@ pub(crate) fn isolate(
     laboratory: &Laboratory,
     arguments: &IsolateArguments,
 ) -> Result<ExitCode, Failure> {
-    let study = IsolationStudy::of(laboratory, arguments)?;
+    let study = IsolationStudy::prepare(laboratory, arguments)?;
     if arguments.dry_run {
         return study.describe();
     }
@@ -185,9 +185,9 @@ struct IsolationStudy {
 }
 
 impl IsolationStudy {
-    fn of(laboratory: &Laboratory, arguments: &IsolateArguments) -> Result<Self, Failure> {
+    fn prepare(laboratory: &Laboratory, arguments: &IsolateArguments) -> Result<Self, Failure> {
         let own = load(laboratory, &arguments.scenario)?;
-        let attackers = Attackers::of(arguments.attackers.as_deref(), &own)?;
+        let attackers = Attackers::parse(arguments.attackers.as_deref(), &own)?;
         let first = own.general.seed;
         let mut study = Self {
             transports: Subject::all(arguments, laboratory, own)?,
@@ -393,7 +393,7 @@ impl IsolationStudy {
         {
             let subject = &self.transports[place / self.attacks.len()];
             let attack = self.attacks[place % self.attacks.len()].name();
-            cells.push(IsolationCell::of(
+            cells.push(IsolationCell::from_pairs(
                 &subject.name,
                 &subject.scope,
                 attack,

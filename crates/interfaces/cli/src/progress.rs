@@ -177,15 +177,20 @@ impl<'a> Display<'a> {
         match work {
             RunWork::Flows { flows, packet_hops } => Self {
                 all_hops: packet_hops,
-                ..Self::of("flows", flows, "packet-hops", console)
+                ..Self::new_counter("flows", flows, "packet-hops", console)
             },
             RunWork::Operations(operations) => {
-                Self::of("operations", operations, "flit-hops", console)
+                Self::new_counter("operations", operations, "flit-hops", console)
             }
         }
     }
 
-    fn of(what: &'static str, count: u64, hops: &'static str, console: &'a Console) -> Self {
+    fn new_counter(
+        what: &'static str,
+        count: u64,
+        hops: &'static str,
+        console: &'a Console,
+    ) -> Self {
         let style = ProgressStyle::with_template(&format!(
             "{{prefix}}{{bar:24}} {{pos}}/{{len}} {what}  {{msg}}"
         ));

@@ -104,7 +104,7 @@ pub(crate) fn run(
     (record.observed, record.events) = (watch.observed, watch.events);
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
     // of a long run.
-    let shown = show(arguments, &Summary::of(&record));
+    let shown = show(arguments, &Summary::from_record(&record));
     remark(
         arguments,
         &assembly,

@@ -40,7 +40,7 @@ pub(crate) fn run(
     let mut record = record(&assembly, &finished, &stopwatch);
     record.observed = observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
-    let shown = show(arguments, &Summary::of(&record));
+    let shown = show(arguments, &Summary::from_record(&record));
     let written = outputs.publish(&record);
     let place = match &written {
         Ok(()) => Some(target.clone()),

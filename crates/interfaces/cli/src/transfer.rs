@@ -97,7 +97,7 @@ async fn send_all(
     console: Arc<Console>,
     interrupt: Interrupt,
 ) -> Result<ExitCode, Failure> {
-    let mut patience = RetryBackoff::of(arguments.retry);
+    let mut patience = RetryBackoff::with_time_left(arguments.retry);
     loop {
         let (sources, console) = (Arc::clone(&sources), Arc::clone(&console));
         let conditions = (settings.clone(), console, interrupt.clone());
@@ -106,7 +106,7 @@ async fn send_all(
             Attempt::Broken(broken) => broken,
         };
         if broken.has_moved {
-            patience = RetryBackoff::of(arguments.retry);
+            patience = RetryBackoff::with_time_left(arguments.retry);
         }
         let Some(wait) = patience.wait() else {
             return Err(broken.failure);
@@ -137,7 +137,7 @@ impl RetryBackoff {
     /// Longest wait between two attempts; the first is one second, and each twice the one before.
     const LONGEST: Duration = Duration::from_secs(16);
 
-    fn of(left: Duration) -> Self {
+    fn with_time_left(left: Duration) -> Self {
         let next = Duration::from_secs(1);
         Self { left, next }
     }

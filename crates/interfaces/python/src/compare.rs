@@ -23,11 +23,11 @@ pub(crate) fn compare(
                 let runs = runs.iter().map(|run| run.get().0.record.clone());
                 Variant {
                     label,
-                    runs: runs.map(ComparedRun::of).collect(),
+                    runs: runs.map(ComparedRun::from_record).collect(),
                 }
             })
             .collect();
-        let comparison = Comparison::of(&variants);
+        let comparison = Comparison::from_variants(&variants);
         let origin = Origin {
             version: env!("CARGO_PKG_VERSION").into(),
             revision: REVISION.into(),

@@ -129,7 +129,7 @@ impl NativeDispatcher {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             let store = dispatcher.take().map(Dispatcher::end);
-            store.map(|store| NativeSweep::of(&self.study, &store, command))
+            store.map(|store| NativeSweep::from_sweep(&self.study, &store, command))
         })?;
         match swept {
             Some(swept) => swept.map_err(|failure| unwritten(&failure)),

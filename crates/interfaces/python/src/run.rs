@@ -27,12 +27,12 @@ pub(crate) struct Run(pub(crate) Arc<RunData>);
 impl Run {
     /// `summary.json`.
     fn summary_json(&self, py: Python<'_>) -> PyResult<String> {
-        without_lock(py, || Summary::of(&self.0.record).to_json())
+        without_lock(py, || Summary::from_record(&self.0.record).to_json())
     }
 
     /// Summary as the command line prints it.
     fn summary_table(&self, py: Python<'_>) -> PyResult<String> {
-        without_lock(py, || summary_table(&Summary::of(&self.0.record)))
+        without_lock(py, || summary_table(&Summary::from_record(&self.0.record)))
     }
 
     /// The scenario with every default written out.

@@ -43,7 +43,11 @@ impl NativeSweep {
 
 impl NativeSweep {
     /// Puts together what is there.
-    pub(crate) fn of(study: &PreparedSweep, store: &Store, command: &str) -> Result<Self, Failure> {
+    pub(crate) fn from_sweep(
+        study: &PreparedSweep,
+        store: &Store,
+        command: &str,
+    ) -> Result<Self, Failure> {
         let (record, published) = study.publish(store, command)?;
         Ok(Self {
             record: Arc::new(record),
@@ -169,7 +173,7 @@ pub(crate) fn sweep(
             &study.chosen,
             options,
         )?;
-        let swept = NativeSweep::of(&study, &store, command)?;
+        let swept = NativeSweep::from_sweep(&study, &store, command)?;
         Ok((swept, watcher.exception.into_inner()))
     })?;
     let (swept, exception) = swept.map_err(|failure: Failure| unwritten(&failure))?;

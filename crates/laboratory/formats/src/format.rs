@@ -51,7 +51,7 @@ choices! {
 impl TraceFormat {
     /// The format that a file with this content has, judged by how it begins: a word of the format, or a number that its writers put
     /// there. Nothing if it is none of them.
-    pub fn of(content: &[u8]) -> Option<Self> {
+    pub fn detect(content: &[u8]) -> Option<Self> {
         if is_goal_binary(content) {
             return Some(Self::GoalBinary);
         }
@@ -181,7 +181,7 @@ mod tests {
             (b"\xff\xfe".to_vec(), None),
             (Vec::new(), None),
         ] {
-            assert_eq!(TraceFormat::of(&content), format, "{content:?}");
+            assert_eq!(TraceFormat::detect(&content), format, "{content:?}");
         }
     }
 }

@@ -35,9 +35,9 @@ pub enum KnownFile {
 
 impl KnownFile {
     /// The kind of a file with this content, of which its [`head`](crate::head) suffices; `None` if it is not known.
-    pub fn of(content: &[u8]) -> Option<Self> {
+    pub fn detect(content: &[u8]) -> Option<Self> {
         // First: the length at the beginning of a binary trace can look like a number of HPCC's files.
-        if let Some(format) = TraceFormat::of(content) {
+        if let Some(format) = TraceFormat::detect(content) {
             return Some(Self::Trace(format));
         }
         let text = beginning(content);
@@ -49,9 +49,9 @@ impl KnownFile {
         }
     }
 
-    /// As [`of`](Self::of), of a file with a name: traces of Chakra without a version are known by theirs.
+    /// As [`detect`](Self::detect), of a file with a name: traces of Chakra without a version are known by theirs.
     pub fn named(name: &str, content: &[u8]) -> Option<Self> {
-        match Self::of(content) {
+        match Self::detect(content) {
             None | Some(Self::Hpcc) if name.ends_with(".et") => {
                 Some(Self::Trace(TraceFormat::Chakra))
             }
@@ -206,7 +206,7 @@ mod tests {
                 KnownFile::PytorchTrace,
             ),
         ] {
-            assert_eq!(KnownFile::of(text.as_bytes()), Some(known), "{text}");
+            assert_eq!(KnownFile::detect(text.as_bytes()), Some(known), "{text}");
             assert!(!known.what().is_empty() && !known.fix("x").is_empty());
         }
         for text in [
@@ -216,7 +216,7 @@ mod tests {
             "<html>",
             "hello world\n",
         ] {
-            assert_eq!(KnownFile::of(text.as_bytes()), None, "{text}");
+            assert_eq!(KnownFile::detect(text.as_bytes()), None, "{text}");
         }
         let chakra = Some(KnownFile::Trace(TraceFormat::Chakra));
         // A message of 51 bytes, whose first field is text.

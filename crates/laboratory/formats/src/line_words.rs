@@ -14,7 +14,7 @@ pub(crate) struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// The first word of `line`, and the rest.
-    pub(crate) fn of(source: Source<'a>, line: &'a Line<'a>) -> (Token<'a>, Self) {
+    pub(crate) fn split(source: Source<'a>, line: &'a Line<'a>) -> (Token<'a>, Self) {
         let mut rest = line.tokens.iter();
         let first = *rest.next().expect("a line holds at least one token");
         let line = line.number;

@@ -193,7 +193,7 @@ impl Assembly {
         let ideal_paths = ideal_paths(&topology, &link_events, &routes)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let assembly = Self {
-            spreading: Spreading::of(&topology, &scenario.switch.ports),
+            spreading: Spreading::from_topology(&topology, &scenario.switch.ports),
             jobs,
             further_classes: further_classes(arrivals.is_some()),
             host_numbers: prepared.host_numbers,
@@ -485,7 +485,7 @@ fn load_workloads(
         *variant += settings.variants().len() as u16;
         check_flows(&loaded.workload.flows, slowest, prepared.sizes_of(section)).map_err(placed)?;
         for failure in &loaded.failures {
-            let uplinks = uplinks.get_or_insert_with(|| Uplinks::of(&prepared.topology));
+            let uplinks = uplinks.get_or_insert_with(|| Uplinks::from_topology(&prepared.topology));
             let cable = uplinks.named(failure).map_err(placed)?;
             prepared.topology.cables[cable].up = false;
         }

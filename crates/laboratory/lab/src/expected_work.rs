@@ -31,7 +31,7 @@ impl Assembly {
     }
 
     fn add(&self, id: FlowId, flow: &FlowSpec, work: &mut ExpectedWork) {
-        let profile = &self.transports.of(flow).profile;
+        let profile = &self.transports.flow_transport(flow).profile;
         let payload = u64::from(profile.network.payload);
         let bytes = flow.bytes.as_u64();
         let messages = match flow.start {

@@ -12,7 +12,7 @@ impl Assembly {
     /// If the scenario does not ask for a capture.
     pub fn frame(&self, frame: &CapturedFrame, bytes: &mut Vec<u8>) -> usize {
         let plan = self.capture.as_deref().expect("a frame was captured");
-        let format = |packet: &Packet| Format::of(self.reliability_of(packet.flow));
+        let format = |packet: &Packet| Format::for_reliability(self.reliability_of(packet.flow));
         plan.encode(frame, format, |packet| self.completed(packet), bytes)
     }
 
@@ -22,7 +22,7 @@ impl Assembly {
         match (packet.header, self.reliability_of(packet.flow)) {
             (Header::Ack { epsn, .. }, Reliability::GoBackN(parameters)) => {
                 let flow = self.workload.flow(packet.flow);
-                let network = &self.transports.of(flow).profile.network;
+                let network = &self.transports.flow_transport(flow).profile.network;
                 let packets = parameters.packets_of(flow.bytes, packet.queue_pair, network);
                 (packets > 0 && u64::from(epsn) >= packets).into()
             }

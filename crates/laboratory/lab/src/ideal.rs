@@ -37,12 +37,12 @@ impl Assembly {
     /// The reliability scheme of a listed flow.
     pub(crate) fn reliability_of(&self, flow: FlowId) -> &Reliability {
         let flow = self.workload.flow(flow);
-        &self.transports.of(flow).profile.reliability
+        &self.transports.flow_transport(flow).profile.reliability
     }
 
     /// Sizes of a flow's packets without telemetry, from which ideal completion times are computed.
     pub fn sizes_of(&self, flow: &FlowSpec) -> PacketSizes {
-        self.transports.of(flow).sizes
+        self.transports.flow_transport(flow).sizes
     }
 
     /// The least time of an acknowledgement from the receiver of a flow between NICs.

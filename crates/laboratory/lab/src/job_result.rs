@@ -62,7 +62,7 @@ pub struct Bandwidth {
 
 impl Bandwidth {
     /// Speed of an operation that took `time`.
-    pub fn of(volume: Volume, time: Span) -> Self {
+    pub fn from_volume(volume: Volume, time: Span) -> Self {
         let algorithm = volume.bytes.as_u64() as f64 / (time.as_ps() as f64 * 1e-12);
         Self {
             algorithm,

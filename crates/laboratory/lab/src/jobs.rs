@@ -308,7 +308,7 @@ impl HostedRank {
 
     /// The connection that carries a message to another rank.
     fn connection(&self, to: Rank, message: MessageNumber) -> FlowId {
-        self.connections[&to].at(self.places.of(message.0))
+        self.connections[&to].at(self.places.place(message.0))
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct MessagePlaces(Option<Arc<[u32]>>);
 
 impl MessagePlaces {
     /// The place of a message. `task` counts the tasks of all iterations.
-    pub(crate) fn of(&self, task: u32) -> u32 {
+    pub(crate) fn place(&self, task: u32) -> u32 {
         let place = |places: &Arc<[u32]>| places[task as usize % places.len()];
         self.0.as_ref().map_or(0, place)
     }
@@ -118,7 +118,7 @@ impl JobConnections {
 
     /// Number of the lane, from 0, that carries a message.
     fn lane(&self, pair: (Rank, Rank), task: TaskId) -> u32 {
-        self.places.of(task.0) % self.pairs[&pair].count
+        self.places.place(task.0) % self.pairs[&pair].count
     }
 
     /// Gives the first lane from one rank to another its number.
@@ -129,8 +129,8 @@ impl JobConnections {
     }
 
     /// The connection that carries a message.
-    pub(crate) fn of(&self, pair: (Rank, Rank), task: TaskId) -> FlowId {
-        self.pairs[&pair].at(self.places.of(task.0))
+    pub(crate) fn connection(&self, pair: (Rank, Rank), task: TaskId) -> FlowId {
+        self.pairs[&pair].at(self.places.place(task.0))
     }
 
     /// The place of each message.

@@ -18,7 +18,7 @@ impl Assembly {
             let mut loads = JobLoads::new();
             for id in connections {
                 let flow = self.workload.flow(id);
-                let network = &self.transports.of(flow).profile.network;
+                let network = &self.transports.flow_transport(flow).profile.network;
                 let payload = f64::from(network.payload);
                 let framed = f64::from(network.payload + network.header) / payload;
                 let all = flow.bytes.as_u64() as f64;

@@ -19,7 +19,7 @@ const MOST_ENTRIES: usize = 2_000_000;
 /// As [`Routes::compute`].
 pub(crate) fn routes_of(topology: &Topology) -> Result<Routes, TopologyError> {
     static SHARED: SharedRoutes = SharedRoutes::new();
-    SHARED.of(topology)
+    SHARED.routes(topology)
 }
 
 /// The last requested fabrics with their routes, latest first. Callers never wait for the lock, because a process may have been forked
@@ -31,7 +31,7 @@ impl SharedRoutes {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn of(&self, topology: &Topology) -> Result<Routes, TopologyError> {
+    fn routes(&self, topology: &Topology) -> Result<Routes, TopologyError> {
         if let Some(routes) = self.remembered(topology) {
             return Ok(routes);
         }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn equal_fabrics_share_routes_and_others_do_not() {
         let shared = SharedRoutes::new();
-        let of = |topology: &Topology| shared.of(topology).unwrap();
+        let of = |topology: &Topology| shared.routes(topology).unwrap();
         let first = of(&fabric(2));
         assert!(is_shared(&first, &of(&fabric(2))));
         let mut other = fabric(2);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn fabrics_not_asked_for_again_are_forgotten() {
         let shared = SharedRoutes::new();
-        let of = |left| shared.of(&fabric(left)).unwrap();
+        let of = |left| shared.routes(&fabric(left)).unwrap();
         let kept = [of(1), of(2)];
         for left in 3..3 + MOST_FABRICS as u32 {
             assert!(is_shared(&kept[0], &of(1)));
@@ -132,25 +132,31 @@ mod tests {
     fn large_tables_are_forgotten_first_or_not_remembered() {
         let shared = SharedRoutes::new();
         let leaves = |leaves: u32| leaf_spine(leaves, 1, 1, 1, LINK, LINK).unwrap();
-        let small = shared.of(&fabric(2)).unwrap();
-        let tables = [1000, 1001].map(|count| shared.of(&leaves(count)).unwrap());
+        let small = shared.routes(&fabric(2)).unwrap();
+        let tables = [1000, 1001].map(|count| shared.routes(&leaves(count)).unwrap());
         assert!(tables.iter().map(entries).sum::<usize>() > MOST_ENTRIES);
         assert_eq!(shared.0.lock().unwrap().len(), 1, "the last one");
-        assert!(!is_shared(&small, &shared.of(&fabric(2)).unwrap()));
-        let too_large = shared.of(&leaves(1500)).unwrap();
+        assert!(!is_shared(&small, &shared.routes(&fabric(2)).unwrap()));
+        let too_large = shared.routes(&leaves(1500)).unwrap();
         assert!(entries(&too_large) > MOST_ENTRIES);
-        assert!(!is_shared(&too_large, &shared.of(&leaves(1500)).unwrap()));
-        assert!(is_shared(&tables[1], &shared.of(&leaves(1001)).unwrap()));
+        assert!(!is_shared(
+            &too_large,
+            &shared.routes(&leaves(1500)).unwrap()
+        ));
+        assert!(is_shared(
+            &tables[1],
+            &shared.routes(&leaves(1001)).unwrap()
+        ));
     }
 
     #[test]
     fn nobody_waits_for_the_lock() {
         let shared = SharedRoutes::new();
-        let first = shared.of(&fabric(2)).unwrap();
+        let first = shared.routes(&fabric(2)).unwrap();
         let held = shared.0.lock().unwrap();
-        assert!(!is_shared(&first, &shared.of(&fabric(2)).unwrap()));
+        assert!(!is_shared(&first, &shared.routes(&fabric(2)).unwrap()));
         drop(held);
-        assert!(is_shared(&first, &shared.of(&fabric(2)).unwrap()));
+        assert!(is_shared(&first, &shared.routes(&fabric(2)).unwrap()));
     }
 
     #[test]
@@ -158,7 +164,7 @@ mod tests {
         let shared = SharedRoutes::new();
         let mut broken = fabric(2);
         broken.cables.iter_mut().for_each(|cable| cable.up = false);
-        assert!(shared.of(&broken).is_err());
-        assert!(shared.of(&broken).is_err());
+        assert!(shared.routes(&broken).is_err());
+        assert!(shared.routes(&broken).is_err());
     }
 }

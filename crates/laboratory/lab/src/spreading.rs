@@ -17,7 +17,7 @@ pub(crate) enum Spreading {
 
 impl Spreading {
     /// Criterion in a fabric whose switches have these parameters.
-    pub(crate) fn of(topology: &Topology, parameters: &SwitchParameters) -> Self {
+    pub(crate) fn from_topology(topology: &Topology, parameters: &SwitchParameters) -> Self {
         let roles = topology.switches.iter().map(|spec| spec.role);
         let mut rules = roles.map(|role| parameters.path_choice(role));
         if topology.detours().is_some() || rules.clone().any(PathChoice::is_local) {

@@ -87,7 +87,7 @@ impl RunTransports {
     }
 
     /// The transport of a flow.
-    pub(crate) fn of(&self, flow: &FlowSpec) -> &RunTransport {
+    pub(crate) fn flow_transport(&self, flow: &FlowSpec) -> &RunTransport {
         self.numbered(self.number_of(flow))
     }
 
@@ -134,7 +134,7 @@ impl RunTransports {
     /// Format that needs the most bytes of captured frames. RoCEv2 needs the whole frame, for its checksum.
     pub(crate) fn widest_format(&self) -> Format {
         let formats = self.all.iter();
-        let mut formats = formats.map(|own| Format::of(&own.profile.reliability));
+        let mut formats = formats.map(|own| Format::for_reliability(&own.profile.reliability));
         match formats.any(|format| format == Format::Rocev2) {
             true => Format::Rocev2,
             false => Format::Strack,

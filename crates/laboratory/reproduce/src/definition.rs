@@ -95,7 +95,7 @@ pub(crate) enum OverSeeds {
 
 impl OverSeeds {
     /// One number from the numbers of all seeds; NaN if any of them is NaN.
-    pub(crate) fn of(self, values: &[f64]) -> f64 {
+    pub(crate) fn combine(self, values: &[f64]) -> f64 {
         if values.is_empty() || values.iter().any(|value| value.is_nan()) {
             return f64::NAN;
         }

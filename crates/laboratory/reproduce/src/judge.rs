@@ -72,7 +72,7 @@ impl Leaves for Evaluator<'_> {
             .read_options(&call.options)
             .map_err(MissingValue::Failed)?;
         measure
-            .of(run, &options)
+            .compute_value(run, &options)
             .map_err(|message| MissingValue::Failed(format!("{}: {message}", call.measure)))
     }
 
@@ -238,9 +238,9 @@ impl Figure {
         let bounds_per_seed = bounds?;
         let bounds: Vec<f64> = bounds_per_seed
             .iter()
-            .map(|bound| claim.seeds.of(bound))
+            .map(|bound| claim.seeds.combine(bound))
             .collect();
-        let measured = claim.seeds.of(&per_seed);
+        let measured = claim.seeds.combine(&per_seed);
         Ok(Judgement {
             at: binding.values().next().cloned(),
             quantity: comparison.quantity_text.clone(),

@@ -239,7 +239,11 @@ impl Measure {
     }
 
     /// Value of the measure for a run.
-    pub(crate) fn of(&self, run: &FigureRunData, options: &Options) -> Result<f64, String> {
+    pub(crate) fn compute_value(
+        &self,
+        run: &FigureRunData,
+        options: &Options,
+    ) -> Result<f64, String> {
         match (&self.compute, run) {
             (Compute::Simulated(compute), FigureRunData::Simulated(run)) => compute(run, options),
             (Compute::Planned(compute), FigureRunData::Planned(plan)) => compute(plan, options),
@@ -528,7 +532,7 @@ fn quantity(text: &str) -> Option<f64> {
 fn median(values: Vec<f64>) -> Result<f64, String> {
     match values.is_empty() {
         true => Err("no flow has any".into()),
-        false => Ok(OverSeeds::Median.of(&values)),
+        false => Ok(OverSeeds::Median.combine(&values)),
     }
 }
 

@@ -150,7 +150,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts the verdicts of claims.
-    pub fn of<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Self {
+    pub fn count<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Self {
         let mut tally = Self::default();
         for verdict in verdicts {
             *match verdict {
@@ -179,6 +179,6 @@ impl Tally {
 impl FigureOutcome {
     /// Counts of the verdicts.
     pub fn tally(&self) -> Tally {
-        Tally::of(self.claims.iter().map(|claim| &claim.verdict))
+        Tally::count(self.claims.iter().map(|claim| &claim.verdict))
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn lines(plan: &str) -> Vec<String> {
 
 impl PlanData {
     /// Plans the jobs of `file`.
-    pub(super) fn of(file: &JobsFile) -> Result<Self, ScenarioError> {
+    pub(super) fn compute(file: &JobsFile) -> Result<Self, ScenarioError> {
         let (file, placed) = (file.clone(), file.plan()?);
         Ok(Self { file, placed })
     }

@@ -333,9 +333,11 @@ impl Job {
         on_progress: &dyn Fn(&RunProgress) -> RunDecision,
     ) -> Result<FigureRunData, ScenarioError> {
         let scenario = match &self.work {
-            Work::Plan(file) => return Ok(FigureRunData::Planned(Box::new(PlanData::of(file)?))),
+            Work::Plan(file) => {
+                return Ok(FigureRunData::Planned(Box::new(PlanData::compute(file)?)));
+            }
             Work::Scaleup(scenario) => {
-                let data = ScaleupData::of(scenario, on_progress)?;
+                let data = ScaleupData::simulate(scenario, on_progress)?;
                 return Ok(FigureRunData::Scaleup(Box::new(data)));
             }
             Work::Simulate(scenario) => scenario,

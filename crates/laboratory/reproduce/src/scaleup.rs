@@ -83,7 +83,7 @@ impl Section {
 
 impl ScaleupData {
     /// Runs a scenario on one thread.
-    pub(super) fn of(
+    pub(super) fn simulate(
         scenario: &ScaleupScenario,
         on_progress: &dyn Fn(&RunProgress) -> RunDecision,
     ) -> Result<Self, ScenarioError> {

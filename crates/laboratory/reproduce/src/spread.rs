@@ -38,9 +38,12 @@ pub(crate) fn is_sure(
     per_seed: &[f64],
     bounds_per_seed: &[Vec<f64>],
 ) -> bool {
-    let measured = over.of(per_seed);
+    let measured = over.combine(per_seed);
     if over != OverSeeds::Median {
-        let bounds: Vec<f64> = bounds_per_seed.iter().map(|bound| over.of(bound)).collect();
+        let bounds: Vec<f64> = bounds_per_seed
+            .iter()
+            .map(|bound| over.combine(bound))
+            .collect();
         let about_all = matches!(
             (over, relation),
             (OverSeeds::Min, Relation::AtLeast | Relation::Above)
@@ -52,7 +55,7 @@ pub(crate) fn is_sure(
     }
     let sides = bounds_per_seed.iter().enumerate().map(|(side, bounds)| {
         let differences: Vec<f64> = per_seed.iter().zip(bounds).map(|(a, b)| a - b).collect();
-        let distance = measured - over.of(bounds);
+        let distance = measured - over.combine(bounds);
         let violated = match (relation, side) {
             (Relation::Within, 0) => distance < 0.0,
             (Relation::Within, _) => distance > 0.0,

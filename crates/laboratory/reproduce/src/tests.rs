@@ -276,7 +276,7 @@ fn runs_that_figures_share_are_run_once() {
 #[test]
 fn seeds_are_made_one_number() {
     let of = |values: &[f64]| {
-        [OverSeeds::Median, OverSeeds::Max, OverSeeds::Min].map(|over| over.of(values))
+        [OverSeeds::Median, OverSeeds::Max, OverSeeds::Min].map(|over| over.combine(values))
     };
     assert_eq!(of(&[3.0, 1.0, 2.0]), [2.0, 3.0, 1.0]);
     assert_eq!(of(&[4.0, 1.0]), [2.5, 4.0, 1.0]);

@@ -34,10 +34,10 @@ impl HostSet {
             let range: (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
             (range.0 <= range.1).then_some(range)
         };
-        Self::of(text.split(',').map(range).collect::<Option<_>>()?)
+        Self::from_ranges(text.split(',').map(range).collect::<Option<_>>()?)
     }
 
-    fn of(mut ranges: Vec<(u32, u32)>) -> Option<Self> {
+    fn from_ranges(mut ranges: Vec<(u32, u32)>) -> Option<Self> {
         ranges.sort_unstable();
         let apart = ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
         (apart && !ranges.is_empty()).then_some(Self::Ranges(ranges))
@@ -108,8 +108,10 @@ impl Parameter for HostSet {
         let single = |value: &Value| u32::from_value(value).map(|host| (host, host));
         match value {
             Value::Text(text) => Self::read(text),
-            Value::List(values) => Self::of(values.iter().map(single).collect::<Option<_>>()?),
-            value => Self::of(vec![single(value)?]),
+            Value::List(values) => {
+                Self::from_ranges(values.iter().map(single).collect::<Option<_>>()?)
+            }
+            value => Self::from_ranges(vec![single(value)?]),
         }
     }
     fn to_value(&self) -> Value {

@@ -69,7 +69,7 @@ clearway_units::parameters! {
 }
 
 impl GroupLinks {
-    fn of(&self, groups: u32, global_links: u32) -> DragonflyLinks {
+    fn dragonfly_links(&self, groups: u32, global_links: u32) -> DragonflyLinks {
         let (rate, delay) = (self.rate, self.delay);
         DragonflyLinks {
             groups,
@@ -112,8 +112,12 @@ impl Dragonfly {
         let global_links = self.global_links.unwrap_or(self.hosts);
         let groups = self.groups.unwrap_or(most_groups(routers, global_links));
         check_size(&KEYS, [groups, routers, self.hosts])?;
-        dragonfly(routers, self.hosts, &self.links.of(groups, global_links))
-            .map_err(|error| topology_error(&KEYS, &error))
+        dragonfly(
+            routers,
+            self.hosts,
+            &self.links.dragonfly_links(groups, global_links),
+        )
+        .map_err(|error| topology_error(&KEYS, &error))
     }
 }
 
@@ -131,7 +135,7 @@ impl DragonflyPlus {
             [self.leaves, self.spines, self.global_links].map(|own| own.unwrap_or(self.hosts));
         let groups = self.groups.unwrap_or(most_groups(spines, global_links));
         check_size(&KEYS, [groups, leaves, self.hosts])?;
-        let links = self.links.of(groups, global_links);
+        let links = self.links.dragonfly_links(groups, global_links);
         dragonfly_plus((leaves, spines), self.hosts, &links)
             .map_err(|error| topology_error(&KEYS, &error))
     }

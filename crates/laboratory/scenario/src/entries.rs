@@ -54,7 +54,7 @@ pub(crate) fn each_of<'a>(
 }
 
 /// The entries of one section.
-pub(crate) fn of<'a>(entries: &'a [Entry], section: &str, index: usize) -> Vec<&'a Entry> {
+pub(crate) fn in_section<'a>(entries: &'a [Entry], section: &str, index: usize) -> Vec<&'a Entry> {
     let own = |entry: &&Entry| entry.section == section && entry.index == index;
     entries.iter().filter(own).collect()
 }

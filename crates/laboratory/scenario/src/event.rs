@@ -171,7 +171,7 @@ pub(crate) fn schedule(
     storms: &PauseStorms,
     places: &SourceLocations,
 ) -> Result<LinkSchedule, ScenarioError> {
-    let links = LinkNames::of(topology, events.iter().map(|event| event.link.as_str()));
+    let links = LinkNames::from_topology(topology, events.iter().map(|event| event.link.as_str()));
     let all: u64 = events
         .iter()
         .map(|event| u64::from(event.times.get()))
@@ -195,7 +195,7 @@ pub(crate) fn schedule(
             for at in event.instants() {
                 for change in event.changes() {
                     scheduled.push(LinkEvent { at, cable, change });
-                    let other = said.insert(Aspect::of(at, cable, change), change);
+                    let other = said.insert(Aspect::new(at, cable, change), change);
                     if other.is_some_and(|other| other != change) {
                         return Err(placed(contradiction(event, at)));
                     }
@@ -216,7 +216,7 @@ pub(crate) fn schedule(
 struct Aspect(Time, usize, u8);
 
 impl Aspect {
-    fn of(at: Time, cable: usize, change: LinkChange) -> Self {
+    fn new(at: Time, cable: usize, change: LinkChange) -> Self {
         Self(at, cable, change.kind())
     }
 }

@@ -8,7 +8,7 @@ pub struct LinkNames<'a>(BTreeMap<&'a str, Vec<LinkId>>);
 
 impl<'a> LinkNames<'a> {
     /// Links of the fabric that have one of the `wanted` names, be they up or down.
-    pub fn of(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn from_topology(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = wanted.into_iter().map(|name| (name, Vec::new()));
         let mut links: BTreeMap<&str, Vec<LinkId>> = wanted.collect();
         if !links.is_empty() {

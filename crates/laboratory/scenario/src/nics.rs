@@ -33,7 +33,7 @@ pub enum NicChoice {
 
 impl NicChoice {
     /// One of `pairs`, of which there is at least one.
-    fn of(self, pairs: &[(HostId, HostId)], flow: usize) -> (HostId, HostId) {
+    fn choose_pair(self, pairs: &[(HostId, HostId)], flow: usize) -> (HostId, HostId) {
         let index = match self {
             Self::InTurn => flow % pairs.len(),
             Self::First => 0,
@@ -101,7 +101,7 @@ pub fn between_nics(
         if pairs.is_empty() {
             return Err(unreachable(flow));
         }
-        (flow.src, flow.dst) = choice.of(&pairs, number);
+        (flow.src, flow.dst) = choice.choose_pair(&pairs, number);
     }
     Ok(workload)
 }

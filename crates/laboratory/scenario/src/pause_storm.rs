@@ -19,7 +19,7 @@ impl PauseStorms {
     ///
     /// # Errors
     /// If an attack has no end, or if switches know no pause frames.
-    pub(crate) fn of<'a>(
+    pub(crate) fn build<'a>(
         (sections, switch): (&[WorkloadSection], &SwitchSettings),
         places: &SourceLocations,
         flows: impl IntoIterator<Item = &'a FlowSpec>,

@@ -1,7 +1,9 @@
 //! A scenario: reading, writing, hash.
 
 use crate::built_fabric::BuiltFabric;
-use crate::entries::{by_section, each_of, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::entries::{
+    by_section, each_of, hash_bytes, in_section, kind_of, without_kind, write_entries,
+};
 use crate::error::{ScenarioError, SourceLocation};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
@@ -98,11 +100,11 @@ impl Scenario {
         places: SourceLocations,
     ) -> Result<Self, ScenarioError> {
         let mut general = General::default();
-        fill("the scenario", &mut general, &of(entries, "", 0))?;
+        fill("the scenario", &mut general, &in_section(entries, "", 0))?;
         check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
 
         refuse_scaleup(entries)?;
-        let own = of(entries, "topology", 0);
+        let own = in_section(entries, "topology", 0);
         let kinds = topology::TopologyKind::KINDS.iter().map(|(name, _)| *name);
         let kinds: Vec<&str> = kinds.chain([NVLINK]).collect();
         let mut topology = TopologySettings::default();
@@ -113,10 +115,10 @@ impl Scenario {
         fill(&name, &mut topology, &without_kind(&own))?;
         topology.settle();
 
-        let own = of(entries, "switch", 0);
+        let own = in_section(entries, "switch", 0);
         let kinds = SwitchKind::KINDS.map(|(name, _)| name);
         let kind = kind_of(&own, &kinds, SwitchKind::named, "switch")?;
-        let designed = TransportSettings::switch_keys(&of(entries, "transport", 0))?;
+        let designed = TransportSettings::switch_keys(&in_section(entries, "transport", 0))?;
         let kind = kind.unwrap_or_else(|| SwitchSettings::designed_kind(&designed));
         let mut switch = SwitchSettings::of_kind(kind);
         switch.design_for(&designed);
@@ -124,7 +126,7 @@ impl Scenario {
         fill(&name, &mut switch, &without_kind(&own))?;
         check_switch(&switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
-        let own = of(entries, "transport", 0);
+        let own = in_section(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
         let name = transport.parts();
         fill(&name, &mut transport, &rest)?;
@@ -135,7 +137,11 @@ impl Scenario {
 
         let events = events(entries, &places)?;
         let mut observe = ObserveSettings::default();
-        fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
+        fill(
+            "[observe]",
+            &mut observe,
+            &in_section(entries, "observe", 0),
+        )?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
         let usual = UsualTransport {
@@ -180,7 +186,7 @@ impl Scenario {
         &self,
         flows: impl IntoIterator<Item = &'a FlowSpec>,
     ) -> Result<PauseStorms, ScenarioError> {
-        PauseStorms::of((&self.workloads, &self.switch), &self.places, flows)
+        PauseStorms::build((&self.workloads, &self.switch), &self.places, flows)
     }
 
     /// Adds a section of the workload that lists `flows`, which begin by the clock and are numbered after all others.
@@ -191,8 +197,8 @@ impl Scenario {
         // A list that is alone needs no key for that.
         let mut flows = flows.into_iter().peekable();
         let posted = !self.workloads.is_empty() || flows.peek().is_none();
-        let list = WorkloadSettings::List(ListSettings::of(flows, posted));
-        let section = WorkloadSection::of(list, &self.transport.controller);
+        let list = WorkloadSettings::List(ListSettings::from_flows(flows, posted));
+        let section = WorkloadSection::with_usual_controller(list, &self.transport.controller);
         self.workloads.push(section);
     }
 
@@ -230,7 +236,7 @@ impl Scenario {
 
     /// The transports of the run.
     pub fn transports(&self) -> Transports<'_> {
-        Transports::of(&self.transport, &self.workloads)
+        Transports::from_sections(&self.transport, &self.workloads)
     }
 
     /// The settings of the controller of a transport that sections have to themselves, section by section.
@@ -273,7 +279,7 @@ impl Scenario {
 
     /// Tenants of the sections of the workload.
     pub fn tenants(&self) -> Tenants<'_> {
-        Tenants::of(self.workloads.iter().map(|section| &section.tenant))
+        Tenants::from_sections(self.workloads.iter().map(|section| &section.tenant))
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
@@ -399,7 +405,7 @@ impl Scenario {
 
 /// Refuses what belongs to scale-up fabrics.
 fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
-    let own = of(entries, "topology", 0);
+    let own = in_section(entries, "topology", 0);
     let kind = own.iter().find(|entry| entry.key == "kind");
     if let Some(entry) = kind.filter(|entry| entry.value == Value::Text(NVLINK.into())) {
         return Err(ScenarioError::at(

@@ -327,7 +327,7 @@ fn no_toml(
     if let Some(duplicate) = Some(&span).filter(|_| twice) {
         return duplicate_key(lines, text, duplicate);
     }
-    if let Some(known) = KnownFile::of(text.as_bytes()) {
+    if let Some(known) = KnownFile::detect(text.as_bytes()) {
         return ScenarioError::at(
             &SourceLocation::Whole { file: file.into() },
             format!("this is {}, and not TOML", known.what()),

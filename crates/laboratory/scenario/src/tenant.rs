@@ -71,7 +71,7 @@ pub struct Tenants<'a> {
 }
 
 impl<'a> Tenants<'a> {
-    pub(crate) fn of(sections: impl IntoIterator<Item = &'a TenantKeys>) -> Self {
+    pub(crate) fn from_sections(sections: impl IntoIterator<Item = &'a TenantKeys>) -> Self {
         let mut names = Vec::new();
         let number = |keys: &'a TenantKeys| {
             let Some(tenant) = &keys.tenant else {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn sections_of_one_name_are_of_one_tenant() {
         let sections = ["b", "", "a", "b"].map(keys);
-        let tenants = Tenants::of(&sections);
+        let tenants = Tenants::from_sections(&sections);
         assert_eq!(tenants.names, ["b", "a"]);
         assert_eq!(tenants.of_section, [1, 0, 2, 1]);
         assert_eq!((tenants.number("a"), tenants.number("c")), (Some(2), None));

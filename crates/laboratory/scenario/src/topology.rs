@@ -395,7 +395,7 @@ pub struct Uplinks {
 
 impl Uplinks {
     /// The uplinks of a fabric.
-    pub fn of(topology: &Topology) -> Self {
+    pub fn from_topology(topology: &Topology) -> Self {
         let mut of_switch = vec![Vec::new(); topology.switches.len()];
         for (index, cable) in topology.cables.iter().enumerate() {
             if let Some(switch) = topology.switch_index(cable.ends[0]) {
@@ -472,7 +472,7 @@ impl LinkSettings {
                 .map_err(|error| topology_error(&keys, &error))?;
         }
         let first_words = self.exceptions.iter().filter_map(|text| first_word(text));
-        let links = LinkNames::of(topology, first_words);
+        let links = LinkNames::from_topology(topology, first_words);
         self.exceptions
             .iter()
             .try_for_each(|text| apply_exception(topology, &links, text))

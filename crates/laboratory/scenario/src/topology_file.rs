@@ -76,7 +76,7 @@ pub(crate) fn build_from_file(
         ));
     }
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
-    match KnownFile::of(text.as_bytes()) {
+    match KnownFile::detect(text.as_bytes()) {
         None | Some(KnownFile::Topo | KnownFile::Hpcc) => {}
         // A topology of htsim without tiers is one with an error.
         Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}

@@ -22,7 +22,10 @@ pub struct Transports<'a> {
 
 impl<'a> Transports<'a> {
     /// Of `usual` and what `sections` have instead.
-    pub(crate) fn of(usual: &'a TransportSettings, sections: &'a [WorkloadSection]) -> Self {
+    pub(crate) fn from_sections(
+        usual: &'a TransportSettings,
+        sections: &'a [WorkloadSection],
+    ) -> Self {
         let mut settings = vec![usual];
         let place = |section: &'a WorkloadSection| {
             let own = section.transport().unwrap_or(usual);
@@ -73,7 +76,7 @@ pub(crate) fn check_transports(
     switch: &SwitchSettings,
     places: &SourceLocations,
 ) -> Result<(), ScenarioError> {
-    let transports = Transports::of(usual, sections);
+    let transports = Transports::from_sections(usual, sections);
     if transports.settings.len() > MOST {
         let error = ScenarioError::about(
             &["transport.kind"],

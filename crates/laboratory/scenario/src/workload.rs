@@ -158,7 +158,10 @@ pub struct WorkloadSection {
 
 impl WorkloadSection {
     /// A section with this traffic, whose flows have the controller that is `usual`.
-    pub(super) fn of(traffic: WorkloadSettings, usual: &ControllerSettings) -> Self {
+    pub(super) fn with_usual_controller(
+        traffic: WorkloadSettings,
+        usual: &ControllerSettings,
+    ) -> Self {
         Self {
             traffic,
             keys: SectionKeys::default(),
@@ -179,7 +182,7 @@ impl WorkloadSection {
         usual: &UsualTransport<'_>,
         entries: &[&Entry],
     ) -> Result<Self, ScenarioError> {
-        let mut section = Self::of(traffic, &usual.settings.controller);
+        let mut section = Self::with_usual_controller(traffic, &usual.settings.controller);
         let is_own = |entry: &&&Entry| entry.key.starts_with(OWN);
         let (own, rest): (Vec<&Entry>, Vec<&Entry>) =
             entries.iter().partition(|entry| is_own(entry));
@@ -283,7 +286,7 @@ impl WorkloadSection {
     /// Class of the section's data; that of the first job where jobs differ.
     pub(crate) fn class(&self) -> Class {
         let priorities = self.flows.priority.as_ref();
-        let priority = priorities.and_then(|all| Class::new(all.of(0).0));
+        let priority = priorities.and_then(|all| Class::new(all.get(0).0));
         priority.unwrap_or(Class::DATA)
     }
 
@@ -312,12 +315,12 @@ impl WorkloadSection {
         };
         for (number, job) in loaded.jobs.iter_mut().enumerate() {
             job.variant = variant(number);
-            job.priority = priorities.map(|priorities| priorities.of(number).0);
+            job.priority = priorities.map(|priorities| priorities.get(number).0);
         }
         for flow in &mut loaded.workload.flows {
             flow.section = context.section;
             flow.variant = variant(0);
-            flow.priority = priorities.map_or(flow.priority, |all| Some(all.of(0).0));
+            flow.priority = priorities.map_or(flow.priority, |all| Some(all.get(0).0));
         }
         Ok(loaded)
     }

@@ -21,7 +21,11 @@ pub struct RunKey(u64);
 
 impl RunKey {
     /// Key of an experiment with this `program`; files with hashes in `files` are not read again.
-    pub fn of(experiment: &Experiment, program: &ProgramIdentity, files: &FileHashes) -> Self {
+    pub fn from_experiment(
+        experiment: &Experiment,
+        program: &ProgramIdentity,
+        files: &FileHashes,
+    ) -> Self {
         let text = format!("{} {}", program.version, program.revision);
         let start = experiment.fingerprint_with(files);
         Self(
@@ -121,7 +125,7 @@ impl Sweep {
                     place: place.clone(),
                     set: point.iter().map(Option::is_some).collect(),
                     seed: *seed,
-                    key: RunKey::of(&experiment, program, &sweep.files),
+                    key: RunKey::from_experiment(&experiment, program, &sweep.files),
                 };
                 sweep.add(run, number, &mut seen)?;
             }
@@ -169,7 +173,7 @@ impl Sweep {
         let scenario = self.plan.scenario();
         let mut experiment = load(&self.plan, laboratory, &scenario, &overrides)?;
         experiment.general_mut().seed = run.seed;
-        if RunKey::of(&experiment, &self.program, &self.files) != run.key {
+        if RunKey::from_experiment(&experiment, &self.program, &self.files) != run.key {
             let place = SourceLocation::Whole { file: scenario };
             return Err(ScenarioError::at(
                 &place,

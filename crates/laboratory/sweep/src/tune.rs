@@ -76,13 +76,13 @@ impl Tuning {
 /// Largest number of runs of a tuning, over all rungs.
 pub fn runs_of_tuning(sweep: &Sweep) -> u64 {
     let groups = groups(sweep);
-    let runs = TuningSchedule::of(sweep, &groups).runs();
+    let runs = TuningSchedule::from_groups(sweep, &groups).runs();
     runs.saturating_mul(groups.len() as u64)
 }
 
 impl TuningSchedule {
     /// Schedule of a plan whose points compete in these groups.
-    fn of(sweep: &Sweep, groups: &[Group]) -> Self {
+    fn from_groups(sweep: &Sweep, groups: &[Group]) -> Self {
         let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
         let seeds = sweep.plan.general.seeds.count();
         Self::new(points as u64, seeds as u64, sweep.plan.tune.keep.into())
@@ -196,7 +196,7 @@ pub fn tune<'a>(
     mut options: impl FnMut(usize) -> ExecuteOptions<'a>,
 ) -> Result<Tuning, StoreError> {
     let mut groups = groups(sweep);
-    let schedule = TuningSchedule::of(sweep, &groups);
+    let schedule = TuningSchedule::from_groups(sweep, &groups);
     let mut tuning = Tuning {
         groups: groups.len(),
         ..Tuning::default()

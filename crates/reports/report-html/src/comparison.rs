@@ -313,7 +313,7 @@ fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
         .iter()
         .map(|drawn| {
             let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
-            (drawn, FlowsBySize::of(flows).bins())
+            (drawn, FlowsBySize::from_flows(flows).bins())
         })
         .collect();
     if binned.iter().all(|(_, bins)| bins.len() < 2) {
@@ -492,7 +492,7 @@ mod tests {
             ],
             ..RunObservations::default()
         });
-        ComparedRun::of(record)
+        ComparedRun::from_record(record)
     }
 
     fn html(variants: &[Variant]) -> String {
@@ -503,7 +503,7 @@ mod tests {
             complete: true,
         };
         render_comparison(&ComparisonPage {
-            comparison: &Comparison::of(variants),
+            comparison: &Comparison::from_variants(variants),
             variants,
             origin: &origin,
         })
@@ -558,7 +558,7 @@ mod tests {
         let with = |times: &[u64]| {
             let mut record = run();
             record.jobs = times.iter().map(|&us| job("ring", 1, &[us])).collect();
-            ComparedRun::of(record)
+            ComparedRun::from_record(record)
         };
         let page = |first: &[u64], second: &[u64]| {
             html(&[variant("a", [with(first)]), variant("b", [with(second)])])
@@ -582,7 +582,7 @@ mod tests {
     fn one_unwatched_variant_has_a_page() {
         let mut record = run();
         record.flows.clear();
-        let page = html(&[variant("alone", [ComparedRun::of(record)])]);
+        let page = html(&[variant("alone", [ComparedRun::from_record(record)])]);
         for text in [
             "No flow completed.",
             "No run was watched.",
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn scale_up_runs_have_no_sections_on_flows() {
-        let runs = || [ComparedRun::of(scale_up_run())];
+        let runs = || [ComparedRun::from_record(scale_up_run())];
         let page = html(&[variant("a", runs()), variant("b", runs())]);
         for text in [
             "<th scope=\"row\">latency p99</th><td class=\"n\">1,124 cycles</td>",
@@ -613,8 +613,8 @@ mod tests {
     #[test]
     fn warnings_stand_at_the_top() {
         let variants = [
-            variant("a", [ComparedRun::of(run())]),
-            variant("b", [ComparedRun::of(incomplete_run())]),
+            variant("a", [ComparedRun::from_record(run())]),
+            variant("b", [ComparedRun::from_record(incomplete_run())]),
         ];
         let page = html(&variants);
         let warning = page
@@ -632,7 +632,7 @@ mod tests {
         record.digest = evil.into();
         record.version = evil.into();
         record.revision = evil.into();
-        let mut bad = ComparedRun::of(record);
+        let mut bad = ComparedRun::from_record(record);
         bad.folder = Some(evil.into());
         let variants = [variant("a", [watched(1, 50)]), variant(evil, [bad])];
         let origin = Origin {
@@ -642,7 +642,7 @@ mod tests {
             complete: false,
         };
         let page = render_comparison(&ComparisonPage {
-            comparison: &Comparison::of(&variants),
+            comparison: &Comparison::from_variants(&variants),
             variants: &variants,
             origin: &origin,
         });

@@ -379,7 +379,7 @@ mod tests {
                 row.bytes = 1000 + number % sizes;
                 row
             });
-            let bins = FlowsBySize::of(&rows.collect::<Vec<_>>()).bins();
+            let bins = FlowsBySize::from_flows(&rows.collect::<Vec<_>>()).bins();
             by_size(&bins).map(|plot| plot.note)
         };
         let slowest = "p99 of fewer than 100 flows is the slowest, as is p99.9 of fewer than 1000";

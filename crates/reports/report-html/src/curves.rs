@@ -32,7 +32,7 @@ pub(super) struct Instants {
 
 impl Instants {
     /// Creates the instants up to `end`. Samples that are taken while the last timers run out are of no interest.
-    pub(super) fn of(times: &[Time], end: Span) -> Self {
+    pub(super) fn from_times(times: &[Time], end: Span) -> Self {
         let end = Time::ZERO + end;
         let count = times.partition_point(|time| *time < end) + 1;
         let times = times.iter().take(count);
@@ -104,7 +104,7 @@ fn event_rules(record: &RunRecord) -> Vec<Rule> {
 
 /// The sections on what was watched over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &RunObservations) {
-    let instants = Instants::of(&observed.times, record.simulated);
+    let instants = Instants::from_times(&observed.times, record.simulated);
     if instants.ends.is_empty() || observed.curves.is_empty() {
         document.open_section("time", "Over time");
         document.push(&paragraph("No curves were recorded in this run."));
@@ -180,13 +180,13 @@ pub(super) fn overlay(
                 .times
                 .last()
                 .map_or(Span::ZERO, |&end| end - Time::ZERO);
-            let instants = Instants::of(&course.times, end);
+            let instants = Instants::from_times(&course.times, end);
             Series {
                 name: (*name).into(),
                 y: instants.join(merge, &course.values),
                 x: instants.ends,
-                shape: Shape::of(merge),
-                join: Join::of(merge),
+                shape: Shape::from_merge(merge),
+                join: Join::from_merge(merge),
                 colour: *colour,
             }
         })
@@ -236,7 +236,7 @@ fn part(
     let mut series: Vec<Series> = Vec::new();
     for (place, &metric) in view.metrics.iter().enumerate() {
         let merge = metric.merge();
-        for curve in observed.of(metric) {
+        for curve in observed.curves_of(metric) {
             let Some(&colour) = chosen.0.get(&curve.subject) else {
                 continue;
             };
@@ -253,8 +253,8 @@ fn part(
                 },
                 x: instants.ends.clone(),
                 y,
-                shape: Shape::of(merge),
-                join: Join::of(merge),
+                shape: Shape::from_merge(merge),
+                join: Join::from_merge(merge),
                 colour: if of_run { place } else { colour },
             });
         }
@@ -288,7 +288,7 @@ fn part(
 /// Note on a plot: what was left out, or what the figures are of.
 fn note(view: &View, observed: &RunObservations, shown: usize) -> String {
     let metric = view.metrics[0];
-    let all = observed.of(metric).count();
+    let all = observed.curves_of(metric).count();
     if metric == Metric::Fairness {
         return "1 is fair; goodput over eight base round trips, rates at each sample".into();
     }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn few_samples_stay_as_they_are() {
-        let instants = Instants::of(&observed(1000).times, Span::from_us(5000));
+        let instants = Instants::from_times(&observed(1000).times, Span::from_us(5000));
         assert_eq!(instants.ends.len(), 1000);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
         assert_eq!(instants.join(MergeRule::Last, &values), values);
@@ -331,20 +331,20 @@ mod tests {
 
     #[test]
     fn samples_after_the_end_are_left_out() {
-        let instants = Instants::of(&observed(1000).times, Span::from_ps(10_500_000));
+        let instants = Instants::from_times(&observed(1000).times, Span::from_ps(10_500_000));
         assert_eq!(instants.ends.last(), Some(&11.0));
     }
 
     #[test]
     fn an_unlimited_window_is_no_value() {
-        let instants = Instants::of(&observed(3).times, Span::from_us(3));
+        let instants = Instants::from_times(&observed(3).times, Span::from_us(3));
         let joined = instants.join(MergeRule::Last, &[u64::MAX as f64, 5.0, f64::NAN]);
         assert!(joined[0].is_nan() && joined[1] == 5.0 && joined[2].is_nan());
     }
 
     #[test]
     fn many_samples_are_joined_by_what_they_mean() {
-        let instants = Instants::of(&observed(2500).times, Span::from_us(2500));
+        let instants = Instants::from_times(&observed(2500).times, Span::from_us(2500));
         // Three by three, and one that is left.
         assert_eq!(instants.ends.len(), 834);
         assert_eq!(instants.ends[..2], [3.0, 6.0]);
@@ -373,7 +373,8 @@ mod tests {
         for view in RUN.iter().chain(&LINKS).chain(&FLOWS).chain(&NODES) {
             for &metric in view.metrics {
                 let watched = watched(metric);
-                let instants = Instants::of(&watched.times, Span::from_us(2 * MOST_POINTS as u64));
+                let instants =
+                    Instants::from_times(&watched.times, Span::from_us(2 * MOST_POINTS as u64));
                 let chosen = Chosen(BTreeMap::from([(Subject::Run, 0)]));
                 let Some(Part::Plot(plot)) = part(view, &watched, &instants, &chosen) else {
                     panic!("{metric:?} is not drawn");
@@ -383,9 +384,9 @@ mod tests {
                 let expected = merge.fold([(0.0, 1.0), (7.0, 1.0)]) / length;
                 let series = &plot.series[0];
                 assert!(series.y.iter().all(|&y| y == expected), "{metric:?}");
-                assert_eq!(series.shape, Shape::of(merge), "{metric:?}");
-                assert_eq!(series.join, Join::of(merge), "{metric:?}");
-                assert_eq!(plot.y.unit, Unit::of(metric), "{metric:?}");
+                assert_eq!(series.shape, Shape::from_merge(merge), "{metric:?}");
+                assert_eq!(series.join, Join::from_merge(merge), "{metric:?}");
+                assert_eq!(plot.y.unit, Unit::from_metric(metric), "{metric:?}");
             }
         }
     }
@@ -395,7 +396,7 @@ mod tests {
         let mut watched = observed(2000);
         // The first interval of the first pair is 0.5 us long, the second one 1.5 us.
         watched.times[0] = Time::from_ps(500_000);
-        let instants = Instants::of(&watched.times, Span::from_us(2000));
+        let instants = Instants::from_times(&watched.times, Span::from_us(2000));
         let mut values = vec![0.0; 2000];
         values[..2].copy_from_slice(&[4.0, 8.0]);
         assert_eq!(instants.join(MergeRule::Mean, &values)[0], 7.0);

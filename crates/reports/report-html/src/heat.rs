@@ -42,7 +42,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn of(link: &LinkRow, span: Span) -> Self {
+    fn from_link(link: &LinkRow, span: Span) -> Self {
         let utilisation = link.utilisation(span);
         Self {
             name: link.name.clone(),
@@ -162,7 +162,7 @@ fn panel(
     for link in links {
         let (owner, other) = place(link);
         let row = rows.entry(owner).or_default();
-        row.push((other, Cell::of(link, span)));
+        row.push((other, Cell::from_link(link, span)));
     }
     for row in rows.values_mut() {
         row.sort_by_key(|(other, _)| *other);

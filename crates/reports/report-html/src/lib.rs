@@ -66,7 +66,7 @@ const LISTED: usize = 16;
 /// The report as HTML. The same page gives the same bytes.
 pub fn render(page: &Page<'_>) -> String {
     let record = page.record;
-    let summary = Summary::of(record);
+    let summary = Summary::from_record(record);
     let mut document = Document::new(&format!("{} · Clearway", record.scenario.name));
     header(&mut document, record);
     document.push("<main>");

@@ -39,7 +39,7 @@ pub struct Tile {
 
 /// The figures of a finished run that its report begins with.
 pub fn tiles(record: &RunRecord) -> Vec<Tile> {
-    let summary = Summary::of(record);
+    let summary = Summary::from_record(record);
     outcome_tiles(record, &summary)
         .into_iter()
         .map(|(name, value, under)| Tile { name, value, under })
@@ -176,15 +176,15 @@ impl LivePlot {
             LiveSeries {
                 metric: metric.name(),
                 label: metric.info().label,
-                shape: Shape::of(merge).name(),
-                join: Join::of(merge).name(),
+                shape: Shape::from_merge(merge).name(),
+                join: Join::from_merge(merge).name(),
                 per_us: merge == MergeRule::Sum,
             }
         };
         LivePlotData {
             id: self.id,
             label: self.label,
-            unit: Unit::of(self.metrics[0]).name(),
+            unit: Unit::from_metric(self.metrics[0]).name(),
             series: self.metrics.iter().map(series).collect(),
             of_run: matches!(self.subjects, Subjects::Run),
             ranked: matches!(self.subjects, Subjects::Greatest),
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn plots_have_metrics_of_one_unit() {
         for plot in &PLOTS {
-            let units = plot.metrics.iter().map(|metric| Unit::of(*metric));
+            let units = plot.metrics.iter().map(|metric| Unit::from_metric(*metric));
             assert!(
                 units.clone().all(|unit| Some(unit) == units.clone().next()),
                 "{}",

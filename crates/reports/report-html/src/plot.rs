@@ -37,7 +37,7 @@ pub(crate) enum Unit {
 
 impl Unit {
     /// Unit in which a metric is drawn. Events are drawn as a number per microsecond.
-    pub(crate) const fn of(metric: Metric) -> Self {
+    pub(crate) const fn from_metric(metric: Metric) -> Self {
         match (metric.info().unit, metric.merge()) {
             (_, MergeRule::Sum) => Self::PerMicrosecond,
             (results::MetricUnit::Bytes, _) => Self::Bytes,
@@ -168,7 +168,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Shape for values that are merged in this way.
-    pub(crate) const fn of(merge: MergeRule) -> Self {
+    pub(crate) const fn from_merge(merge: MergeRule) -> Self {
         match merge.is_over_interval() {
             false => Self::Line,
             true => Self::Interval,
@@ -199,7 +199,7 @@ pub(crate) enum Join {
 
 impl Join {
     /// Method for values that are merged in this way. Levels stay as they are: the script draws each.
-    pub(crate) const fn of(merge: MergeRule) -> Self {
+    pub(crate) const fn from_merge(merge: MergeRule) -> Self {
         match merge {
             MergeRule::Last => Self::Never,
             MergeRule::Max => Self::Peak,

@@ -249,7 +249,7 @@ mod tests {
     use clearway_units::Span;
 
     fn print(record: &RunRecord) -> String {
-        summary_table(&Summary::of(record))
+        summary_table(&Summary::from_record(record))
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct User {
 
 impl User {
     /// The user of a flow, if sections of the workload have these tenants.
-    fn of(flow: &FlowRow, tenants: &[u32]) -> Self {
+    fn from_flow(flow: &FlowRow, tenants: &[u32]) -> Self {
         let tenant = tenants.get(flow.section as usize);
         Self {
             tenant: tenant.copied().unwrap_or(0),
@@ -62,7 +62,7 @@ struct Message {
 }
 
 impl Message {
-    fn of(flow: &FlowRow) -> Self {
+    fn from_flow(flow: &FlowRow) -> Self {
         let times = flow.start.zip(flow.finish);
         Self {
             flows: 1,
@@ -101,9 +101,9 @@ pub struct AttackSides {
 
 impl AttackSides {
     /// Results of the users that are part of an attack, and of all others, where sections have these tenants; `None` if there is no attack.
-    pub fn of(flows: &[FlowRow], tenants: &[u32]) -> Option<Self> {
+    pub fn from_flows(flows: &[FlowRow], tenants: &[u32]) -> Option<Self> {
         let pieces = flows.iter().filter(|flow| flow.attack.is_some());
-        let attackers: BTreeSet<User> = pieces.map(|flow| User::of(flow, tenants)).collect();
+        let attackers: BTreeSet<User> = pieces.map(|flow| User::from_flow(flow, tenants)).collect();
         let attacks = |user| attackers.contains(&user);
         (!attackers.is_empty()).then(|| Self::among(flows, tenants, attacks))
     }
@@ -113,7 +113,7 @@ impl AttackSides {
         let [attackers, victims] = [true, false].map(|side| {
             let mut messages = Messages::new();
             for flow in flows {
-                let user = User::of(flow, tenants);
+                let user = User::from_flow(flow, tenants);
                 if attacks(user) != side {
                     continue;
                 }
@@ -122,7 +122,7 @@ impl AttackSides {
                     Some(label) => (user, flow.section, label, u32::MAX),
                     None => (user, flow.section, flow.label, flow.flow),
                 };
-                let message = Message::of(flow);
+                let message = Message::from_flow(flow);
                 let whole = messages.entry(key);
                 whole
                     .and_modify(|whole| whole.add(message))
@@ -133,8 +133,8 @@ impl AttackSides {
         let goodputs = goodputs(&attackers).into_iter().chain(goodputs(&victims));
         Self {
             user_fairness: jain_index(goodputs),
-            attackers: AttackSide::of(&attackers),
-            victims: AttackSide::of(&victims),
+            attackers: AttackSide::from_messages(&attackers),
+            victims: AttackSide::from_messages(&victims),
         }
     }
 }
@@ -208,7 +208,7 @@ fn goodputs(messages: &Messages) -> Vec<f64> {
 }
 
 impl AttackSide {
-    fn of(messages: &Messages) -> Self {
+    fn from_messages(messages: &Messages) -> Self {
         let done = || messages.values().filter(|message| message.times.is_some());
         let users: BTreeSet<User> = messages.keys().map(|&(user, ..)| user).collect();
         Self {
@@ -249,8 +249,8 @@ mod tests {
             ..row(number, 3, us)
         };
         let flows = [piece(0, 100), row(1, 4, 400), piece(2, 200), row(3, 5, 400)];
-        assert_eq!(AttackSides::of(&flows[1..2], &[]), None);
-        let parties = AttackSides::of(&flows, &[]).unwrap();
+        assert_eq!(AttackSides::from_flows(&flows[1..2], &[]), None);
+        let parties = AttackSides::from_flows(&flows, &[]).unwrap();
         let (attackers, victims) = (&parties.attackers, &parties.victims);
         assert_eq!(
             (attackers.users, attackers.messages, attackers.flows),
@@ -285,7 +285,7 @@ mod tests {
             section(2, attack(row(3, 3, 100))),
         ];
         let sides = |tenants: &[u32]| {
-            let parties = AttackSides::of(&flows, tenants).unwrap();
+            let parties = AttackSides::from_flows(&flows, tenants).unwrap();
             [parties.attackers, parties.victims].map(|party| {
                 let goodput = party.goodput_bps.unwrap().mean;
                 (party.users, party.messages, goodput)
@@ -302,7 +302,7 @@ mod tests {
         flows[0].attack = Some(1);
         flows[1].attack = Some(1);
         flows[1].finish = None;
-        let parties = AttackSides::of(&flows, &[]).unwrap();
+        let parties = AttackSides::from_flows(&flows, &[]).unwrap();
         assert_eq!(
             (parties.attackers.messages, parties.attackers.completed),
             (1, 0)

@@ -85,7 +85,7 @@ pub struct FlowsBySize {
 
 impl FlowsBySize {
     /// The completed ones among `flows`, which may be of several runs.
-    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowTimes>) -> Self {
+    pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowTimes>) -> Self {
         let completed = |flow: &FlowTimes| Some((flow.bytes, flow.slowdown()?));
         let mut pairs: Vec<(u64, f64)> = flows.into_iter().filter_map(completed).collect();
         pairs.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn few_sizes_have_a_bin_each() {
         let flows = of_sizes([100, 2_000_000, 100, 100, 64]);
-        let bins = FlowsBySize::of(&flows).bins();
+        let bins = FlowsBySize::from_flows(&flows).bins();
         assert_eq!(
             extents(&bins),
             [(64, 64, 1), (100, 100, 3), (2_000_000, 2_000_000, 1)]
@@ -218,13 +218,13 @@ mod tests {
             max: 4.0,
         };
         assert_eq!(bins[1].slowdown, expected);
-        assert!(FlowsBySize::of(&[]).bins().is_empty());
+        assert!(FlowsBySize::from_flows(&[]).bins().is_empty());
     }
 
     #[test]
     fn flows_of_one_size_have_one_bin() {
         let flows = of_sizes([2_000_000; 500]);
-        let bins = FlowsBySize::of(&flows).bins();
+        let bins = FlowsBySize::from_flows(&flows).bins();
         assert_eq!(extents(&bins), [(2_000_000, 2_000_000, 500)]);
         let tail = bins[0].slowdown;
         assert_eq!(
@@ -238,7 +238,7 @@ mod tests {
     fn many_sizes_are_cut_into_bins_of_equal_count() {
         // Backwards, so that they have to be sorted.
         let flows = of_sizes((1..=1000).rev());
-        let bins = FlowsBySize::of(&flows).bins();
+        let bins = FlowsBySize::from_flows(&flows).bins();
         assert_eq!(bins.len(), MOST_BINS);
         assert_eq!(extents(&bins)[..2], [(1, 50, 50), (51, 100, 50)]);
         assert_eq!(bins[1].median_bytes, 75);
@@ -248,7 +248,7 @@ mod tests {
         // A few flows have a few bins.
         let few = of_sizes(1..=35);
         assert_eq!(
-            extents(&FlowsBySize::of(&few).bins()),
+            extents(&FlowsBySize::from_flows(&few).bins()),
             [(1, 11, 11), (12, 23, 12), (24, 35, 12)]
         );
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn classes_end_at_powers_of_ten() {
         let flows = of_sizes([0, 1_000, 1_001, 1_000_000, 1_000_001, 100_000_001, 5_000]);
-        let classes = FlowsBySize::of(&flows).classes();
+        let classes = FlowsBySize::from_flows(&flows).classes();
         for flow in &flows {
             let (above, end) = class_bounds(class_of(flow.bytes));
             assert!(flow.bytes > above || above == 0, "{}", flow.bytes);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_are_in_no_bin() {
-        let unfinished = FlowsBySize::of(&[times(0, None)]);
+        let unfinished = FlowsBySize::from_flows(&[times(0, None)]);
         assert!(unfinished.bins().is_empty() && unfinished.classes().is_empty());
     }
 
@@ -300,7 +300,7 @@ mod tests {
         #[test]
         fn bins_and_classes_hold_every_flow_once(sizes in prop::collection::vec(0u64..1 << 34, 1..400)) {
             let flows = of_sizes(sizes);
-            let by_size = FlowsBySize::of(&flows);
+            let by_size = FlowsBySize::from_flows(&flows);
             let bins = by_size.bins();
             prop_assert!((1..=MOST_BINS).contains(&bins.len()));
             prop_assert_eq!(bins.iter().map(|bin| bin.flows).sum::<u64>(), flows.len() as u64);
@@ -313,7 +313,7 @@ mod tests {
             let classes = by_size.classes();
             prop_assert_eq!(classes.iter().map(|class| class.flows).sum::<u64>(), flows.len() as u64);
             let backwards: Vec<&FlowTimes> = flows.iter().rev().collect();
-            prop_assert_eq!(FlowsBySize::of(backwards), by_size);
+            prop_assert_eq!(FlowsBySize::from_flows(backwards), by_size);
         }
     }
 }

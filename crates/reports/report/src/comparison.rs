@@ -140,7 +140,7 @@ pub struct Spread {
 
 impl Spread {
     /// The values of one variant, not yet compared.
-    fn of(per_seed: Vec<Option<f64>>, seeds: Vec<u64>) -> Self {
+    fn from_seeds(per_seed: Vec<Option<f64>>, seeds: Vec<u64>) -> Self {
         let mut sorted: Vec<f64> = per_seed.iter().flatten().copied().collect();
         let mean = mean_estimate(&sorted, CONFIDENCE);
         sorted.sort_unstable_by(f64::total_cmp);
@@ -203,7 +203,7 @@ impl Comparison {
     ///
     /// # Panics
     /// If there is no variant, or one without runs.
-    pub fn of(variants: &[Variant]) -> Self {
+    pub fn from_variants(variants: &[Variant]) -> Self {
         assert!(
             !variants.is_empty() && variants.iter().all(|variant| !variant.runs.is_empty()),
             "each variant has runs"
@@ -222,7 +222,7 @@ impl Comparison {
             let spreads = variants.iter().map(|variant| {
                 let runs = variant.runs.iter().map(|run| &run.summary);
                 let seeds = runs.clone().map(|run| run.scenario.seed).collect();
-                Spread::of(runs.map(|run| measure.value(run)).collect(), seeds)
+                Spread::from_seeds(runs.map(|run| measure.value(run)).collect(), seeds)
             });
             let spreads: Vec<Spread> = spreads.collect();
             let first = spreads[0].clone();
@@ -238,7 +238,7 @@ impl Comparison {
             }
         });
         Self {
-            warnings: warnings::of(&outcomes),
+            warnings: warnings::collect(&outcomes),
             measures: measures.collect(),
             variants: outcomes,
         }
@@ -296,7 +296,7 @@ fn outcome(run: &ComparedRun) -> RunOutcome {
         status: summary.status,
         warnings: summary.warnings.clone(),
         flows: summary.flows,
-        jobs: JobCounts::of(&summary.jobs),
+        jobs: JobCounts::from_jobs(&summary.jobs),
         operations: summary.operations.as_ref().map(|operations| {
             let totals = operations.figures.totals;
             OperationCounts {

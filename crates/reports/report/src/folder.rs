@@ -157,7 +157,7 @@ impl ResultFolder {
     /// Adds `summary.json`, `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there
     /// are jobs, and `operations.parquet` in place of `flows.parquet` after a scale-up run; gives back the summary.
     pub fn add_tables(&mut self, record: &RunRecord) -> Summary {
-        let summary = Summary::of(record);
+        let summary = Summary::from_record(record);
         self.add(summary::FILE_NAME, |file| {
             file.write_all(summary.to_json().as_bytes())
         });

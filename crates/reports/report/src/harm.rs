@@ -26,7 +26,7 @@ pub enum Harm {
 
 impl Harm {
     /// The verdict on seeds, each of which is harmed, unharmed, or cannot tell.
-    fn of(seeds: &[Option<bool>]) -> Self {
+    fn from_seeds(seeds: &[Option<bool>]) -> Self {
         let all = |harmed| !seeds.is_empty() && seeds.iter().all(|seed| *seed == Some(harmed));
         match (all(true), all(false)) {
             (true, _) => Self::Harmful,
@@ -56,7 +56,7 @@ struct SeedRatios {
 }
 
 impl SeedRatios {
-    fn of(pair: &AttackPair) -> Self {
+    fn from_pair(pair: &AttackPair) -> Self {
         let (before, after) = (&pair.before.victims, &pair.after.victims);
         let ratio = |of: &dyn Fn(&AttackSide) -> Option<f64>| {
             let ratio = of(after)? / of(before)?;
@@ -113,16 +113,17 @@ pub(crate) struct HarmOverSeeds {
 }
 
 impl HarmOverSeeds {
-    pub(crate) fn of(pairs: &[AttackPair]) -> Self {
-        let ratios: Vec<SeedRatios> = pairs.iter().map(SeedRatios::of).collect();
+    pub(crate) fn from_pairs(pairs: &[AttackPair]) -> Self {
+        let ratios: Vec<SeedRatios> = pairs.iter().map(SeedRatios::from_pair).collect();
         let seeds: Vec<Option<bool>> = ratios.iter().map(SeedRatios::is_harmed).collect();
-        let spread = |of: fn(&SeedRatios) -> Option<f64>| SeedSpread::of(ratios.iter().map(of));
+        let spread =
+            |of: fn(&SeedRatios) -> Option<f64>| SeedSpread::from_values(ratios.iter().map(of));
         Self {
             goodput: spread(|seed| seed.goodput),
             p99_slowdown: spread(|seed| seed.p99_slowdown),
             p999_slowdown: spread(|seed| seed.p999_slowdown),
             seeds: seeds.iter().filter(|seed| **seed == Some(true)).count(),
-            verdict: Harm::of(&seeds),
+            verdict: Harm::from_seeds(&seeds),
         }
     }
 }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     fn verdict(pairs: &[AttackPair]) -> Harm {
-        HarmOverSeeds::of(pairs).verdict
+        HarmOverSeeds::from_pairs(pairs).verdict
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         );
         assert_eq!(verdict(&[worse.clone(), worse.clone()]), Harm::Harmful);
         // Five times as fast with one seed does not make up for half the speed with another one.
-        let mixed = HarmOverSeeds::of(&[worse, better.clone()]);
+        let mixed = HarmOverSeeds::from_pairs(&[worse, better.clone()]);
         assert_eq!((mixed.verdict, mixed.seeds), (Harm::Unsure, 1));
         assert!(mixed.goodput.unwrap().median > 2.0);
         assert_eq!(verdict(&[better, same]), Harm::Unharmed);
@@ -180,7 +181,7 @@ mod tests {
     fn seeds_are_paired_with_themselves() {
         // Each seed's victims take twice as long, though the fast seed's are still faster than the slow seed's were.
         let pairs = [pair(&[100], &[200]), pair(&[400], &[800])];
-        let harm = HarmOverSeeds::of(&pairs);
+        let harm = HarmOverSeeds::from_pairs(&pairs);
         assert_eq!(harm.verdict, Harm::Harmful);
         let goodput = harm.goodput.unwrap();
         assert_eq!((goodput.least, goodput.greatest), (0.5, 0.5));
@@ -198,7 +199,7 @@ mod tests {
         let before = vec![100; 1000];
         let mut after = before.clone();
         after[..2].fill(2000);
-        let harm = HarmOverSeeds::of(&[pair(&before, &after)]);
+        let harm = HarmOverSeeds::from_pairs(&[pair(&before, &after)]);
         assert!(harm.goodput.unwrap().median > 0.95);
         assert_eq!(harm.p99_slowdown.unwrap().median, 1.0);
         assert_eq!(harm.p999_slowdown.unwrap().median, 20.0);
@@ -210,7 +211,7 @@ mod tests {
         let lost = pair(&[100, 100], &[100, 0]);
         assert_eq!(verdict(&[lost]), Harm::Unsure);
         // Nothing at all completes: a goodput of zero.
-        let starved = HarmOverSeeds::of(&[pair(&[100], &[0])]);
+        let starved = HarmOverSeeds::from_pairs(&[pair(&[100], &[0])]);
         assert_eq!(starved.verdict, Harm::Harmful);
         assert_eq!(starved.goodput.unwrap().median, 0.0);
         // Nothing completes without the attack either.

@@ -67,7 +67,7 @@ pub enum IsolationVerdict {
 
 impl IsolationVerdict {
     /// The verdict on a gain, from the mean slowdown of the attackers' messages without the attack and the harm to victims.
-    fn of(gain: Option<SeedSpread>, slowdown_before: Option<SeedSpread>, harm: Harm) -> Self {
+    fn new(gain: Option<SeedSpread>, slowdown_before: Option<SeedSpread>, harm: Harm) -> Self {
         let contended = slowdown_before.is_none_or(|slowdown| slowdown.greatest >= CONTENDED);
         match gain {
             Some(gain) if gain.least >= VULNERABLE => Self::Vulnerable,
@@ -158,13 +158,14 @@ pub struct IsolationRecord {
 
 impl IsolationCell {
     /// The cell of runs with several seeds.
-    pub fn of(transport: &str, scope: &str, attack: &str, pairs: &[AttackPair]) -> Self {
-        let spread = |of: &dyn Fn(&AttackPair) -> Option<f64>| SeedSpread::of(pairs.iter().map(of));
+    pub fn from_pairs(transport: &str, scope: &str, attack: &str, pairs: &[AttackPair]) -> Self {
+        let spread =
+            |of: &dyn Fn(&AttackPair) -> Option<f64>| SeedSpread::from_values(pairs.iter().map(of));
         let ratio = |of: fn(&AttackSides) -> Option<f64>| {
             spread(&|pair| Some(of(&pair.after)? / of(&pair.before)?))
         };
         let gain = ratio(|parties| mean_goodput(&parties.attackers));
-        let harm = HarmOverSeeds::of(pairs);
+        let harm = HarmOverSeeds::from_pairs(pairs);
         let attacker_slowdown_before = spread(&|pair| Some(pair.before.attackers.slowdown?.mean));
         let missing = |party: &AttackSide| party.messages - party.completed;
         let incomplete = pairs
@@ -192,7 +193,7 @@ impl IsolationCell {
             user_fairness_before: spread(&|pair| pair.before.user_fairness),
             user_fairness: spread(&|pair| pair.after.user_fairness),
             incomplete: incomplete.sum(),
-            verdict: IsolationVerdict::of(gain, attacker_slowdown_before, harm.verdict),
+            verdict: IsolationVerdict::new(gain, attacker_slowdown_before, harm.verdict),
             harm: harm.verdict,
             harmed_seeds: harm.seeds,
         }

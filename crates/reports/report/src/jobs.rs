@@ -74,7 +74,7 @@ pub struct JobCounts {
 
 impl JobCounts {
     /// The counts of `jobs`.
-    pub fn of(jobs: &[JobSummary]) -> Self {
+    pub fn from_jobs(jobs: &[JobSummary]) -> Self {
         let completed = jobs.iter().filter(|job| job.completed == job.iterations);
         Self {
             total: jobs.len() as u64,
@@ -85,7 +85,7 @@ impl JobCounts {
 
 impl JobSummary {
     /// Sums up a job of a run whose sections have these names.
-    pub fn of(job: &JobRow, sections: &[String]) -> Self {
+    pub fn from_job(job: &JobRow, sections: &[String]) -> Self {
         let times: Vec<Span> = job.times.iter().filter_map(IterationRow::time).collect();
         let completed = times.len() as u32;
         let iteration_us =
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_collective_has_bandwidths() {
         // 8 MB in 100 us are 80 GB/s.
-        let summary = JobSummary::of(&job("ring", 3, &[90, 110, 100]), &[]);
+        let summary = JobSummary::from_job(&job("ring", 3, &[90, 110, 100]), &[]);
         assert_eq!((summary.completed, summary.iterations), (3, 3));
         assert_eq!(summary.mean_us(), Some(100.0));
         assert_eq!(summary.algbw_gb_per_s, Some(80.0));
@@ -179,14 +179,14 @@ mod tests {
     fn what_is_not_over_does_not_count() {
         let mut row = job("ring", 4, &[90, 110, 100]);
         row.times[2].over = None;
-        let summary = JobSummary::of(&row, &[]);
+        let summary = JobSummary::from_job(&row, &[]);
         assert_eq!((summary.completed, summary.iterations), (2, 4));
         assert_eq!(summary.mean_us(), Some(100.0));
         assert_eq!((summary.start_us, summary.end_us), (Some(5.0), None));
         assert_eq!(summary.iterations_us, [90.0, 110.0]);
         for times in [vec![], row.times[2..].to_vec()] {
             row.times = times;
-            let summary = JobSummary::of(&row, &[]);
+            let summary = JobSummary::from_job(&row, &[]);
             assert_eq!((summary.completed, summary.iteration_us), (0, None));
             assert_eq!(summary.start_us.is_some(), !row.times.is_empty());
             assert_eq!((summary.end_us, summary.algbw_gb_per_s), (None, None));
@@ -197,17 +197,17 @@ mod tests {
     fn what_is_no_collective_or_took_no_time_has_no_bandwidth() {
         let mut row = job("training", 2, &[90, 110]);
         row.bytes = None;
-        let summary = JobSummary::of(&row, &[]);
+        let summary = JobSummary::from_job(&row, &[]);
         assert_eq!(
             (summary.algbw_gb_per_s, summary.busbw_gb_per_s),
             (None, None)
         );
         row.bytes = Some(8_000_000);
         row.bus_factor = None;
-        let summary = JobSummary::of(&row, &[]);
+        let summary = JobSummary::from_job(&row, &[]);
         assert_eq!(summary.algbw_gb_per_s, Some(80.0));
         assert_eq!(summary.busbw_gb_per_s, None);
-        let summary = JobSummary::of(&job("ring", 1, &[0]), &[]);
+        let summary = JobSummary::from_job(&job("ring", 1, &[0]), &[]);
         assert_eq!(
             (summary.mean_us(), summary.algbw_gb_per_s),
             (Some(0.0), None)
@@ -238,7 +238,7 @@ mod tests {
             sending: None,
             over: Some(Time::from_us(1)),
         };
-        JobSummary::of(&row, &[]);
+        JobSummary::from_job(&row, &[]);
     }
 
     proptest! {
@@ -256,7 +256,7 @@ mod tests {
         #[test]
         fn the_summary_agrees_with_the_iterations(times in prop::collection::vec(1u64..1_000_000, 1..40), lost in 0u32..3) {
             let row = job("any", times.len() as u32 + lost, &times);
-            let summary = JobSummary::of(&row, &[]);
+            let summary = JobSummary::from_job(&row, &[]);
             prop_assert_eq!(summary.completed as usize, times.len());
             let us: Vec<f64> = times.iter().map(|&us| us as f64).collect();
             prop_assert_eq!(&summary.iterations_us, &us);

@@ -76,7 +76,7 @@ pub struct RunObservations {
 
 impl RunObservations {
     /// The curves of one metric.
-    pub fn of(&self, metric: Metric) -> impl Iterator<Item = &Curve> {
+    pub fn curves_of(&self, metric: Metric) -> impl Iterator<Item = &Curve> {
         self.curves
             .iter()
             .filter(move |curve| curve.metric == metric)

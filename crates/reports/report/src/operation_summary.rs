@@ -44,7 +44,7 @@ pub struct OperationBreakdown {
 }
 
 impl OperationSummary {
-    pub(crate) fn of(results: &OperationResults) -> Self {
+    pub(crate) fn from_results(results: &OperationResults) -> Self {
         let mut all: Vec<u64> = results
             .rows
             .iter()
@@ -170,7 +170,7 @@ mod tests {
             row.gpu = gpu;
             row.completed_cycle = row.sent_cycle + cycles;
         }
-        let summary = OperationSummary::of(results);
+        let summary = OperationSummary::from_results(results);
         let [only] = summary.by_section.as_slice() else {
             panic!("{:?}", summary.by_section);
         };
@@ -189,7 +189,7 @@ mod tests {
             row.section = section;
             row.kind = OperationClass::Read;
         }
-        let summary = OperationSummary::of(results);
+        let summary = OperationSummary::from_results(results);
         let parts = summary.by_section.iter();
         let counts: Vec<_> = parts
             .map(|part| (part.section.as_str(), part.figures.count))
@@ -204,7 +204,7 @@ mod tests {
             if !rows {
                 record.operations.as_mut().unwrap().rows.clear();
             }
-            let summary = Summary::of(&record);
+            let summary = Summary::from_record(&record);
             assert_eq!(Summary::from_json(&summary.to_json()).unwrap(), summary);
             assert!(!summary.is_of_flows());
         }
@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn the_object_of_a_run() {
-        let json = serde_json::to_string_pretty(&Summary::of(&scale_up_run()).operations).unwrap();
+        let json = serde_json::to_string_pretty(&Summary::from_record(&scale_up_run()).operations)
+            .unwrap();
         insta::assert_snapshot!(json, @r#"
         {
           "completed": 512,
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn runs_of_packets_have_no_such_object() {
-        let summary = Summary::of(&crate::sample::run());
+        let summary = Summary::from_record(&crate::sample::run());
         assert!(!summary.to_json().contains("operations") && summary.is_of_flows());
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn of(&operation: &OperationRow, results: &OperationResults) -> Self {
+    pub(crate) fn from_operation(&operation: &OperationRow, results: &OperationResults) -> Self {
         Self {
             operation,
             cycle_ps: results.totals.cycle_ps,
@@ -123,7 +123,10 @@ pub fn write_operations(
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     let sections = names(&results.sections);
     for operations in results.rows.chunks(ROWS_PER_GROUP) {
-        let rows: Vec<Row> = operations.iter().map(|row| Row::of(row, results)).collect();
+        let rows: Vec<Row> = operations
+            .iter()
+            .map(|row| Row::from_operation(row, results))
+            .collect();
         write_group(&mut file, COLUMNS, &rows, &sections)?;
     }
     file.close()?;

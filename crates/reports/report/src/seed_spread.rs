@@ -15,7 +15,7 @@ pub struct SeedSpread {
 
 impl SeedSpread {
     /// The spread of finite values; `None` without any.
-    pub(crate) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+    pub(crate) fn from_values(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().flatten().collect();
         values.retain(|value| value.is_finite());
         values.sort_unstable_by(f64::total_cmp);

@@ -22,7 +22,7 @@ pub struct StartFinish {
 
 impl StartFinish {
     /// Of those `flows` that completed, without connections of jobs, whose ideal is zero; `None` if there are none.
-    pub fn of(flows: &[FlowTimes]) -> Option<Self> {
+    pub fn from_flows(flows: &[FlowTimes]) -> Option<Self> {
         let pairs: Vec<(u64, u64)> = flows
             .iter()
             .filter(|flow| !flow.ideal_fct.is_zero())
@@ -54,7 +54,7 @@ mod tests {
             let rows = (0..)
                 .zip(fcts)
                 .map(|(n, us)| times(n, Some(Span::from_us(us))));
-            StartFinish::of(&rows.collect::<Vec<_>>())
+            StartFinish::from_flows(&rows.collect::<Vec<_>>())
         };
         let expected = |spearman, finish_spread_us| {
             Some(StartFinish {
@@ -70,8 +70,9 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_do_not_count() {
-        assert_eq!(StartFinish::of(&[times(0, None)]), None);
-        let alone = StartFinish::of(&[times(0, None), times(7, Some(Span::from_us(5)))]).unwrap();
+        assert_eq!(StartFinish::from_flows(&[times(0, None)]), None);
+        let alone =
+            StartFinish::from_flows(&[times(0, None), times(7, Some(Span::from_us(5)))]).unwrap();
         assert_eq!(
             (
                 alone.spearman,

@@ -214,7 +214,7 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    fn of(flows: &[FlowTimes]) -> Self {
+    fn from_flows(flows: &[FlowTimes]) -> Self {
         let count =
             |holds: fn(&FlowTimes) -> bool| flows.iter().filter(|flow| holds(flow)).count() as u64;
         Self {
@@ -227,7 +227,7 @@ impl FlowCounts {
 
 impl Summary {
     /// Sums up `record`.
-    pub fn of(record: &RunRecord) -> Self {
+    pub fn from_record(record: &RunRecord) -> Self {
         let (status, status_reason) = match &record.status {
             Status::Complete => (StatusName::Complete, None),
             Status::Incomplete { reason } => (StatusName::Incomplete, Some(reason.clone())),
@@ -247,7 +247,7 @@ impl Summary {
             given: record.given.clone(),
             warnings: record.warnings(),
             simulated_us: record.simulated.as_us(),
-            flows: FlowCounts::of(&flows),
+            flows: FlowCounts::from_flows(&flows),
             fct_us: Distribution::of_picoseconds(fcts.collect()),
             ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
             slowdown: Distribution::of_ratios(
@@ -259,8 +259,11 @@ impl Summary {
             sections: Vec::new(),
             transports: by_transport(&flows, &record.transports, &record.sections),
             start_finish: None,
-            parties: AttackSides::of(&record.flows, &record.tenants),
-            operations: record.operations.as_ref().map(OperationSummary::of),
+            parties: AttackSides::from_flows(&record.flows, &record.tenants),
+            operations: record
+                .operations
+                .as_ref()
+                .map(OperationSummary::from_results),
             fairness: record
                 .observed
                 .as_ref()
@@ -270,7 +273,7 @@ impl Summary {
                 .iter()
                 .map(|job| JobSummary {
                     tenant: record.tenant_of(job.section).map(str::to_owned),
-                    ..JobSummary::of(job, &record.sections)
+                    ..JobSummary::from_job(job, &record.sections)
                 })
                 .collect(),
             jobs_us: jobs::over_jobs(&record.jobs),
@@ -305,11 +308,11 @@ impl Summary {
         let mut goodput = Goodput::default();
         flows.iter().for_each(|flow| goodput.add(flow));
         self.goodput_bps = goodput.bits_per_second();
-        let by_size = FlowsBySize::of(flows);
+        let by_size = FlowsBySize::from_flows(flows);
         self.slowdown_by_size = by_size.bins();
         self.slowdown_by_class = by_size.classes();
         self.sections = by_section(flows, sections);
-        self.start_finish = StartFinish::of(flows);
+        self.start_finish = StartFinish::from_flows(flows);
     }
 
     /// The summary as indented JSON with a final line break: the contents of `summary.json`.

@@ -121,7 +121,9 @@ impl RunTables<'_> {
                     return batch(operations::COLUMNS, &[], &[]);
                 };
                 let rows = results.rows[range].iter();
-                let rows: Vec<_> = rows.map(|row| operations::Row::of(row, results)).collect();
+                let rows: Vec<_> = rows
+                    .map(|row| operations::Row::from_operation(row, results))
+                    .collect();
                 batch(operations::COLUMNS, &rows, &names(&results.sections))
             }
             TableName::Series => {

@@ -259,10 +259,10 @@ impl TestbedRecord {
         for (range, name) in decades.windows(2).zip(names) {
             let own = |flow: &&&TestbedFlow| (range[0]..range[1]).contains(&flow.bytes);
             let flows: Vec<_> = done.iter().filter(own).copied().collect();
-            classes.extend(TestbedClass::of(name, &flows));
+            classes.extend(TestbedClass::from_flows(name, &flows));
         }
         if classes.len() > 1 {
-            classes.extend(TestbedClass::of("all", &done));
+            classes.extend(TestbedClass::from_flows("all", &done));
         }
         classes
     }
@@ -346,7 +346,7 @@ impl TestbedFlow {
 }
 
 impl TestbedClass {
-    fn of(name: &str, flows: &[&TestbedFlow]) -> Option<Self> {
+    fn from_flows(name: &str, flows: &[&TestbedFlow]) -> Option<Self> {
         let of = |time: fn(&TestbedFlow) -> Option<f64>| {
             let mut times: Vec<f64> = flows.iter().filter_map(|flow| time(flow)).collect();
             times.sort_by(f64::total_cmp);

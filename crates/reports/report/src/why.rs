@@ -159,7 +159,7 @@ pub struct JobChain {
 }
 
 impl JobChain {
-    fn of(label: &str, steps: &[StepRow]) -> Self {
+    fn from_steps(label: &str, steps: &[StepRow]) -> Self {
         /// Steps that are listed.
         const MOST: usize = 1000;
         let messages = steps.iter().filter(|step| step.flow.is_some()).count();

@@ -1,8 +1,8 @@
 //! Agents of links: the part of s-PERC and 1RC at the egress port of a switch.
 //!
 //! An agent sees each packet when it arrives for its port, before it is queued, in the order of these arrivals. It rewrites the control
-//! packets on their way to receivers, and drops speculative data that its link does not let through. [`clearway_transport::congestion::perc`] has the
-//! algorithms.
+//! packets on their way to receivers, and drops speculative data that its link does not let through.
+//! [`clearway_transport::congestion::perc`] has the algorithms.
 //!
 //! It has no timers: changes between two packets follow from their times. If no transport asks for agents, ports are compiled without them.
 

@@ -71,7 +71,7 @@ impl<T: Telemetry> Endpoints<T> {
     }
 
     /// The endpoint of a transport.
-    pub(crate) fn of(&mut self, transport: u8) -> &mut Endpoint<T> {
+    pub(crate) fn endpoint_mut(&mut self, transport: u8) -> &mut Endpoint<T> {
         let further = usize::from(transport).checked_sub(1);
         match further.zip(self.further.as_mut()) {
             Some((place, further)) => &mut further.endpoints[place],
@@ -133,7 +133,8 @@ impl<T: Telemetry> Endpoints<T> {
     #[inline(never)]
     fn dispatch(&mut self, now: Time, packet: &IntPacket<T>, transports: &[u8]) {
         let transport = transports.get(packet.flow.index()).copied();
-        self.of(transport.unwrap_or(0)).on_packet(now, packet);
+        self.endpoint_mut(transport.unwrap_or(0))
+            .on_packet(now, packet);
     }
 
     /// Gives the next packet to `send`, if there is one.
@@ -162,7 +163,7 @@ impl<T: Telemetry> Endpoints<T> {
         // Places before the one whose turn it is come after the last one.
         let (place, _) = waiting
             .min_by_key(|(place, urgency)| (std::cmp::Reverse(*urgency), *place < turn, *place))?;
-        let packet = self.of(place as u8).poll_transmit(now);
+        let packet = self.endpoint_mut(place as u8).poll_transmit(now);
         let further = self.further.as_mut()?;
         further.turn = (place + 1) % (further.endpoints.len() + 1);
         let mut packet = packet?;
@@ -258,18 +259,18 @@ mod tests {
     fn transports_take_turns_whatever_the_number_of_their_flows() {
         let mut endpoints = several::<()>(&[profile(false), profile(false), profile(false)]);
         for flow in [0, 1, 2] {
-            open(endpoints.of(0), PEER, flow, 1);
+            open(endpoints.endpoint_mut(0), PEER, flow, 1);
         }
-        open(endpoints.of(2), PEER, 3, 1);
+        open(endpoints.endpoint_mut(2), PEER, 3, 1);
         assert_eq!(sent(&mut endpoints, 8), [0, 3, 1, 3, 2, 3, 0, 3]);
-        open(endpoints.of(1), PEER, 4, 1);
+        open(endpoints.endpoint_mut(1), PEER, 4, 1);
         assert_eq!(sent(&mut endpoints, 6), [1, 4, 3, 2, 4, 3]);
     }
 
     #[test]
     fn control_of_any_transport_goes_before_data_of_all() {
         let mut endpoints = several::<()>(&[profile(false), profile(false)]);
-        open(endpoints.of(0), PEER, 0, 1);
+        open(endpoints.endpoint_mut(0), PEER, 0, 1);
         assert_eq!(sent(&mut endpoints, 1), [0]);
         let mut peer = endpoint::<()>(PEER, &profile(false));
         open(&mut peer, HostId(0), 1, 1);
@@ -296,8 +297,8 @@ mod tests {
     #[test]
     fn the_highest_class_goes_first_across_transports_where_it_does_within() {
         let mut endpoints = several::<()>(&[profile(true), profile(true)]);
-        open(endpoints.of(0), PEER, 0, 2);
-        open(endpoints.of(1), PEER, 1, 5);
+        open(endpoints.endpoint_mut(0), PEER, 0, 2);
+        open(endpoints.endpoint_mut(1), PEER, 1, 5);
         assert_eq!(sent(&mut endpoints, 4), [1, 1, 1, 1]);
         let mut five = ClassSet::EMPTY;
         five.insert(Class::new(5).unwrap());
@@ -350,8 +351,8 @@ mod tests {
         let hpcc = with(ControllerSettings::named("hpcc").unwrap());
         let deaf = with(ControllerSettings::custom::<Deaf>());
         let mut endpoints = several::<HopRecords>(&[hpcc, deaf.clone()]);
-        open(endpoints.of(0), PEER, 0, 1);
-        open(endpoints.of(1), PEER, 1, 1);
+        open(endpoints.endpoint_mut(0), PEER, 0, 1);
+        open(endpoints.endpoint_mut(1), PEER, 1, 1);
         let mut peer = endpoint::<HopRecords>(PEER, &deaf);
         let hop = Hop {
             time: Time::ZERO,

@@ -66,7 +66,7 @@ pub(crate) struct PathTable {
 
 impl PathTable {
     /// The path of a flow.
-    fn of(&self, flow: &Flow) -> PathFacts {
+    fn path_facts(&self, flow: &Flow) -> PathFacts {
         let sizes = self.sizes[usize::from(flow.transport)];
         self.paths.path_facts(flow.src, flow.dst, sizes)
     }
@@ -371,8 +371,8 @@ impl<T: Telemetry> Host<T> {
             ..
         } = order.flow;
         assert_eq!(src, self.id(), "a host starts its own flows");
-        let path = context.path_table.of(&order.flow);
-        let endpoint = self.endpoints.of(transport);
+        let path = context.path_table.path_facts(&order.flow);
+        let endpoint = self.endpoints.endpoint_mut(transport);
         endpoint.open(flow, dst, &order.flow.opening(path));
         let message = MessageId(0);
         endpoint.post(self.now, flow, message, bytes);
@@ -414,8 +414,8 @@ impl<T: Telemetry> Host<T> {
         let connection = context.flows[flow.index()];
         let progress = self.program.on_post(flow, &connection);
         if progress.is_first {
-            let opening = connection.opening(context.path_table.of(&connection));
-            let endpoint = self.endpoints.of(connection.transport);
+            let opening = connection.opening(context.path_table.path_facts(&connection));
+            let endpoint = self.endpoints.endpoint_mut(connection.transport);
             endpoint.open(flow, connection.dst, &opening);
             self.report(
                 flow,
@@ -425,7 +425,7 @@ impl<T: Telemetry> Host<T> {
             );
         }
         let (message, bytes) = (post.message, post.bytes);
-        let endpoint = self.endpoints.of(connection.transport);
+        let endpoint = self.endpoints.endpoint_mut(connection.transport);
         endpoint.post(self.now, flow, message, bytes);
         if progress.is_last {
             endpoint.close(self.now, flow);

@@ -56,8 +56,9 @@
 //!
 //! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
 //! adds items. Meant to stay as they are: the calls of [`Endpoint`], its [`Event`]s, [`Opening`], and the headers of [`wire::strack`],
-//! which have a version of their own. The parameters in a [`Profile`] grow with each protocol, and so do the traits of [`congestion`], [`paths`]
-//! and [`congestion::feedback`]: construct parameters from their defaults. `docs/interfaces/clearway-transport.txt` lists all public items.
+//! which have their own version number. The parameters in a [`Profile`] grow with each protocol, and so do the traits of
+//! [`congestion`], [`paths`] and [`congestion::feedback`]: construct parameters from their defaults.
+//! `docs/interfaces/clearway-transport.txt` lists all public items.
 //!
 //! # Features
 //!

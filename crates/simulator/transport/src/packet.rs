@@ -47,7 +47,7 @@ impl ClassSet {
 
     /// The set of one class.
     #[inline]
-    pub const fn of(class: Class) -> Self {
+    pub const fn only(class: Class) -> Self {
         Self(1 << class.0)
     }
 
@@ -297,8 +297,8 @@ pub enum Header {
     },
     /// Congestion notification from a receiver: the CNP of RoCEv2.
     Notification,
-    /// Control packet of s-PERC or 1RC. The fields that links write travel beside it, as its [record](crate::congestion::perc::ControlRecord); the
-    /// fields here are visible on a wire.
+    /// Control packet of s-PERC or 1RC. The fields that links write travel beside it, as its
+    /// [record](crate::congestion::perc::ControlRecord); the fields here are visible on a wire.
     RateControl {
         /// On its way back to the source; links leave it alone.
         reflected: bool,

@@ -12,7 +12,7 @@ struct Wiring {
 }
 
 impl Wiring {
-    fn of(workload: &Workload) -> Self {
+    fn from_workload(workload: &Workload) -> Self {
         let mut wiring = Self {
             activators: vec![Vec::new(); workload.triggers.len()],
             waiting: vec![Vec::new(); workload.triggers.len()],
@@ -43,7 +43,7 @@ impl Workload {
             self.check_flow(id, flow, hosts)?;
         }
         self.check_total()?;
-        let wiring = Wiring::of(self);
+        let wiring = Wiring::from_workload(self);
         for index in 0..self.triggers.len() as u32 {
             self.check_trigger(TriggerIndex(index), &wiring)?;
         }

@@ -184,7 +184,7 @@ impl GroupError {
     /// Error for a connection that has ended. If the other rank only passes on a failure, the error names the rank that failed.
     pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: ConnectionError) -> Self {
         let ending = match closed {
-            ConnectionError::There(code) => CloseReason::of(code),
+            ConnectionError::There(code) => CloseReason::from_code(code),
             _ => None,
         };
         match ending {

@@ -221,7 +221,7 @@ impl Group {
         // In case the caller drops this future.
         self.broken = Some(GroupError::Interrupted);
         let active = Active { execution, buffers };
-        match self.carry_out(Begin::of(plan), active).await {
+        match self.carry_out(Begin::from_plan(plan), active).await {
             Ok(()) => {
                 self.broken = None;
                 Ok(())
@@ -355,7 +355,7 @@ impl Group {
         let Some(peer) = self.peers.get_mut(&rank) else {
             return Ok(());
         };
-        match (Tag::of(message.tag), active) {
+        match (Tag::from_code(message.tag), active) {
             (Some(Tag::Begin(sequence)), active) if sequence == current || sequence == next => {
                 let Some(theirs) = Begin::read(message.data) else {
                     return Err(self.violation(rank, "a collective that does not exist"));

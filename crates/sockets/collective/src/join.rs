@@ -371,12 +371,12 @@ async fn hear(
             .receive()
             .await
             .map_err(|closed| GroupError::of_end(rank, address, closed))?;
-        if Tag::of(message.tag) != Some(Tag::Greeting) && early.len() < MOST_EARLY {
+        if Tag::from_code(message.tag) != Some(Tag::Greeting) && early.len() < MOST_EARLY {
             early.push(message);
             continue;
         }
         let greeting = Greeting::read(&message.data);
-        return match greeting.filter(|_| Tag::of(message.tag) == Some(Tag::Greeting)) {
+        return match greeting.filter(|_| Tag::from_code(message.tag) == Some(Tag::Greeting)) {
             Some(greeting) => Ok((greeting, early)),
             None => Err(GroupError::Violation {
                 rank,
@@ -459,7 +459,7 @@ async fn receive_guest(channel: &Channel, hosts: &Hosts) -> Result<u32, Option<G
     } = hosts;
     let stranger = channel.peer();
     let message = channel.receive().await.map_err(|_| None)?;
-    let theirs = match Tag::of(message.tag) {
+    let theirs = match Tag::from_code(message.tag) {
         Some(Tag::Greeting) => Greeting::read(&message.data).ok_or(None)?,
         _ => return Err(None),
     };

@@ -47,7 +47,7 @@ impl Tag {
         kind << 56 | u64::from(sequence) << 32 | u64::from(message)
     }
 
-    pub(crate) fn of(code: u64) -> Option<Self> {
+    pub(crate) fn from_code(code: u64) -> Option<Self> {
         let sequence = Sequence((code >> 32) as u32 & (NUMBERS - 1));
         match (code >> 56, code as u32) {
             (1, 0) if sequence.0 == 0 => Some(Self::Greeting),
@@ -92,7 +92,7 @@ impl Greeting {
 pub(crate) struct Begin(Vec<u8>);
 
 impl Begin {
-    pub(crate) fn of(plan: &CollectivePlan) -> Self {
+    pub(crate) fn from_plan(plan: &CollectivePlan) -> Self {
         let algorithm = plan.algorithm();
         let numbers = [plan.count(), plan.chunk()].map(|number| number as u64);
         let mut bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_be_bytes()).collect();
@@ -173,7 +173,7 @@ impl CloseReason {
         Self::BASE | kind << 32 | u64::from(rank)
     }
 
-    pub(crate) fn of(code: u64) -> Option<Self> {
+    pub(crate) fn from_code(code: u64) -> Option<Self> {
         let rank = code as u32;
         let kind = (code ^ Self::BASE) >> 32;
         Some(match (kind, rank) {
@@ -226,7 +226,7 @@ mod tests {
         other[3] = 2;
         assert_eq!(Greeting::read(&other), None);
         let ring = Algorithm::default_of(BufferOperation::AllReduce);
-        let begin = Begin::of(&CollectivePlan::new(ring, 2, 100, Some(10)).unwrap());
+        let begin = Begin::from_plan(&CollectivePlan::new(ring, 2, 100, Some(10)).unwrap());
         assert_eq!(Begin::read(begin.bytes().to_vec()), Some(begin.clone()));
         assert_eq!(
             begin.to_string(),
@@ -238,7 +238,10 @@ mod tests {
     fn numbers_of_collectives_begin_again() {
         let last = Sequence(NUMBERS - 1);
         assert_eq!(last.next(), Sequence::START);
-        assert_eq!(Tag::of(Tag::Begin(last).code()), Some(Tag::Begin(last)));
+        assert_eq!(
+            Tag::from_code(Tag::Begin(last).code()),
+            Some(Tag::Begin(last))
+        );
     }
 
     proptest! {
@@ -248,10 +251,10 @@ mod tests {
             if let Some(begin) = Begin::read(bytes) {
                 let _ = begin.to_string();
             }
-            if let Some(tag) = Tag::of(code) {
+            if let Some(tag) = Tag::from_code(code) {
                 prop_assert_eq!(tag.code(), code);
             }
-            if let Some(ending) = CloseReason::of(code) {
+            if let Some(ending) = CloseReason::from_code(code) {
                 prop_assert_eq!(ending.code(), code);
             }
         }
@@ -259,10 +262,10 @@ mod tests {
         #[test]
         fn tags_and_endings_come_back(sequence in 0..NUMBERS, message in any::<u32>(), kind in 1u64..11) {
             let tag = Tag::Message(Sequence(sequence), message);
-            prop_assert_eq!(Tag::of(tag.code()), Some(tag));
+            prop_assert_eq!(Tag::from_code(tag.code()), Some(tag));
             let rank = if kind < 3 { 0 } else { message };
             let code = CloseReason::BASE | kind << 32 | u64::from(rank);
-            prop_assert_eq!(CloseReason::of(code).map(CloseReason::code), Some(code));
+            prop_assert_eq!(CloseReason::from_code(code).map(CloseReason::code), Some(code));
         }
     }
 }

@@ -53,7 +53,7 @@ mod linux {
         }
         let (inbox, outbox) = inbox()?;
         let mut forwarder = Forwarder::new(SoftSwitch::new(&plan)?, ports, inbox)?;
-        let names = ActiveLinks::of(&topology);
+        let names = ActiveLinks::from_topology(&topology);
         thread::spawn(move || {
             let lines = std::io::stdin().lines().map_while(Result::ok);
             for line in lines.take_while(|line| !line.is_empty()) {

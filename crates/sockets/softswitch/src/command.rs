@@ -125,7 +125,7 @@ pub struct ActiveLinks(Vec<(LinkId, String)>);
 
 impl ActiveLinks {
     /// The names of a fabric's links.
-    pub fn of(topology: &Topology) -> Self {
+    pub fn from_topology(topology: &Topology) -> Self {
         let named = |link| (link, topology.link_name(link));
         Self(topology.links_up().map(named).collect())
     }
@@ -303,7 +303,7 @@ mod tests {
 
     fn names() -> ActiveLinks {
         let wire = (Rate::from_gbps(1), Span::from_us(1));
-        ActiveLinks::of(&leaf_spine(4, 2, 2, 1, wire, wire).unwrap())
+        ActiveLinks::from_topology(&leaf_spine(4, 2, 2, 1, wire, wire).unwrap())
     }
 
     fn read(line: &str) -> Command {

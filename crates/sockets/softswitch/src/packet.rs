@@ -48,7 +48,7 @@ pub(crate) enum PacketFault {
 }
 
 impl Headers {
-    pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketFault> {
+    pub(crate) fn parse(packet: &[u8]) -> Result<Self, PacketFault> {
         match packet.first().map(|byte| byte >> 4) {
             Some(4) => ipv4(packet),
             Some(6) => ipv6(packet),

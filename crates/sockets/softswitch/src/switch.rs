@@ -206,7 +206,7 @@ impl SoftSwitch {
         assert!(from.0 < self.hosts, "{from:?} is no host");
         self.advance(now);
         self.totals.received += 1;
-        let headers = match Headers::of(packet) {
+        let headers = match Headers::parse(packet) {
             Ok(headers) if headers.to.0 < self.hosts => headers,
             Ok(_) | Err(PacketFault::NoRoute) => {
                 self.totals.no_route += 1;

@@ -73,7 +73,7 @@ impl Bed {
         };
         let (inbox, outbox) = inbox().unwrap();
         let mut forwarder = Forwarder::new(SoftSwitch::new(&plan).unwrap(), ports, inbox).unwrap();
-        let names = ActiveLinks::of(&topology);
+        let names = ActiveLinks::from_topology(&topology);
         let running = thread::spawn(move || {
             forwarder.run(&mut |_, _| {}).unwrap();
             // Namespaces stay until the devices are gone.

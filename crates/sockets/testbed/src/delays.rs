@@ -34,7 +34,7 @@ pub(crate) struct LinkDelays(Vec<LinkDelay>);
 
 impl LinkDelays {
     /// The delays of the scenario that `source` and `overrides` are read as.
-    pub(crate) fn of(
+    pub(crate) fn read(
         laboratory: &Laboratory,
         source: &str,
         overrides: &[String],

@@ -22,7 +22,7 @@ pub struct Process {
 
 impl Process {
     /// The process that has a number at present; `None` if none has.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn from_pid(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let started = start_of_running(&stat)?;
         Some(Self { pid, started })
@@ -30,7 +30,7 @@ impl Process {
 
     /// True until it has ended, whether anybody has waited for it or not.
     pub(crate) fn is_running(self) -> bool {
-        Self::of(self.pid) == Some(self)
+        Self::from_pid(self.pid) == Some(self)
     }
 
     fn signal(self, signal: Signal) {
@@ -89,14 +89,14 @@ mod tests {
         ];
         let processes: Vec<Process> = children
             .iter()
-            .map(|child| Process::of(child.id()).unwrap())
+            .map(|child| Process::from_pid(child.id()).unwrap())
             .collect();
         assert!(!have_ended(&processes, Duration::ZERO));
         end(&processes);
         for child in &mut children {
             assert!(!child.wait().unwrap().success());
         }
-        assert_eq!(Process::of(processes[0].pid), None);
+        assert_eq!(Process::from_pid(processes[0].pid), None);
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let other = Process {
             started: 1,
-            ..Process::of(child.id()).unwrap()
+            ..Process::from_pid(child.id()).unwrap()
         };
         end(&[other]);
         assert_eq!(child.try_wait().unwrap(), None);

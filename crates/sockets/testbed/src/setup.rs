@@ -87,7 +87,7 @@ impl BedSetup {
             source: source.into(),
             overrides: overrides.to_vec(),
             given,
-            delays: LinkDelays::of(laboratory, source, overrides)?,
+            delays: LinkDelays::read(laboratory, source, overrides)?,
             scenario: user,
             assembly,
             switches,
@@ -243,13 +243,17 @@ impl Switches {
     ///
     /// # Errors
     /// If the scenario cannot be read.
-    pub fn of(laboratory: &Laboratory, source: &str, overrides: &[String]) -> Result<Self, Fault> {
+    pub fn read(
+        laboratory: &Laboratory,
+        source: &str,
+        overrides: &[String],
+    ) -> Result<Self, Fault> {
         let scenario = laboratory.load(source, overrides)?;
         if scenario.switch.ports.ecn {
             return Ok(Self::Soft);
         }
         let topology = fabric(&scenario)?;
-        let delays = LinkDelays::of(laboratory, source, overrides)?;
+        let delays = LinkDelays::read(laboratory, source, overrides)?;
         let is_impaired = |link: LinkId| {
             let cable = &topology.cables[link.cable()];
             let loses = cable.packet_loss > 0.0 || cable.bit_error_rate > 0.0;

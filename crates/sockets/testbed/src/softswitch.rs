@@ -158,7 +158,7 @@ fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<(), 
         .stdout(output)
         .spawn();
     let mut child = child.map_err(|error| not_started(&error))?;
-    let process = Process::of(child.id());
+    let process = Process::from_pid(child.id());
     let forwards = state::update(name, |state| state.switch = process)
         .and_then(|()| await_ready(&mut child, &log));
     if forwards.is_err() {

@@ -110,7 +110,7 @@ pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut BedState)) -> Resu
 
 /// Records a process of a run as soon as it has been started, so that `down` can end it whatever becomes of this one.
 pub(crate) fn record_child(name: &BedName, pid: u32) -> Result<(), Fault> {
-    update(name, |state| state.children.extend(Process::of(pid)))
+    update(name, |state| state.children.extend(Process::from_pid(pid)))
 }
 
 /// Forgets a bed, with all files that differ in their ending alone.

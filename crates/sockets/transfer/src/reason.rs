@@ -51,7 +51,7 @@ impl ReasonKind {
         KINDS.iter().position(|kind| *kind == self).unwrap_or(0) as u8
     }
 
-    pub(crate) fn of(code: u8) -> Self {
+    pub(crate) fn from_code(code: u8) -> Self {
         KINDS.get(usize::from(code)).copied().unwrap_or(Self::Other)
     }
 }
@@ -134,11 +134,11 @@ mod tests {
     fn codes_are_those_of_the_page_on_transfers() {
         let page = include_str!("../../../../docs/src/transfer.md");
         for (code, kind) in (0..).zip(KINDS) {
-            assert_eq!((kind.code(), ReasonKind::of(code)), (code, kind));
+            assert_eq!((kind.code(), ReasonKind::from_code(code)), (code, kind));
             let row = format!("| {code} | {kind:?} |");
             assert!(page.contains(&row), "{row} is missing");
         }
-        assert_eq!(ReasonKind::of(200), ReasonKind::Other);
+        assert_eq!(ReasonKind::from_code(200), ReasonKind::Other);
     }
 
     #[test]

@@ -62,12 +62,12 @@ impl ReceiveStore {
     /// # Errors
     /// If the folder does not exist.
     pub fn open(folder: &Path, overwrite: bool) -> io::Result<Self> {
-        let store = Self::of(Arc::new(Folder::open(folder)?), overwrite);
+        let store = Self::in_folder(Arc::new(Folder::open(folder)?), overwrite);
         store.tidy();
         Ok(store)
     }
 
-    fn of(root: Arc<Folder>, overwrite: bool) -> Self {
+    fn in_folder(root: Arc<Folder>, overwrite: bool) -> Self {
         Self {
             root,
             overwrite,
@@ -77,7 +77,7 @@ impl ReceiveStore {
 
     /// The same folder for another transfer.
     pub fn another(&self) -> Self {
-        Self::of(Arc::clone(&self.root), self.overwrite)
+        Self::in_folder(Arc::clone(&self.root), self.overwrite)
     }
 
     /// Removes records of files that are in their places, which a process leaves if it is killed between two steps. Then removes the folder

@@ -124,7 +124,7 @@ pub(crate) enum Tag {
 
 impl Tag {
     /// Parses a tag; `None` if it does not belong to a transfer.
-    pub(crate) fn of(tag: u64) -> Option<Self> {
+    pub(crate) fn from_tag(tag: u64) -> Option<Self> {
         if tag & BLOCK != 0 {
             let file = (tag >> 32) as u32 & !(1 << 31);
             return Some(Self::Block {
@@ -208,7 +208,7 @@ impl ControlMessage {
 
     /// Parses a message that is not a block; `None` if it is malformed.
     pub fn decode(tag: u64, content: &[u8]) -> Option<Self> {
-        let Some(Tag::Control(kind)) = Tag::of(tag) else {
+        let Some(Tag::Control(kind)) = Tag::from_tag(tag) else {
             return None;
         };
         let mut from = Reader(content);
@@ -335,7 +335,7 @@ impl Reader<'_> {
     fn reason(&mut self) -> Option<Reason> {
         let [code] = self.array()?;
         Some(Reason::new(
-            ReasonKind::of(code),
+            ReasonKind::from_code(code),
             &self.text(LONGEST_DETAIL)?,
         ))
     }

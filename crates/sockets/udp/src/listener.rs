@@ -259,7 +259,8 @@ impl Listener {
             }
         };
         let theirs = Parameters::read(&theirs);
-        let Some(agreed) = theirs.and_then(|theirs| NegotiatedSettings::of(&theirs, &ours, false))
+        let Some(agreed) =
+            theirs.and_then(|theirs| NegotiatedSettings::negotiate(&theirs, &ours, false))
         else {
             return Verdict::Refuse(RefusalReason::Parameters);
         };

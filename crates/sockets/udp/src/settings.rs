@@ -124,7 +124,7 @@ impl Transport {
         }
     }
 
-    pub(crate) fn of(code: u8) -> Option<Self> {
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Strack),
             1 => Some(Self::GoBackN),
@@ -248,7 +248,7 @@ pub(crate) struct NegotiatedSettings {
 
 impl NegotiatedSettings {
     /// The settings that two sides share; `None` if one side asks for an unknown feature.
-    pub(crate) fn of(
+    pub(crate) fn negotiate(
         client: &Parameters,
         server: &Parameters,
         here_is_client: bool,
@@ -259,7 +259,7 @@ impl NegotiatedSettings {
             && (1..=MOST_PATHS).contains(&client.paths)
             && idle >= 10;
         fits.then_some(Self {
-            transport: Transport::of(client.transport)?,
+            transport: Transport::from_code(client.transport)?,
             paths: client.paths,
             datagram: client.datagram.min(server.datagram),
             credit: there.credit,
@@ -356,7 +356,7 @@ mod tests {
     fn timers_follow_the_round_trip_and_have_floors() {
         let settings = Settings::new(Security::Insecure);
         let parameters = settings.parameters(ConnectionId(1));
-        let agreed = NegotiatedSettings::of(&parameters, &parameters, true).unwrap();
+        let agreed = NegotiatedSettings::negotiate(&parameters, &parameters, true).unwrap();
         let timeout = |us| match profile(&settings, &agreed, Span::from_us(us)).reliability {
             Reliability::SelectiveRepeat(repeat) => repeat.timeout,
             Reliability::GoBackN(_) => unreachable!(),
@@ -422,8 +422,12 @@ mod tests {
             Parameters { idle_ms: 0, ..good },
         ];
         for bad in bad {
-            assert_eq!(NegotiatedSettings::of(&bad, &good, false), None, "{bad:?}");
+            assert_eq!(
+                NegotiatedSettings::negotiate(&bad, &good, false),
+                None,
+                "{bad:?}"
+            );
         }
-        assert!(NegotiatedSettings::of(&good, &good, false).is_some());
+        assert!(NegotiatedSettings::negotiate(&good, &good, false).is_some());
     }
 }

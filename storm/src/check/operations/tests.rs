@@ -91,7 +91,7 @@ fn signature(folder: &Folder, record: &RunRecord, scenario: &str) -> Option<Stri
     write_operations(file, record, results).unwrap();
     fs::write(folder.join("scenario.toml"), scenario).unwrap();
     let operations = Operations::read(folder).unwrap();
-    let verdict = operations.check(&Summary::of(record), folder);
+    let verdict = operations.check(&Summary::from_record(record), folder);
     verdict.err().map(|violation| violation.signature())
 }
 
@@ -176,7 +176,7 @@ fn sums_and_files_are_compared() {
     assert_eq!(found.as_deref(), Some("file: trace.perfetto"));
 
     let record = record();
-    let mut summary = Summary::of(&record);
+    let mut summary = Summary::from_record(&record);
     let operations = summary.operations.as_mut().unwrap();
     operations.by_section[0].figures.count += 1;
     signature(&folder, &record, SCENARIO);

@@ -41,7 +41,7 @@ pub(crate) struct ConnectionArguments {
 impl ConnectionArguments {
     /// Rate of the link to a peer, if there is one yet.
     pub(crate) fn line_rate(&self, peer: Option<SocketAddr>) -> LineRate {
-        LineRate::of(self.line_rate, peer)
+        LineRate::choose(self.line_rate, peer)
     }
 
     /// Settings of a connection with a security, over a link of this rate.

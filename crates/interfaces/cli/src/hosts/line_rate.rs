@@ -28,7 +28,7 @@ enum Known {
 
 impl LineRate {
     /// The rate that the user gives, or that of the interface by which `peer` is reached, or 10 Gb/s.
-    pub(crate) fn of(given: Option<Rate>, peer: Option<SocketAddr>) -> Self {
+    pub(crate) fn choose(given: Option<Rate>, peer: Option<SocketAddr>) -> Self {
         if let Some(rate) = given {
             let known = Known::Given;
             return Self { rate, known };
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn a_rate_is_that_of_the_user_or_of_the_interface() {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let given = LineRate::of(Some(Rate::from_gbps(25)), Some(loopback));
+        let given = LineRate::choose(Some(Rate::from_gbps(25)), Some(loopback));
         assert_eq!(given.to_string(), "25Gbps, by --line-rate");
         // No system tells the rate of its loopback interface.
-        let found = LineRate::of(None, Some(loopback));
+        let found = LineRate::choose(None, Some(loopback));
         assert_eq!(found.rate, ASSUMED);
         assert!(
             found
@@ -118,7 +118,7 @@ mod tests {
                 .contains(" is not known; --line-rate gives it"),
             "{found}"
         );
-        let nobody = LineRate::of(None, None);
+        let nobody = LineRate::choose(None, None);
         assert_eq!(nobody.to_string(), "10Gbps, assumed; --line-rate gives it");
     }
 

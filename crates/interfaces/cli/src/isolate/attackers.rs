@@ -18,7 +18,7 @@ pub(super) struct Attackers {
 
 impl Attackers {
     /// Those of the option, or of the scenario.
-    pub(super) fn of(option: Option<&str>, scenario: &Scenario) -> Result<Self, Failure> {
+    pub(super) fn parse(option: Option<&str>, scenario: &Scenario) -> Result<Self, Failure> {
         if let Some(text) = option {
             return Self::read(text, scenario);
         }

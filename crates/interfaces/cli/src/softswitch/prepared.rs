@@ -113,7 +113,7 @@ impl Prepared {
                 unfit.fix(),
             )
         })?;
-        let names = ActiveLinks::of(&assembly.topology);
+        let names = ActiveLinks::from_topology(&assembly.topology);
         for event in &config.events {
             let command = names
                 .read(&event.line)

@@ -62,7 +62,7 @@ impl Wanted {
         let switches = match arguments.switches {
             SwitchesArgument::Kernel => Switches::Kernel,
             SwitchesArgument::Soft => Switches::Soft,
-            SwitchesArgument::Auto => Switches::of(laboratory, &source, &overrides)?,
+            SwitchesArgument::Auto => Switches::read(laboratory, &source, &overrides)?,
         };
         Ok(Self {
             source,

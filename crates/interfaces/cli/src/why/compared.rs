@@ -58,7 +58,7 @@ pub(super) fn explain(
             return Ok(ExitCode::from(130));
         };
         let shown = run.display().to_string();
-        let one = ExplainedVariant::of(&variant.id, &variant.label, name, shown, &why);
+        let one = ExplainedVariant::from_record(&variant.id, &variant.label, name, shown, &why);
         explained.push(one.ok_or_else(|| {
             fault(
                 format!("{name} has neither a job nor a flow that is done"),

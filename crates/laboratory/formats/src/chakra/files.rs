@@ -64,6 +64,6 @@ fn rank_of(end: &str) -> Option<u32> {
 
 /// True if the file at `path` is no trace of another format.
 fn may_be_chakra(path: &Path) -> bool {
-    let format = head(path).ok().and_then(|head| TraceFormat::of(&head));
+    let format = head(path).ok().and_then(|head| TraceFormat::detect(&head));
     format.is_none_or(|format| format == TraceFormat::Chakra)
 }

@@ -68,7 +68,7 @@ pub(super) enum Members {
 
 impl Members {
     /// Members from a list, of `ranks` ranks in all.
-    fn of(listed: Vec<Rank>, ranks: u32) -> Self {
+    fn from_ranks(listed: Vec<Rank>, ranks: u32) -> Self {
         match listed.iter().copied().eq((0..ranks).map(Rank)) {
             true => Self::All,
             false => Self::Listed(listed),
@@ -166,7 +166,7 @@ pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
             let fix = "give the group another name, there and in the traces, or list all ranks";
             return Err(source.fault(1, None, message).fix(fix));
         }
-        let added = groups.add(group, Members::of(members, ranks));
+        let added = groups.add(group, Members::from_ranks(members, ranks));
         added.map_err(|error| match error {
             AddGroupError::TwoLists { group } => {
                 let message = format!("group {shown} stands twice, with different ranks");
@@ -228,7 +228,7 @@ pub(super) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Memb
             return Some((name, Members::All));
         }
         check(&members, ranks).ok()?;
-        Some((name, Members::of(members, ranks)))
+        Some((name, Members::from_ranks(members, ranks)))
     });
     noted.collect()
 }

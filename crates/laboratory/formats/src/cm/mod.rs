@@ -81,7 +81,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn record(&mut self, line: &Line<'_>) -> Result<(), FileError> {
-        let (first, mut words) = Words::of(self.source, line);
+        let (first, mut words) = Words::split(self.source, line);
         if let Some(header) = HEADERS.into_iter().find(|&header| header == first.text) {
             return self.header(header, first, &mut words);
         }

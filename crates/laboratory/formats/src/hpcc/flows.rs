@@ -66,7 +66,7 @@ fn announced(source: Source<'_>, line: Option<Line<'_>>) -> Result<Announced, Fi
         let fault = source.fault(line.number, Some(second.column), message);
         return Err(fault.fix("write the number on a separate line above the flows"));
     }
-    let record = Record::of(source, &line, "the first line", &["flow_num"])?;
+    let record = Record::split_line(source, &line, "the first line", &["flow_num"])?;
     Ok(Announced {
         count: record.number(0, 0..=u32::MAX.into())?,
         line: line.number,
@@ -81,7 +81,7 @@ fn flow(
     label: u64,
     hosts: HpccHosts<'_>,
 ) -> Result<FlowSpec, FileError> {
-    let record = Record::of(source, line, "a flow", WORDS)?;
+    let record = Record::split_line(source, line, "a flow", WORDS)?;
     let (src, dst) = (host(&record, 0, hosts)?, host(&record, 1, hosts)?);
     if src == dst {
         let message = format!("host {src} sends to itself");

@@ -112,7 +112,7 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
         );
         return Err(source.fault(line.number, None, message).fix(fix));
     };
-    let record = Record::of(source, line, "the first line", names)?;
+    let record = Record::split_line(source, line, "the first line", names)?;
     let number = |name: &str, least: u64| match names.iter().position(|own| *own == name) {
         Some(index) => record.number(index, least..=MOST_NODES),
         None => Ok(0),
@@ -230,7 +230,7 @@ fn links(
                 .further(source, line.number, lines.len() - place);
             return Ok((links, Some(further)));
         }
-        let record = Record::of(source, line, "a link", LINK)?;
+        let record = Record::split_line(source, line, "a link", LINK)?;
         last = line.number;
         links.push(PlacedLink {
             link: link(&record, header.nodes)?,

@@ -73,7 +73,7 @@ struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Record on `line`; `what` is its name in messages.
-    fn of(
+    fn split_line(
         source: Source<'a>,
         line: &'a Line<'a>,
         what: &str,

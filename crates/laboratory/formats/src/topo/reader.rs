@@ -80,7 +80,7 @@ pub fn parse_topo(name: &str, text: &str) -> Result<TopoFile, FileError> {
 
 impl<'a> Reader<'a> {
     fn line(&mut self, line: &Line<'_>) -> Result<(), FileError> {
-        let (key, mut words) = Words::of(self.source, line);
+        let (key, mut words) = Words::split(self.source, line);
         let lower = key.text.to_ascii_lowercase();
         let (slot, range) = match lower.as_str() {
             "tier" => return self.tier(key, &mut words),

@@ -66,7 +66,7 @@ fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioE
         Chosen::Top(count) => return Ok(Links::Top(*count as usize)),
         Chosen::Named(names) => names,
     };
-    let named = LinkNames::of(topology, names.iter().map(String::as_str));
+    let named = LinkNames::from_topology(topology, names.iter().map(String::as_str));
     let is_up = |link: &LinkId| topology.cables[link.cable()].up;
     let mut links = Vec::new();
     for name in names {

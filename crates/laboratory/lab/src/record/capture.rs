@@ -94,7 +94,7 @@ impl CapturePlan {
             return Ok(None);
         }
         let names = settings.pcap.iter();
-        let names = LinkNames::of(
+        let names = LinkNames::from_topology(
             topology,
             names.filter_map(|place| place.strip_prefix("link:")),
         );

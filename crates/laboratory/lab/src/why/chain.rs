@@ -95,7 +95,7 @@ impl<'a> Job<'a> {
         let mut messages = FxHashMap::default();
         for (id, task) in graph.numbered() {
             if let Task::Message { src, dst, bytes } = task {
-                let flow = connections.of((src, dst), id);
+                let flow = connections.connection((src, dst), id);
                 let least = || assembly.least(flow, bytes);
                 messages.entry((flow, bytes)).or_insert_with(least);
             }
@@ -168,12 +168,13 @@ impl<'a> Job<'a> {
                 Task::Compute { unit, span, .. } => {
                     let span = match span.is_zero() {
                         true => span,
-                        false => self.paces[rank.index()].of(unit, span),
+                        false => self.paces[rank.index()].scale(unit, span),
                     };
                     times.over[place] = begun.saturating_add(span);
                 }
                 Task::Message { src, dst, bytes } => {
-                    let least = self.messages[&(self.connections.of((src, dst), id), bytes)];
+                    let least =
+                        self.messages[&(self.connections.connection((src, dst), id), bytes)];
                     times.over[place] = begun.saturating_add(least.acknowledgement);
                     times.arrived[place] = begun.saturating_add(least.arrival);
                     times.end(dst, times.arrived[place], id);
@@ -202,7 +203,7 @@ impl<'a> Job<'a> {
                 span,
             },
             Task::Message { src, dst, bytes } => JobStep::Message {
-                flow: self.connections.of((src, dst), id),
+                flow: self.connections.connection((src, dst), id),
                 bytes,
                 span,
             },
@@ -242,7 +243,7 @@ fn order(graph: &Graph) -> Vec<TaskId> {
     let mut next = 0;
     while let Some(&id) = order.get(next) {
         next += 1;
-        for &(successor, _) in successors.of(id) {
+        for &(successor, _) in successors.get(id) {
             waits[successor.index()] -= 1;
             if waits[successor.index()] == 0 {
                 order.push(successor);

@@ -25,7 +25,7 @@ pub(super) struct PacketId {
 
 impl PacketId {
     /// `None` for packets that neither carry nor acknowledge payload, nor ask for an acknowledgement.
-    fn of(packet: &Packet) -> Option<Self> {
+    fn from_packet(packet: &Packet) -> Option<Self> {
         let is_answer = match packet.header {
             Header::Data { .. } | Header::Probe { .. } => false,
             Header::Sack { .. } | Header::Ack { .. } | Header::Nack { .. } => true,
@@ -174,7 +174,7 @@ impl FollowRecorder {
 
     fn followed(&self, packet: &Packet) -> Option<PacketId> {
         let is_followed = self.plan.flows.contains(&packet.flow);
-        is_followed.then(|| PacketId::of(packet)).flatten()
+        is_followed.then(|| PacketId::from_packet(packet)).flatten()
     }
 
     /// Records a packet that leaves the NIC of a host.

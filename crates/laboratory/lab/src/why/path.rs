@@ -118,7 +118,7 @@ struct Actions<'a> {
 }
 
 impl<'a> Actions<'a> {
-    fn of(events: &'a [RankEvent], job: usize, iteration: u32) -> Self {
+    fn from_events(events: &'a [RankEvent], job: usize, iteration: u32) -> Self {
         let mut actions = Self {
             posts: FxHashMap::default(),
             asks: FxHashMap::default(),
@@ -185,7 +185,7 @@ impl Assembly {
         let result = finished.jobs.get(job)?;
         let times = result.times.get(iteration as usize)?;
         let (from, to) = (times.begun, times.over?);
-        let actions = Actions::of(&finished.rank_events, job, iteration);
+        let actions = Actions::from_events(&finished.rank_events, job, iteration);
         let mut event = actions.end?;
         let mut steps = Vec::new();
         while event.time > from {

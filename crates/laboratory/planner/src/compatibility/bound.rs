@@ -41,7 +41,7 @@ impl Pairs {
     }
 
     /// The least cost of these two.
-    pub(super) fn of(&self, first: usize, second: usize) -> u64 {
+    pub(super) fn pair_cost(&self, first: usize, second: usize) -> u64 {
         self.least[first * self.jobs + second]
     }
 }

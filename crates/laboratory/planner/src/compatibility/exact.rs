@@ -190,7 +190,7 @@ impl Search<'_> {
         let gain = |items: &[usize]| {
             matching(items, |first, second| {
                 let each = least[first] + least[second];
-                self.pairs.of(first, second).saturating_sub(each)
+                self.pairs.pair_cost(first, second).saturating_sub(each)
             })
         };
         let others: Vec<usize> = left

@@ -226,7 +226,9 @@ impl Problem {
             (Demand::Rate(_), Resource::Gpu(_)) => Share::WHOLE,
         };
         let phases = profile.phases(resource.kind()).iter();
-        phases.map(|phase| share(phase.demand).of(part)).collect()
+        phases
+            .map(|phase| share(phase.demand).scale(part))
+            .collect()
     }
 
     /// The jobs of each link and GPU where jobs stand as `choices` says, in ascending order.

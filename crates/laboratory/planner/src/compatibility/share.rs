@@ -28,7 +28,7 @@ impl Share {
 
     /// Returns this share of `whole`, rounded down but never to zero.
     #[must_use]
-    pub fn of(self, whole: Self) -> Self {
+    pub fn scale(self, whole: Self) -> Self {
         let millionths = u64::from(self.0) * u64::from(whole.0) / u64::from(Self::WHOLE.0);
         Self((millionths as u32).max(1))
     }

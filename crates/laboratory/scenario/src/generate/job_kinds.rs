@@ -62,7 +62,7 @@ impl WorkloadDefinition for AllToAllJob {
         let by_proxies = |settings: &AllToAllSettings, gpus: &Gpus| {
             settings.build_by_proxies(gpus.ranks(), |src, dst| gpus.proxy(src, dst))
         };
-        let layout = |hosts: &[HostId]| Gpus::of(hosts, of_node);
+        let layout = |hosts: &[HostId]| Gpus::from_hosts(hosts, of_node);
         jobs_by_layout::<Self, _, _>(&self.job, &self.collective, context, layout, by_proxies)
     }
 }

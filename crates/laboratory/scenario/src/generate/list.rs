@@ -73,7 +73,7 @@ impl ListSettings {
     ///
     /// # Panics
     /// If one waits for something else.
-    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, posted: bool) -> Self {
+    pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, posted: bool) -> Self {
         let item = |flow: &FlowSpec| {
             let Start::At(start) = flow.start else {
                 panic!("flow {} does not begin by the clock", flow.label);

@@ -16,7 +16,7 @@ impl<T: Copy> PerJob<T> {
     ///
     /// # Panics
     /// If there is a list, and nothing in it; none that is read from a scenario is empty.
-    pub fn of(&self, job: usize) -> T {
+    pub fn get(&self, job: usize) -> T {
         match self {
             Self::All(value) => *value,
             Self::Each(values) => values[job.min(values.len() - 1)],
@@ -74,10 +74,10 @@ mod tests {
         let list = Value::List(vec![text("1us"), text("2us")]);
         let each = PerJob::<Span>::from_value(&list).unwrap();
         assert_eq!(each.to_value(), list);
-        assert_eq!((each.count(), each.of(1)), (Some(2), Span::from_us(2)));
+        assert_eq!((each.count(), each.get(1)), (Some(2), Span::from_us(2)));
         let all = PerJob::<Span>::from_value(&text("3us")).unwrap();
         assert_eq!(all.to_value(), text("3us"));
-        assert_eq!((all.count(), all.of(7)), (None, Span::from_us(3)));
+        assert_eq!((all.count(), all.get(7)), (None, Span::from_us(3)));
         assert_eq!(PerJob::<Span>::from_value(&Value::List(vec![])), None);
         assert_eq!(PerJob::<Span>::from_value(&text("x")), None);
     }

@@ -46,7 +46,7 @@ pub(super) struct Gpus {
 
 impl Gpus {
     /// The GPUs of the hosts on which the ranks are.
-    pub(super) fn of(hosts: &[HostId], gpus_per_node: u32) -> Self {
+    pub(super) fn from_hosts(hosts: &[HostId], gpus_per_node: u32) -> Self {
         let mut nodes = BTreeMap::new();
         let mut place = |host: &HostId| {
             let next = nodes.len() as u32;
@@ -83,7 +83,7 @@ mod tests {
     fn the_proxy_is_on_the_rail_of_the_receiver() {
         // Nodes of four; node 2 without its GPU 1.
         let hosts = [0, 1, 2, 3, 8, 10, 11].map(HostId);
-        let gpus = Gpus::of(&hosts, 4);
+        let gpus = Gpus::from_hosts(&hosts, 4);
         assert_eq!(gpus.proxy(0, 3), None, "the same node");
         assert_eq!(gpus.proxy(0, 4), None, "the same rail");
         assert_eq!(gpus.proxy(0, 5), Some(2));
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn jobs_that_lie_alike_are_equal() {
-        let gpus = |hosts: [u32; 3]| Gpus::of(&hosts.map(HostId), 4);
+        let gpus = |hosts: [u32; 3]| Gpus::from_hosts(&hosts.map(HostId), 4);
         assert_eq!(gpus([0, 1, 4]), gpus([8, 9, 12]));
         assert_ne!(gpus([0, 1, 4]), gpus([8, 10, 12]));
         assert_ne!(gpus([0, 1, 4]), gpus([3, 4, 8]));

@@ -48,7 +48,7 @@ impl Scheduling {
         }
         let slots = Slots {
             period: self.period,
-            shift: self.shift.of(job as usize),
+            shift: self.shift.get(job as usize),
             grace: self.grace,
             skew: Span::ZERO,
         };

@@ -88,7 +88,7 @@ impl Part {
     }
 
     /// The section in which `key` stands.
-    pub(super) fn of(key: &str) -> Option<Self> {
+    pub(super) fn from_key(key: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|part| part.keys().contains(&key))

@@ -3,7 +3,7 @@
 use super::NVLINK;
 use super::fabric::{FabricSettings, Part, SwitchSection, TopologySection};
 use super::workload::{ScaleupWorkload, ScaleupWorkloadKind};
-use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::entries::{by_section, hash_bytes, in_section, kind_of, without_kind, write_entries};
 use crate::file_hashes::FileHashes;
 use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
@@ -75,7 +75,7 @@ impl Section for InjectionSection<'_> {
 impl ScaleupScenario {
     /// True if `entries` are those of a scale-up fabric.
     pub(crate) fn is_meant(entries: &[Entry]) -> bool {
-        let own = of(entries, "topology", 0);
+        let own = in_section(entries, "topology", 0);
         let mut kinds = own.iter().filter(|entry| entry.key == "kind");
         kinds.any(|entry| entry.value == Value::Text(NVLINK.into()))
     }
@@ -88,18 +88,18 @@ impl ScaleupScenario {
     ) -> Result<Self, ScenarioError> {
         refuse_what_has_no_meaning(entries)?;
         let mut general = General::default();
-        fill("the scenario", &mut general, &of(entries, "", 0))?;
+        fill("the scenario", &mut general, &in_section(entries, "", 0))?;
         check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
 
         let mut fabric = FabricSettings::default();
-        let own = without_kind(&of(entries, "topology", 0));
+        let own = without_kind(&in_section(entries, "topology", 0));
         let name = "a topology of kind \"nvlink\"";
         fill(name, &mut TopologySection(&mut fabric), &own)?;
-        let own = of(entries, "switch", 0);
+        let own = in_section(entries, "switch", 0);
         let name = "the switch of a scale-up fabric";
         fill(name, &mut SwitchSection(&mut fabric.configuration), &own)?;
 
-        let own = of(entries, "injection", 0);
+        let own = in_section(entries, "injection", 0);
         let mut injection = chosen(registry, &own)?;
         let name = format!("injection control \"{}\"", injection.name());
         let mut section = InjectionSection {
@@ -116,7 +116,11 @@ impl ScaleupScenario {
         })?;
 
         let mut observe = ObserveSettings::default();
-        fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
+        fill(
+            "[observe]",
+            &mut observe,
+            &in_section(entries, "observe", 0),
+        )?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
         let workloads = workloads(entries)?;
         Ok(Self {
@@ -416,7 +420,7 @@ fn check_fabric(fabric: &FabricSettings, places: &SourceLocations) -> Result<(),
         return Err(error.or_in(places, "topology", 0));
     }
     if let Err((key, reason)) = fabric.configuration.check() {
-        let section = Part::of(key).map_or("topology", Part::section);
+        let section = Part::from_key(key).map_or("topology", Part::section);
         let fix = format!("see `clearway explain {section}.{key}`");
         let error = ScenarioError::about(&[key], format!("`{key}`: {reason}"), fix);
         return Err(error.or_in(places, section, 0));

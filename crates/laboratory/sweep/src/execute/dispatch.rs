@@ -119,7 +119,7 @@ impl Dispatcher {
         let (queue, setting) = self.parts();
         match summary {
             Ok(summary) if summary.status != StatusName::Interrupted => {
-                queue.publish(setting, (place, &folder), Spent::of(&summary))?;
+                queue.publish(setting, (place, &folder), Spent::from_summary(&summary))?;
             }
             Ok(_) => queue.fail(setting, place, "the run was interrupted")?,
             Err(error) => {

@@ -24,7 +24,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    pub(super) fn of(summary: &Summary) -> Self {
+    pub(super) fn from_summary(summary: &Summary) -> Self {
         Self {
             wall_seconds: summary.wall_seconds,
             peak_rss_bytes: summary.peak_rss_bytes,
@@ -56,10 +56,10 @@ impl Estimates {
     pub(super) fn new(sweep: &Sweep) -> Self {
         let axes = sweep.axes.iter().map(|axis| scale(&axis.values));
         let places = sweep.runs.iter().map(|run| run.place.clone());
-        Self::of(places.collect(), axes.collect())
+        Self::from_places(places.collect(), axes.collect())
     }
 
-    fn of(places: Vec<Vec<u32>>, axes: Vec<Option<Vec<f64>>>) -> Self {
+    fn from_places(places: Vec<Vec<u32>>, axes: Vec<Option<Vec<f64>>>) -> Self {
         Self {
             nearest: vec![None; places.len()],
             places,
@@ -194,7 +194,7 @@ mod tests {
     fn estimates() -> Estimates {
         let places = (0..8).map(|at| vec![at / 4, at % 4]);
         let sizes = ["1KB", "10KB", "100KB", "1MB"].map(|size| Value::Text(size.into()));
-        Estimates::of(places.collect(), vec![None, scale(&sizes)])
+        Estimates::from_places(places.collect(), vec![None, scale(&sizes)])
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Memory {
     }
 
     #[cfg(test)]
-    fn of(available: fn() -> Option<u64>) -> Self {
+    fn with_source(available: fn() -> Option<u64>) -> Self {
         Self { available }
     }
 
@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn runs_fit_while_they_leave_a_share_of_the_memory() {
-        let memory = Memory::of(|| Some(10 * GB));
+        let memory = Memory::with_source(|| Some(10 * GB));
         // No process has the number 0, so these children hold no memory yet.
         let children = |count: usize| std::iter::repeat_n((0, 3 * GB), count);
         assert!(memory.has_room(8 * GB, children(0)));
         assert!(!memory.has_room(9 * GB, children(0)));
         assert!(memory.has_room(2 * GB, children(2)));
         assert!(!memory.has_room(3 * GB, children(2)));
-        assert!(Memory::of(|| None).has_room(u64::MAX, children(9)));
+        assert!(Memory::with_source(|| None).has_room(u64::MAX, children(9)));
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Executor<'_> {
             RunEnd::Results(summary) => {
                 let spent = Spent {
                     wall_seconds,
-                    ..Spent::of(&summary)
+                    ..Spent::from_summary(&summary)
                 };
                 self.queue.publish(self.setting, (place, folder), spent)
             }

@@ -101,7 +101,7 @@ impl Queue {
             for at in (0..sweep.runs.len()).filter(is_finished) {
                 // Unreadable results are skipped here; the collection of results reports them as an error.
                 if let Ok(summary) = store.summary(sweep.runs[at].key) {
-                    estimates.learn(at, Spent::of(&summary));
+                    estimates.learn(at, Spent::from_summary(&summary));
                 }
             }
         }
@@ -175,7 +175,7 @@ impl Queue {
         let (store, key) = (setting.store, setting.key(place));
         if store.is_finished(key) {
             if let Ok(summary) = store.summary(key) {
-                self.estimates.learn(place, Spent::of(&summary));
+                self.estimates.learn(place, Spent::from_summary(&summary));
             }
             self.outcome.by_others += 1;
             return Ok(true);

@@ -39,7 +39,7 @@ fn chosen_links(observed: &RunObservations) -> Vec<Subject> {
     let mut chosen: Vec<Subject> = Vec::new();
     for metric in [Metric::QueuePeak, Metric::QueueDepth, Metric::LinkRate] {
         let mut ranked: Vec<(f64, Subject)> = observed
-            .of(metric)
+            .curves_of(metric)
             .map(|curve| (greatest(curve), curve.subject))
             .collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

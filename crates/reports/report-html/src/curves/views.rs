@@ -29,7 +29,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn unit(&self) -> Unit {
-        Unit::of(self.metrics[0])
+        Unit::from_metric(self.metrics[0])
     }
 }
 

@@ -7,7 +7,7 @@ use clearway_units::Span;
 
 #[test]
 fn scale_up_runs_are_compared_by_their_operations() {
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("3cpo", [1, 2].map(|seed| scale_up(seed, seed))),
         variant("static window", [1, 2].map(|seed| scale_up(seed, 1000))),
     ]);
@@ -43,7 +43,7 @@ fn scale_up_runs_are_compared_by_their_operations() {
 #[test]
 fn the_order_of_starts_and_finishes_is_no_ratio() {
     // Flow n starts at n us; the second variant turns their order round.
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("a", [seed(1, &[10, 12, 14])]),
         variant("b", [seed(1, &[30, 20, 10])]),
     ]);
@@ -56,7 +56,7 @@ fn the_order_of_starts_and_finishes_is_no_ratio() {
         assert!(table.contains(line), "{table}");
     }
     // Flows that start together have no order of starts.
-    let together = Comparison::of(&[seeds("a", &[100])]);
+    let together = Comparison::from_variants(&[seeds("a", &[100])]);
     assert!(!comparison_table(&together).contains("finish spread"));
 }
 
@@ -71,9 +71,9 @@ fn jobs_are_compared_if_all_variants_have_some() {
             ..flow(0, Some(Span::from_us(500)))
         }];
         record.jobs = vec![job("a", 2, us), job("b", 1, &us[..1])];
-        ComparedRun::of(record)
+        ComparedRun::from_record(record)
     };
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("ring", [with(1, &[100, 300]), with(2, &[120, 320])]),
         variant("tree", [with(1, &[50, 150]), with(2, &[60, 160])]),
     ]);
@@ -93,7 +93,8 @@ fn jobs_are_compared_if_all_variants_have_some() {
     assert!(table.contains("\niteration mean: over jobs"), "{table}");
     // What flows of jobs have none of is left out, but kept in the document.
     assert_eq!(row(&comparison, "fct_us.max").values[0].median, None);
-    let mixed = Comparison::of(&[variant("jobs", [with(1, &[100])]), seeds("flows", &[100])]);
+    let mixed =
+        Comparison::from_variants(&[variant("jobs", [with(1, &[100])]), seeds("flows", &[100])]);
     let table = comparison_table(&mixed);
     assert!(
         !table.contains("iteration") && !table.contains("bus"),
@@ -105,7 +106,7 @@ fn jobs_are_compared_if_all_variants_have_some() {
 
 #[test]
 fn several_seeds_as_a_table() {
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         seeds("quickstart", &[100, 120, 110]),
         seeds("transport.spray=oblivious", &[230, 220, 210]),
         seeds("transport.spray=single", &[90, 104, 98]),
@@ -152,10 +153,10 @@ fn several_seeds_as_a_table() {
 fn one_seed_as_a_table() {
     let mut paused = incomplete_run();
     paused.version = "0.2.0".into();
-    let comparison = Comparison::of(&[
-        variant("out/a", [ComparedRun::of(run())]),
-        variant("out/b", [ComparedRun::of(run())]),
-        variant("out/c", [ComparedRun::of(paused)]),
+    let comparison = Comparison::from_variants(&[
+        variant("out/a", [ComparedRun::from_record(run())]),
+        variant("out/b", [ComparedRun::from_record(run())]),
+        variant("out/c", [ComparedRun::from_record(paused)]),
     ]);
     insta::assert_snapshot!(comparison_table(&comparison), @"
     out/b is equal to out/a; out/c is equal to out/a, by the p99 slowdown of flows (one seed: seeds
@@ -188,7 +189,7 @@ fn one_seed_as_a_table() {
 #[test]
 fn more_variants_than_fit_go_below() {
     let many: Vec<Variant> = (1..=7).map(|n| seeds(&format!("v{n}"), &[n])).collect();
-    let text = comparison_table(&Comparison::of(&many));
+    let text = comparison_table(&Comparison::from_variants(&many));
     let heads: Vec<&str> = text.lines().filter(|line| line.contains("/A")).collect();
     assert_eq!(heads.len(), 2);
     assert!(heads[0].ends_with("E/A") && heads[1].trim_start().starts_with('A'));

@@ -75,7 +75,7 @@ fn done(job: &JobSummary) -> String {
 fn overview(summary: &Summary) -> String {
     let jobs = &summary.jobs;
     let mut table = labelled();
-    let JobCounts { completed, total } = JobCounts::of(jobs);
+    let JobCounts { completed, total } = JobCounts::from_jobs(jobs);
     let counts = [completed, total].map(count);
     table.row([
         label("Jobs"),
@@ -117,7 +117,7 @@ mod tests {
     fn print(rows: Vec<JobRow>) -> String {
         let mut record = run();
         record.jobs = rows;
-        jobs(&Summary::of(&record))
+        jobs(&Summary::from_record(&record))
     }
 
     #[test]
@@ -196,12 +196,12 @@ mod tests {
     fn jobs_stand_before_flows_and_take_their_place_if_all_are_connections() {
         let mut record = run();
         record.jobs = vec![job("ring", 1, &[10])];
-        let text = summary_table(&Summary::of(&record));
+        let text = summary_table(&Summary::from_record(&record));
         assert!(text.find("Job ").unwrap() < text.find("FCT").unwrap());
         for flow in &mut record.flows {
             flow.ideal_fct = clearway_units::Span::ZERO;
         }
-        let text = summary_table(&Summary::of(&record));
+        let text = summary_table(&Summary::from_record(&record));
         assert!(text.contains("Job ") && !text.contains("FCT"), "{text}");
         assert!(!text.contains("\n\n\n"), "{text}");
     }

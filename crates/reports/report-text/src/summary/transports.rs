@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn transports_of_a_mix() {
-        let text = summary_table(&Summary::of(&with_transports(run())));
+        let text = summary_table(&Summary::from_record(&with_transports(run())));
         let from = text.find("FCT by transport").unwrap();
         let to = text.find("Packets ").unwrap();
         insta::assert_snapshot!(&text[from..to], @"
@@ -67,6 +67,6 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        assert!(!summary_table(&Summary::of(&run())).contains("by transport"));
+        assert!(!summary_table(&Summary::from_record(&run())).contains("by transport"));
     }
 }

@@ -19,13 +19,13 @@ pub struct ComparedRun {
 
 impl ComparedRun {
     /// A run that has just ended.
-    pub fn of(record: RunRecord) -> Self {
+    pub fn from_record(record: RunRecord) -> Self {
         Self {
-            summary: Summary::of(&record),
+            summary: Summary::from_record(&record),
             courses: record
                 .observed
                 .as_ref()
-                .map(RunCurve::of)
+                .map(RunCurve::from_observed)
                 .unwrap_or_default(),
             flows: record.flow_times().into_owned(),
             folder: None,

@@ -64,12 +64,12 @@ impl RunCurve {
     }
 
     /// The courses of a run that was watched; none that are without values.
-    pub fn of(observed: &RunObservations) -> Vec<Self> {
+    pub fn from_observed(observed: &RunObservations) -> Vec<Self> {
         let course = |metric| {
             let mut course = Self::new(metric);
             for (place, &time) in observed.times.iter().enumerate() {
                 for curve in observed
-                    .of(metric)
+                    .curves_of(metric)
                     .filter(|curve| counts(metric, curve.subject == Subject::Run))
                 {
                     course.add(time, curve.values[place]);
@@ -150,13 +150,13 @@ mod tests {
             values: values.into(),
         };
         assert_eq!(
-            RunCurve::of(&observed()),
+            RunCurve::from_observed(&observed()),
             [
                 expected(Metric::Goodput, [1e9, 2e9]),
                 expected(Metric::QueuePeak, [5.0, 9.0]),
             ]
         );
-        assert_eq!(RunCurve::of(&RunObservations::default()), []);
+        assert_eq!(RunCurve::from_observed(&RunObservations::default()), []);
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         std::fs::write(folder.path().join(FILE_NAME), writer.finish().unwrap()).unwrap();
         assert_eq!(
             RunCurve::read(folder.path()).unwrap(),
-            RunCurve::of(&observed)
+            RunCurve::from_observed(&observed)
         );
         std::fs::write(folder.path().join(FILE_NAME), "nonsense").unwrap();
         assert!(RunCurve::read(folder.path()).is_err());

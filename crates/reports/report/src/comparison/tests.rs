@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 /// Median, least, greatest, ratio and mark of the longest completion time of the second variant.
 fn second(first: &[u64], second: &[u64]) -> (f64, f64, f64, f64, Option<bool>) {
-    let comparison = Comparison::of(&[seeds("a", first), seeds("b", second)]);
+    let comparison = Comparison::from_variants(&[seeds("a", first), seeds("b", second)]);
     let spread = row(&comparison, "fct_us.max").values[1].clone();
     let some = |value: Option<f64>| value.unwrap();
     (
@@ -69,9 +69,9 @@ fn nothing_has_no_ratio_and_zero_to_zero_is_one() {
         record.scenario.seed = number;
         record.flows.truncate(1);
         record.flows[0].finish = None;
-        ComparedRun::of(record)
+        ComparedRun::from_record(record)
     };
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("a", [1, 2].map(lossless)),
         variant("b", [1, 2].map(lossless)),
         variant("c", [1, 2].map(dropping)),
@@ -95,7 +95,7 @@ fn nothing_has_no_ratio_and_zero_to_zero_is_one() {
 #[test]
 fn goodput_is_payload_over_the_time_that_flows_took() {
     // Flow n starts at n us: from 0 to 1 + 79 us, two flows of 2 MB.
-    let comparison = Comparison::of(&[variant("a", [seed(1, &[50, 79])])]);
+    let comparison = Comparison::from_variants(&[variant("a", [seed(1, &[50, 79])])]);
     let goodput = row(&comparison, "goodput_bps").values[0].median.unwrap();
     assert!((goodput - 4e6 * 8.0 / 80e-6).abs() < 1.0, "{goodput}");
 }
@@ -124,10 +124,10 @@ fn measures_are_named_as_in_the_summary() {
         });
         record
     };
-    let json = serde_json::to_value(Summary::of(&run())).unwrap();
+    let json = serde_json::to_value(Summary::from_record(&run())).unwrap();
     let own = ["iteration_us.max", "busbw_gb_per_s"];
     let of_classes = CLASS_MEASURES.map(|measure| measure.name);
-    let compared = ComparedRun::of(run());
+    let compared = ComparedRun::from_record(run());
     let all = measures_of([&compared.summary].into_iter()).into_iter();
     for measure in all.filter(|measure| !of_classes.contains(&measure.name)) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
@@ -154,8 +154,8 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
             ..flow(number, Some(Span::from_us(u64::from(number) + 1)))
         })
         .collect();
-    let classes = Summary::of(&record).slowdown_by_class;
-    let comparison = Comparison::of(&[variant("a", [ComparedRun::of(record)])]);
+    let classes = Summary::from_record(&record).slowdown_by_class;
+    let comparison = Comparison::from_variants(&[variant("a", [ComparedRun::from_record(record)])]);
     let shown: Vec<&MeasureRow> = comparison.shown().collect();
     assert_eq!(classes.len() * PER_CLASS, CLASS_MEASURES.len());
     for (class, measures) in classes.iter().zip(CLASS_MEASURES.chunks(PER_CLASS)) {
@@ -173,7 +173,7 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
         }
     }
     // All flows of one size are of one class, which says nothing new.
-    let comparison = Comparison::of(&[seeds("a", &[100]), seeds("b", &[200])]);
+    let comparison = Comparison::from_variants(&[seeds("a", &[100]), seeds("b", &[200])]);
     assert_eq!(
         row(&comparison, "slowdown_up_to_10MB.p50").values[1].ratio,
         Some(2.0)
@@ -189,7 +189,7 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
 #[test]
 fn the_order_of_starts_and_finishes_is_no_ratio() {
     // Flow n starts at n us; the second variant turns their order round.
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("a", [seed(1, &[10, 12, 14])]),
         variant("b", [seed(1, &[30, 20, 10])]),
     ]);
@@ -211,7 +211,7 @@ fn variants_are_lettered() {
 fn warnings_name_what_is_not_comparable() {
     let warnings = |other: Variant| {
         let first = variant("a", [seed(1, &[50, 60]), seed(2, &[50, 60])]);
-        Comparison::of(&[first, other]).warnings
+        Comparison::from_variants(&[first, other]).warnings
     };
     assert_eq!(
         warnings(variant("b", [seed(1, &[50, 61]), seed(2, &[50, 60])])),
@@ -248,7 +248,7 @@ fn warnings_name_what_is_not_comparable() {
     stopped.flows.truncate(2);
     stopped.flows[1].finish = None;
     assert_eq!(
-        warnings(variant("b", [ComparedRun::of(stopped)])),
+        warnings(variant("b", [ComparedRun::from_record(stopped)])),
         [
             "B is incomplete (seed 1: 1 of 2 flows completed): its completion times leave out the slowest flows"
         ]
@@ -260,7 +260,7 @@ fn warnings_name_what_is_not_comparable() {
     computing.flows.truncate(2);
     computing.jobs = vec![job("done", 1, &[10]), job("training", 3, &[10, 10])];
     assert_eq!(
-        warnings(variant("b", [ComparedRun::of(computing)])),
+        warnings(variant("b", [ComparedRun::from_record(computing)])),
         [
             "B is incomplete (seed 1: 2 of 2 flows and 1 of 2 jobs completed): its times of iterations leave out those that were not over"
         ]
@@ -275,7 +275,7 @@ fn warnings_about_runs_name_their_variant() {
     }
     runs[1].summary.warnings.push("timeouts".into());
     let first = variant("a", [seed(1, &[50, 60]), seed(2, &[50, 61])]);
-    let comparison = Comparison::of(&[first, variant("b", runs)]);
+    let comparison = Comparison::from_variants(&[first, variant("b", runs)]);
     assert_eq!(
         comparison.warnings,
         ["B: windows are small", "B with seed 2: timeouts"]
@@ -292,7 +292,7 @@ fn the_document() {
         command: "clearway compare a b".into(),
         complete: true,
     };
-    let comparison = Comparison::of(&[seeds("a", &[100, 120]), seeds("b", &[130, 140])]);
+    let comparison = Comparison::from_variants(&[seeds("a", &[100, 120]), seeds("b", &[130, 140])]);
     let json = comparison.to_json(&origin);
     let lines: Vec<&str> = json.lines().collect();
     insta::assert_snapshot!(lines[..34].join("\n"), @r#"
@@ -345,7 +345,7 @@ fn the_document() {
 
 /// Number of measures that comparisons of packets have.
 fn all_measures_of_packets() -> usize {
-    measures_of([&Summary::of(&run())].into_iter()).len()
+    measures_of([&Summary::from_record(&run())].into_iter()).len()
 }
 
 proptest! {
@@ -356,7 +356,7 @@ proptest! {
     ) {
         let runs = (1..).zip(&fcts).map(|(number, fcts)| seed(number, fcts));
         let one = variant("a", runs);
-        let comparison = Comparison::of(&[one.clone(), one]);
+        let comparison = Comparison::from_variants(&[one.clone(), one]);
         for row in &comparison.measures {
             let known = row.values[0].per_seed.iter().flatten().count();
             for spread in &row.values {
@@ -384,7 +384,7 @@ proptest! {
 
 #[test]
 fn scale_up_runs_are_compared_by_their_operations() {
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("3cpo", [1, 2].map(|seed| scale_up(seed, seed))),
         variant("static window", [1, 2].map(|seed| scale_up(seed, 1000))),
     ]);
@@ -405,7 +405,8 @@ fn scale_up_runs_are_compared_by_their_operations() {
 
 #[test]
 fn sections_are_compared_by_name() {
-    let comparison = Comparison::of(&[variant("a", [mixed(0)]), variant("b", [mixed(900)])]);
+    let comparison =
+        Comparison::from_variants(&[variant("a", [mixed(0)]), variant("b", [mixed(900)])]);
     let p99 = |section: &str| {
         let row = row(&comparison, &format!("sections.{section}.fct_us.p99"));
         (row.values[0].median, row.values[1].median)
@@ -424,13 +425,13 @@ fn sections_are_compared_by_name() {
     let titles: Vec<&str> = comparison.shown().map(|row| &*row.title).collect();
     assert!(titles.contains(&"burst: FCT p99") && titles.contains(&"burst: p99.9 up to 10 MB"));
     // A variant without the section has no value.
-    let comparison = Comparison::of(&[variant("a", [mixed(0)]), seeds("b", &[100])]);
+    let comparison = Comparison::from_variants(&[variant("a", [mixed(0)]), seeds("b", &[100])]);
     let row = row(&comparison, "sections.burst.completed");
     assert_eq!(
         (row.values[0].median, row.values[1].median),
         (Some(4.0), None)
     );
-    let plain = Comparison::of(&[seeds("a", &[100]), seeds("b", &[100])]);
+    let plain = Comparison::from_variants(&[seeds("a", &[100]), seeds("b", &[100])]);
     assert!(
         plain
             .measures
@@ -441,7 +442,7 @@ fn sections_are_compared_by_name() {
 
 #[test]
 fn units_of_operations_are_words() {
-    let comparison = Comparison::of(&[variant("a", [scale_up(1, 0)])]);
+    let comparison = Comparison::from_variants(&[variant("a", [scale_up(1, 0)])]);
     let unit = |name| serde_json::to_value(row(&comparison, name).unit).unwrap();
     assert_eq!(unit("operations.latency_cycles.p99"), "cycles");
     assert_eq!(unit("operations.effective_bandwidth"), "flits_per_cycle");
@@ -449,11 +450,11 @@ fn units_of_operations_are_words() {
 
 #[test]
 fn runs_of_packets_have_no_measures_of_operations() {
-    let packets = || variant("packets", [ComparedRun::of(run())]);
-    let comparison = Comparison::of(&[packets(), packets()]);
+    let packets = || variant("packets", [ComparedRun::from_record(run())]);
+    let comparison = Comparison::from_variants(&[packets(), packets()]);
     let mut measures = comparison.measures.iter();
     assert!(!measures.any(|row| row.name.starts_with("operations.")));
-    let both = Comparison::of(&[packets(), variant("operations", [scale_up(1, 0)])]);
+    let both = Comparison::from_variants(&[packets(), variant("operations", [scale_up(1, 0)])]);
     assert_eq!(both.work_headings(), ["flows", "payload", "operations"]);
     let latency = row(&both, "operations.latency_cycles.mean").values;
     assert!(latency[0].median.is_none() && latency[1].median.is_some());
@@ -468,7 +469,7 @@ fn unfinished_operations_are_warned_of() {
     let mut less = scale_up(1, 5);
     let operations = less.summary.operations.as_mut().unwrap();
     operations.figures.totals.posted = 100;
-    let comparison = Comparison::of(&[variant("a", [short]), variant("b", [less])]);
+    let comparison = Comparison::from_variants(&[variant("a", [short]), variant("b", [less])]);
     assert_eq!(
         comparison.warnings,
         [
@@ -484,7 +485,9 @@ fn answer(variants: &[(&str, &[u64])]) -> String {
         .iter()
         .map(|(label, fcts)| seeds(label, fcts))
         .collect();
-    Comparison::of(&variants).answer().unwrap_or_default()
+    Comparison::from_variants(&variants)
+        .answer()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -539,9 +542,10 @@ fn iterations_are_compared_by_section() {
             })
             .collect();
         record.jobs = vec![ring, exchange];
-        ComparedRun::of(record)
+        ComparedRun::from_record(record)
     };
-    let comparison = Comparison::of(&[variant("a", [with(300)]), variant("b", [with(600)])]);
+    let comparison =
+        Comparison::from_variants(&[variant("a", [with(300)]), variant("b", [with(600)])]);
     let of = |section: &str, figure: &str| {
         let row = row(
             &comparison,
@@ -570,9 +574,9 @@ fn iterations_are_compared_by_tenant() {
             ..job("x", 1, us)
         });
         record.jobs = jobs.collect();
-        ComparedRun::of(record)
+        ComparedRun::from_record(record)
     };
-    let comparison = Comparison::of(&[
+    let comparison = Comparison::from_variants(&[
         variant("a", [with([&[100], &[10], &[300]])]),
         variant("b", [with([&[100], &[20], &[100]])]),
     ]);

@@ -5,7 +5,7 @@ use crate::quantity::{bytes, count};
 use crate::summary::StatusName;
 
 /// Warnings to read before believing the ratios.
-pub(super) fn of(variants: &[VariantOutcome]) -> Vec<String> {
+pub(super) fn collect(variants: &[VariantOutcome]) -> Vec<String> {
     let Some((first, others)) = variants.split_first() else {
         return Vec::new();
     };

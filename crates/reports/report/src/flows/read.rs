@@ -38,7 +38,7 @@ impl FlowTable {
 pub fn read_flows(path: impl AsRef<Path>) -> Result<FlowTable, ReadTableError> {
     let mut table = FlowTable::default();
     read_groups(path.as_ref(), FILE_NAME, |group| {
-        let mut columns = Columns::of(group)?;
+        let mut columns = Columns::from_row_group(group)?;
         for row in 0..columns.rows() {
             let flow = columns.flow(row).and_then(|flow| {
                 let section = table.section(&columns.section[row])?;
@@ -64,7 +64,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(group: &dyn RowGroupReader) -> Result<Self, Fault> {
+    fn from_row_group(group: &dyn RowGroupReader) -> Result<Self, Fault> {
         let mut ids = [const { Vec::new() }; 3];
         for (values, name) in ids.iter_mut().zip(["flow", "src", "dst"]) {
             *values = required::<Int32Type>(group, name)?;

@@ -209,7 +209,7 @@ mod tests {
             let test = Folder::new("report-holder-between");
             let holder = test.path().join(&name);
             write(holder.join("former-0/result/x"), "former");
-            let summary = Summary::of(&run()).to_json();
+            let summary = Summary::from_record(&run()).to_json();
             write(holder.join("former-0/result/summary.json"), &summary);
             if new {
                 write(holder.join("new/x"), "new");

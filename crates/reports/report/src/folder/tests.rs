@@ -259,7 +259,7 @@ fn reserved_files_have_what_was_written_and_no_more() {
     );
     assert_eq!(fs::read(target.join("report.html")).unwrap(), b"<html>");
     let json = fs::read_to_string(target.join("summary.json")).unwrap();
-    assert_eq!(json, Summary::of(&run()).to_json());
+    assert_eq!(json, Summary::from_record(&run()).to_json());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::sample::isolation::{pair, parties, study};
 
 #[test]
 fn a_gain_is_the_median_over_seeds() {
-    let cell = IsolationCell::of(
+    let cell = IsolationCell::from_pairs(
         "dcqcn",
         "queue-pair",
         "parallel",
@@ -19,7 +19,7 @@ fn a_gain_is_the_median_over_seeds() {
     assert_eq!(cell.user_fairness_before.unwrap().median, 1.0);
     assert_eq!(cell.verdict, IsolationVerdict::Unsure);
     let [sure, safe] =
-        [50, 90].map(|us| IsolationCell::of("dcqcn", "pair", "parallel", &[pair(us, 110)]));
+        [50, 90].map(|us| IsolationCell::from_pairs("dcqcn", "pair", "parallel", &[pair(us, 110)]));
     assert_eq!(sure.verdict, IsolationVerdict::Vulnerable);
     assert_eq!(safe.verdict, IsolationVerdict::Secure);
 }
@@ -41,8 +41,9 @@ fn attackers_have_names_and_cells_have_verdicts() {
 
 #[test]
 fn secure_needs_contention() {
-    let verdict =
-        |pairs: &[AttackPair]| IsolationCell::of("rocev2", "pair", "parallel", pairs).verdict;
+    let verdict = |pairs: &[AttackPair]| {
+        IsolationCell::from_pairs("rocev2", "pair", "parallel", pairs).verdict
+    };
     let pair = |before: (u64, u64), after: (u64, u64)| AttackPair {
         before: parties(before.0, before.1),
         after: parties(after.0, after.1),
@@ -80,7 +81,7 @@ fn an_index_that_rises_among_the_poorer_is_left_out() {
             before: parties(before.0, before.1),
             after: parties(after.0, after.1),
         };
-        IsolationCell::of("hpcc", "pair", "staggered", &[pair])
+        IsolationCell::from_pairs("hpcc", "pair", "staggered", &[pair])
     };
     // 80 and 40 Gb/s become 10 each: perfectly fair, and a quarter of it.
     let poorer = cell((100, 200), (800, 800));
@@ -104,7 +105,7 @@ fn an_index_that_rises_among_the_poorer_is_left_out() {
 
 #[test]
 fn harm_that_goodput_does_not_show_is_named() {
-    let mut cell = IsolationCell::of("strack", "pair", "parallel", &[pair(100, 130)]);
+    let mut cell = IsolationCell::from_pairs("strack", "pair", "parallel", &[pair(100, 130)]);
     assert_eq!(cell.harm_text(), "HARMFUL");
     cell.loss = cell.gain;
     assert_eq!(cell.matrix_text(), "1.00 secure, 1.00 HARMFUL (p99)");

@@ -14,7 +14,7 @@ pub(crate) fn seed(seed: u64, fcts: &[u64]) -> ComparedRun {
         .zip(fcts)
         .map(|(number, &us)| flow(number, Some(Span::from_us(us))))
         .collect();
-    ComparedRun::of(record)
+    ComparedRun::from_record(record)
 }
 
 /// A variant of these runs.
@@ -47,7 +47,7 @@ pub(crate) fn scale_up(seed: u64, more: u64) -> ComparedRun {
     for row in &mut operations.rows {
         row.completed_cycle += more;
     }
-    ComparedRun::of(record)
+    ComparedRun::from_record(record)
 }
 
 /// A run of which the second half of the flows is of another section.
@@ -64,5 +64,5 @@ pub(crate) fn mixed(us: u64) -> ComparedRun {
             }
         })
         .collect();
-    ComparedRun::of(record)
+    ComparedRun::from_record(record)
 }

@@ -40,7 +40,9 @@ pub(crate) fn study() -> IsolationRecord {
         seeds: vec![1],
         complete: true,
         cells: [("pair", 110), ("queue-pair", 50)]
-            .map(|(scope, us)| IsolationCell::of("dcqcn", scope, "parallel", &[pair(us, 200)]))
+            .map(|(scope, us)| {
+                IsolationCell::from_pairs("dcqcn", scope, "parallel", &[pair(us, 200)])
+            })
             .into(),
     }
 }

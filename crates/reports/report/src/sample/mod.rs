@@ -333,7 +333,7 @@ pub(crate) fn sweep() -> SweepRecord {
             key: format!("{number:016x}"),
             place,
             seed: u64::from(number % 2) + 1,
-            summary: (number < 7).then(|| Summary::of(&record)),
+            summary: (number < 7).then(|| Summary::from_record(&record)),
         }
     });
     sweep.measure(&runs.collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use clearway_units::Span;
 
 #[test]
 fn the_document_of_a_complete_run() {
-    insta::assert_snapshot!(Summary::of(&run()).to_json(), @r#"
+    insta::assert_snapshot!(Summary::from_record(&run()).to_json(), @r#"
     {
       "schema": 1,
       "version": "0.1.0",
@@ -124,7 +124,7 @@ fn the_document_of_a_complete_run() {
 fn the_document_of_a_run_without_a_completed_flow() {
     let mut record = incomplete_run();
     record.flows.retain(|flow| flow.finish.is_none());
-    let json = Summary::of(&record).to_json();
+    let json = Summary::from_record(&record).to_json();
     insta::assert_snapshot!(json.lines().skip(9).take(19).collect::<Vec<_>>().join("\n"), @r#"
     "status": "incomplete",
     "status_reason": "stopped at stop.at-most = 50ms",
@@ -154,7 +154,7 @@ fn warnings_stand_in_the_document() {
     record.scenario_warnings = vec!["`transport.max-cwnd` = 10KB is small".into()];
     record.packets.dropped = 0;
     record.packets.timeouts = 2;
-    let summary = Summary::of(&record);
+    let summary = Summary::from_record(&record);
     let json = summary.to_json();
     let from = json.find("  \"status_reason\"").unwrap();
     let to = json.find("  \"flows\"").unwrap();
@@ -174,7 +174,7 @@ fn jobs_stand_in_the_document() {
     let mut record = run();
     record.jobs = vec![job("ring-all-reduce", 3, &[90, 110]), job("late", 1, &[])];
     record.jobs[1].bytes = None;
-    let summary = Summary::of(&record);
+    let summary = Summary::from_record(&record);
     let json = summary.to_json();
     let from = json.find("  \"jobs\"").unwrap();
     let to = json.find("  \"packets\"").unwrap();
@@ -262,12 +262,12 @@ fn jobs_stand_in_the_document() {
 #[test]
 fn connections_of_jobs_have_no_completion_time() {
     let mut record = run();
-    let expected = Summary::of(&record);
+    let expected = Summary::from_record(&record);
     record.flows.push(FlowRow {
         ideal_fct: Span::ZERO,
         ..flow(9, Some(Span::from_ms(9)))
     });
-    let summary = Summary::of(&record);
+    let summary = Summary::from_record(&record);
     assert_eq!(summary.flows.completed, expected.flows.completed + 1);
     assert_eq!(
         Summary {
@@ -278,7 +278,7 @@ fn connections_of_jobs_have_no_completion_time() {
         expected
     );
     record.flows.drain(..4);
-    let summary = Summary::of(&record);
+    let summary = Summary::from_record(&record);
     assert_eq!(
         (
             summary.fct_us,
@@ -297,14 +297,14 @@ fn an_interrupted_run_says_so() {
         status: Status::Interrupted,
         ..run()
     };
-    let json = Summary::of(&record).to_json();
+    let json = Summary::from_record(&record).to_json();
     assert!(json.contains("\"status\": \"interrupted\",\n  \"status_reason\": null"));
 }
 
 #[test]
 fn reading_gives_back_what_was_written() {
     for record in [run(), incomplete_run()] {
-        let summary = Summary::of(&record);
+        let summary = Summary::from_record(&record);
         assert_eq!(Summary::from_json(&summary.to_json()).unwrap(), summary);
     }
 }
@@ -312,7 +312,7 @@ fn reading_gives_back_what_was_written() {
 #[test]
 fn summaries_of_earlier_versions_are_completed_from_their_flows() {
     let record = incomplete_run();
-    let summary = Summary::of(&record);
+    let summary = Summary::from_record(&record);
     let mut earlier: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
     for field in [
         "slowdown_by_size",
@@ -332,7 +332,7 @@ fn summaries_of_earlier_versions_are_completed_from_their_flows() {
 
 #[test]
 fn fields_of_later_versions_are_skipped_but_not_other_schemas() {
-    let json = Summary::of(&run()).to_json();
+    let json = Summary::from_record(&run()).to_json();
     let later = json.replacen("\"version\"", "\"tomorrow\": [1], \"version\"", 1);
     assert!(Summary::from_json(&later).is_ok());
     let other = json.replacen("\"schema\": 1", "\"schema\": 2", 1);
@@ -349,7 +349,7 @@ fn fields_of_later_versions_are_skipped_but_not_other_schemas() {
 
 #[test]
 fn transports_are_told_where_there_are_several() {
-    let summary = Summary::of(&with_transports(run()));
+    let summary = Summary::from_record(&with_transports(run()));
     let json = summary.to_json();
     assert_eq!(Summary::from_json(&json).unwrap(), summary);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -360,14 +360,21 @@ fn transports_are_told_where_there_are_several() {
         (&strack["flows"], &strack["retransmitted"]),
         (&2.into(), &7.into())
     );
-    assert!(!Summary::of(&run()).to_json().contains("transports"));
+    assert!(
+        !Summary::from_record(&run())
+            .to_json()
+            .contains("transports")
+    );
 }
 
 #[test]
 fn the_order_of_flows_does_not_matter() {
     let mut backwards = incomplete_run();
     backwards.flows.reverse();
-    assert_eq!(Summary::of(&backwards), Summary::of(&incomplete_run()));
+    assert_eq!(
+        Summary::from_record(&backwards),
+        Summary::from_record(&incomplete_run())
+    );
 }
 
 #[test]
@@ -376,5 +383,5 @@ fn a_flow_that_ends_before_it_starts_is_our_bug() {
     let mut record = run();
     record.flows[0].start = Some(clearway_units::Time::from_us(2));
     record.flows[0].finish = Some(clearway_units::Time::from_us(1));
-    Summary::of(&record);
+    Summary::from_record(&record);
 }

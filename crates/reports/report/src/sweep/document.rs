@@ -158,7 +158,7 @@ impl SweepRecord {
         let all: Vec<usize> = (0..points.len()).collect();
         let groups = self.groups();
         let groups = groups.into_iter().filter(|group| !group.place.is_empty());
-        let mut ranking = Ranking::of(self);
+        let mut ranking = Ranking::from_sweep(self);
         let bests = self.bests(&mut ranking, &all);
         let groups = groups.map(|group| GroupBest {
             best: self.bests(&mut ranking, &group.points),
@@ -221,7 +221,7 @@ impl SweepRecord {
         let measures = self.measures.iter().enumerate();
         let measures = measures.map(|(number, measure)| {
             let per_seed: Vec<Option<f64>> = runs().map(|run| run.values[number]).collect();
-            (measure.name.as_str(), Seeds::of(per_seed, samples))
+            (measure.name.as_str(), Seeds::from_seeds(per_seed, samples))
         });
         Point {
             values: self.values(place),
@@ -241,7 +241,7 @@ impl SweepRecord {
         let measures = self.measures.iter().enumerate();
         let bests = measures.filter_map(|(place, measure)| {
             let best = ranking.best(among, place, Statistic::Mean)?;
-            Some((measure.name.as_str(), Best::of(best)))
+            Some((measure.name.as_str(), Best::from_best(best)))
         });
         bests.collect()
     }
@@ -284,7 +284,7 @@ impl SweepRecord {
 }
 
 impl Best {
-    fn of(best: BestPoint) -> Self {
+    fn from_best(best: BestPoint) -> Self {
         Self {
             share_of_samples: best.shares.map(|shares| shares[&best.point]),
             point: best.point,
@@ -296,7 +296,7 @@ impl Best {
 }
 
 impl Seeds {
-    fn of(per_seed: Vec<Option<f64>>, samples: &mut Samples) -> Self {
+    fn from_seeds(per_seed: Vec<Option<f64>>, samples: &mut Samples) -> Self {
         let values: Vec<f64> = per_seed.iter().flatten().copied().collect();
         let mean = Statistic::Mean.estimate(&values, CONFIDENCE, samples);
         let value = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.value);
@@ -304,7 +304,7 @@ impl Seeds {
         Self {
             mean: value(mean),
             mean_interval: interval(mean),
-            median: Statistic::Median.of(&values),
+            median: Statistic::Median.compute(&values),
             min: values.iter().copied().reduce(f64::min),
             max: values.iter().copied().reduce(f64::max),
             per_seed,

@@ -51,7 +51,7 @@ impl SweepRecord {
 
     /// The best point of each group.
     pub fn best_of_groups(&self, measure: usize, statistic: Statistic) -> Vec<RankedGroup> {
-        let mut ranking = Ranking::of(self);
+        let mut ranking = Ranking::from_sweep(self);
         let groups = self.groups().into_iter();
         groups
             .map(|group| {

@@ -226,7 +226,7 @@ impl Judge<'_> {
         let unit = self.sweep.measures[self.measure].unit;
         let (own, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let print = |values: &[f64]| {
-            let value = self.assertion.statistic.of(values);
+            let value = self.assertion.statistic.compute(values);
             value.map_or("-".into(), |value| unit.print(value))
         };
         let seeds = pairs.len();

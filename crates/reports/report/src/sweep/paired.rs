@@ -52,12 +52,17 @@ fn of_medians(
 ) -> Option<Estimate> {
     let both = |pairs: &[(f64, f64)]| {
         let (own, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        of(Statistic::Median.of(&own)?, Statistic::Median.of(&other)?)
+        of(
+            Statistic::Median.compute(&own)?,
+            Statistic::Median.compute(&other)?,
+        )
     };
-    let interval = samples.of(pairs.len()).interval(confidence, |seeds| {
-        let drawn: Vec<(f64, f64)> = seeds.iter().map(|&seed| pairs[seed as usize]).collect();
-        both(&drawn)
-    });
+    let interval = samples
+        .for_seeds(pairs.len())
+        .interval(confidence, |seeds| {
+            let drawn: Vec<(f64, f64)> = seeds.iter().map(|&seed| pairs[seed as usize]).collect();
+            both(&drawn)
+        });
     Some(Estimate {
         value: both(pairs)?,
         interval,

@@ -19,7 +19,7 @@ pub struct Samples(BTreeMap<usize, Resamples>);
 
 impl Samples {
     /// Samples of so many seeds.
-    pub(crate) fn of(&mut self, seeds: usize) -> &Resamples {
+    pub(crate) fn for_seeds(&mut self, seeds: usize) -> &Resamples {
         let samples = self.0.entry(seeds);
         samples.or_insert_with(|| Resamples::new(seeds, Resamples::ENOUGH))
     }
@@ -27,7 +27,7 @@ impl Samples {
 
 impl Statistic {
     /// The number itself; `None` of nothing.
-    pub(crate) fn of(self, values: &[f64]) -> Option<f64> {
+    pub(crate) fn compute(self, values: &[f64]) -> Option<f64> {
         match self {
             Self::Mean => mean(values),
             Self::Median => median(values),
@@ -43,7 +43,7 @@ impl Statistic {
     ) -> Option<Estimate> {
         match self {
             Self::Mean => mean_estimate(values, confidence),
-            Self::Median => median_estimate(values, confidence, samples.of(values.len())),
+            Self::Median => median_estimate(values, confidence, samples.for_seeds(values.len())),
         }
     }
 }
@@ -163,7 +163,7 @@ impl SweepRecord {
 
     /// The best of all points by a measure; `None` if all are left out.
     pub fn best(&self, measure: usize, statistic: Statistic) -> Option<BestPoint> {
-        let mut ranking = Ranking::of(self);
+        let mut ranking = Ranking::from_sweep(self);
         let all: Vec<usize> = (0..ranking.points.len()).collect();
         ranking.best(&all, measure, statistic)
     }
@@ -179,7 +179,7 @@ pub(crate) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    pub(crate) fn of(sweep: &'a SweepRecord) -> Self {
+    pub(crate) fn from_sweep(sweep: &'a SweepRecord) -> Self {
         let seeds: BTreeSet<u64> = sweep.runs.iter().map(|run| run.seed).collect();
         Self {
             sweep,
@@ -198,7 +198,7 @@ impl<'a> Ranking<'a> {
     ) -> Option<BestPoint> {
         let (whole, fewer_seeds) = self.whole(among, measure);
         let unit = self.sweep.measures[measure].unit;
-        let cost = |values: &[f64]| statistic.of(values).map(|value| unit.cost(value));
+        let cost = |values: &[f64]| statistic.compute(values).map(|value| unit.cost(value));
         let (best, own) = whole.iter().min_by(|(_, a), (_, b)| {
             let (a, b) = (
                 cost(a).unwrap_or(f64::INFINITY),
@@ -230,7 +230,7 @@ impl<'a> Ranking<'a> {
             };
             let rivals = whole.iter().filter(|(_, values)| !is_beaten(values));
             let (places, values): (Vec<usize>, Vec<Vec<f64>>) = rivals.cloned().unzip();
-            let of_rivals = shares_of_best(&values, samples.of(seeds), cost);
+            let of_rivals = shares_of_best(&values, samples.for_seeds(seeds), cost);
             let of_rivals = places.into_iter().zip(of_rivals);
             let none = among.iter().map(|&point| (point, 0.0));
             none.chain(of_rivals).collect()

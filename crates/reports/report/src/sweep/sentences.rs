@@ -20,7 +20,7 @@ impl SweepRecord {
             .map(|point| {
                 let values: Vec<f64> = self.values_by_seed(point, measure).into_values().collect();
                 Statistic::Mean
-                    .of(&values)
+                    .compute(&values)
                     .map_or(f64::INFINITY, |mean| unit.cost(mean))
             })
             .collect();

@@ -23,7 +23,7 @@ fn measures_are_those_of_a_comparison_that_some_run_has() {
         assert_eq!(run.values.len(), names.len());
     }
     let p99 = names.iter().position(|&name| name == "slowdown.p99");
-    let summary = Summary::of(&run());
+    let summary = Summary::from_record(&run());
     let value = summary.slowdown.unwrap().p99;
     assert_eq!(sweep.runs[0].values[p99.unwrap()], Some(value));
 }
@@ -34,7 +34,11 @@ fn a_measure_that_one_run_has_is_a_measure_of_all() {
     record.sections = vec!["bulk".into(), "burst".into()];
     record.flows[0].section = 1;
     let mut sweep = sweep();
-    let runs = [Some(Summary::of(&run())), Some(Summary::of(&record)), None];
+    let runs = [
+        Some(Summary::from_record(&run())),
+        Some(Summary::from_record(&record)),
+        None,
+    ];
     let runs = (0..).zip(runs).map(|(seed, summary)| SummarizedRun {
         key: format!("{seed}"),
         place: vec![0, 0],
@@ -198,7 +202,7 @@ fn a_sweep_without_runs_is_a_table_without_rows() {
 
 #[test]
 fn status_of_a_run_that_ended_early() {
-    let summary = Summary::of(&incomplete_run());
+    let summary = Summary::from_record(&incomplete_run());
     assert_eq!(SweepStatus::from(summary.status).name(), "incomplete");
 }
 

@@ -131,7 +131,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn add_run(&mut self) {
-        let track = self.tracks.of(Process::Run, Track::Run);
+        let track = self.tracks.get_or_create(Process::Run, Track::Run);
         let end = Time::ZERO.saturating_add(self.record.simulated);
         self.slice(track, Time::ZERO, Some(end), What::Run);
     }
@@ -159,7 +159,7 @@ impl<'a> Timeline<'a> {
             let end = flow.finish.unwrap_or(Time::NEVER);
             let lane = lanes.entry(flow.src).or_default().take(start, end);
             let host = self.tracks.host(flow.src);
-            let track = self.tracks.of(host, Track::Flows(lane));
+            let track = self.tracks.get_or_create(host, Track::Flows(lane));
             self.slice(track, start, flow.finish, What::Flow(flow));
             self.places.push((flow.flow, start, track));
         }
@@ -197,8 +197,8 @@ impl<'a> Timeline<'a> {
                         packets,
                     };
                     let track = self.place_of(flow, row.time);
-                    let track =
-                        track.unwrap_or_else(|| self.tracks.of(Process::Run, Track::Losses));
+                    let track = track
+                        .unwrap_or_else(|| self.tracks.get_or_create(Process::Run, Track::Losses));
                     self.instant(row.time, track, what);
                 }
                 TraceEvent::Pause { link, classes } => {
@@ -252,12 +252,13 @@ impl<'a> Timeline<'a> {
         for curve in &observed.curves {
             let counter = Track::Counter(curve.metric, curve.subject);
             let track = match curve.subject {
-                Subject::Run => self.tracks.of(Process::Run, counter),
+                Subject::Run => self.tracks.get_or_create(Process::Run, counter),
                 Subject::Link(link) => self.tracks.of_link(link, counter),
-                Subject::Node(node) => self.tracks.of(Process::Node(node), counter),
+                Subject::Node(node) => self.tracks.get_or_create(Process::Node(node), counter),
                 Subject::Flow(flow) => {
                     let host = senders.get(&flow).map(|&src| self.tracks.host(src));
-                    self.tracks.of(host.unwrap_or(Process::Run), counter)
+                    self.tracks
+                        .get_or_create(host.unwrap_or(Process::Run), counter)
                 }
             };
             let mut last = None;

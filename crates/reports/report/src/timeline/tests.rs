@@ -111,7 +111,7 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn of(record: &RunRecord) -> Self {
+    fn from_record(record: &RunRecord) -> Self {
         let mut bytes = Vec::new();
         write_timeline(&mut bytes, record).unwrap();
         let mut names: BTreeMap<u64, String> = BTreeMap::new();
@@ -322,7 +322,7 @@ fn eventful() -> RunRecord {
 
 /// The whole trace in words.
 fn in_words(record: &RunRecord) -> String {
-    let decoded = Decoded::of(record);
+    let decoded = Decoded::from_record(record);
     let mut text = String::new();
     for (name, more) in &decoded.tracks {
         let _ = writeln!(text, "{name}: {more}");
@@ -434,7 +434,7 @@ fn curves_of_nodes_are_counters_of_their_processes() {
 
 #[test]
 fn a_run_that_was_not_watched_has_flows() {
-    let decoded = Decoded::of(&sample::run());
+    let decoded = Decoded::from_record(&sample::run());
     let names: Vec<&str> = decoded.tracks.iter().map(|(name, _)| &name[..]).collect();
     let hosts = (0..4).flat_map(|host| [format!("host{host}"), format!("host{host}/flows")]);
     let expected: Vec<String> = ["run".into(), "run/scenario".into()]
@@ -448,7 +448,7 @@ fn a_run_that_was_not_watched_has_flows() {
 #[test]
 fn slices_say_what_the_table_says() {
     let record = eventful();
-    let decoded = Decoded::of(&record);
+    let decoded = Decoded::from_record(&record);
     let slices = decoded.slices();
     let run = &slices[0];
     assert_eq!(run.0.name.as_deref(), Some("permutation-4"));
@@ -500,7 +500,7 @@ fn compare_flows(record: &RunRecord, slices: &[(Event, Option<u64>)]) {
 
 #[test]
 fn counters_keep_their_value_until_the_next() {
-    let decoded = Decoded::of(&eventful());
+    let decoded = Decoded::from_record(&eventful());
     let values = |track| {
         let events = decoded.on(track).into_iter();
         let values: Vec<(u64, f64)> = events
@@ -549,7 +549,7 @@ proptest! {
                 ..sample::flow(number, None)
             }
         }).collect();
-        let decoded = Decoded::of(&record);
+        let decoded = Decoded::from_record(&record);
         compare_flows(&record, &decoded.slices());
         // No more tracks than flows at once.
         for host in 0..3 {

@@ -83,7 +83,7 @@ impl<'a> Tracks<'a> {
     }
 
     /// The track of a process; made at the first call.
-    pub(super) fn of(&mut self, process: Process, track: Track) -> TrackId {
+    pub(super) fn get_or_create(&mut self, process: Process, track: Track) -> TrackId {
         let count = &mut self.count;
         let mut next = || {
             *count += 1;
@@ -100,7 +100,7 @@ impl<'a> Tracks<'a> {
     pub(super) fn of_link(&mut self, link: u32, track: Track) -> TrackId {
         let row = self.observed.and_then(|all| all.links.get(link as usize));
         let process = row.map_or(Process::Run, |row| Process::Node(row.from));
-        self.of(process, track)
+        self.get_or_create(process, track)
     }
 
     /// A descriptor for each process and each of its tracks, parents first.

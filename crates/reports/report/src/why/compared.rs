@@ -71,7 +71,13 @@ pub struct PartTime {
 
 impl ExplainedVariant {
     /// The slowest iteration of a run if it has jobs, or its slowest flow; `None` if it has neither.
-    pub fn of(id: &str, label: &str, name: &str, folder: String, why: &WhyRecord) -> Option<Self> {
+    pub fn from_record(
+        id: &str,
+        label: &str,
+        name: &str,
+        folder: String,
+        why: &WhyRecord,
+    ) -> Option<Self> {
         let (what, times, sentence) = match (&why.iteration, why.flows.first()) {
             (Some(iteration), _) => of_iteration(iteration),
             (None, Some(flow)) => of_flow(flow),

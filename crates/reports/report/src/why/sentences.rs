@@ -12,7 +12,7 @@ impl Bound {
     pub fn new(limit: Limit, from: Span, least: Span, took: Option<Span>) -> Self {
         let sentence = sentence_of(&limit, least);
         let chain = match &limit {
-            Limit::Job { label, steps } => Some(JobChain::of(label, steps)),
+            Limit::Job { label, steps } => Some(JobChain::from_steps(label, steps)),
             _ => None,
         };
         let (links, bytes, rate_bps, flows) = match limit {

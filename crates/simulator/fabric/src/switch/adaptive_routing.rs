@@ -120,7 +120,9 @@ impl AdaptiveRouting {
             return hands.deal(ports, is_candidate, &mut self.random);
         }
         for candidate in &mut self.candidates {
-            candidate.grade = self.grades.of(now, candidate.port, state(candidate.port));
+            candidate.grade = self
+                .grades
+                .grade_at(now, candidate.port, state(candidate.port));
         }
         let (candidates, random) = (&self.candidates, &mut self.random);
         match &mut self.rule {
@@ -161,7 +163,7 @@ impl Grades {
         }
     }
 
-    fn of(&mut self, now: Time, port: u16, state: PortState) -> u64 {
+    fn grade_at(&mut self, now: Time, port: u16, state: PortState) -> u64 {
         if self.refresh.is_zero() {
             return self.grade(state);
         }

@@ -120,7 +120,7 @@ impl ByClass {
         (!own.is_empty()).then_some(Self(all))
     }
 
-    pub(super) fn of(&self, class: Class) -> &Thresholds {
+    pub(super) fn thresholds(&self, class: Class) -> &Thresholds {
         &self.0[class.index()]
     }
 

@@ -415,7 +415,8 @@ impl QueueRules {
     #[inline]
     pub fn marks(&self, class: Class, bytes: u64, random: &mut RandomStream) -> bool {
         let by_class = self.by_class.as_ref();
-        let &Thresholds { kmin, kmax, pmax } = by_class.map_or(&self.marks, |all| all.of(class));
+        let &Thresholds { kmin, kmax, pmax } =
+            by_class.map_or(&self.marks, |all| all.thresholds(class));
         if bytes <= kmin || !self.ecn {
             return false;
         }

@@ -36,7 +36,7 @@ pub struct MultiPlane {
 /// # Errors
 /// If the numbers do not come out even, or are too large.
 pub fn multi_plane(spec: &MultiPlane) -> Result<Topology, TopologyError> {
-    let shape = Shape::of(spec)?;
+    let shape = Shape::from_spec(spec)?;
     let MultiPlane { planes, hosts, .. } = *spec;
     let port = (
         Rate::from_bps(spec.nic.0.as_bps() / u64::from(planes)),
@@ -85,7 +85,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(spec: &MultiPlane) -> Result<Self, TopologyError> {
+    fn from_spec(spec: &MultiPlane) -> Result<Self, TopologyError> {
         let impossible = |what: String, fix: &str| {
             let fix = fix.into();
             Err(TopologyError::Impossible { what, fix })

@@ -38,7 +38,7 @@ pub struct RailOptimised {
 /// # Errors
 /// If the numbers do not come out even, or are too large.
 pub fn rail_optimised(spec: &RailOptimised) -> Result<Topology, TopologyError> {
-    let shape = Shape::of(spec)?;
+    let shape = Shape::from_spec(spec)?;
     let RailOptimised {
         nodes,
         gpus_per_node,
@@ -90,7 +90,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(spec: &RailOptimised) -> Result<Self, TopologyError> {
+    fn from_spec(spec: &RailOptimised) -> Result<Self, TopologyError> {
         let impossible = |what: String, fix: &str| {
             let fix = fix.into();
             Err(TopologyError::Impossible { what, fix })

@@ -19,7 +19,7 @@ impl Draw {
     fn chance(&mut self, percent: u32) -> bool {
         self.0.below(100) < percent
     }
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.0.below(choices.len() as u32) as usize]
     }
 }
@@ -39,11 +39,11 @@ fn mix(draw: &mut Draw, topology: &mut Topology) {
     let kinds = 1 + draw.0.below(rates) as usize;
     let (mixes_delays, odd) = (draw.chance(50), draw.chance(20));
     for cable in &mut topology.cables {
-        let bps = draw.of(&RATES[..kinds]) * 1_000_000_000;
+        let bps = draw.pick(&RATES[..kinds]) * 1_000_000_000;
         let more = if odd { draw.0.below(1 << 30).into() } else { 0 };
         cable.rate = Rate::from_bps(bps + more);
         if mixes_delays {
-            cable.delay = Span::from_ns(draw.of(&[100, 500, 1000, 1001]));
+            cable.delay = Span::from_ns(draw.pick(&[100, 500, 1000, 1001]));
         }
     }
 }
@@ -52,9 +52,9 @@ fn mix(draw: &mut Draw, topology: &mut Topology) {
 fn stripe(draw: &mut Draw, profile: &mut Profile) {
     let mut reliability = Reliability::named("go-back-n").expect("built in");
     if let Reliability::GoBackN(settings) = &mut reliability {
-        settings.queue_pairs = NonZero::new(draw.of(&[1, 2, 3, 4])).unwrap();
-        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
-        settings.stripe_chunk = Bytes::new(draw.of(&[1, 4000, 65_536]));
+        settings.queue_pairs = NonZero::new(draw.pick(&[1, 2, 3, 4])).unwrap();
+        settings.stripe = draw.pick(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
+        settings.stripe_chunk = Bytes::new(draw.pick(&[1, 4000, 65_536]));
         settings.timeout = Span::from_us(300);
         settings.timeout_max = Span::from_us(900);
     }
@@ -107,7 +107,7 @@ fn scenario(seed: u64) -> Scenario {
     if scenario.buffer.is_none() && draw.chance(60) {
         let hosts = scenario.topology.hosts;
         let (src, dst) = (draw.0.below(hosts), draw.0.below(hosts));
-        let packets = draw.of(&[0, 1, 2, 3, 10, 70]) * u64::from(payload);
+        let packets = draw.pick(&[0, 1, 2, 3, 10, 70]) * u64::from(payload);
         let bytes = packets + u64::from(draw.0.below(2) * draw.0.below(payload));
         let flow = Flow::timed(HostId(src), HostId(dst), Bytes::new(bytes), Time::ZERO);
         scenario.flows = [flow].into();

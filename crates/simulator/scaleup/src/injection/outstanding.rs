@@ -16,18 +16,18 @@ impl OutstandingFlits {
     }
     /// Counts an operation in.
     pub fn on_sent(&mut self, kind: OperationKind) {
-        self.flits += self.of(kind);
+        self.flits += self.operation_flits(kind);
     }
     /// Counts an operation out.
     pub fn on_completed(&mut self, kind: OperationKind) {
-        self.flits = self.flits.saturating_sub(self.of(kind));
+        self.flits = self.flits.saturating_sub(self.operation_flits(kind));
     }
     /// The flits.
     pub fn flits(&self) -> u64 {
         self.flits
     }
 
-    fn of(&self, kind: OperationKind) -> u64 {
+    fn operation_flits(&self, kind: OperationKind) -> u64 {
         [PacketClass::Request, PacketClass::Response]
             .map(|class| u64::from(self.sizes.flits(kind, class)))
             .iter()

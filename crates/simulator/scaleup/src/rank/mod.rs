@@ -160,7 +160,7 @@ impl Part {
         (self as u64) << CALL_BITS | u64::from(call)
     }
 
-    fn of(tag: u64) -> (Self, u32) {
+    fn from_tag(tag: u64) -> (Self, u32) {
         let part = match tag >> CALL_BITS {
             0 => Self::Flag,
             1 => Self::Reduction,
@@ -397,7 +397,7 @@ impl Program for RankTasks {
     }
 
     fn on_completion(&mut self, now: Cycle, operation: &Operation, posts: &mut Posts) {
-        let (part, number) = Part::of(operation.tag);
+        let (part, number) = Part::from_tag(operation.tag);
         if part == Part::Flag {
             return;
         }
@@ -418,7 +418,7 @@ impl Program for RankTasks {
     }
 
     fn on_write(&mut self, now: Cycle, _: HostId, tag: u64, posts: &mut Posts) {
-        let (part, number) = Part::of(tag);
+        let (part, number) = Part::from_tag(tag);
         let present = self.present.entry(number).or_default();
         match part {
             Part::Flag => present.flags += 1,

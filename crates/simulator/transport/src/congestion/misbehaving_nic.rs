@@ -41,7 +41,8 @@ pub enum MisbehaviourError {
 const UNLIMITED: Bytes = Bytes::new(1 << 40);
 
 impl Profile {
-    /// Misbehaviour against a rule that each controller but a constant one has: of the rate that links allocate, or of the controller's allowance.
+    /// Misbehaviour that every controller except a constant one has a rule against: exceeding the rate that links allocate, or the
+    /// controller's allowance.
     pub const fn usual_breach(controller: &ControllerSettings) -> Misbehaviour {
         match controller {
             ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Misbehaviour::Rate,

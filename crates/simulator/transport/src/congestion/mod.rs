@@ -249,7 +249,7 @@ pub trait CongestionControl: Send {
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
     }
-    /// The receiver has notified of congestion, as its [feedback](crate::congestion::feedback) saw fit.
+    /// The receiver has notified of congestion, as its [`feedback`] rule saw fit.
     fn on_notification(&mut self, now: Time) {
         let _ = now;
     }

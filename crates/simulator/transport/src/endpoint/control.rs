@@ -179,7 +179,7 @@ impl<T: Telemetry> Endpoint<T> {
             return;
         }
         self.counters.rate_controls_received += 1;
-        let key = Key::of(packet);
+        let key = Key::from_packet(packet);
         let Some(control) = &mut self.rate_control else {
             return;
         };

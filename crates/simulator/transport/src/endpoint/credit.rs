@@ -111,7 +111,7 @@ impl<T: Telemetry> Endpoint<T> {
     #[cold]
     pub(super) fn on_pull(&mut self, now: Time, packet: &Packet, pull: u16) {
         self.counters.pulls_received += 1;
-        let Some(index) = self.directory.find(Key::of(packet)) else {
+        let Some(index) = self.directory.find(Key::from_packet(packet)) else {
             self.counters.stray += 1;
             return;
         };
@@ -130,7 +130,7 @@ impl<T: Telemetry> Endpoint<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn note_target(&mut self, now: Time, packet: &Packet, target: u16, insists: bool) {
-        let key = Key::of(packet);
+        let key = Key::from_packet(packet);
         if self.receivers.final_ack(key).is_some() || self.receivers.is_finished(key) {
             return;
         }

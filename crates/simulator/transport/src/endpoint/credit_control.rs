@@ -19,7 +19,7 @@ pub(super) enum CreditTimer {
 
 impl CreditTimer {
     /// The meaning of a number among timers; `None` if it is of something else.
-    pub(super) fn of(timer: u32) -> Option<Self> {
+    pub(super) fn from_timer(timer: u32) -> Option<Self> {
         if timer & PACER != 0 {
             return Some(Self::Pacer);
         }

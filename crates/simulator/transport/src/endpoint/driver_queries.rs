@@ -14,7 +14,7 @@ impl<T: Telemetry> Endpoint<T> {
         let Header::Data { psn, .. } = packet.header else {
             return false;
         };
-        match self.receivers.find(Key::of(packet)) {
+        match self.receivers.find(Key::from_packet(packet)) {
             Some(receiver) => receiver.accepts(psn, &self.rules),
             None => self.receivers.begins_flow(packet, psn, &self.rules),
         }

@@ -137,7 +137,7 @@ impl Receivers {
         psn: u32,
         rules: &Rules,
     ) -> Option<Receiving<'_>> {
-        let index = match self.directory.find(Key::of(packet)) {
+        let index = match self.directory.find(Key::from_packet(packet)) {
             Some(index) => index,
             None if self.begins_flow(packet, psn, rules) => self.create(now, packet, rules),
             None => return None,
@@ -155,12 +155,12 @@ impl Receivers {
     pub(crate) fn begins_flow(&self, packet: &Packet, psn: u32, rules: &Rules) -> bool {
         psn < rules.first_packets
             && packet.queue_pair < rules.queue_pairs
-            && !self.finished.contains_key(&Key::of(packet))
+            && !self.finished.contains_key(&Key::from_packet(packet))
     }
 
     fn create(&mut self, now: Time, packet: &Packet, rules: &Rules) -> u32 {
         self.forget(now, rules);
-        let key = Key::of(packet);
+        let key = Key::from_packet(packet);
         let kept = Some(ReceiverSlot {
             receiver: Receiver::new(packet.flow, rules),
             key,

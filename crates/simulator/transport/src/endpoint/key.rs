@@ -20,7 +20,7 @@ impl Key {
 
     /// The queue pair that a packet is for.
     #[inline]
-    pub(crate) fn of(packet: &Packet) -> Self {
+    pub(crate) fn from_packet(packet: &Packet) -> Self {
         Self::new(packet.flow, packet.queue_pair)
     }
 }

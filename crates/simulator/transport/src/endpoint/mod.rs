@@ -339,7 +339,7 @@ impl<T: Telemetry> Endpoint<T> {
             feedback.on_complete(slot);
         }
         if finished {
-            let key = Key::of(packet);
+            let key = Key::from_packet(packet);
             self.receivers.linger(now, key, rules);
             self.end_grants(key);
         }
@@ -351,7 +351,7 @@ impl<T: Telemetry> Endpoint<T> {
     /// Processes a data packet that has no receiver and begins no flow.
     #[cold]
     fn on_unexpected(&mut self, packet: &Packet, telemetry: T) {
-        let Some(last) = self.receivers.final_ack(Key::of(packet)) else {
+        let Some(last) = self.receivers.final_ack(Key::from_packet(packet)) else {
             self.counters.overflow += 1;
             return;
         };
@@ -372,7 +372,7 @@ impl<T: Telemetry> Endpoint<T> {
         {
             self.note_target(now, packet, target, true);
         }
-        let (key, rules) = (Key::of(packet), &self.rules);
+        let (key, rules) = (Key::from_packet(packet), &self.rules);
         let sack = match self.receivers.find(key) {
             Some(receiver) => receiver.on_probe(now, packet, rules),
             None => match self.receivers.final_ack(key) {
@@ -389,7 +389,7 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline(always)]
     fn on_acknowledgement(&mut self, now: Time, packet: &Packet, hops: &[Hop]) {
         self.counters.sacks_received += 1;
-        let Some(index) = self.directory.find(Key::of(packet)) else {
+        let Some(index) = self.directory.find(Key::from_packet(packet)) else {
             self.counters.stray += 1;
             return;
         };
@@ -404,7 +404,8 @@ impl<T: Telemetry> Endpoint<T> {
             ..context!(self, now, slot.controller)
         };
         if self.scope.shares_controller() {
-            cx.controller.select_sender(Key::of(packet).number());
+            cx.controller
+                .select_sender(Key::from_packet(packet).number());
         }
         let deadline = match packet.header {
             Header::Ack { .. } => sender.on_ack(packet, cx, &self.rules),
@@ -494,7 +495,7 @@ impl<T: Telemetry> Endpoint<T> {
                 self.on_notification_due(now, time, receiver);
             } else if let Some(source) = RateControl::source(index) {
                 self.on_source_due(now, time, source);
-            } else if let Some(timer) = CreditTimer::of(index) {
+            } else if let Some(timer) = CreditTimer::from_timer(index) {
                 self.on_credit_timer(now, time, timer);
             } else if index & candidates::GROUP_TIMER != 0 {
                 self.on_group_timer(now, time, index & !candidates::GROUP_TIMER);

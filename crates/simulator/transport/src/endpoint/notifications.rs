@@ -12,7 +12,7 @@ impl<T: Telemetry> Endpoint<T> {
     /// Processes a congestion notification.
     pub(super) fn on_notification(&mut self, now: Time, packet: &Packet) {
         self.counters.notifications_received += 1;
-        let Some(index) = self.directory.find(Key::of(packet)) else {
+        let Some(index) = self.directory.find(Key::from_packet(packet)) else {
             self.counters.stray += 1;
             return;
         };

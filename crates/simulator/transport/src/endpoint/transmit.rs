@@ -203,7 +203,7 @@ impl<T: Telemetry> Endpoint<T> {
             Header::Probe { .. } => {
                 packet.stamp = now;
                 self.counters.probes_sent += 1;
-                if let Some(index) = self.directory.find(Key::of(&packet))
+                if let Some(index) = self.directory.find(Key::from_packet(&packet))
                     && let Some(sender) = &mut self.slots[index as usize].sender
                 {
                     sender.on_probe_sent(now, &self.rules);

@@ -14,7 +14,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.counters.trimmed_received += 1;
         let rules = &self.rules;
         let Some(receiving) = self.receivers.find_or_create(now, packet, psn, rules) else {
-            let key = super::Key::of(packet);
+            let key = super::Key::from_packet(packet);
             let Some(last) = self.receivers.final_ack(key) else {
                 self.counters.overflow += 1;
                 return;

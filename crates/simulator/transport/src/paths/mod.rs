@@ -66,7 +66,7 @@ pub enum PathVerdict {
 impl PathVerdict {
     /// Verdict of an acknowledgement, negative or not.
     #[inline]
-    pub const fn of(marked: bool, nack: bool) -> Self {
+    pub const fn from_flags(marked: bool, nack: bool) -> Self {
         match (nack, marked) {
             (true, marked) => Self::Nack { marked },
             (false, true) => Self::Marked,
@@ -136,8 +136,9 @@ pub trait PathSelector: Send {
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let _ = feedback;
     }
-    /// Packets have been declared lost, by any [cause](crate::congestion::LossCause) but trimming: a timeout is one. The path of a trimmed packet
-    /// is known, and [`on_feedback`](Self::on_feedback) reports it; for timeouts see [`on_path_timeout`](Self::on_path_timeout).
+    /// Packets have been declared lost, by any [cause](crate::congestion::LossCause) but trimming: a timeout is one. The path of a
+    /// trimmed packet is known, and [`on_feedback`](Self::on_feedback) reports it; for timeouts see
+    /// [`on_path_timeout`](Self::on_path_timeout).
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
     }

@@ -43,7 +43,7 @@ pub(super) fn answer(path: PathId, verdict: PathVerdict) -> PathFeedback {
 }
 
 fn feedback(path: PathId, marked: bool) -> PathFeedback {
-    answer(path, PathVerdict::of(marked, false))
+    answer(path, PathVerdict::from_flags(marked, false))
 }
 
 fn adaptive(max_paths: u16, min_paths: u16) -> Adaptive {

@@ -50,7 +50,7 @@ pub enum Format {
 
 impl Format {
     /// The format of a reliability scheme.
-    pub fn of(reliability: &Reliability) -> Self {
+    pub fn for_reliability(reliability: &Reliability) -> Self {
         match reliability {
             Reliability::GoBackN(_) => Self::Rocev2,
             Reliability::SelectiveRepeat(_) => Self::Strack,

@@ -231,7 +231,7 @@ fn pause(pair: &mut Pair, classes: ClassSet) {
 /// Runs flows over a network: short and long ones, one with several messages and a pause between them, in two classes, one of which
 /// is paused for a while; and puts all that is seen into a digest.
 fn digest(profile: &Profile, change: fn(&mut PipeSettings)) -> String {
-    let format = Format::of(&profile.reliability);
+    let format = Format::for_reliability(&profile.reliability);
     let mut pipe = PipeSettings::ideal(&facts());
     change(&mut pipe);
     let mut pair = Pair::new(profile.clone(), pipe, 7);

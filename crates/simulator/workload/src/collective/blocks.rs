@@ -40,7 +40,7 @@ impl Blocks {
     }
 
     /// The block of the byte at `offset`.
-    pub fn of(&self, offset: u64) -> u32 {
+    pub fn block_at(&self, offset: u64) -> u32 {
         let (small, longer) = (self.size / self.count, self.size % self.count);
         let end_of_longer = longer * (small + 1);
         let block = match offset < end_of_longer {
@@ -67,8 +67,8 @@ mod tests {
                     let small = size / u64::from(count);
                     assert!((small..=small + 1).contains(&(range.end - range.start)));
                     if !range.is_empty() {
-                        assert_eq!(blocks.of(range.start), index);
-                        assert_eq!(blocks.of(range.end - 1), index);
+                        assert_eq!(blocks.block_at(range.start), index);
+                        assert_eq!(blocks.block_at(range.end - 1), index);
                     }
                 }
             }

@@ -112,7 +112,7 @@ impl CollectiveDefinition for ChainBroadcastSettings {
         let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
         let edges = || (1..ranks).map(|place| (place - 1, place)).collect();
-        let counts = (ranks, self.root, self.channels.of(layout, self.size));
+        let counts = (ranks, self.root, self.channels.resolve(layout, self.size));
         let order = |channel| layout.ring(channel);
         broadcast::<Self>(counts, self.size, order, edges, &self.pipelining)
     }

@@ -130,7 +130,7 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
     fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
         let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
-        let channels = self.channels.of(layout, self.size);
+        let channels = self.channels.resolve(layout, self.size);
         let options = Options::from(&self.pipelining).reducing(&self.reduction);
         let payload = 2 * u128::from(ranks - 1) * u128::from(self.size.as_u64());
         let pieces = 2 * u128::from(ranks - 1) * u128::from(channels);

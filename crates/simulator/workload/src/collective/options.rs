@@ -25,7 +25,7 @@ parameters! {
 
 impl Channels {
     /// Number of channels for ranks that lie so, none of which is without bytes of the `parts` that it is given.
-    pub(super) fn of(&self, layout: &Layout, size: Bytes) -> u32 {
+    pub(super) fn resolve(&self, layout: &Layout, size: Bytes) -> u32 {
         let auto = layout.ranks_per_node();
         let most = u32::try_from(size.as_u64()).unwrap_or(u32::MAX);
         self.channels.map_or(auto.min(most), NonZero::get)

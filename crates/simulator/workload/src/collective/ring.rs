@@ -131,7 +131,7 @@ impl CollectiveDefinition for RingAllReduceSettings {
     fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
         let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
-        let rings = (layout, self.channels.of(layout, self.size));
+        let rings = (layout, self.channels.resolve(layout, self.size));
         let way = Way {
             operation: Operation::AllReduce,
             shift: 0,
@@ -159,7 +159,7 @@ impl CollectiveDefinition for RingReduceScatterSettings {
     fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
         let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
-        let rings = (layout, self.channels.of(layout, self.size));
+        let rings = (layout, self.channels.resolve(layout, self.size));
         let way = Way {
             operation: Operation::ReduceScatter,
             shift: ranks - 1,
@@ -187,7 +187,7 @@ impl CollectiveDefinition for RingAllGatherSettings {
     fn build_on(&self, layout: &Layout) -> Result<Collective, CollectiveError> {
         let ranks = layout.ranks();
         sound::<Self>(ranks, self.size)?;
-        let rings = (layout, self.channels.of(layout, self.size));
+        let rings = (layout, self.channels.resolve(layout, self.size));
         let way = Way {
             operation: Operation::AllGather,
             shift: 0,

@@ -179,7 +179,7 @@ impl Graph {
             .filter(|&id| waits[id as usize] == 0)
             .collect();
         while let Some(done) = ready.pop() {
-            for &(next, _) in successors.of(TaskId(done)) {
+            for &(next, _) in successors.get(TaskId(done)) {
                 let waits = &mut waits[next.index()];
                 *waits -= 1;
                 if *waits == 0 {
@@ -237,7 +237,7 @@ impl Successors {
     ///
     /// # Panics
     /// If the graph has no such task.
-    pub fn of(&self, id: TaskId) -> &[(TaskId, bool)] {
+    pub fn get(&self, id: TaskId) -> &[(TaskId, bool)] {
         let index = id.index();
         &self.edges[self.first[index] as usize..self.first[index + 1] as usize]
     }

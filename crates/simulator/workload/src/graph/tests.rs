@@ -29,10 +29,10 @@ fn needs_and_successors_are_the_same_edges() {
     );
     assert!(graph.needs(first).is_empty());
     let successors = graph.successors();
-    assert_eq!(successors.of(first), [(second, false), (third, false)]);
-    assert_eq!(successors.of(second), [(third, false), (begun, false)]);
-    assert_eq!(successors.of(third), [(begun, true)]);
-    assert!(successors.of(begun).is_empty());
+    assert_eq!(successors.get(first), [(second, false), (third, false)]);
+    assert_eq!(successors.get(second), [(third, false), (begun, false)]);
+    assert_eq!(successors.get(third), [(begun, true)]);
+    assert!(successors.get(begun).is_empty());
     assert_eq!(graph.bytes_sent(), [KB, KB + KB, Bytes::ZERO]);
 }
 

@@ -31,7 +31,7 @@ impl JobProgram {
     /// # Errors
     /// The first operation that cannot be matched.
     pub fn collectives(&self) -> Result<Vec<Collective>, ProgramError> {
-        let numbers = Numbers::of(self)?;
+        let numbers = Numbers::from_program(self)?;
         let orders: Vec<Vec<u32>> = self.ranks.iter().map(order).collect();
         let mut partner = partners(self, &numbers, &orders)?;
         let meetings = meetings(self, &numbers, &orders, &mut partner)?;

@@ -33,7 +33,7 @@ impl JobProgram {
         if takes == brings {
             return None;
         }
-        let numbers = Numbers::of(self).ok()?;
+        let numbers = Numbers::from_program(self).ok()?;
         let orders: Vec<Vec<u32>> = self.ranks.iter().map(order).collect();
         let partner = partners(self, &numbers, &orders).ok()?;
         let mut longer: Option<LongerReceives> = None;

@@ -16,7 +16,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(program: &JobProgram) -> Result<Self, ProgramError> {
+    pub(super) fn from_program(program: &JobProgram) -> Result<Self, ProgramError> {
         let mut first = vec![0u32];
         let mut count = 0u32;
         for (rank, operations) in (0..).zip(&program.ranks) {

@@ -128,7 +128,7 @@ fn followers(graph: &Graph, message: TaskId) -> Vec<u64> {
     let mut spans = Vec::new();
     let mut next = vec![message];
     while let Some(task) = next.pop() {
-        for &(follower, _) in successors.of(task) {
+        for &(follower, _) in successors.get(task) {
             match graph.task(follower) {
                 Task::Compute { span, .. } if span.is_zero() => next.push(follower),
                 Task::Compute { span, .. } => spans.push(span.as_ps() / 1_000_000),
@@ -749,7 +749,7 @@ fn what_is_no_graph_of_the_call_is_not_embedded() {
 /// and its receive the first waits for the other one. The senders are interleaved at random.
 fn partners_of_a_run(program: &JobProgram, seed: u64) -> Vec<(u32, u32)> {
     let mut random = RandomStream::new(seed, Purpose::Test, 8);
-    let numbers = Numbers::of(program).unwrap();
+    let numbers = Numbers::from_program(program).unwrap();
     let mut next = vec![0; program.ranks.len()];
     let (mut messages, mut receives) = (Vec::new(), Vec::new());
     let mut found = Vec::new();
@@ -821,7 +821,7 @@ fn any_exchange() -> impl Strategy<Value = JobProgram> {
 proptest! {
     #[test]
     fn every_run_matches_as_found_before(program in any_exchange(), seed in any::<u64>()) {
-        let numbers = Numbers::of(&program).unwrap();
+        let numbers = Numbers::from_program(&program).unwrap();
         let orders: Vec<Vec<u32>> = program.ranks.iter().map(order).collect();
         if let Ok(partner) = partners(&program, &numbers, &orders) {
             let found = partners_of_a_run(&program, seed);

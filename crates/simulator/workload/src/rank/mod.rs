@@ -43,7 +43,7 @@ pub struct Pace {
 
 impl Pace {
     /// Time of a computation on `unit` that takes `span` according to the graph.
-    pub fn of(&mut self, unit: u16, span: Span) -> Span {
+    pub fn scale(&mut self, unit: u16, span: Span) -> Span {
         if unit == ADDER {
             return span;
         }
@@ -130,7 +130,7 @@ impl Iteration {
     fn new(plan: &PreparedGraph, rank: Rank) -> Self {
         let needs = |id: &TaskId| plan.graph().needs(*id).len() as u32;
         Self {
-            waits: plan.of(rank).iter().map(needs).collect(),
+            waits: plan.rank_tasks(rank).iter().map(needs).collect(),
             left: plan.work_of(rank),
             arrived: vec![0; plan.incoming(rank).div_ceil(64)],
             is_open: false,
@@ -314,7 +314,7 @@ impl RankRun {
             self.open.push_back(iteration);
         }
         let waits = &self.open[0].waits;
-        let own = self.plan.of(self.rank).iter().zip(waits);
+        let own = self.plan.rank_tasks(self.rank).iter().zip(waits);
         let ready = own.filter(|&(_, &waits)| waits == 0).map(|(id, _)| *id);
         self.ready.extend(ready);
     }
@@ -371,7 +371,7 @@ impl RankRun {
             let Task::Compute { span, .. } = self.plan.graph().task(next) else {
                 return;
             };
-            let end = now.saturating_add(self.pace.of(unit, span));
+            let end = now.saturating_add(self.pace.scale(unit, span));
             self.units.begin(unit, next, end);
             self.outputs.push_back(Output::Timed {
                 until: end,

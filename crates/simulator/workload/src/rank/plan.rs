@@ -85,7 +85,7 @@ impl PreparedGraph {
     }
 
     /// The tasks of a rank, by number.
-    pub(super) fn of(&self, rank: Rank) -> &[TaskId] {
+    pub(super) fn rank_tasks(&self, rank: Rank) -> &[TaskId] {
         let index = rank.index();
         &self.by_rank[self.first[index] as usize..self.first[index + 1] as usize]
     }
@@ -110,7 +110,7 @@ impl PreparedGraph {
 
     /// Number of tasks of a rank and of messages to it: it is through when the tasks are over and the messages have arrived.
     pub(super) fn work_of(&self, rank: Rank) -> u32 {
-        self.of(rank).len() as u32 + self.incoming[rank.index()]
+        self.rank_tasks(rank).len() as u32 + self.incoming[rank.index()]
     }
 
     /// The tasks of `rank` that wait for `id` to be over, or to have begun.
@@ -120,7 +120,7 @@ impl PreparedGraph {
         rank: Rank,
         for_beginning: bool,
     ) -> impl Iterator<Item = TaskId> + '_ {
-        let successors = self.successors.of(id).iter();
+        let successors = self.successors.get(id).iter();
         let wanted = successors.filter(move |&&(_, begun)| begun == for_beginning);
         let own = move |id: &TaskId| self.graph.task(*id).rank() == rank;
         wanted.map(|&(id, _)| id).filter(own)

@@ -14,11 +14,11 @@ fn checksum(header: &[u8]) -> u16 {
 
 #[test]
 fn headers_say_where_a_packet_goes() {
-    let headers = Headers::of(&udp_v4(HostId(0), HostId(3), (7, 9), 2, 100)).unwrap();
+    let headers = Headers::parse(&udp_v4(HostId(0), HostId(3), (7, 9), 2, 100)).unwrap();
     assert_eq!((headers.to, headers.payload), (HostId(3), 20));
     assert_eq!(headers.entropy.source_port, 7);
     assert_eq!(headers.entropy.destination_port, 9);
-    let same = Headers::of(&udp_v6(HostId(0), HostId(3), (7, 9), 2, 100)).unwrap();
+    let same = Headers::parse(&udp_v6(HostId(0), HostId(3), (7, 9), 2, 100)).unwrap();
     assert_eq!((same.to, same.payload), (HostId(3), 40));
     assert_eq!(same.hash(HostId(0)), headers.hash(HostId(0)));
     assert_ne!(same.hash(HostId(1)), headers.hash(HostId(0)));
@@ -28,7 +28,7 @@ fn headers_say_where_a_packet_goes() {
 fn each_port_matters_for_the_hash() {
     let hash = |ports| {
         let packet = udp_v4(HostId(0), HostId(1), ports, 0, 0);
-        Headers::of(&packet).unwrap().hash(HostId(0))
+        Headers::parse(&packet).unwrap().hash(HostId(0))
     };
     let hashes = [(1, 2), (2, 1), (1, 3), (0, 3), (3, 0)].map(hash);
     for (index, hash) in hashes.iter().enumerate() {
@@ -42,7 +42,7 @@ fn fragments_of_a_packet_go_one_way() {
     let fragment = |bits: u16| {
         let mut packet = whole.clone();
         packet[6..8].copy_from_slice(&bits.to_be_bytes());
-        Headers::of(&packet).unwrap().entropy
+        Headers::parse(&packet).unwrap().entropy
     };
     assert_eq!(fragment(0x2000), fragment(0x00b9), "first and last");
     assert_ne!(fragment(0x2000), fragment(0x4000), "do not fragment");
@@ -58,9 +58,9 @@ fn extension_headers_are_followed_to_the_ports() {
         packet.extend_from_slice(&plain[40..]);
         let length = (packet.len() - 40) as u16;
         packet[4..6].copy_from_slice(&length.to_be_bytes());
-        Headers::of(&packet).unwrap().entropy
+        Headers::parse(&packet).unwrap().entropy
     };
-    let udp = Headers::of(&plain).unwrap().entropy;
+    let udp = Headers::parse(&plain).unwrap().entropy;
     assert_eq!(with(&[17, 0, 1, 4, 0, 0, 0, 0], 0), udp, "hop by hop");
     let twice = [60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0];
     assert_eq!(with(&twice, 43), udp, "routing and destination options");
@@ -79,7 +79,7 @@ fn truncated_and_strange_packets_are_told_apart() {
     let sound = udp_v4(HostId(0), HostId(1), (5, 6), 0, 64);
     for length in 0..sound.len() {
         assert_eq!(
-            Headers::of(&sound[..length]),
+            Headers::parse(&sound[..length]),
             Err(PacketFault::Malformed),
             "{length}"
         );
@@ -87,17 +87,17 @@ fn truncated_and_strange_packets_are_told_apart() {
     let sound = udp_v6(HostId(0), HostId(1), (5, 6), 0, 64);
     for length in 0..sound.len() {
         assert_eq!(
-            Headers::of(&sound[..length]),
+            Headers::parse(&sound[..length]),
             Err(PacketFault::Malformed),
             "{length}"
         );
     }
     let mut stranger = udp_v4(HostId(0), HostId(1), (5, 6), 0, 64);
     stranger[16] = 11;
-    assert_eq!(Headers::of(&stranger), Err(PacketFault::NoRoute));
+    assert_eq!(Headers::parse(&stranger), Err(PacketFault::NoRoute));
     let mut short_header = udp_v4(HostId(0), HostId(1), (5, 6), 0, 64);
     short_header[0] = 0x44;
-    assert_eq!(Headers::of(&short_header), Err(PacketFault::Malformed));
+    assert_eq!(Headers::parse(&short_header), Err(PacketFault::Malformed));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn marks_change_one_field_and_keep_the_checksum_right() {
     mark(Version::V6, &mut packet);
     assert_eq!(packet[..2], [0x6f, 0xff]);
     for packet in [udp_v4, udp_v6].map(|udp| udp(HostId(0), HostId(1), (5, 6), 0, 64)) {
-        let version = Headers::of(&packet).unwrap().version;
+        let version = Headers::parse(&packet).unwrap().version;
         assert!(!is_markable(version, &packet), "not ECT");
     }
 }
@@ -132,12 +132,12 @@ fn marks_change_one_field_and_keep_the_checksum_right() {
 proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(headers) = Headers::of(&bytes) {
+        if let Ok(headers) = Headers::parse(&bytes) {
             prop_assert!(headers.payload <= bytes.len());
             let mut packet = bytes.clone();
             is_markable(headers.version, &packet);
             mark(headers.version, &mut packet);
-            prop_assert_eq!(Headers::of(&packet), Ok(headers));
+            prop_assert_eq!(Headers::parse(&packet), Ok(headers));
         }
     }
 

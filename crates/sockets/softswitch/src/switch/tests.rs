@@ -41,7 +41,7 @@ fn world(topology: Topology, settings: &[(&str, &str)], seed: u64) -> World {
     };
     World {
         switch: SoftSwitch::new(&plan).unwrap(),
-        names: ActiveLinks::of(&topology),
+        names: ActiveLinks::from_topology(&topology),
         topology,
     }
 }
@@ -240,7 +240,7 @@ fn ports_spread_packets_over_spines_as_the_simulated_switches_do() {
         let name = format!("leaf0-spine{spine}");
         let crosses = |port: &u16| {
             let packet = udp_v4(HostId(0), HostId(2), (*port, 9), 0, 0);
-            let hash = Headers::of(&packet).unwrap().hash(HostId(0));
+            let hash = Headers::parse(&packet).unwrap().hash(HostId(0));
             topology.link_name(forwarding.next_link(0, HostId(2), hash)) == name
         };
         let expected = (0..400).filter(crosses).count() as u64;

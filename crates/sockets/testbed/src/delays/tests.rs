@@ -15,7 +15,7 @@ fn keys(more: &[&str]) -> Vec<String> {
 fn given(more: &[&str]) -> BTreeMap<String, f64> {
     let keys = keys(more);
     let laboratory = Laboratory::new();
-    let delays = LinkDelays::of(&laboratory, SOURCE, &keys).unwrap();
+    let delays = LinkDelays::read(&laboratory, SOURCE, &keys).unwrap();
     let topology = fabric(&laboratory.load(SOURCE, &keys).unwrap()).unwrap();
     let named = |link| (topology.link_name(link), delays.given(link).as_us());
     let named = topology.links_up().map(named);
@@ -122,7 +122,7 @@ fn fabrics_from_files_have_the_delays_of_their_files() {
         assert_eq!(delay("leaf0-host0").0, Span::from_us(40));
     }
     assert_eq!(
-        Switches::of(&laboratory, "quickstart", &keys).unwrap(),
+        Switches::read(&laboratory, "quickstart", &keys).unwrap(),
         Switches::Soft
     );
 }

@@ -461,7 +461,7 @@ impl TransferSide for Receiving {
     type Outcome = Outcome;
 
     fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation> {
-        if let Some(Tag::Block { file, block }) = Tag::of(tag) {
+        if let Some(Tag::Block { file, block }) = Tag::from_tag(tag) {
             return self.on_block(file, block, content);
         }
         let message =

@@ -486,7 +486,7 @@ impl TransferSide for Sending {
 
     fn poll_send(&mut self) -> Option<(u64, Bytes)> {
         let (tag, content) = self.outbox.pop_front()?;
-        if let Some(Tag::Block { .. }) = Tag::of(tag) {
+        if let Some(Tag::Block { .. }) = Tag::from_tag(tag) {
             let length = content.len() - DIGEST;
             self.forget_ahead(length);
             self.progress.moved += length as u64;

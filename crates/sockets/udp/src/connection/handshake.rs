@@ -51,7 +51,7 @@ impl Connection {
                     return;
                 };
                 let ours = self.settings.parameters(self.local);
-                let Some(agreed) = NegotiatedSettings::of(&ours, &theirs, true) else {
+                let Some(agreed) = NegotiatedSettings::negotiate(&ours, &theirs, true) else {
                     return self.end(ConnectionError::Parameters);
                 };
                 sample.into_iter().for_each(|s| self.note_round_trip(s));

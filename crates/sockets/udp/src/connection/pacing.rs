@@ -91,7 +91,7 @@ mod tests {
             ..Settings::new(Security::Insecure)
         };
         let parameters = settings.parameters(ConnectionId(1));
-        let agreed = NegotiatedSettings::of(&parameters, &parameters, true).unwrap();
+        let agreed = NegotiatedSettings::negotiate(&parameters, &parameters, true).unwrap();
         let mut profile = profile(&settings, &agreed, Span::from_us(100));
         // Without acknowledgements nothing but pacing is to hold packets back.
         profile.controller = ControllerSettings::named("dcqcn").unwrap();

@@ -4,6 +4,7 @@ use super::*;
 use crate::generate::TakenHosts;
 use crate::{LoadedWorkload, WorkloadSettings};
 use clearway_units::{HostId, Rate};
+use clearway_workload::TaskDependency;
 use clearway_workload::graph::Task;
 use clearway_workload::{JobSpec, Output, RankRun};
 use insta::assert_snapshot;
@@ -225,7 +226,10 @@ fn buckets_become_ready_one_after_the_other() {
     // What a rank sends waits for what it computes.
     for (id, task) in graph.numbered() {
         if let Task::Message { src, .. } = task {
-            let is_gate = |need: &clearway_workload::TaskDependency| matches!(graph.task(need.task()), Task::Compute { rank, .. } if rank == src);
+            let is_gate = |dependency: &TaskDependency| {
+                let task = graph.task(dependency.task());
+                matches!(task, Task::Compute { rank, .. } if rank == src)
+            };
             assert!(graph.needs(id).iter().any(is_gate));
         }
     }

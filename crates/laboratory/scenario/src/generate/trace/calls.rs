@@ -157,7 +157,7 @@ pub(super) fn reversed(part: &Graph) -> Graph {
             },
             compute @ Task::Compute { .. } => compute,
         };
-        let followers = successors.of(id).iter();
+        let followers = successors.get(id).iter();
         graph.add(
             task,
             followers.map(|&(other, _)| TaskDependency::over(mirrored(other))),

@@ -112,7 +112,7 @@ fn levels_tell_only_classes_of_queues_apart() {
     let mut adaptive = choice(PathChoice::Adaptive, change);
     let grades = [0, 49, 50, 99, 100, 199, 200, 900].map(|bytes| {
         let state = waiting(&[bytes])(0);
-        adaptive.grades.of(Time::ZERO, 0, state)
+        adaptive.grades.grade_at(Time::ZERO, 0, state)
     });
     assert_eq!(grades, [0, 0, 1, 1, 2, 2, 3, 3]);
     let mut seen = [false; 2];

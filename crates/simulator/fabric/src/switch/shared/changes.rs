@@ -21,7 +21,7 @@ pub(super) struct Changes(pub(super) VecDeque<Upcoming>);
 
 impl Changes {
     /// The events of all links of the switch.
-    pub(super) fn of<T: Telemetry>(ports: &[SharedPort<T>]) -> Self {
+    pub(super) fn from_ports<T: Telemetry>(ports: &[SharedPort<T>]) -> Self {
         let of_ports = (0u16..).zip(ports).flat_map(|(port, own)| {
             let changes = own.link.changes();
             changes.map(move |(at, change)| Upcoming {

@@ -149,7 +149,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         (reaction, frame): (Span, u32),
         local: Option<Box<AdaptiveRouting>>,
     ) -> Self {
-        let changes = Changes::of(&ports);
+        let changes = Changes::from_ports(&ports);
         Self {
             ingress,
             local,

@@ -240,7 +240,7 @@ impl<T: Telemetry> SharedPort<T> {
     /// Control first, then the data classes in turn or by priority; none that is paused.
     #[inline]
     fn next_class(&mut self) -> Option<Class> {
-        const DATA: ClassSet = ClassSet::of(Class::DATA);
+        const DATA: ClassSet = ClassSet::only(Class::DATA);
         let eligible = self.waiting.without(self.pause.classes());
         // The usual case, told by one comparison.
         if eligible == DATA {

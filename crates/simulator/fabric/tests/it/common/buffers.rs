@@ -17,7 +17,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
     let per_switch = draw.between(1, 2) as u32;
     let hosts = 5 * per_switch;
     let rate = Rate::from_gbps(100);
-    let delay = draw.of(&[Span::from_ns(100), Span::from_ns(500)]);
+    let delay = draw.pick(&[Span::from_ns(100), Span::from_ns(500)]);
     let cable = |a: u32, b: u32| Cable {
         ends: [NodeId(a), NodeId(b)],
         rate,
@@ -65,18 +65,18 @@ pub(super) fn random_transport(draw: &mut Draw, profile: &mut Profile) {
     }
     let mut reliability = Reliability::named("go-back-n").expect("built in");
     if let Reliability::GoBackN(settings) = &mut reliability {
-        settings.timeout = Span::from_us(draw.of(&[40, 100, 250]));
+        settings.timeout = Span::from_us(draw.pick(&[40, 100, 250]));
         settings.timeout_max = settings.timeout * 4;
-        settings.nack_interval = Span::from_us(draw.of(&[1, 20]));
-        settings.queue_pairs = NonZero::new(draw.of(&[1, 1, 2, 4])).unwrap();
-        settings.ack_interval = NonZero::new(draw.of(&[1, 4])).unwrap();
-        settings.ack_class = draw.of(&[AckClass::Control, AckClass::Data]);
-        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
+        settings.nack_interval = Span::from_us(draw.pick(&[1, 20]));
+        settings.queue_pairs = NonZero::new(draw.pick(&[1, 1, 2, 4])).unwrap();
+        settings.ack_interval = NonZero::new(draw.pick(&[1, 4])).unwrap();
+        settings.ack_class = draw.pick(&[AckClass::Control, AckClass::Data]);
+        settings.stripe = draw.pick(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
     }
     profile.reliability = reliability;
     let mut controller = ControllerSettings::named("constant").expect("built in");
     if let ControllerSettings::Constant(settings) = &mut controller {
-        settings.window = RelativeSize::percent_of_bdp(draw.of(&[50, 100, 300]));
+        settings.window = RelativeSize::percent_of_bdp(draw.pick(&[50, 100, 300]));
     }
     profile.controller = controller;
 }
@@ -88,7 +88,7 @@ pub(super) fn random_classes(draw: &mut Draw, flows: &mut [Flow]) {
     }
     let classes = [1, 1, 2, 3, 7].map(|number| Class::new(number).expect("below 8"));
     for flow in flows {
-        flow.class = draw.of(&classes);
+        flow.class = draw.pick(&classes);
     }
 }
 
@@ -114,18 +114,18 @@ pub(super) fn random_buffer(draw: &mut Draw, packet: u64) -> SharedBufferParamet
     SharedBufferParameters {
         agent_drops: true,
         buffer: None,
-        alpha: draw.of(&[1.0 / 128.0, 0.125, 0.3, 1.0, 4.0]),
+        alpha: draw.pick(&[1.0 / 128.0, 0.125, 0.3, 1.0, 4.0]),
         alpha_scales: draw.chance(50),
         lossless,
-        reserve: Bytes::new(draw.of(&[0, 500, packet, 4096])),
+        reserve: Bytes::new(draw.pick(&[0, 500, packet, 4096])),
         headroom: headroom.map(Bytes::new),
-        resume_offset: Bytes::new(draw.of(&[0, 3072, 3072, 50_000])),
+        resume_offset: Bytes::new(draw.pick(&[0, 3072, 3072, 50_000])),
         reaction: match draw.below(4) {
             0 | 1 => Span::ZERO,
-            2 => Span::from_ns(draw.of(&[1, 100, 500])),
+            2 => Span::from_ns(draw.pick(&[1, 100, 500])),
             _ => Span::from_ps(draw.between(1, 3_000_000)),
         },
-        frame: Bytes::new(draw.of(&[64, 64, 43, 1500])),
+        frame: Bytes::new(draw.pick(&[64, 64, 43, 1500])),
     }
 }
 

@@ -61,7 +61,7 @@ impl Draw {
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.0.below(100) < percent
     }
-    pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.0.below(choices.len() as u32) as usize]
     }
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {

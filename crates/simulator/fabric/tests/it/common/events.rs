@@ -18,7 +18,7 @@ pub(super) fn random_events(draw: &mut Draw, scenario: &Scenario) -> Arc<LinkSch
         .collect();
     let mut events = Vec::new();
     for _ in 0..draw.between(1, 4) {
-        let cable = draw.of(&up);
+        let cable = draw.pick(&up);
         // Some at round instants, at which other events also happen.
         let at = match draw.chance(30) {
             true => Time::from_us(draw.between(0, 60)),
@@ -51,7 +51,7 @@ pub(super) fn random_events(draw: &mut Draw, scenario: &Scenario) -> Arc<LinkSch
             1 => {
                 add(
                     Span::ZERO,
-                    LinkChange::PacketLoss(draw.of(&[0.01, 0.3, 1.0])),
+                    LinkChange::PacketLoss(draw.pick(&[0.01, 0.3, 1.0])),
                 );
                 add(
                     Span::from_us(draw.between(1, 40)),
@@ -73,7 +73,7 @@ pub(super) fn random_events(draw: &mut Draw, scenario: &Scenario) -> Arc<LinkSch
         }
     }
     draw.shuffle(&mut events);
-    let delay = draw.of(&[
+    let delay = draw.pick(&[
         Span::ZERO,
         Span::from_ns(1_234),
         Span::from_us(10),

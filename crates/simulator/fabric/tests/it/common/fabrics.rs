@@ -30,12 +30,12 @@ pub(crate) fn random_fabric(draw: &mut Draw) -> Topology {
     }
     if draw.chance(25) {
         for cable in &mut topology.cables {
-            cable.bit_error_rate = draw.of(&[0.0, 1e-7, 1e-6, 1e-5]);
+            cable.bit_error_rate = draw.pick(&[0.0, 1e-7, 1e-6, 1e-5]);
             // As likely as an error in a packet of some size.
             if cable.bit_error_rate == 1e-6 {
-                cable.packet_loss = draw.of(&[0.0, 0.001, 0.02]);
+                cable.packet_loss = draw.pick(&[0.0, 0.001, 0.02]);
             } else if cable.bit_error_rate == 0.0 {
-                cable.packet_loss = draw.of(&[0.0, 0.005]);
+                cable.packet_loss = draw.pick(&[0.0, 0.005]);
             }
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn choose_queues(draw: &mut Draw, topology: &mut Topology) {
 
 /// Puts the switches of some fabrics in groups: the groups of a dragonfly, or any.
 pub(crate) fn in_groups(draw: &mut Draw, mut topology: Topology) -> Topology {
-    let routing = draw.of(&[
+    let routing = draw.pick(&[
         GroupRouting::Minimal,
         GroupRouting::Valiant,
         GroupRouting::Ugal,
@@ -126,16 +126,16 @@ fn regular(draw: &mut Draw) -> Topology {
 
 fn random_link(draw: &mut Draw) -> (Rate, Span) {
     let bps = if draw.chance(60) {
-        draw.of(&[100_000_000_000, 400_000_000_000])
+        draw.pick(&[100_000_000_000, 400_000_000_000])
     } else {
-        draw.of(&ODD_RATES)
+        draw.pick(&ODD_RATES)
     };
     let delay = match draw.below(32) {
         // Many rounds, so that something happens in the first and the last instant of one.
         0 => Span::from_ps(draw.between(1_000, 1_003)),
         // Longer than it takes to send all there is.
         1 => Span::from_us(60),
-        _ => draw.of(&[Span::from_ns(100), Span::from_ns(500), Span::from_us(1)]),
+        _ => draw.pick(&[Span::from_ns(100), Span::from_ns(500), Span::from_us(1)]),
     };
     (Rate::from_bps(bps), delay)
 }
@@ -219,7 +219,7 @@ fn make_uneven(draw: &mut Draw, topology: &mut Topology) {
             Span::from_ps(ps * draw.between(1, 10))
         };
         if odd_rates {
-            cable.rate = Rate::from_bps(draw.of(&ODD_RATES));
+            cable.rate = Rate::from_bps(draw.pick(&ODD_RATES));
         }
     }
 }

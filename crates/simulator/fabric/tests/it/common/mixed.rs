@@ -18,13 +18,13 @@ pub(super) fn choose_transports(draw: &mut Draw, scenario: &mut Scenario) {
     }
     let routes = Routes::compute(&scenario.topology).expect("random fabrics are connected");
     let usual = scenario.profile.network.payload;
-    let further = draw.of(&[1, 1, 2]);
+    let further = draw.pick(&[1, 1, 2]);
     for _ in 0..further {
         // Queues and buffers have been chosen for packets of the first transport.
-        let payload = draw.of(&[usual, 1000, 256]).min(usual);
+        let payload = draw.pick(&[usual, 1000, 256]).min(usual);
         let facts = routes.paths.network_facts(PacketSizes {
             payload,
-            header: draw.of(&[HEADER, HEADER, 40]),
+            header: draw.pick(&[HEADER, HEADER, 40]),
             ack: HEADER,
         });
         let profile = random_profile(draw, facts, scenario);
@@ -46,23 +46,23 @@ fn random_profile(draw: &mut Draw, facts: NetworkFacts, scenario: &Scenario) -> 
     }
     match &mut profile.reliability {
         Reliability::SelectiveRepeat(settings) => {
-            settings.timeout = Span::from_us(draw.of(&[40, 100, 250]));
+            settings.timeout = Span::from_us(draw.pick(&[40, 100, 250]));
             settings.control_first = draw.chance(70);
-            let selector = draw.of(&["adaptive", "oblivious", "single"]);
+            let selector = draw.pick(&["adaptive", "oblivious", "single"]);
             profile.selector = SelectorSettings::named(selector).expect("built in");
         }
         Reliability::GoBackN(_) => {
             profile.selector = SelectorSettings::named("single").expect("built in");
         }
     }
-    let controller = draw.of(&["", "sniffer", "constant", "dctcp", "hpcc"]);
+    let controller = draw.pick(&["", "sniffer", "constant", "dctcp", "hpcc"]);
     profile.controller = match controller {
         "" => profile.controller,
         "sniffer" => ControllerSettings::custom::<Sniffer>(),
         name => ControllerSettings::named(name).expect("built in"),
     };
     if let ControllerSettings::Constant(settings) = &mut profile.controller {
-        settings.window = RelativeSize::percent_of_bdp(draw.of(&[10, 100, 300]));
+        settings.window = RelativeSize::percent_of_bdp(draw.pick(&[10, 100, 300]));
     }
     profile
 }

@@ -95,7 +95,7 @@ impl Scenario {
             });
             let of_one = of_one.count() == 1;
             if draw.chance(50) && (self.buffer.is_none() || is_apart) {
-                let role = draw.of(&[
+                let role = draw.pick(&[
                     SwitchRole::ScaleUp,
                     SwitchRole::Nic(PortChoice::LeastQueue),
                     SwitchRole::Nic(PortChoice::Hash),
@@ -120,19 +120,19 @@ impl Scenario {
         settings.timeout_per_packet = draw.chance(50);
         settings.timeout = settings.timeout.min(Span::from_us(100));
         if !settings.ack_in_order {
-            settings.ack_bytes = Some(Bytes::new(draw.of(&[4_000, 16_384, 50_000])));
+            settings.ack_bytes = Some(Bytes::new(draw.pick(&[4_000, 16_384, 50_000])));
         }
         if draw.chance(40) {
             let credit = &mut profile.credit;
             credit.scheme = CreditScheme::Rccc;
-            credit.window_bdps = draw.of(&[0.1, 0.5, 1.5]);
-            credit.rate = draw.of(&[0.5, 0.99, 1.0]);
+            credit.window_bdps = draw.pick(&[0.1, 0.5, 1.5]);
+            credit.rate = draw.pick(&[0.5, 0.99, 1.0]);
             credit.idle_pulls = draw.chance(70);
             self.switch.mark_last_hop = draw.chance(50);
         }
         self.switch.trimming = self.buffer.is_none() && self.switch.control_priority;
-        self.switch.trim_victim = draw.of(&[TrimVictim::Random, TrimVictim::Arriving]);
-        self.switch.trim_size = Bytes::new(draw.of(&[24, 64, 800]));
+        self.switch.trim_victim = draw.pick(&[TrimVictim::Random, TrimVictim::Arriving]);
+        self.switch.trim_size = Bytes::new(draw.pick(&[24, 64, 800]));
     }
 
     /// In some, higher classes go first.
@@ -182,7 +182,7 @@ impl Scenario {
     }
 
     fn on(topology: Topology, seed: u64, draw: &mut Draw) -> Self {
-        let payload = draw.of(&[256, 1000, 1000, 4086, 4096]);
+        let payload = draw.pick(&[256, 1000, 1000, 4086, 4096]);
         let routes = Routes::compute(&topology).expect("random fabrics are connected");
         let sizes = PacketSizes {
             payload,
@@ -301,7 +301,7 @@ impl Scenario {
 
     pub(crate) fn reactions_of(&self, host: HostId) -> Option<Box<dyn Reactions>> {
         let starts_here = |flow: FlowId| self.flows[flow.index()].src == host;
-        self.local.of(starts_here).boxed()
+        self.local.filter(starts_here).boxed()
     }
 
     pub(crate) fn coordinator(&self) -> Option<Box<dyn Reactions>> {
@@ -314,7 +314,7 @@ fn choose_routing(draw: &mut Draw, switch: &mut SwitchParameters) {
     if !draw.chance(30) {
         return;
     }
-    switch.routing = draw.of(&[
+    switch.routing = draw.pick(&[
         PathChoice::Adaptive,
         PathChoice::Adaptive,
         PathChoice::RoundRobin,
@@ -325,10 +325,10 @@ fn choose_routing(draw: &mut Draw, switch: &mut SwitchParameters) {
         adaptive.levels = vec![0.05, 0.1, 0.2];
     }
     if draw.chance(40) {
-        adaptive.refresh = Span::from_ns(draw.of(&[100, 1000, 5000]));
+        adaptive.refresh = Span::from_ns(draw.pick(&[100, 1000, 5000]));
     }
-    adaptive.hash_below = Bytes::new(draw.of(&[0, 100, 100, 1000]));
-    adaptive.flowlet_gap = Span::from_ns(draw.of(&[0, 500, 2000, 10_000]));
+    adaptive.hash_below = Bytes::new(draw.pick(&[0, 100, 100, 1000]));
+    adaptive.flowlet_gap = Span::from_ns(draw.pick(&[0, 500, 2000, 10_000]));
 }
 
 /// In some, links allocate rates.
@@ -337,14 +337,14 @@ fn choose_allocation(draw: &mut Draw, profile: &mut Profile) {
         return;
     }
     let mut controller =
-        ControllerSettings::named(draw.of(&["s-perc", "1rc", "1rc"])).expect("built in");
+        ControllerSettings::named(draw.pick(&["s-perc", "1rc", "1rc"])).expect("built in");
     match &mut controller {
         ControllerSettings::SPerc(settings) => {
-            settings.exempt = RelativeSize::percent_of_bdp(draw.of(&[1, 100]));
+            settings.exempt = RelativeSize::percent_of_bdp(draw.pick(&[1, 100]));
             settings.common.weights = draw.chance(50);
         }
         ControllerSettings::OneRc(settings) => {
-            settings.clock_skew = Span::from_ns(draw.of(&[0, 100]));
+            settings.clock_skew = Span::from_ns(draw.pick(&[0, 100]));
             settings.common.weights = draw.chance(50);
         }
         other => unreachable!("{other:?} is neither"),
@@ -358,9 +358,9 @@ fn choose_allocation(draw: &mut Draw, profile: &mut Profile) {
     else {
         unreachable!("it is one of the two");
     };
-    common.control_gap = NonZero::new(draw.of(&[1, 4, 16])).expect("not zero");
-    common.headroom = draw.of(&[None, Some(0.98)]);
-    common.host_limit = draw.of(&[HostLimit::LineRate, HostLimit::Demand]);
+    common.control_gap = NonZero::new(draw.pick(&[1, 4, 16])).expect("not zero");
+    common.headroom = draw.pick(&[None, Some(0.98)]);
+    common.host_limit = draw.pick(&[HostLimit::LineRate, HostLimit::Demand]);
     profile.controller = controller;
 }
 
@@ -374,7 +374,7 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
         else {
             unreachable!("the name belongs to it");
         };
-        settings.window = RelativeSize::percent_of_bdp(draw.of(&[10, 50, 100, 300]));
+        settings.window = RelativeSize::percent_of_bdp(draw.pick(&[10, 50, 100, 300]));
         let bps = facts.line_rate.as_bps();
         settings.rate = draw
             .chance(50)
@@ -384,9 +384,9 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
         && let ControllerSettings::Strack(settings) = &mut profile.controller
     {
         settings.decrease_requires_ecn = false;
-        settings.initial_window = Some(RelativeSize::percent_of_bdp(draw.of(&[5, 50])));
+        settings.initial_window = Some(RelativeSize::percent_of_bdp(draw.pick(&[5, 50])));
     }
-    let selector = draw.of(&["adaptive", "oblivious", "single"]);
+    let selector = draw.pick(&["adaptive", "oblivious", "single"]);
     profile.selector = SelectorSettings::named(selector).expect("built in");
     match &mut profile.selector {
         SelectorSettings::Adaptive(settings) if draw.chance(30) => {
@@ -404,12 +404,12 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
     }
     let reliability = profile.reliability.selective_repeat_mut();
     let reliability = reliability.expect("STrack has it");
-    reliability.timeout = Span::from_us(draw.of(&[40, 100, 250]));
+    reliability.timeout = Span::from_us(draw.pick(&[40, 100, 250]));
     reliability.ack_on_ecn = draw.chance(30);
     reliability.strict_window = draw.chance(20);
     reliability.control_first = draw.chance(70);
     if draw.chance(30) {
-        reliability.ack_bytes = Some(Bytes::new(draw.of(&[1, 4_000, 16_384])));
+        reliability.ack_bytes = Some(Bytes::new(draw.pick(&[1, 4_000, 16_384])));
     }
     if draw.chance(30) {
         reliability.probe_class = ProbeClass::Data;
@@ -452,12 +452,12 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         ecn: draw.chance(80),
         kmin,
         kmax,
-        pmax: draw.of(&[0.1, 0.5, 1.0]),
-        mark: draw.of(&[MarkAt::Dequeue, MarkAt::Enqueue]),
+        pmax: draw.pick(&[0.1, 0.5, 1.0]),
+        mark: draw.pick(&[MarkAt::Dequeue, MarkAt::Enqueue]),
         routing: PathChoice::Ecmp,
         control_priority: draw.chance(60),
         strict_priority: false,
-        telemetry: draw.of(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
+        telemetry: draw.pick(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
         ..SwitchParameters::default()
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Triggers(Vec<Rule>);
 
 impl Triggers {
     /// The rules that start flows which `belongs` says yes to.
-    pub(crate) fn of(&self, belongs: impl Fn(FlowId) -> bool) -> Self {
+    pub(crate) fn filter(&self, belongs: impl Fn(FlowId) -> bool) -> Self {
         let belongs = |rule: &&Rule| match rule {
             Rule::Barrier { start, .. } => belongs(*start),
             Rule::Relay { line, .. } => belongs(line[0]),
@@ -104,7 +104,7 @@ fn scheduled_flows(draw: &mut Draw, hosts: u32, payload: u32) -> Vec<Flow> {
         let start = if together {
             0
         } else {
-            draw.between(0, 30) * draw.of(&[1, 333, 100_000, 1_000_000])
+            draw.between(0, 30) * draw.pick(&[1, 333, 100_000, 1_000_000])
         };
         let bytes = equal.unwrap_or_else(|| random_size(draw, payload));
         Flow::timed(src, dst, bytes, Time::from_ps(start))
@@ -116,7 +116,7 @@ fn scheduled_flows(draw: &mut Draw, hosts: u32, payload: u32) -> Vec<Flow> {
 fn random_size(draw: &mut Draw, payload: u32) -> Bytes {
     let payload = u64::from(payload);
     let bytes = match draw.below(10) {
-        0 => draw.of(&[0, 1]),
+        0 => draw.pick(&[0, 1]),
         1 => draw.between(1, 3) * payload + draw.between(0, 2) - 1,
         2..=6 => draw.between(1, 20_000),
         7 | 8 => draw.between(1, 80_000),
@@ -158,7 +158,7 @@ fn add_coordinated(
     flows: &mut Vec<Flow>,
     coordinated: &mut Triggers,
 ) {
-    let milestone = draw.of(&[
+    let milestone = draw.pick(&[
         FlowMilestone::Started,
         FlowMilestone::Received,
         FlowMilestone::Sent,

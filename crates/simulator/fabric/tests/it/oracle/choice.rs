@@ -65,7 +65,7 @@ impl<'a> Choices<'a> {
     }
 
     /// The link that `packet` takes from `switch`, one of those that lead on.
-    pub(crate) fn of(
+    pub(crate) fn choose_link(
         &mut self,
         switch: NodeId,
         packet: &Packet,

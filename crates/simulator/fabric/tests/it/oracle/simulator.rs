@@ -876,7 +876,7 @@ impl<'a> Oracle<'a> {
             }
         };
         let ways: Vec<Way> = links.iter().map(way).collect();
-        self.choices.of(node, packet, &ways, self.now)
+        self.choices.choose_link(node, packet, &ways, self.now)
     }
 
     /// Sets a host's events after something has happened to its endpoint.

@@ -6,8 +6,8 @@
 //! for a lost one. A sender begins with the credit of its first window and may spend it before the first answer (it *speculates*); the rest
 //! of that credit is void after the first answer.
 //!
-//! Credit is a gate beside the window of the [controller](crate::congestion): a packet needs both. It counts bytes on the wire, retransmitted
-//! packets included.
+//! Credit is a gate beside the window of the [controller](crate::congestion): a packet needs both. It counts bytes on the wire,
+//! retransmitted packets included.
 //!
 //! The source is the UEC reference simulator; the idea comes from EQDS. Other settings turn it into EQDS (a quantum of 512 B, eight of them
 //! a pull) or into the pulls of NDP (one packet a pull, a first credit of 15 packets).

@@ -1,8 +1,8 @@
 //! Congestion feedback: reaction of a receiver to congestion besides echoing marks on acknowledgements.
 //!
 //! A rule is told of each data packet and answers whether to send a notification to the sender (the CNP of RoCEv2), which
-//! [`CongestionControl::on_notification`](crate::congestion::CongestionControl::on_notification) hears: now, or perhaps at a later time. A new rule
-//! is one file and one line in the `rules!` list, exactly as for [controllers](crate::congestion).
+//! [`CongestionControl::on_notification`](crate::congestion::CongestionControl::on_notification) hears: now, or perhaps at a later
+//! time. A new rule is one file and one line in the `rules!` list, exactly as for [controllers](crate::congestion).
 //!
 //! Each receiver has a separate rule. Common state of the rules of one endpoint, such as the average over all flows to a host, is their
 //! [`Shared`](CongestionFeedback::Shared) state, which the endpoint keeps once and lends with each call.

@@ -310,7 +310,7 @@ impl Sender {
         self.paths.on_feedback(&PathFeedback {
             now: cx.now,
             path,
-            verdict: PathVerdict::of(marked, nack),
+            verdict: PathVerdict::from_flags(marked, nack),
             delivered,
             sent: delivered + Bytes::new(self.in_flight),
             rtt,

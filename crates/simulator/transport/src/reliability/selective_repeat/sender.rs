@@ -1,9 +1,8 @@
 //! The sending half of a flow: choice of the next packet, bytes in flight, losses.
 //!
-//! In flight (§3.3.2, Equations 1 and 2) is `sent - received - claimed`: every transmission counts as sent, the receiver's
-//! count of distinct bytes as received, and a packet declared lost as claimed. One signed number holds the sum. It may fall
-//! below zero for a while, when packets are claimed that the receiver has but whose segment the sender has not seen; once all
-//! is acknowledged it is exactly zero.
+//! In flight (§3.3.2, Equations 1 and 2) is `sent - received - claimed`: every transmission counts as sent, the receiver's count of
+//! distinct bytes as received, and a packet declared lost as claimed. One signed number holds the sum. It may fall below zero for a
+//! while, when packets are claimed that the receiver has but whose segment the sender has not seen; at the end it is exactly zero.
 
 mod irn;
 mod loss;
@@ -362,7 +361,7 @@ impl Sender {
         self.paths.on_feedback(&PathFeedback {
             now: cx.now,
             path,
-            verdict: PathVerdict::of(packet.ecn, false),
+            verdict: PathVerdict::from_flags(packet.ecn, false),
             delivered,
             sent: delivered + in_flight,
             rtt,

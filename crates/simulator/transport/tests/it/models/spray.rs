@@ -168,7 +168,7 @@ fn compare(seed: u64, max_paths: u16, dead_path: DeadPath, taken: &mut Branches)
                 real.on_feedback(&PathFeedback {
                     now: state.now,
                     path: path as PathId,
-                    verdict: PathVerdict::of(ecn, false),
+                    verdict: PathVerdict::from_flags(ecn, false),
                     delivered: Bytes::ZERO,
                     sent: Bytes::ZERO,
                     rtt,

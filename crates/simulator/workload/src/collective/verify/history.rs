@@ -110,7 +110,7 @@ impl<'a> History<'a> {
     /// True if the dependencies lead from `other` to `message` in few steps. Often they do, and where thousands of messages wait for a task
     /// that waits for thousands, a search for each would take too long.
     fn follows_closely(&self, message: TaskId, other: TaskId) -> bool {
-        let successors = self.successors.of(other).iter();
+        let successors = self.successors.get(other).iter();
         // A task that waits for the beginning of `other` says nothing about the end of `other`.
         let mut after_end = successors
             .filter(|(_, is_begun)| !is_begun)
@@ -120,7 +120,7 @@ impl<'a> History<'a> {
 
     /// True if `message` begins after `id` has begun, as far as `steps` dependencies in a row show it.
     fn leads_to(&self, message: TaskId, id: TaskId, steps: u32) -> bool {
-        let successors = self.successors.of(id);
+        let successors = self.successors.get(id);
         let is_next = successors.binary_search_by_key(&message, |(id, _)| *id);
         let mut near = successors.iter().take(NEIGHBOURS);
         is_next.is_ok() || steps > 1 && near.any(|&(id, _)| self.leads_to(message, id, steps - 1))

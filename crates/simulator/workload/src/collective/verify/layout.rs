@@ -30,7 +30,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(collective: &Collective) -> Option<Self> {
+    pub(super) fn from_collective(collective: &Collective) -> Option<Self> {
         let (size, ranks) = (collective.size.as_u64(), collective.graph.ranks());
         let operation = collective.operation;
         let extent = match operation {
@@ -78,7 +78,7 @@ impl Layout {
         let own_if = |is_own: bool| if is_own { Before::Own } else { Before::Nothing };
         match self.operation {
             Operation::AllReduce | Operation::ReduceScatter => Before::Own,
-            Operation::AllGather => own_if(self.blocks.of(at) == rank),
+            Operation::AllGather => own_if(self.blocks.block_at(at) == rank),
             Operation::Broadcast { root } => own_if(root.0 == rank),
             Operation::AllToAll => own_if(at / self.size == u64::from(rank)),
             Operation::ParameterServer { server } if server.0 == rank => Before::Zeros,
@@ -89,11 +89,11 @@ impl Layout {
     pub(super) fn after(&self, rank: u32, at: u64) -> After {
         match self.operation {
             Operation::AllReduce => After::Sum,
-            Operation::ReduceScatter if self.blocks.of(at) == rank => After::Sum,
+            Operation::ReduceScatter if self.blocks.block_at(at) == rank => After::Sum,
             Operation::ReduceScatter => After::Anything,
-            Operation::AllGather => After::From(self.blocks.of(at)),
+            Operation::AllGather => After::From(self.blocks.block_at(at)),
             Operation::Broadcast { root } => After::From(root.0),
-            Operation::AllToAll if self.blocks.of(at % self.size) == rank => {
+            Operation::AllToAll if self.blocks.block_at(at % self.size) == rank => {
                 After::From((at / self.size) as u32)
             }
             Operation::AllToAll => After::Anything,

@@ -42,7 +42,7 @@ impl Collective {
         if moves != tasks {
             return Err(CollectiveFault::Moves { moves, tasks });
         }
-        let layout = Layout::of(self).ok_or(CollectiveFault::Operation)?;
+        let layout = Layout::from_collective(self).ok_or(CollectiveFault::Operation)?;
         let order = self.order();
         let segments = self.segments(&layout, &order)?;
         let mut history = History::new(self, &order);
@@ -70,7 +70,7 @@ impl Collective {
         let mut next = 0;
         while let Some(&done) = order.get(next) {
             next += 1;
-            for &(id, _) in successors.of(done) {
+            for &(id, _) in successors.get(done) {
                 let waits = &mut waits[id.index()];
                 *waits -= 1;
                 if *waits == 0 {
