@@ -1,18 +1,17 @@
 //! Curves over time: chosen, shortened and gathered into plots.
 
 mod chosen;
-mod views;
 
 use self::chosen::Chosen;
-use self::views::{FLOWS, GPU_METRICS, LINKS, NODES, RUN, SWITCH_METRICS, View};
 use super::document::Document;
 use super::format;
 use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Series, Shape, Unit};
+use super::views::{FLOWS, LINKS, NODES, QUEUE_PEAK, RUN, View};
 use clearway_report::comparison::RunCurve;
-use clearway_report::observed::{Metric, RunObservations, Subject};
+use clearway_report::observed::{Metric, RunObservations, Subject, SubjectKind};
 use clearway_report::{LinkEventRow, RunRecord};
-use clearway_results::MergeRule;
+use clearway_results::{MergeRule, MetricUnit};
 use clearway_units::{Span, Time};
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,7 +144,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &R
             }
         }
         // The peaks tell all that the depths tell.
-        if plots.iter().any(|plot| plot.id == "queue-peak") {
+        if plots.iter().any(|plot| plot.id == QUEUE_PEAK.id) {
             plots.retain(|plot| plot.id != "queue-depth");
         }
         document.plots(plots);
@@ -165,13 +164,6 @@ pub(super) fn overlay(
 ) -> Option<Result<Plot, &'static str>> {
     let shows = |view: &&View| view.metrics.contains(&metric);
     let view = RUN.iter().chain(&LINKS).find(shows)?;
-    let (id, title) = match metric {
-        Metric::QueuePeak => (view.id, "Longest queue"),
-        Metric::CompletedFlows => ("completed-flows", "Completed flows"),
-        Metric::Fairness => (view.id, "Fairness of goodput"),
-        Metric::RateFairness => ("rate-fairness", "Fairness of allowed rates"),
-        _ => (view.id, view.title),
-    };
     let merge = metric.merge();
     let series: Vec<Series> = courses
         .iter()
@@ -195,13 +187,18 @@ pub(super) fn overlay(
         return None;
     }
     let values = || series.iter().flat_map(|series| &series.y);
-    if !view.if_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
-        return Some(Err(view.if_zero));
+    let info = metric.info();
+    if !info.when_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
+        return Some(Err(info.when_zero));
     }
-    let y = Axis::from_zero(view.label, view.unit());
+    let y = Axis::from_zero(info.axis, view.unit());
     Some(Ok(Plot {
-        id,
-        title: title.into(),
+        id: if metric == view.metrics[0] {
+            view.id
+        } else {
+            info.name
+        },
+        title: info.title.into(),
         note: match metric {
             Metric::QueuePeak => format!("of those that were watched, {note}"),
             Metric::Fairness => format!("over the last eight base round trips, {note}"),
@@ -264,10 +261,11 @@ fn part(
     if series.is_empty() {
         return None;
     }
-    if !view.if_zero.is_empty() && values.all(|value| !value.is_finite() || *value == 0.0) {
-        return Some(Part::Sentence(view.if_zero));
+    let when_zero = view.info().when_zero;
+    if !when_zero.is_empty() && values.all(|value| !value.is_finite() || *value == 0.0) {
+        return Some(Part::Sentence(when_zero));
     }
-    let y = Axis::from_zero(view.label, view.unit());
+    let y = Axis::from_zero(view.info().axis, view.unit());
     Some(Part::Plot(Box::new(Plot {
         id: view.id,
         title: view.title.into(),
@@ -296,12 +294,14 @@ fn note(view: &View, observed: &RunObservations, shown: usize) -> String {
         return String::new();
     }
     let all = format::count(all as u64);
-    match metric {
-        _ if SWITCH_METRICS.contains(&metric) => format!("{shown} of {all} switches"),
-        _ if GPU_METRICS.contains(&metric) => format!("{shown} of {all} GPUs"),
-        Metric::QueueDepth | Metric::QueuePeak => format!("the {shown} longest of {all}"),
-        Metric::LinkRate => format!("{} of {all}", format::counted(shown, "link", "links")),
-        _ => format!(
+    match metric.info().scope {
+        SubjectKind::Switch => format!("{shown} of {all} switches"),
+        SubjectKind::Gpu => format!("{shown} of {all} GPUs"),
+        SubjectKind::Link if metric.info().unit == MetricUnit::Bytes => {
+            format!("the {shown} longest of {all}")
+        }
+        SubjectKind::Link => format!("{} of {all}", format::counted(shown, "link", "links")),
+        SubjectKind::Flow | SubjectKind::Run => format!(
             "{} of {all}, from the fastest to the slowest",
             format::counted(shown, "flow", "flows")
         ),

@@ -41,6 +41,7 @@ mod testbed;
 #[cfg(test)]
 mod tests;
 mod transports;
+mod views;
 mod why;
 
 use clearway_report::quantity::{percent, prefixed};

@@ -6,7 +6,8 @@
 use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
 use super::html::Escaped;
 use super::outcome_tiles;
-use super::plot::{Join, Shape, Unit};
+use super::plot::{Join, Shape};
+use super::views::{self, View};
 use clearway_report::observed::Metric;
 use clearway_report::summary::Summary;
 use clearway_report::{RunRecord, ScenarioIdentity};
@@ -48,15 +49,9 @@ pub fn tiles(record: &RunRecord) -> Vec<Tile> {
 
 /// Plot of a live page.
 struct LivePlot {
-    /// Name of the plot in the page.
-    id: &'static str,
-    title: &'static str,
+    view: View,
     /// Note beside the title: what a reader should know about the plot.
     note: &'static str,
-    /// Label of the y axis.
-    label: &'static str,
-    /// Metrics of the plot, all of one unit.
-    metrics: &'static [Metric],
     subjects: Subjects,
 }
 
@@ -74,74 +69,50 @@ enum Subjects {
 
 const PLOTS: [LivePlot; 8] = [
     LivePlot {
-        id: "goodput",
-        title: "Goodput of all flows",
+        view: views::GOODPUT,
         note: "payload acknowledged",
-        label: "goodput",
-        metrics: &[Metric::Goodput],
         subjects: Subjects::Run,
     },
     LivePlot {
-        id: "flow-goodput",
-        title: "Goodput of flows",
+        view: views::FLOW_GOODPUT,
         note: "those that observe.series.flows asks for, at most 8",
-        label: "goodput",
-        metrics: &[Metric::FlowGoodput],
         subjects: Subjects::First,
     },
     LivePlot {
-        id: "queue-peak",
-        title: "Queues",
+        view: views::QUEUE_PEAK,
         note: "the longest, at most 8; peaks of each interval",
-        label: "longest in each interval",
-        metrics: &[Metric::QueuePeak],
         subjects: Subjects::Greatest,
     },
     LivePlot {
-        id: "link-rate",
-        title: "Throughput of links",
+        view: views::LINK_RATE,
         note: "the same links",
-        label: "on the wire",
-        metrics: &[Metric::LinkRate],
         subjects: Subjects::Of(Metric::QueuePeak),
     },
     LivePlot {
-        id: "active-flows",
-        title: "Flows",
+        view: views::FLOW_COUNTS,
         note: "at the end of each interval",
-        label: "flows",
-        metrics: &[Metric::ActiveFlows, Metric::CompletedFlows],
         subjects: Subjects::Run,
     },
     LivePlot {
-        id: "fairness",
-        title: "Fairness",
+        view: views::FAIRNESS,
         note: "1 is fair; goodput over eight base round trips, rates at each sample",
-        label: "Jain's index",
-        metrics: &[Metric::Fairness, Metric::RateFairness],
         subjects: Subjects::Run,
     },
     LivePlot {
-        id: "marks",
-        title: "Marked and dropped packets",
+        view: views::MARKS_AND_DROPS,
         note: "means over each interval",
-        label: "per µs",
-        metrics: &[Metric::Marks, Metric::Drops],
         subjects: Subjects::Run,
     },
     LivePlot {
-        id: "paused-links",
-        title: "Paused links",
+        view: views::PAUSED_LINKS,
         note: "held back by flow control",
-        label: "links",
-        metrics: &[Metric::PausedLinks],
         subjects: Subjects::Run,
     },
 ];
 
 /// True if a live page draws a metric. Windows, pacing rates and bytes in flight are left to the report.
 pub fn is_drawn_live(metric: Metric) -> bool {
-    PLOTS.iter().any(|plot| plot.metrics.contains(&metric))
+    PLOTS.iter().any(|plot| plot.view.metrics.contains(&metric))
 }
 
 /// Description of a metric for the script.
@@ -182,10 +153,10 @@ impl LivePlot {
             }
         };
         LivePlotData {
-            id: self.id,
-            label: self.label,
-            unit: Unit::from_metric(self.metrics[0]).name(),
-            series: self.metrics.iter().map(series).collect(),
+            id: self.view.id,
+            label: self.view.info().axis,
+            unit: self.view.unit().name(),
+            series: self.view.metrics.iter().map(series).collect(),
             of_run: matches!(self.subjects, Subjects::Run),
             ranked: matches!(self.subjects, Subjects::Greatest),
             like: match self.subjects {
@@ -213,10 +184,8 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
     body.push_str(if sampled { "" } else { UNSAMPLED });
     if sampled {
         body.push_str("<div class=\"plots\">\n");
-        for LivePlot {
-            id, title, note, ..
-        } in &PLOTS
-        {
+        for LivePlot { view, note, .. } in &PLOTS {
+            let View { id, title, .. } = view;
             let _ = writeln!(
                 body,
                 "<figure class=\"plot\">\n<figcaption><strong>{title}</strong> <span class=\"note\">{note}</span></figcaption>\n\
@@ -311,7 +280,7 @@ mod tests {
     fn each_plot_has_a_place_and_the_script_is_told_of_it() {
         let sampled = page("x", true).html;
         let unsampled = page("x", false).html;
-        for LivePlot { id, .. } in &PLOTS {
+        for id in PLOTS.iter().map(|plot| plot.view.id) {
             let place = format!("data-plot=\"{id}\"");
             assert_eq!(sampled.matches(&place).count(), 1, "{id}");
             assert!(!unsampled.contains(&place), "{id}");
@@ -333,18 +302,6 @@ mod tests {
         }
         for rule in ["\"mean\"", "\"max\"", "\"last\"", "\"sum\""] {
             assert!(!LIVE_SCRIPT.contains(rule), "{rule}");
-        }
-    }
-
-    #[test]
-    fn plots_have_metrics_of_one_unit() {
-        for plot in &PLOTS {
-            let units = plot.metrics.iter().map(|metric| Unit::from_metric(*metric));
-            assert!(
-                units.clone().all(|unit| Some(unit) == units.clone().next()),
-                "{}",
-                plot.id
-            );
         }
     }
 

@@ -50,7 +50,7 @@ fn with_curves(mut observed: RunObservations, samples: u64, subjects: u32) -> Ru
             SubjectKind::Link => (0..subjects).map(Subject::Link).collect(),
             SubjectKind::Flow => (0..subjects).map(Subject::Flow).collect(),
             // Those are of scale-up runs, which have no flows.
-            SubjectKind::Node => Vec::new(),
+            SubjectKind::Gpu | SubjectKind::Switch => Vec::new(),
             SubjectKind::Run => vec![Subject::Run],
         };
         for (place, subject) in own.into_iter().enumerate() {

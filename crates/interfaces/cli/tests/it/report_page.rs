@@ -351,7 +351,7 @@ fn observed() -> RunObservations {
             SubjectKind::Link => (0..40).map(Subject::Link).collect(),
             SubjectKind::Flow => (0..40).map(Subject::Flow).collect(),
             // Those are of scale-up runs, which have no flows.
-            SubjectKind::Node => Vec::new(),
+            SubjectKind::Gpu | SubjectKind::Switch => Vec::new(),
             SubjectKind::Run => vec![Subject::Run],
         };
         for (number, subject) in subjects.into_iter().enumerate() {

@@ -1,10 +1,9 @@
 //! Choice of links, flows and nodes that are drawn.
 
 use super::super::plot::MOST_SERIES;
-use super::views::{GPU_METRICS, SWITCH_METRICS};
 use clearway_report::FlowTimes;
 use clearway_report::jobs::evenly;
-use clearway_report::observed::{Curve, Metric, RunObservations, Subject};
+use clearway_report::observed::{Curve, Metric, RunObservations, Subject, SubjectKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Subjects that are drawn, with the colour of each: the same in every plot.
@@ -14,7 +13,8 @@ impl Chosen {
     pub(super) fn new(observed: &RunObservations, flows: &[FlowTimes]) -> Self {
         let links = chosen_links(observed);
         let flows = chosen_flows(observed, flows);
-        let [gpus, switches] = [GPU_METRICS, SWITCH_METRICS].map(|of| chosen_nodes(observed, of));
+        let [gpus, switches] =
+            [SubjectKind::Gpu, SubjectKind::Switch].map(|kind| chosen_nodes(observed, kind));
         let colours = |subjects: Vec<Subject>| {
             let places = subjects.into_iter().enumerate();
             places.map(|(place, subject)| (subject, place % MOST_SERIES))
@@ -78,10 +78,10 @@ fn chosen_flows(observed: &RunObservations, flows: &[FlowTimes]) -> Vec<Subject>
     ranked.into_iter().map(Subject::Flow).collect()
 }
 
-/// Nodes with curves of `metrics`, evenly from the first to the last, both included.
-fn chosen_nodes(observed: &RunObservations, metrics: &[Metric]) -> Vec<Subject> {
+/// Nodes of one kind that have curves, evenly from the first to the last, both included.
+fn chosen_nodes(observed: &RunObservations, kind: SubjectKind) -> Vec<Subject> {
     let curves = observed.curves.iter();
-    let curves = curves.filter(|curve| metrics.contains(&curve.metric));
+    let curves = curves.filter(|curve| curve.metric.info().scope == kind);
     let subjects: BTreeSet<Subject> = curves.map(|curve| curve.subject).collect();
     let subjects: Vec<Subject> = subjects.into_iter().collect();
     let places = evenly(subjects.len(), MOST_SERIES);
