@@ -104,7 +104,7 @@ pub struct TopologyReport {
     pub shortest_delay: Span,
 }
 
-/// The traffic of a run.
+/// The traffic of a run, either listed or streamed.
 enum Traffic {
     Listed(Workload, Jobs),
     OneByOne(MergedArrivals),
@@ -126,12 +126,14 @@ impl Assembly {
         let shared = SharedNics::new(scenario, &prepared.topology);
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload, &shared)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        // `load_workloads` has checked the other flows; connections of jobs exist only now.
         let slowest = slowest_link(&prepared.topology);
         for connection in &loaded.workload.flows[listed..] {
             let section = connection.section as usize;
             check_flows([connection], slowest, prepared.sizes_of(section))
                 .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         }
+        // After the connections, because flows of posted sections have the last numbers.
         append(scenario, &mut loaded.workload, posted)?;
         Self::on(prepared, scenario, Traffic::Listed(loaded.workload, jobs))
     }
@@ -310,6 +312,7 @@ impl Assembly {
             owner.triggers.insert(TriggerIndex(index as u32), trigger);
         }
         for (id, flow) in workload.numbered() {
+            // The source of a flow sees `Sent`, its destination `Received`.
             let activations = [
                 (FlowMilestone::Sent, flow.on_sent, flow.src),
                 (FlowMilestone::Received, flow.on_received, flow.dst),
@@ -573,6 +576,7 @@ fn nic_traffic(
         .transpose()
 }
 
+/// Error for a topology that failed links have broken.
 fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
     const KEYS: [&str; 3] = ["links", "failed-uplinks.per-leaf", "failed-uplinks.leaves"];
     let (message, fix) = match error {

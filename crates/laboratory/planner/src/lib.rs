@@ -2,7 +2,7 @@
 //!
 //! # Example
 //!
-//! Two training jobs share a link. Are they compatible, and by how much is the second one to be shifted?
+//! Two training jobs share a link. Are they compatible, and by how much should the second job be shifted?
 //!
 //! ```
 //! use clearway_planner::compatibility::{Job, Load, CandidatePlacement, PlanParameters, Problem, JobProfile, CompatibilityVerdict, plan};
@@ -36,7 +36,7 @@
 //! # Stability
 //!
 //! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
-//! adds items. Meant to stay as they are: [`compatibility::plan`], [`compatibility::place`], and their problems and plans. The models in
+//! adds items. [`compatibility::plan`], [`compatibility::place`], and their problems and plans are meant to stay unchanged. The models in
 //! [`compatibility::fluid`] and [`tmdml`] follow papers and may change. A better search may find other rotations for the same problem.
 //! `docs/interfaces/clearway-planner.txt` lists all public items.
 //!
@@ -46,11 +46,11 @@
 //!
 //! # Modules
 //!
-//! * [`compatibility`]: rotations, priorities and placements with which training jobs share links without slowing each other down.
-//! * [`tmdml`]: the rates that make the slowest flow of a parameter synchronisation finish first, and the time that it then takes.
+//! * [`compatibility`]: rotations, priorities and placements that let training jobs share links without slowing each other down.
+//! * [`tmdml`]: the rates that make the slowest flow of a parameter synchronisation finish as early as possible, and its completion time.
 //!
-//! **Architecture Invariant:** nothing here knows of packets, transports or a simulation. A plan is a pure function of its input; floats
-//! see only `+ - * /` and `sqrt`, so that it is the same on any machine.
+//! **Architecture Invariant:** this crate does not know packets, transports or simulations. A plan is a pure function of its input; float
+//! arithmetic uses only `+ - * /` and `sqrt`, so a plan is the same on any machine.
 
 pub mod compatibility;
 pub mod tmdml;

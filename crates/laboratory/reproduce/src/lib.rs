@@ -184,7 +184,7 @@ pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static st
     if !found.is_empty() {
         return Ok(found);
     }
-    // The distance of names alone does not match `fig9` and `strack/9`.
+    // Short forms such as `fig9` and `strack/9` are too far from full names for `nearest`.
     let short = |id: &str| {
         let (paper, figure) = id.split_once('/')?;
         let number = figure.strip_prefix("fig").unwrap_or(figure);

@@ -503,9 +503,8 @@ fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{key}` = {value} is no quantity"))
 }
 
-/// Difference in bytes per nanosecond at `at` between the rate gaps of two flows of 100 and 50 Gb/s: with rates that halve after each 30
-/// packets of 1000 bytes, the gap is smaller than with rates that halve in each round trip of 30 us. A fluid model (Snyder §4.1.2),
-/// independent of the run.
+/// Advantage of sampling, bytes per nanosecond: the amount by which two flows of 100 and 50 Gb/s are closer at `at` if they slow down by
+/// half after each 30 packets of 1000 bytes, instead of in each round trip of 30 us. A fluid model (Snyder §4.1.2), independent of the run.
 fn sampling_advantage(run: &RunData, options: &Options) -> Result<f64, String> {
     let nanoseconds = run.instant(options.at)?.as_ps() as f64 / 1000.0;
     let sample = 30.0 * 1000.0;

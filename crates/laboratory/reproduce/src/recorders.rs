@@ -108,7 +108,7 @@ pub(super) fn keep(
     data.fullest_link = record.link_loads.then(|| fullest_link(assembly));
 }
 
-/// Marks set in the queues of each switch.
+/// Marks set in the queues of each switch, including switches without marks.
 fn by_switch(assembly: &Assembly, marks: &MarkRecorder) -> BTreeMap<String, u64> {
     let topology = &assembly.topology;
     let names = topology.switches.iter().map(|switch| switch.name.clone());

@@ -235,7 +235,7 @@ impl Reproducer {
         watcher: &dyn ProgressWatcher,
     ) -> Result<(), ScenarioError> {
         let open = || jobs.iter().filter(|job| !self.known.contains_key(&job.key));
-        // Axes list sizes from small to large; reversed order prevents that the longest runs come last.
+        // Axes list sizes from small to large; the reverse order starts the longest runs first.
         let open: Vec<&Job> = open().rev().collect();
         watcher.on_run(&figure.id, 0, open.len());
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -343,7 +343,7 @@ impl Job {
             Work::Simulate(scenario) => scenario,
         };
         let assembly = match record.queue {
-            // The recorded queue may depend on the flows, because it is in front of the host with the most incoming flows.
+            // The choice of the recorded queue may need a list of flows, to find the host with the most incoming flows.
             Some(_) => Assembly::new(scenario)?,
             None => Assembly::streaming(scenario)?,
         };

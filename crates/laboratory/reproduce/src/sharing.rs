@@ -100,7 +100,8 @@ pub(super) fn active_jain(run: &RunData, options: &Options) -> Result<f64, Strin
         .ok_or_else(|| "fewer than two flows are active".into())
 }
 
-/// Time from the last start until the first finish after it, or until `to` if that is earlier. In this time, the same flows are active.
+/// Interval from the last start to the first finish after it, or to `to` if that is earlier. The same flows are active in the whole
+/// interval.
 fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
     let starts = run.flows.iter().filter_map(|flow| flow.started);
     let from = starts.max().ok_or("no flow has started")?;

@@ -176,6 +176,7 @@ fn links_to_hosts(topology: &Topology) -> Vec<Option<LinkId>> {
     links
 }
 
+/// The links of a place, as named by the user.
 fn links_at(
     place: &str,
     topology: &Topology,

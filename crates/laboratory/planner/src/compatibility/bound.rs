@@ -1,11 +1,11 @@
-//! Lower bounds of the cost of any rotations.
+//! Lower bounds of the cost of all rotations.
 //!
-//! Both bounds rest on the same property: a job adds no less to the cost of a loaded circle than to that of an emptier one.
+//! Both bounds use the same property: the cost that a job adds to a circle never falls as the load of the circle grows.
 
 use super::circle::{Circle, Loads, RotatedJob};
 use std::collections::BTreeMap;
 
-/// The least cost of each two jobs that are alone with each other: zero where they share nothing.
+/// Lowest cost of each pair of jobs without other jobs; zero if the jobs do not share a resource.
 #[derive(Debug, Clone)]
 pub(super) struct Pairs {
     jobs: usize,
@@ -13,7 +13,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Computes the costs of all pairs of jobs of `circle`, and counts the sectors that were looked at.
+    /// Computes the costs of all pairs of jobs of `circle`, and counts the examined sectors.
     pub(super) fn new(circle: &Circle) -> (Self, u64) {
         let jobs = circle.rotated_jobs.len();
         let mut least = vec![0; jobs * jobs];
@@ -27,7 +27,9 @@ impl Pairs {
                 }
                 let exact = circle.rotated_jobs[second].exact;
                 let rotations = circle.rotated_jobs[second].rotations;
+                // The shared uses alone determine the lowest cost, because `turned` rotations cover all relative rotations.
                 let cost = *known.entry(shared).or_insert_with_key(|[first, second]| {
+                    // Only relative rotations matter. An exact job repeats after `rotations`; other jobs can be apart by any sector.
                     let turned = if exact { rotations } else { circle.sectors };
                     let (cost, effort) = alone(circle, first, second, turned);
                     work += effort;
@@ -40,13 +42,13 @@ impl Pairs {
         (Self { jobs, least }, work)
     }
 
-    /// The least cost of these two.
+    /// Lowest cost of this pair.
     pub(super) fn pair_cost(&self, first: usize, second: usize) -> u64 {
         self.least[first * self.jobs + second]
     }
 }
 
-/// Uses of each of two jobs on the resources that both use.
+/// Uses of two jobs on their common resources.
 fn shared(circle: &Circle, first: usize, second: usize) -> [Vec<(u32, u32)>; 2] {
     let of = |rotated: usize, other: usize| {
         let uses = circle.rotated_jobs[rotated].uses.iter().copied();
@@ -57,13 +59,14 @@ fn shared(circle: &Circle, first: usize, second: usize) -> [Vec<(u32, u32)>; 2] 
     [of(first, second), of(second, first)]
 }
 
-/// The least cost of two jobs with these uses over so many rotations of the second one, and the sectors looked at.
+/// Lowest cost of two jobs with these uses over `rotations` rotations of the second job, and the number of examined sectors.
 fn alone(
     circle: &Circle,
     first: &[(u32, u32)],
     second: &[(u32, u32)],
     rotations: u32,
 ) -> (u64, u64) {
+    // Both lists have their resources in the same order, so the position in the list numbers the resources of the small circle.
     let mut patterns = Vec::new();
     let mut rotated = |uses: &[(u32, u32)], rotations| RotatedJob {
         rotations,
@@ -96,7 +99,7 @@ fn alone(
     (costs.into_iter().min().unwrap_or(0), loads.work())
 }
 
-/// The sum over disjoint pairs of `items` of what each gains, the largest first.
+/// Sum of the gains of disjoint pairs of `items`, chosen greedily with the largest gain first.
 pub(super) fn matching(items: &[usize], gain: impl Fn(usize, usize) -> u64) -> u64 {
     let mut pairs = Vec::new();
     for (at, &first) in items.iter().enumerate() {
@@ -107,6 +110,7 @@ pub(super) fn matching(items: &[usize], gain: impl Fn(usize, usize) -> u64) -> u
             }
         }
     }
+    // Costs of disjoint pairs add up to a bound in any matching; greedy choice avoids the search for the best matching.
     pairs.sort_unstable();
     let mut taken = std::collections::BTreeSet::new();
     let mut sum = 0;
@@ -119,8 +123,8 @@ pub(super) fn matching(items: &[usize], gain: impl Fn(usize, usize) -> u64) -> u
     sum
 }
 
-/// A bound for all rotations of `circle`, one resource at a time: what exceeds its volume, or what disjoint pairs of its jobs cost.
-/// Stops looking at pairs after so many sectors, and returns how many it has looked at.
+/// Lower bound for all rotations of `circle`, summed over resources: for each resource the demand above its capacity, or the cost of
+/// disjoint pairs of its jobs. Stops examining pairs after `most_work` sectors, and returns the number of examined sectors.
 pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); circle.weights.len()];
     let mut patterns: BTreeMap<(u32, usize), u32> = BTreeMap::new();
@@ -148,10 +152,12 @@ pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
                 let key = (pattern(first), pattern(second), turned);
                 let cost = match known.get(&key) {
                     Some(&cost) => cost,
+                    // Zero is always a valid bound.
                     None if work > most_work => 0,
                     None => {
                         let (cost, effort) =
                             alone(circle, &[(resource as u32, key.0)], &[(0, key.1)], turned);
+                        // The key does not name the resource, so the cost is kept without its weight.
                         let cost = cost / circle.weights[resource];
                         work += effort;
                         known.insert(key, cost);
@@ -162,6 +168,7 @@ pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
             }
         }
         let paired = matching(jobs, |first, second| costs[&(first, second)]);
+        // Both bounds of a resource count the same excess, so only the larger one counts; excess of different resources adds up.
         bound += circle.weights[resource] * paired.max(demand.saturating_sub(circle.capacity()));
     }
     (bound, work)

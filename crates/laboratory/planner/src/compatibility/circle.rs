@@ -7,48 +7,48 @@ use std::collections::BTreeMap;
 /// The whole of a resource, in millionths.
 const WHOLE: u64 = Share::WHOLE.millionths() as u64;
 
-/// Times a hundred thousand sectors, a whole each, and as many links it is far from what prices can hold.
+/// Largest penalty: multiplied by a hundred thousand full sectors and as many links, it is far below the range of prices.
 const MOST_PENALTY: u64 = 1_000;
 
-/// Consecutive sectors, not across the beginning of the circle.
+/// Consecutive sectors that do not cross the beginning of the circle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) start: u32,
     pub(super) length: u32,
 }
 
-/// Load of a job on the circle of a resource: for each share that it takes, the sectors in which it does. No sector has two shares.
+/// Load of a job on the circle of a resource: the sectors of each share. A sector has only one share.
 pub(super) type Pattern = Vec<(u32, Vec<Run>)>;
 
 /// A job on a circle.
 #[derive(Debug, Clone)]
 pub(super) struct RotatedJob {
-    /// Rotations that differ: the sectors of one iteration, rounded up.
+    /// Number of distinct rotations: the sectors of one iteration, rounded up.
     pub(super) rotations: u32,
-    /// Resources that the job uses, each with the pattern of its load: indices into those of the circle.
+    /// Resources that the job uses, each with the pattern of its load, as indices into the resources and patterns of the circle.
     pub(super) uses: Vec<(u32, u32)>,
-    /// True if an iteration is a whole number of sectors: other rotations then only repeat these.
+    /// True if an iteration is a whole number of sectors; further rotations then only repeat these rotations.
     pub(super) exact: bool,
-    /// The first job that is the same in everything, possibly itself.
+    /// First job with equal rotations and uses, possibly this job.
     pub(super) twin: u32,
 }
 
-/// An instance of the search: minimise the sum over all resources and sectors of what is asked for above the whole, by choosing a
-/// rotation for each job.
+/// An instance of the search: choose a rotation for each job that minimises the demand above the whole, summed over all resources and
+/// sectors.
 #[derive(Debug, Clone)]
 pub(super) struct Circle {
     /// Number of sectors (K).
     pub(super) sectors: u32,
     pub(super) rotated_jobs: Vec<RotatedJob>,
     pub(super) patterns: Vec<Pattern>,
-    /// For each resource, the number of resources that the same jobs use in the same way.
+    /// Number of equal resources that each resource stands for: the same jobs use them in the same way.
     pub(super) weights: Vec<u64>,
-    /// Index in `weights` for each link and GPU of the part, in the order of those.
+    /// Index in `weights` of each link and GPU of the part, in their order.
     pub(super) merged: Vec<u32>,
 }
 
 impl Circle {
-    /// The circle of `members`, which use `resources` where jobs stand as `users` says.
+    /// The circle of `members`, which use `resources` as listed in `users`.
     pub(super) fn new(
         (problem, choices): (&Problem, &[usize]),
         members: &[u32],
@@ -111,7 +111,7 @@ impl Circle {
         circle
     }
 
-    /// Jobs with the same patterns on the same resources can be exchanged.
+    /// Finds jobs with the same patterns on the same resources, which can be exchanged.
     pub(super) fn find_twins(&mut self) {
         let mut first: BTreeMap<(u32, Vec<(u32, u32)>), u32> = BTreeMap::new();
         for (index, rotated) in self.rotated_jobs.iter_mut().enumerate() {
@@ -120,7 +120,7 @@ impl Circle {
         }
     }
 
-    /// Total that `pattern` takes, in millionths times sectors.
+    /// Total demand of `pattern`, in millionths times sectors.
     pub(super) fn volume(&self, pattern: u32) -> u64 {
         let shares = self.patterns[pattern as usize].iter();
         shares
@@ -131,12 +131,12 @@ impl Circle {
             .sum()
     }
 
-    /// Total that a resource can carry in a turn, in millionths times sectors.
+    /// Total capacity of a resource in a turn, in millionths times sectors.
     pub(super) fn capacity(&self) -> u64 {
         u64::from(self.sectors) * WHOLE
     }
 
-    /// The part of the circle after which what `rotated` does repeats, in sectors: as many as it has rotations, or all.
+    /// Number of sectors after which `rotated` repeats: its number of rotations, or the whole circle.
     fn turn(&self, rotated: usize) -> usize {
         let RotatedJob {
             rotations, exact, ..
@@ -144,18 +144,18 @@ impl Circle {
         (if exact { rotations } else { self.sectors }) as usize
     }
 
-    /// The work of one look at all rotations of every job, in sectors.
+    /// Work of pricing all rotations of every job, in sectors.
     pub(super) fn effort_of_all(&self) -> u64 {
         (0..self.rotated_jobs.len())
             .map(|rotated| self.effort(rotated))
             .sum()
     }
 
-    /// The work of one look at all rotations of `rotated`, in sectors.
+    /// Work of pricing all rotations of `rotated`, in sectors.
     fn effort(&self, rotated: usize) -> u64 {
         let turn = self.turn(rotated);
         let rotations = u64::from(self.rotated_jobs[rotated].rotations);
-        // Those of a turn are summed up once more where several turns are laid upon each other.
+        // If several turns are superposed, the sectors of one turn are summed once more.
         let sums = match turn as u32 == self.sectors {
             true => turn as u64,
             false => u64::from(self.sectors) + turn as u64,
@@ -170,7 +170,7 @@ impl Circle {
     }
 }
 
-/// Start and end of those of `runs`, or parts of them, that are in the first `turn` sectors.
+/// Start and end of the parts of `runs` in the first `turn` sectors.
 fn first_turn(runs: &[Run], turn: usize) -> impl Iterator<Item = (usize, usize)> {
     let bounds = runs.iter().map(|run| (run.start, run.start + run.length));
     let bounds = bounds.map(|(start, end)| (start as usize, end as usize));
@@ -178,11 +178,11 @@ fn first_turn(runs: &[Run], turn: usize) -> impl Iterator<Item = (usize, usize)>
     inside.map(move |(start, end)| (start, end.min(turn)))
 }
 
-/// Phases as sectors, all around the circle. A sector that a phase touches is taken for all of it, so that a plan that fits the sectors
-/// also fits without them; where two phases of a job meet in one, the larger share holds.
+/// Phases as sectors on the whole circle. A phase fills every sector that it touches, so a plan that fits in sectors also fits without
+/// them. If two phases of a job meet in a sector, the larger share counts.
 fn draw(phases: &[Phase], shares: &[u32], grid: &Grid, repeats: u32) -> Pattern {
     let mut sectors = vec![0u32; grid.sectors as usize];
-    // Times `repeats`, so that the beginning of each iteration is a whole number.
+    // Scale by `repeats`, so that the beginning of each iteration is a whole number.
     let tick = u128::from(grid.tick.as_ps()) * u128::from(repeats);
     let perimeter = u128::from(grid.tick.as_ps()) * u128::from(grid.sectors);
     for turn in 0..u128::from(repeats) {
@@ -200,7 +200,7 @@ fn draw(phases: &[Phase], shares: &[u32], grid: &Grid, repeats: u32) -> Pattern 
     runs(&sectors)
 }
 
-/// The shares of all sectors as runs for each share but zero.
+/// Runs of sectors for each share except zero.
 pub(super) fn runs(sectors: &[u32]) -> Pattern {
     let mut pattern: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     let mut start = 0;
@@ -222,20 +222,20 @@ pub(super) struct Loads<'a> {
     circle: &'a Circle,
     /// Load of each sector of each resource, in millionths.
     sectors: Vec<Vec<u32>>,
-    /// Demand above the whole on each resource, without its weight.
+    /// Demand above the whole on each resource, without the resource's weight.
     excess: Vec<u64>,
     /// Total demand on each resource.
     demand: Vec<u64>,
-    /// Factor on the weight of each resource where its excess is priced.
+    /// Factor on the weight of each resource in the price of its excess.
     penalties: Vec<u64>,
     /// Buffer for sums.
     prefix: Vec<u64>,
-    /// Sectors looked at so far.
+    /// Sectors examined so far.
     work: u64,
 }
 
 impl<'a> Loads<'a> {
-    /// A circle without any job.
+    /// Loads of a circle without jobs.
     pub(super) fn new(circle: &'a Circle) -> Self {
         let resources = circle.weights.len();
         Self {
@@ -249,7 +249,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Sectors looked at since it was made: what the search costs, the same on any machine.
+    /// Sectors examined so far, which measure the cost of the search independently of the machine.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -264,13 +264,13 @@ impl<'a> Loads<'a> {
         of_each.map(|(excess, weight)| excess * weight).sum()
     }
 
-    /// True if a resource that `rotated` uses is asked for more than it has.
+    /// True if a resource of `rotated` has more demand than capacity.
     pub(super) fn exceeds_capacity(&self, rotated: usize) -> bool {
         let mut uses = self.circle.rotated_jobs[rotated].uses.iter();
         uses.any(|&(resource, _)| self.excess[resource as usize] > 0)
     }
 
-    /// Prices excess higher from now on, by `more` times the weight, on each resource that `rotated` suffers from.
+    /// Raises the price of excess by `more` times the weight on each overloaded resource of `rotated`.
     pub(super) fn penalize(&mut self, rotated: usize, more: u64) {
         for &(resource, _) in &self.circle.rotated_jobs[rotated].uses {
             if self.excess[resource as usize] > 0 {
@@ -279,13 +279,13 @@ impl<'a> Loads<'a> {
             }
         }
     }
-    /// Takes a quarter of all penalties away.
+    /// Removes a quarter of all penalties.
     pub(super) fn fade_penalties(&mut self) {
         for penalty in &mut self.penalties {
             *penalty -= (*penalty - 1).div_ceil(4);
         }
     }
-    /// Makes prices equal to costs again.
+    /// Resets prices to costs.
     pub(super) fn forget_penalties(&mut self) {
         self.penalties.fill(1);
     }
@@ -300,7 +300,7 @@ impl<'a> Loads<'a> {
         self.circle.capacity() + self.excess[resource] - self.demand[resource]
     }
 
-    /// Lower bound of the total cost when `to_come` more is asked of each resource.
+    /// Lower bound of the total cost after `to_come` more demand on each resource.
     pub(super) fn volume_bound(&self, to_come: &[u64]) -> u64 {
         let mut bound = 0;
         for (resource, &more) in to_come.iter().enumerate() {
@@ -312,8 +312,8 @@ impl<'a> Loads<'a> {
 
     /// Writes the cost that each rotation of `rotated` would add into `costs`.
     ///
-    /// A job that repeats on the way around meets all its turns at once: they are laid upon each other. Sums along what then remains
-    /// give each rotation in one subtraction for each arc, for any shares.
+    /// A job that repeats on the circle has all its turns superposed. Prefix sums along the superposed turn then give the cost of each
+    /// rotation with one subtraction per arc, for any shares.
     pub(super) fn price(&mut self, rotated: usize, costs: &mut Vec<u64>) {
         let circle = self.circle;
         let rotations = circle.rotated_jobs[rotated].rotations as usize;
@@ -332,7 +332,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Sums of what `share` more would add to the excess of `resource`, over one `turn`, all turns upon each other.
+    /// Computes prefix sums of the excess that `share` would add on `resource`, over one `turn` with all turns superposed.
     fn sum_up(&mut self, resource: usize, share: u32, turn: usize) {
         let loads = &self.sectors[resource];
         self.prefix.clear();
@@ -350,7 +350,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Puts `rotated` on the circle, rotated by so many sectors.
+    /// Places `rotated` on the circle, rotated by `rotation` sectors.
     pub(super) fn place(&mut self, rotated: usize, rotation: u32) {
         self.turn(rotated, rotation, |load, share| {
             let more = added(*load, share);
@@ -360,7 +360,7 @@ impl<'a> Loads<'a> {
         self.count(rotated, |demand, volume| demand + volume);
     }
 
-    /// Takes `rotated` away again from where it was placed.
+    /// Removes `rotated` from its placed rotation.
     pub(super) fn lift(&mut self, rotated: usize, rotation: u32) {
         self.turn(rotated, rotation, |load, share| {
             *load -= share;
@@ -404,18 +404,18 @@ impl<'a> Loads<'a> {
     }
 }
 
-/// Excess that `share` more adds to a sector with `load`. It never falls as the load grows, which all bounds rest on.
+/// Excess that another `share` adds to a sector with `load`. The excess never falls as the load grows, on which all bounds depend.
 fn added(load: u32, share: u32) -> u64 {
     let over = u64::from(load) + u64::from(share);
     over.saturating_sub(WHOLE.max(u64::from(load)))
 }
 
-/// Adds to each of `costs`, in order of rotation, the sum over `length` sectors from `start` on, turned by the rotation. `sums` are those
-/// from the beginning of a turn, which goes on where it began.
+/// Adds to each of `costs`, in order of rotation, the sum over `length` sectors from `start` on, turned by the rotation. `sums` are prefix
+/// sums from the beginning of a turn, which wraps around.
 fn add_sums(costs: &mut [u64], sums: &[u64], start: usize, length: usize, weight: u64) {
     let turn = sums.len() - 1;
     let whole = sums[turn];
-    // Rotations from which on the end, and then the beginning, is in the next turn.
+    // Rotations from which the end, and later also the beginning, is in the next turn.
     let end_around = (turn - start - length + 1).min(costs.len());
     let all_around = (turn - start).min(costs.len());
     let (straight, rest) = costs.split_at_mut(end_around);
@@ -498,7 +498,7 @@ mod tests {
     fn penalties_raise_prices_and_fade() {
         let mut circle = any_circle(&mut RandomStream::new(7, Purpose::Test, 1));
         for rotated in &mut circle.rotated_jobs {
-            // The same everywhere, so that only resource 1 is short.
+            // All jobs use the same resource, so that only resource 1 is overloaded.
             rotated.uses = vec![(1, 0)];
         }
         let mut loads = Loads::new(&circle);
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(prices(&mut loads), raised(MOST_PENALTY));
         loads.forget_penalties();
         assert_eq!(prices(&mut loads), plain);
-        // The cost itself knows nothing of them.
+        // Penalties do not change the cost itself.
         let cost = loads.cost();
         loads.penalize(0, 8);
         assert_eq!(loads.cost(), cost);

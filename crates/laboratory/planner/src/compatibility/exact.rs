@@ -1,13 +1,13 @@
 //! Depth-first branch and bound over rotations.
 //!
-//! One job stays where it is, for only rotations relative to each other matter. At each node the job that has the least choice is turned
-//! through all its rotations, the cheapest first; what the others must add at least on the circle as it then is, each for itself or in
-//! pairs, is the bound. Jobs that are the same in everything keep an order among themselves.
+//! One job stays fixed, because only relative rotations matter. At each node, the search tries all rotations of the job with the fewest
+//! choices, cheapest first. The bound is the cost that the other jobs must add to the present circle, counted per job or per pair. Equal
+//! jobs keep a fixed order.
 
 use super::bound::{Pairs, matching};
 use super::circle::{Circle, Loads};
 
-/// Rotations, their cost and a lower bound of the cost of any.
+/// Rotations, their cost, and a lower bound of the cost of all rotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     /// Rotation of each job, in sectors.
@@ -16,7 +16,7 @@ pub(super) struct Found {
     pub(super) cost: u64,
     /// A proven lower bound of the cost of all rotations.
     pub(super) bound: u64,
-    /// Sectors looked at.
+    /// Examined sectors.
     pub(super) work: u64,
 }
 
@@ -25,13 +25,13 @@ struct Search<'a> {
     pairs: Pairs,
     loads: Loads<'a>,
     placed: Vec<Option<u32>>,
-    /// Total that unplaced jobs will ask of each resource.
+    /// Total demand of unplaced jobs on each resource.
     to_come: Vec<u64>,
     best: Vec<u32>,
     best_cost: u64,
-    /// Lower bound of the cost of the rotations that were not looked at.
+    /// Lower bound of the cost of the rotations that were not examined.
     open: u64,
-    /// Proven lower bound of the cost: the search is over when it is met.
+    /// Proven lower bound of the cost; the search ends when it is reached.
     floor: u64,
     most_work: u64,
 }
@@ -48,15 +48,15 @@ struct Outlook {
     bound: u64,
 }
 
-/// The job that stays: the one with most rotations to try.
+/// The fixed job: the job with the most rotations.
 pub(super) fn anchor(circle: &Circle) -> usize {
     let rotations = |job: &usize| circle.rotated_jobs[*job].rotations;
     let jobs = (0..circle.rotated_jobs.len()).rev();
     jobs.max_by_key(rotations).expect("a circle of some jobs")
 }
 
-/// Looks for rotations that cost less than `known`, until it is sure or has looked at `most_work` sectors. `floor` is a bound that the
-/// caller has proven.
+/// Searches rotations that cost less than `known`, until the optimum is proven or `most_work` sectors are examined. `floor` is a bound that
+/// the caller has proven.
 pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64) -> Found {
     let mut loads = Loads::new(circle);
     for (rotated, &rotation) in known.iter().enumerate() {
@@ -141,7 +141,7 @@ impl Search<'_> {
         }
     }
 
-    /// The rotations of `rotated`, the cheapest first, without those that only exchange it with a twin.
+    /// The rotations of `rotated`, cheapest first, without rotations that only exchange it with a twin.
     fn choices(&self, rotated: usize, costs: &[u64]) -> Vec<(u64, u32)> {
         let (mut first, mut last) = (0, u32::MAX);
         let twin = self.circle.rotated_jobs[rotated].twin;
@@ -167,7 +167,7 @@ impl Search<'_> {
         choices
     }
 
-    /// Prices all jobs that are not placed; `None` if there are none.
+    /// Prices all unplaced jobs; `None` if all jobs are placed.
     fn look(&mut self) -> Option<Outlook> {
         let left: Vec<usize> = (0..self.placed.len())
             .filter(|&rotated| self.placed[rotated].is_none())

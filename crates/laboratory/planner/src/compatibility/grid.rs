@@ -1,12 +1,12 @@
 //! The perimeter of a unified circle (HotNets'22 §3, Fig 5): a common multiple of iteration times, in sectors of equal length.
 //!
-//! A period may be lengthened by a small share, never shortened: a job can wait before it begins again, but not compute faster. With a
-//! tolerance of 2 % the perimeter is never more than 51 times the longest period.
+//! A period may be lengthened by a small share but never shortened, because a job can wait before its next iteration but cannot compute
+//! faster. With a tolerance of 2 %, the perimeter is at most 51 times the longest period.
 
 use clearway_units::Span;
 use std::fmt;
 
-/// No circle is cut into fewer sectors for one iteration: arcs would mean nothing.
+/// Smallest number of sectors of an iteration; with fewer sectors, arcs would be meaningless.
 const LEAST_SECTORS: u64 = 10;
 
 /// A unified circle without its arcs.
@@ -16,7 +16,7 @@ pub(super) struct Grid {
     pub(super) tick: Span,
     /// Number of sectors (K).
     pub(super) sectors: u32,
-    /// Number of times that each job repeats on the way around.
+    /// Number of times that each job repeats on the circle.
     pub(super) repeats: Vec<u32>,
 }
 
@@ -32,15 +32,15 @@ pub enum GridError {
         /// The step.
         grid: Span,
     },
-    /// Iteration times are too different for a circle of so many sectors.
+    /// Iteration times are too different for a circle with the allowed number of sectors.
     NoCommonCircle {
         /// The job with the shortest iteration.
         job: usize,
         /// Shortest iteration time.
         shortest: Span,
-        /// The longest iteration of those that it shares links with, directly or through others.
+        /// The longest iteration of the jobs with which it shares links, directly or through other jobs.
         longest: Span,
-        /// The number of sectors that was allowed.
+        /// Allowed number of sectors.
         sectors: u32,
     },
 }
@@ -77,8 +77,8 @@ impl fmt::Display for GridError {
 
 impl std::error::Error for GridError {}
 
-/// The smallest circle on which all `periods` repeat a whole number of times, none lengthened by more than `tolerance`. Where none of at
-/// most `limit` sectors does, sectors become twice as long, and again.
+/// The smallest circle on which all `periods` repeat a whole number of times, none lengthened by more than `tolerance`. If no circle of at
+/// most `limit` sectors exists, the length of sectors is doubled until one does.
 ///
 /// # Errors
 /// If a period has fewer than ten sectors.
@@ -104,7 +104,7 @@ pub(super) fn common_circle(
     let mut different = periods.to_vec();
     different.sort_unstable();
     different.dedup();
-    // Parts of a million are enough for a tolerance, and exact.
+    // Millionths are precise enough for a tolerance, and exact.
     let most = 1_000_000 + (tolerance * 1e6) as u64;
     let mut wider = tick;
     loop {

@@ -1,28 +1,29 @@
 //! Good rotations for many jobs.
 //!
-//! First come several starts: jobs are placed one after the other, each where it costs least, in an order that goes from neighbour to
-//! neighbour, so that what is placed is of one piece. Then the starts are mended, the most promising first: each job that suffers goes to
-//! where it costs least; if it is there already, what it suffers from is priced higher, until another job makes room (the breakout of
-//! P. Morris, "The Breakout Method for Escaping from Local Minima", AAAI'93, with penalties that fade).
+//! The search first creates several starts. It places jobs successively, each at its cheapest rotation, from neighbour to neighbour, so
+//! that the placed jobs stay connected. Then it improves the starts, most promising first. Each overloaded job moves to its cheapest
+//! rotation. If the job is already there, its overloaded links are priced higher until another job makes room (the breakout of P. Morris,
+//! "The Breakout Method for Escaping from Local Minima", AAAI'93, with penalties that fade).
 
 use super::circle::{Circle, Loads};
 use super::exact::{Found, anchor};
 use clearway_units::RandomStream;
 
-/// One part in so many of the work is for starts.
+/// Divisor of the work that gives the part for starts.
 const PART_FOR_STARTS: u64 = 4;
-/// More starts than that are not kept.
+/// Largest number of kept starts.
 const MOST_STARTS: usize = 100;
-/// After so many rounds over all jobs a start is known well enough to be compared.
+/// Number of rounds over all jobs after which a start can be compared.
 const ROUNDS_OF_START: u32 = 3;
-/// After so many rounds in which nothing was gained the next start is mended, and twice as many when it comes to this one again.
+/// Number of rounds without a gain after which the search turns to the next start; it grows by this number with each further pass over the
+/// starts.
 const PATIENCE: usize = 50;
-/// By how many times its own weight a link is priced higher when a job cannot avoid it.
+/// Multiple of a link's weight by which its price rises when a job cannot avoid the link.
 const PENALTY: u64 = 16;
-/// Largest share by which chance raises the rank of a job in the order of placing, which goes from neighbour to neighbour.
+/// Largest random share by which the rank of a job rises in the placing order.
 const NOISE: f64 = 0.5;
 
-/// Looks for rotations that cost no more than `floor`, which nothing undercuts, until it has looked at `most_work` sectors.
+/// Searches rotations that cost at most `floor`, a lower bound, until `most_work` sectors are examined.
 pub(super) fn search(
     circle: &Circle,
     floor: u64,
@@ -49,7 +50,7 @@ pub(super) fn search(
     }
 }
 
-/// Rotations that were met.
+/// Visited rotations.
 #[derive(Debug, Clone)]
 struct Known {
     cost: u64,
@@ -61,7 +62,7 @@ struct Walk<'a> {
     loads: Loads<'a>,
     rotations: Vec<u32>,
     costs: Vec<u64>,
-    /// Jobs that can be turned: all but the one that stays, those that use most first.
+    /// Jobs that can be rotated: all except the fixed job, largest use first.
     movable: Vec<usize>,
     best: Known,
     floor: u64,
@@ -69,7 +70,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Places those that use most first, each where it costs least.
+    /// Places the jobs with the largest use first, each at its cheapest rotation.
     fn new(circle: &'a Circle, floor: u64, most_work: u64) -> Self {
         let stays = anchor(circle);
         let mut movable: Vec<usize> = (0..circle.rotated_jobs.len())
@@ -104,12 +105,12 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// True if nothing better is left to be found, or no work to find it with.
+    /// True if the floor is reached or the work is used up.
     fn is_over(&self) -> bool {
         self.best.cost <= self.floor || self.loads.work() >= self.most_work
     }
 
-    /// Returns the present rotations, and keeps them if they are the best so far.
+    /// Present rotations, which are also kept if they are the best so far.
     fn note(&mut self) -> Known {
         let known = Known {
             cost: self.loads.cost(),
@@ -137,12 +138,12 @@ impl<'a> Walk<'a> {
             noise = NOISE;
         }
         starts.sort_by_key(|start| start.cost);
-        // It lies elsewhere than the others, and has its turn even if it costs more.
+        // This start is far from the others, and is tried early even if it costs more.
         starts.insert(starts.len().min(2), by_use);
         starts
     }
 
-    /// A few rounds, as long as they help.
+    /// Runs a few rounds, as long as they help.
     fn descend(&mut self, random: &mut RandomStream) {
         for _ in 0..ROUNDS_OF_START {
             let before = self.loads.cost();
@@ -158,7 +159,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Places all anew, next always the one that meets most of what is placed.
+    /// Places all jobs anew; the next job is always the one that meets most placed load.
     fn grow(&mut self, noise: f64, random: &mut RandomStream) {
         let circle = self.circle;
         let mut placed = vec![0; circle.weights.len()];
@@ -190,7 +191,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Leads `from` to something better, and returns the best that it led to.
+    /// Improves `from`, and returns the best rotations on the way.
     fn mend(&mut self, from: Known, patience: usize, random: &mut RandomStream) -> Known {
         self.go_to(&from.rotations);
         let mut own = from;
@@ -212,7 +213,7 @@ impl<'a> Walk<'a> {
         own
     }
 
-    /// Gives each job that suffers its turn, in random order.
+    /// Rotates each overloaded job once, in random order.
     fn round(
         &mut self,
         random: &mut RandomStream,
@@ -230,8 +231,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Turns a job to one of its cheapest rotations, chosen at random: staying would be the end of the walk. True if that is cheaper than
-    /// before.
+    /// Rotates a job to one of its cheapest rotations, chosen at random, because staying would end the walk. True if the cost falls.
     fn turn(&mut self, rotated: usize, random: &mut RandomStream) -> bool {
         let before = self.rotations[rotated];
         self.loads.lift(rotated, before);
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
         gains
     }
 
-    /// Places a job that is nowhere. Of equally good rotations it gets the smallest.
+    /// Places an unplaced job at its cheapest rotation, and of equal rotations at the smallest.
     fn put_where_cheapest(&mut self, rotated: usize) {
         self.loads.price(rotated, &mut self.costs);
         let cheapest = self.costs.iter().zip(0..).min();
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Of equally good rotations, the smallest: a plan should not turn jobs without a reason.
+    /// Moves jobs to the smallest of equally good rotations, because a plan should not rotate jobs without a reason.
     fn settle(&mut self) {
         for rotated in self.movable.clone() {
             self.loads.lift(rotated, self.rotations[rotated]);
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Load that `rotated` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
+/// `placed` load that `rotated` meets on its resources. Fuller links count more, because they leave less choice.
 fn met(circle: &Circle, placed: &[u64], rotated: usize) -> f64 {
     let uses = circle.rotated_jobs[rotated].uses.iter();
     let on_each = uses.map(|&(resource, pattern)| {

@@ -33,14 +33,14 @@ clearway_units::parameters! {
     }
 }
 
-/// A setting with which nothing can be planned.
+/// Error for an invalid setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingError {
     /// Sectors have no length.
     ZeroGrid,
-    /// The tolerance is no share, or so large that nothing would be left of the iterations.
+    /// The tolerance is not a share, or is too large.
     Tolerance(f64),
-    /// A circle of so few sectors has no arcs.
+    /// The limit of sectors is too small for arcs.
     TooFewSectors(u32),
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for SettingError {
 impl std::error::Error for SettingError {}
 
 impl PlanParameters {
-    /// Checks what types cannot express.
+    /// Checks conditions that types cannot express.
     ///
     /// # Errors
     /// If the grid has no length, the tolerance is not within 0 and 0.5, or there are fewer than ten sectors.

@@ -1,39 +1,40 @@
-//! Placement of jobs that are not all compatible where they are (HotNets'22 §4: "the scheduler should look for alternative placements").
+//! Placement of jobs that are not all compatible at their present places (HotNets'22 §4: "the scheduler should look for alternative
+//! placements").
 
 use super::plan::{Plan, PlanError, plan_at};
 use super::{CompatibilityVerdict, PlanParameters, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Up to so many combinations of placements are all tried.
+/// Number of combinations of placements up to which all are tried.
 const FEW_COMBINATIONS: usize = 256;
-/// Each attempt gets this part of the budget; the chosen one is planned again with all of it.
+/// Divisor of the budget for each attempt; the chosen placement is planned again with the whole budget.
 const PART_OF_BUDGET: u64 = 32;
-/// A gain in scores that is more than rounding.
+/// Smallest gain in scores that is not a rounding error.
 const GAIN: f64 = 1e-9;
 
-/// A job that is to run elsewhere.
+/// A job that should move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobMove {
     /// The job.
     pub job: usize,
-    /// Index of the placement where the job is.
+    /// Index of the present placement.
     pub from: usize,
-    /// Index of the placement where the job should be.
+    /// Index of the better placement.
     pub to: usize,
-    /// Shortfall from full scores if this job alone stayed where it is.
+    /// Shortfall from full scores if only this job does not move.
     pub missing_without: f64,
 }
 
-/// A plan with placements, and the gain by which they were chosen.
+/// A plan with placements, and the gain of its moves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
-    /// The plan, at the placements chosen.
+    /// The plan at the chosen placements.
     pub plan: Plan,
-    /// Shortfall from full scores where jobs are.
+    /// Shortfall from full scores at the present placements.
     pub missing_before: f64,
-    /// Jobs that move, in ascending order; none if all are compatible where they are, or nothing else is better.
+    /// Jobs that move, in ascending order; empty if all jobs are already compatible, or no move improves the plan.
     pub moves: Vec<JobMove>,
-    /// Number of combinations of placements that were tried, the first included.
+    /// Number of tried combinations of placements, including the first.
     pub tried: usize,
     /// True if these were all combinations.
     pub all_tried: bool,
@@ -45,10 +46,10 @@ struct Search<'a> {
     known: BTreeMap<Vec<usize>, f64>,
 }
 
-/// Plans `problem` on those of the jobs' placements that leave the least overlap, moving as few jobs as that takes.
+/// Plans `problem` on the placements with the least overlap, with as few moves as possible.
 ///
-/// Up to 256 combinations are all tried. Of more, single jobs that suffer move, and two at a time where no single one helps, as long as
-/// scores improve.
+/// Up to 256 combinations are all tried. With more combinations, single overloaded jobs move, or pairs of jobs if no single move helps, as
+/// long as scores improve.
 ///
 /// # Errors
 /// As for [`plan`](super::plan).
@@ -122,7 +123,7 @@ impl Search<'_> {
         Ok(missing)
     }
 
-    /// The best of all combinations: least shortfall, then fewest moves, then the first.
+    /// The best of all combinations: smallest shortfall, then fewest moves, then the first.
     fn all(&mut self, combinations: usize) -> Result<Vec<usize>, PlanError> {
         let mut best = vec![0; self.problem.jobs().len()];
         let mut least = (self.missing(&best)?, 0);
@@ -140,7 +141,7 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// Moves jobs as long as that helps.
+    /// Moves jobs as long as moves help.
     fn climb(&mut self, mut choices: Vec<usize>) -> Result<Vec<usize>, PlanError> {
         loop {
             let least = self.missing(&choices)?;
@@ -162,7 +163,7 @@ impl Search<'_> {
         }
     }
 
-    /// Other placements of the jobs that suffer: of all on links that are not compatible.
+    /// Other placements of overloaded jobs, which are all jobs on incompatible links.
     fn steps(&self, choices: &[usize]) -> Result<Vec<(usize, usize)>, PlanError> {
         let plan = plan_at(self.problem, choices, &self.settings)?;
         let suffering = plan

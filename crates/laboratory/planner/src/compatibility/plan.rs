@@ -1,4 +1,4 @@
-//! From a problem to rotations, scores and priorities.
+//! Computation of rotations, scores and priorities for a problem.
 
 use super::circle::{Circle, Loads};
 use super::exact::{self, Found};
@@ -12,17 +12,17 @@ use clearway_units::{Purpose, RandomStream, Span};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Above so many jobs of one part, branch and bound is left alone unless it is asked for: what it proves there, the bounds prove too.
+/// Number of jobs in a part up to which branch and bound runs by default; for larger parts, the bounds prove as much.
 const FEW: usize = 8;
-/// Rounds of the local search over all jobs, at most, before branch and bound takes over.
+/// Largest number of rounds of the local search over all jobs before branch and bound takes over.
 const ROUNDS_BEFORE_PROOF: u64 = 300;
-/// Loads of sectors that are kept at once; wider circles get longer sectors.
+/// Largest number of sector loads kept in memory; wider circles get longer sectors.
 const MOST_LOADS: u64 = 100_000_000;
 
 /// Error that prevents a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlanError {
-    /// A setting makes no sense.
+    /// A setting is invalid.
     Setting(SettingError),
     /// Jobs have no unified circle.
     Grid(GridError),
@@ -50,44 +50,44 @@ impl From<GridError> for PlanError {
     }
 }
 
-/// Verdict on jobs that share something.
+/// Verdict on jobs that share resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompatibilityVerdict {
-    /// The rotations keep all demands within what there is.
+    /// The rotations keep all demands within capacities.
     Compatible,
-    /// No rotations do.
+    /// No rotations keep all demands within capacities.
     Incompatible,
-    /// None were found within the budget, and none were ruled out.
+    /// The budget ended before such rotations were found or ruled out.
     Unknown,
 }
 
-/// Jobs that are planned together because they share links or GPUs, directly or through others (HotNets'22 §5).
+/// Jobs that are planned together because they share links or GPUs, directly or through other jobs (HotNets'22 §5).
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnifiedCircle {
     /// The jobs, in ascending order.
     pub jobs: Vec<u32>,
     /// The length of a sector.
     pub tick: Span,
-    /// Number of sectors (K); all of them together are the perimeter.
+    /// Number of sectors (K), which together are the perimeter.
     pub sectors: u32,
-    /// True if sectors are longer than the grid that was asked for, because there would be too many.
+    /// True if sectors are longer than the requested grid, because there would otherwise be too many.
     pub widened: bool,
-    /// Time in a turn by which demands exceed what there is, over all links and GPUs, in units of what each has.
+    /// Time in a turn by which demands exceed capacities, summed over all links and GPUs, in units of each capacity.
     pub overlap: Span,
-    /// Proven lower bound of the overlap of any rotations.
+    /// Proven lower bound of the overlap of all rotations.
     pub least_overlap: Span,
     /// Verdict that follows from the overlap and its lower bound.
     pub verdict: CompatibilityVerdict,
-    /// Sectors that the search has looked at.
+    /// Sectors examined by the search.
     pub work: u64,
 }
 
 impl UnifiedCircle {
-    /// The time around it.
+    /// The perimeter of the circle, as a time.
     pub fn perimeter(&self) -> Span {
         self.tick * u64::from(self.sectors)
     }
-    /// True if no rotations overlap by less than these.
+    /// True if no rotations have less overlap.
     pub fn is_optimal(&self) -> bool {
         self.overlap == self.least_overlap
     }
@@ -98,17 +98,17 @@ impl UnifiedCircle {
 pub struct PlannedJob {
     /// Index of the job's placement.
     pub placement: usize,
-    /// The circle it is on; `None` if it shares nothing that could run short.
+    /// The circle of the job; `None` if the job shares no contended resource.
     pub circle: Option<usize>,
-    /// The time from the start of one iteration to that of the next: its own, or longer by up to the tolerance.
+    /// The time between starts of successive iterations: the job's own period, or up to the tolerance longer.
     pub period: Span,
-    /// Number of times that the job repeats on the way around the circle.
+    /// Number of times that the job repeats on the circle.
     pub repeats: u32,
-    /// Time by which the job's iterations are moved: less than the period.
+    /// Time by which the job's iterations are shifted, less than the period.
     pub shift: Span,
     /// Shift as an angle of the unified circle, in degrees.
     pub angle: f64,
-    /// Priority among the jobs that it meets on links: 0 goes first, and no two jobs that meet have the same.
+    /// Priority among the jobs that it meets on links: 0 is the highest, and jobs that meet have different priorities.
     pub priority: u32,
 }
 
@@ -119,26 +119,26 @@ pub struct PlannedResource {
     pub resource: Resource,
     /// The jobs that use it, in ascending order.
     pub jobs: Vec<u32>,
-    /// The circle of those jobs; `None` if they could never ask for more than there is.
+    /// The circle of those jobs; `None` if their demand can never exceed the capacity.
     pub circle: Option<usize>,
-    /// Demand as a share of what there is, averaged over time.
+    /// Demand as a share of the capacity, averaged over time.
     pub load: f64,
-    /// One less the share of time in which more is asked for than there is, weighted by how much more (1 = compatible).
+    /// One less the share of time in which demand exceeds capacity, weighted by the excess (1 = compatible).
     pub score: f64,
-    /// Score if no job were moved.
+    /// Score without shifts.
     pub score_before: f64,
-    /// Time in a turn by which demand exceeds what there is.
+    /// Time in a turn by which demand exceeds capacity.
     pub overlap: Span,
 }
 
 impl PlannedResource {
-    /// True if the jobs never ask for more than there is.
+    /// True if the demand never exceeds the capacity.
     pub fn is_compatible(&self) -> bool {
         self.overlap.is_zero()
     }
 }
 
-/// Plan of all jobs, made so that their communication does not collide.
+/// Plan of all jobs that avoids collisions of their communication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Every job of the problem.
@@ -162,28 +162,28 @@ impl Plan {
         }
     }
 
-    /// Shortfall from full scores, over all links and GPUs: zero if all are compatible.
+    /// Shortfall from full scores over all links and GPUs; zero if all are compatible.
     pub fn missing(&self) -> f64 {
         let scores = self.resources.iter().map(|resource| resource.score);
         scores.map(|score| 1.0 - score).sum()
     }
 }
 
-/// Plans `problem` with each job where it is: on the first of its placements.
+/// Plans `problem` with each job on its first placement, which is the present one.
 ///
 /// # Errors
-/// If a setting makes no sense, or jobs have no unified circle.
+/// If a setting is invalid, or jobs have no unified circle.
 pub fn plan(problem: &Problem, settings: &PlanParameters) -> Result<Plan, PlanError> {
     plan_at(problem, &vec![0; problem.jobs().len()], settings)
 }
 
-/// Plans `problem` with each job on the placement that `choices` has for it.
+/// Plans `problem` with each job on its placement in `choices`.
 ///
 /// # Errors
 /// As for [`plan`].
 ///
 /// # Panics
-/// If there is not one choice for each job, among its placements.
+/// If `choices` does not have one valid placement for each job.
 pub fn plan_at(
     problem: &Problem,
     choices: &[usize],
@@ -200,7 +200,7 @@ pub fn plan_at(
     for (index, (members, resources)) in parts.into_iter().enumerate() {
         let grid = grid_of(problem, &members, resources.len(), settings)?;
         let circle = Circle::new((problem, choices), &members, &resources, &contended, &grid);
-        // What easy parts leave is for those that come after them.
+        // Budget that easy parts do not use goes to later parts.
         let share = budget / jobs_left.max(1) * members.len() as u64;
         let stream = u64::from(members[0]);
         let mut random = RandomStream::new(settings.seed, Purpose::Planning, stream);
@@ -218,7 +218,7 @@ pub fn plan_at(
     Ok(plan)
 }
 
-/// The plan of jobs that have nothing to do with each other.
+/// The plan of jobs without contention.
 fn uncontended(problem: &Problem, choices: &[usize], users: &BTreeMap<Resource, Vec<u32>>) -> Plan {
     let jobs = problem.jobs().iter().zip(choices);
     let resources = users.iter().map(|(&resource, jobs)| PlannedResource {
@@ -288,7 +288,7 @@ fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream
 /// Millionths times sectors as time.
 fn as_span(cost: u64, tick: Span) -> Span {
     let whole = u128::from(Share::WHOLE.millionths());
-    // Up, so that nothing that overlaps becomes zero.
+    // Round up, so that no overlap becomes zero.
     let ps = (u128::from(cost) * u128::from(tick.as_ps())).div_ceil(whole);
     Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }

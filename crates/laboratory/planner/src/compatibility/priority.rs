@@ -1,14 +1,14 @@
-//! Order of jobs where priorities keep them apart (HotNets'22 §4, "Using priority queues"): any order will do for compatible jobs, as long
-//! as no two jobs on a link have the same priority.
+//! Order of jobs for priorities that keep them apart (HotNets'22 §4, "Using priority queues"). Any order works for compatible jobs, if jobs
+//! on a link have different priorities.
 
 use super::Resource;
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A level for each job, 0 being the most urgent, different for all jobs that meet on a link: jobs in order of their periods, the shortest
-/// first, each on the first level that no job met has taken.
+/// A level for each job, with 0 the most urgent, different for all jobs that meet on a link. Jobs are assigned in order of their periods,
+/// shortest first, each to the first level that no job on its links has taken.
 ///
-/// Shortest first is rate-monotonic scheduling (Liu and Layland 1973), the best fixed order for work that is due before it comes again.
+/// Shortest first is rate-monotonic scheduling (Liu and Layland 1973), the best fixed order for work whose deadline is its next arrival.
 pub(super) fn priorities(periods: &[Span], users: &BTreeMap<Resource, Vec<u32>>) -> Vec<u32> {
     let mut meets: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); periods.len()];
     for (resource, jobs) in users {

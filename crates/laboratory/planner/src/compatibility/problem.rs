@@ -1,11 +1,11 @@
-//! Jobs on links and GPUs, and which of them have anything to do with each other.
+//! Jobs on links and GPUs, and the parts that they form by sharing.
 
 use super::{Demand, JobProfile, PhaseKind, Share};
 use clearway_units::Rate;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// More jobs than this on one link would overflow the sum of their shares.
+/// Largest number of jobs on one link; more jobs would overflow the sum of their shares.
 const MOST_JOBS: usize = 4_000;
 
 /// A link that the communication of a job loads.
@@ -13,7 +13,7 @@ const MOST_JOBS: usize = 4_000;
 pub struct Load {
     /// Index of the link.
     pub link: u32,
-    /// Part of the job's demand that is on this link: less than all where its traffic spreads over several.
+    /// Part of the job's demand on this link; less than the whole if its traffic spreads over several links.
     pub part: Share,
 }
 
@@ -27,7 +27,7 @@ impl Load {
     }
 }
 
-/// Placement of a job: the links and GPUs that it would use there.
+/// Placement of a job, with the links and GPUs that it would use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CandidatePlacement {
     /// Links that its communication loads, each once.
@@ -41,7 +41,7 @@ pub struct CandidatePlacement {
 pub struct Job {
     /// One iteration.
     pub profile: JobProfile,
-    /// Placements, at least one; the first is where the job is.
+    /// Placements, at least one; the first is the present placement.
     pub placements: Vec<CandidatePlacement>,
 }
 
@@ -55,7 +55,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The phases that load it.
+    /// Kind of phases that load the resource.
     pub fn kind(self) -> PhaseKind {
         match self {
             Self::Link(_) => PhaseKind::Communication,
@@ -73,7 +73,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Jobs and what they share.
+/// Jobs and their shared resources.
 #[derive(Debug, Clone)]
 pub struct Problem {
     links: Vec<Rate>,
@@ -84,14 +84,14 @@ pub struct Problem {
 /// Error in the jobs or links of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemError {
-    /// There is nothing to plan.
+    /// The problem has no jobs.
     NoJobs,
-    /// A job runs nowhere.
+    /// A job has no placement.
     NoPlacement {
         /// Index of the job.
         job: usize,
     },
-    /// A job uses what does not exist.
+    /// A job uses a link or GPU that does not exist.
     Unknown {
         /// The job's index.
         job: usize,
@@ -100,14 +100,14 @@ pub enum ProblemError {
         /// Number of resources of that kind.
         count: usize,
     },
-    /// A job uses something twice.
+    /// A job uses a link or GPU twice.
     Repeated {
         /// The job's index.
         job: usize,
         /// Link or GPU that the job names twice.
         resource: Resource,
     },
-    /// A phase asks for more than a link has.
+    /// The demand of a phase exceeds the capacity of a link.
     AboveCapacity {
         /// The job's index.
         job: usize,
@@ -120,7 +120,7 @@ pub enum ProblemError {
         /// Capacity of the link.
         capacity: Rate,
     },
-    /// Too many jobs could be at one place.
+    /// Too many jobs could use the same resource.
     TooManyJobs {
         /// Link or GPU that the jobs could use.
         resource: Resource,
@@ -170,11 +170,11 @@ impl fmt::Display for ProblemError {
 impl std::error::Error for ProblemError {}
 
 impl Problem {
-    /// The problem of `jobs` on links with the rates `links` and on so many `gpus`.
+    /// The problem of `jobs` on links with the rates `links` and on `gpus` GPUs.
     ///
     /// # Errors
-    /// If there are no jobs, one has no placement or one with links or GPUs that are unknown or named twice, a phase asks for a rate
-    /// above that of a link that the job may use, or more than 4000 jobs could meet.
+    /// If there are no jobs, a job has no placement, a placement has unknown or repeated links or GPUs, the rate of a phase exceeds the
+    /// rate of a link that the job may use, or more than 4000 jobs could meet.
     pub fn new(links: Vec<Rate>, gpus: u32, jobs: Vec<Job>) -> Result<Self, ProblemError> {
         if jobs.is_empty() {
             return Err(ProblemError::NoJobs);
@@ -197,7 +197,7 @@ impl Problem {
         }
     }
 
-    /// The jobs, in the order in which they were given.
+    /// The jobs, in the given order.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
@@ -210,7 +210,7 @@ impl Problem {
         self.gpus
     }
 
-    /// Share of `resource` that each phase of `job` takes on the placement `choice`, where the job uses it.
+    /// Share of `resource` that each phase of `job` takes on the placement `choice`, which must use `resource`.
     pub fn shares(&self, job: usize, choice: usize, resource: Resource) -> Vec<Share> {
         let Job {
             profile,
@@ -222,7 +222,7 @@ impl Problem {
                 Share::of_rate(rate, self.links[link as usize]).unwrap_or(Share::WHOLE)
             }
             (Demand::Share(share), _) => share,
-            // A profile has no rates of computations.
+            // Profiles reject rates for computation.
             (Demand::Rate(_), Resource::Gpu(_)) => Share::WHOLE,
         };
         let phases = profile.phases(resource.kind()).iter();
@@ -231,7 +231,7 @@ impl Problem {
             .collect()
     }
 
-    /// The jobs of each link and GPU where jobs stand as `choices` says, in ascending order.
+    /// The jobs of each link and GPU at the placements in `choices`, in ascending order.
     pub(super) fn users(&self, choices: &[usize]) -> BTreeMap<Resource, Vec<u32>> {
         let mut users: BTreeMap<Resource, Vec<u32>> = BTreeMap::new();
         for (index, (job, &choice)) in self.jobs.iter().zip(choices).enumerate() {
@@ -244,7 +244,7 @@ impl Problem {
         users
     }
 
-    /// True if the jobs, placed as `choices` says, could ever ask for more than all of `resource`: no rotation matters otherwise.
+    /// True if the jobs, at the placements in `choices`, can exceed the capacity of `resource`; otherwise no rotation matters.
     pub(super) fn contended(&self, choices: &[usize], resource: Resource, jobs: &[u32]) -> bool {
         let peak = |&job: &u32| {
             let shares = self.shares(job as usize, choices[job as usize], resource);
@@ -262,7 +262,7 @@ impl CandidatePlacement {
         links.chain(self.gpus.iter().map(|&gpu| Resource::Gpu(gpu)))
     }
 
-    /// Part of the job's demand that is on `resource`.
+    /// Part of the job's demand on `resource`.
     fn part(&self, resource: Resource) -> Share {
         let load = self
             .links
@@ -326,8 +326,8 @@ fn check_placement(
     Ok(())
 }
 
-/// The connected parts of the job-link graph (HotNets'22 §5): jobs that share something contended, directly or through others. Each part
-/// has its own unified circle. Jobs that share nothing are in none.
+/// The connected parts of the job-link graph (HotNets'22 §5): jobs that share a contended resource, directly or through other jobs. Each
+/// part has its own unified circle. Jobs that share nothing are in no part.
 pub(super) fn components(
     jobs: usize,
     users: &BTreeMap<Resource, Vec<u32>>,
@@ -343,7 +343,7 @@ pub(super) fn components(
     for sharing in users.values() {
         for pair in sharing.windows(2) {
             let (a, b) = (find(&mut leader, pair[0]), find(&mut leader, pair[1]));
-            // The smaller one leads, so that parts come in the order of their first jobs.
+            // The smaller leader wins, so that parts are in the order of their first jobs.
             leader[a.max(b) as usize] = a.min(b);
         }
     }

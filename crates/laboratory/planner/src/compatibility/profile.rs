@@ -9,12 +9,12 @@ use std::fmt;
 pub enum Demand {
     /// A share of each link or GPU that the job uses.
     Share(Share),
-    /// A rate, which is another share of each link. Computation has none.
+    /// A rate, whose share differs between links. Computation does not have a rate.
     Rate(Rate),
 }
 
 impl Demand {
-    /// All of it, as the paper has it: one job at a time.
+    /// The whole resource, as in the paper: one job at a time.
     pub const WHOLE: Self = Self::Share(Share::WHOLE);
 }
 
@@ -75,7 +75,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// A phase that asks for all of what it uses.
+    /// A phase with the whole of its resources as demand.
     pub const fn whole(start: Span, length: Span) -> Self {
         Self {
             start,
@@ -89,7 +89,7 @@ impl Phase {
     }
 }
 
-/// One iteration of a job that has everything to itself.
+/// One iteration of an undisturbed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobProfile {
     period: Span,
@@ -106,14 +106,14 @@ pub enum ProfileError {
     ZeroPhase {
         /// Kind of the phase.
         kind: PhaseKind,
-        /// Index of the phase among those of that kind.
+        /// Index of the phase among the phases of that kind.
         phase: usize,
     },
     /// A phase ends after the iteration.
     PastTheEnd {
         /// Kind of the phase.
         kind: PhaseKind,
-        /// Index of the phase among those of that kind.
+        /// Index of the phase among the phases of that kind.
         phase: usize,
         /// End of the phase.
         end: Span,
@@ -129,7 +129,7 @@ pub enum ProfileError {
         /// Index of the other phase.
         second: usize,
     },
-    /// A computation asks for a rate.
+    /// The demand of a computation is a rate.
     RateOfCompute {
         /// Index of the phase among the computations.
         phase: usize,
@@ -180,7 +180,8 @@ impl JobProfile {
     /// An iteration of `period` with phases of both kinds, in any order.
     ///
     /// # Errors
-    /// If the period or a phase is empty, a phase ends after the iteration, two of one kind overlap, or computation asks for a rate.
+    /// If the period or a phase is empty, a phase ends after the iteration, two phases of one kind overlap, or the demand of a computation
+    /// is a rate.
     pub fn new(
         period: Span,
         communication: Vec<Phase>,
@@ -205,7 +206,7 @@ impl JobProfile {
     /// The paper's job: it computes, and then communicates at full rate until the iteration is over (Fig 3).
     ///
     /// # Errors
-    /// If either takes no time.
+    /// If either time is zero.
     pub fn on_off(compute: Span, communication: Span) -> Result<Self, ProfileError> {
         Self::new(
             compute + communication,
@@ -225,7 +226,7 @@ impl JobProfile {
             PhaseKind::Compute => &self.compute,
         }
     }
-    /// Share of the iteration that phases of `kind` take, whatever they ask for.
+    /// Share of the iteration that phases of `kind` take, independent of their demand.
     pub fn fraction(&self, kind: PhaseKind) -> f64 {
         let busy: Span = self.phases(kind).iter().map(|phase| phase.length).sum();
         busy.as_ps() as f64 / self.period.as_ps() as f64

@@ -1,19 +1,19 @@
-//! Parts of a link or a GPU, exactly.
+//! Exact shares of a link or a GPU.
 
 use clearway_units::{Parameter, Rate, Value, ValueDomain};
 use std::fmt;
 
-/// A part of a link's capacity or of a GPU, in millionths, so that sums are exact: three thirds are not more than one whole.
+/// A share of a link's capacity or of a GPU, in millionths, so that sums are exact: three thirds do not exceed the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
 impl Share {
-    /// All of it.
+    /// The whole.
     pub const WHOLE: Self = Self(1_000_000);
 
-    /// A share of `part` of one, rounded down to a millionth; `None` unless it lies above zero and is at most one.
+    /// The share `part`, rounded down to a millionth; `None` unless `part` is above zero and at most one.
     pub fn new(part: f64) -> Option<Self> {
-        // What a decimal fraction loses as a float is far below this.
+        // The float error of a decimal fraction is far below the added 1e-3.
         let millionths = part * 1e6 + 1e-3;
         (1.0..=1e6 + 2e-3)
             .contains(&millionths)
@@ -26,19 +26,19 @@ impl Share {
         (demand <= capacity).then_some(Self((millionths as u32).max(1)))
     }
 
-    /// Returns this share of `whole`, rounded down but never to zero.
+    /// Product of this share and `whole`, rounded down but never to zero.
     #[must_use]
     pub fn scale(self, whole: Self) -> Self {
         let millionths = u64::from(self.0) * u64::from(whole.0) / u64::from(Self::WHOLE.0);
         Self((millionths as u32).max(1))
     }
 
-    /// As a fraction of one.
+    /// The share as a fraction of one.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 1e6
     }
 
-    /// In millionths.
+    /// The share in millionths.
     pub(super) const fn millionths(self) -> u32 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The paper's figures and tables, and comparison with looking at everything.
+//! The paper's figures and tables, and comparison with exhaustive search.
 
 use super::*;
 use clearway_units::{Purpose, RandomStream, Rate, Span};
@@ -21,7 +21,7 @@ fn on_links(profile: JobProfile, links: &[u32]) -> Job {
     }
 }
 
-/// Jobs on links of 50 Gb/s, numbered up to the highest that is used.
+/// Jobs on links of 50 Gb/s, numbered up to the highest used link.
 fn problem(jobs: Vec<Job>) -> Problem {
     let placements = jobs.iter().flat_map(|job| &job.placements);
     let links = placements.flat_map(|placement| &placement.links);
@@ -29,7 +29,7 @@ fn problem(jobs: Vec<Job>) -> Problem {
     Problem::new(vec![Rate::from_gbps(50); count], 0, jobs).expect("a problem")
 }
 
-/// All on one link.
+/// All jobs on one link.
 fn sharing(profiles: Vec<JobProfile>) -> Problem {
     problem(
         profiles
@@ -51,8 +51,8 @@ fn planned(problem: &Problem) -> Plan {
     plan(problem, &exactly()).expect("a plan")
 }
 
-/// Time in a turn in which the real phases, without sectors, ask for more than `resource` has, weighted by how much more. Knows nothing
-/// of circles: it looks at each instant at which a phase of a job begins or ends.
+/// Time in a turn in which the real phases, without sectors, exceed the capacity of `resource`, weighted by the excess. Independent of
+/// circles: it examines each instant at which a phase begins or ends.
 fn real_overlap(problem: &Problem, plan: &Plan, resource: Resource) -> f64 {
     let used = plan
         .resources
@@ -137,8 +137,8 @@ fn fig_5_circles_of_40_and_60_fit_after_a_turn_of_30_degrees() {
     assert!(plan.resources[0].score_before < 1.0 && plan.resources[0].score == 1.0);
 }
 
-/// Arcs of periods with the greatest common divisor d pass each other in every distance modulo d, so two fit if and only if they fit on
-/// a circle of d.
+/// Arcs of periods with the greatest common divisor d pass each other at every distance modulo d, so two fit if and only if they fit on a
+/// circle of d.
 #[test]
 fn two_periods_fit_where_their_arcs_fit_into_the_common_divisor() {
     for (first, second, divisor) in [(40, 60, 20), (30, 45, 15), (24, 36, 12), (50, 51, 1)] {
@@ -218,11 +218,11 @@ fn a_chain_of_links_has_one_rotation_for_each_job() {
     assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert_eq!(plan.circles.len(), 1);
     assert!(plan.resources.iter().all(|planned| planned.score == 1.0));
-    // J1 and J3 never meet, and may talk at the same time.
+    // J1 and J3 never meet, and may communicate at the same time.
     assert_eq!(plan.jobs[0].shift, plan.jobs[2].shift);
     assert_eq!(plan.jobs[0].priority, plan.jobs[2].priority);
     assert_ne!(plan.jobs[0].priority, plan.jobs[1].priority);
-    // A triangle of such jobs cannot be.
+    // A triangle of such jobs is incompatible.
     let triangle = problem(vec![
         on_links(on_off(50, 50), &[0, 2]),
         on_links(on_off(50, 50), &[0, 1]),
@@ -267,12 +267,12 @@ fn demands_below_the_whole_add_up() {
         };
         JobProfile::new(ms(100), vec![phase], Vec::new()).expect("a profile")
     };
-    // Two at half rate share a link all the time, and have no circle at all.
+    // Two jobs at half rate always share a link, and do not have a circle.
     let plan = planned(&sharing(vec![half(25), half(25)]));
     assert_eq!(plan.verdict(), CompatibilityVerdict::Compatible);
     assert!(plan.circles.is_empty());
     assert!((plan.resources[0].load - 0.8).abs() < 1e-12);
-    // With a third job, and with 30 instead of 25, too much is asked for: by a fifth during what overlaps, 60 of 100 at least.
+    // With a third job, and with 30 instead of 25, demand is too high: by a fifth during the overlap, which is at least 60 of 100.
     let plan = planned(&sharing(vec![half(30), half(30)]));
     assert_eq!(plan.circles[0].overlap, ms(12));
     assert!(plan.circles[0].is_optimal());
@@ -291,11 +291,11 @@ fn traffic_that_spreads_takes_a_part_of_each_link() {
             }],
         }
     };
-    // Two halves are one whole, and never run short.
+    // Two halves are one whole, and never exceed the capacity.
     let plan = planned(&problem(vec![job(0.5, &[0, 1]), job(0.5, &[1, 2])]));
     assert!(plan.circles.is_empty());
     assert!((plan.resources[1].load - 0.8).abs() < 1e-12);
-    // 80 + 80 of 100 overlap by 60 at least, and then ask for a tenth too much.
+    // 80 + 80 of 100 overlap by at least 60, and then exceed the capacity by a tenth.
     let plan = planned(&problem(vec![job(0.5, &[0]), job(0.6, &[0])]));
     assert_eq!(plan.circles[0].overlap, ms(6));
     assert!(plan.circles[0].is_optimal());
@@ -321,7 +321,7 @@ fn what_never_runs_short_connects_nobody() {
             links,
         )
     };
-    // The two of link 0 need each other, and so do those of link 2; link 1 is wide enough for all.
+    // The two jobs on link 0 contend, and so do the two jobs on link 2; link 1 is wide enough for all.
     let full = |links: &[u32]| on_links(on_off(60, 40), links);
     let plan = planned(&problem(vec![
         full(&[0]),
@@ -359,7 +359,7 @@ fn random_profile(random: &mut RandomStream, multiples: &[u64], levels: bool) ->
     JobProfile::new(ms(period), phases, Vec::new()).expect("a profile")
 }
 
-/// The least overlap of three jobs in millionths times milliseconds, by looking at every millisecond of all rotations.
+/// The smallest overlap of three jobs in millionths times milliseconds, by exhaustive search over every millisecond of all rotations.
 fn by_looking_at_all(problem: &Problem, turn: u64) -> u64 {
     let asks = |job: usize, at: u64| {
         let profile = &problem.jobs()[job].profile;
@@ -447,7 +447,7 @@ fn compare_with_brute_force(cases: u64, multiples: &[u64], turn: u64, levels: bo
         );
         compatible += u64::from(best == 0);
     }
-    // Neither answer is right for nearly all.
+    // Both answers occur often.
     assert!(
         compatible * 10 > cases && compatible * 10 < cases * 9,
         "{compatible}"
@@ -485,7 +485,7 @@ fn bounds_hold_whatever_the_budget() {
         let jobs = 4 + (seed % 4) as u32;
         let problem = crowd(seed, jobs, 3);
         let mut last = None;
-        // From the largest budget to none at all.
+        // From the largest budget to zero.
         for budget in [3_000_000, 200_000, 5_000, 0] {
             for solver in [Solver::Auto, Solver::Exact, Solver::Local] {
                 let settings = PlanParameters {
@@ -500,7 +500,7 @@ fn bounds_hold_whatever_the_budget() {
                 let sum =
                     |of: fn(&UnifiedCircle) -> Span| -> Span { plan.circles.iter().map(of).sum() };
                 let (found, least) = (sum(|c| c.overlap), sum(|c| c.least_overlap));
-                // What one search finds, no other may have excluded.
+                // No search may exclude a cost that another search finds.
                 let (most_bound, least_found) = last.unwrap_or((least, found));
                 last = Some((most_bound.max(least), least_found.min(found)));
                 assert!(
@@ -521,7 +521,7 @@ fn bounds_hold_whatever_the_budget() {
     }
 }
 
-/// Sectors are rounded outwards, so what fits them fits without.
+/// Sectors are rounded outwards, so a plan that fits in sectors also fits without them.
 #[test]
 fn what_is_compatible_on_a_coarse_grid_is_compatible_in_truth() {
     let mut compatible = 0;
@@ -569,7 +569,7 @@ fn plans_are_the_same_every_time_and_depend_on_the_seed_alone() {
     }
 }
 
-/// Forty jobs with rotations that chance has hidden, on links that were only chosen where these do not collide.
+/// Forty jobs with hidden random rotations, on links that were chosen so that these rotations do not collide.
 fn hidden(seed: u64) -> Problem {
     const TURN: u64 = 360;
     const LINKS: u32 = 160;
@@ -675,7 +675,7 @@ fn incompatible_jobs_are_placed_elsewhere() {
     }
 }
 
-/// The same with so many jobs that not all combinations can be tried.
+/// A case with so many jobs that not all combinations can be tried.
 #[test]
 fn many_jobs_move_one_or_two_at_a_time() {
     let jobs = (0..12).map(|index: u32| Job {
@@ -685,7 +685,7 @@ fn many_jobs_move_one_or_two_at_a_time() {
         ),
         placements: (0..6)
             .map(|place| CandidatePlacement {
-                // Long ones on three links, short ones on the other three.
+                // Long jobs on three links, short jobs on the other three.
                 links: vec![Load::whole(match index < 6 {
                     true => (index % 3 + place) % 6,
                     false => (index % 3 + 3 + place) % 6,

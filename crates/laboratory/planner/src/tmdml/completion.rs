@@ -1,4 +1,4 @@
-//! Completion time of a set of flows whose rates are chosen anew in every slot.
+//! Completion time of a set of flows with new rates in every slot.
 
 use super::{Optimizer, Problem, SettingError, Solver, TmdmlParameters};
 use clearway_units::{Bytes, Span};
@@ -8,9 +8,9 @@ use clearway_units::{Bytes, Span};
 pub struct Completion {
     /// Time at which each flow had sent its last bit.
     pub finishes: Vec<Span>,
-    /// Slots begun.
+    /// Number of begun slots.
     pub slots: u64,
-    /// Iterations of the gradient in all slots.
+    /// Number of gradient iterations in all slots.
     pub iterations: u64,
     /// The longest queue at the end of a slot.
     pub longest_queue: Bytes,
@@ -24,9 +24,9 @@ impl Completion {
 }
 
 /// Runs `problem` as a fluid, slot by slot, until every flow has sent its bytes. A flow that ends within a slot ends when its bytes are
-/// out; what it leaves is used from the next slot on, so that a run of `n` such waves is at most `n` slots longer than need be.
+/// sent. Its capacity is used from the next slot on, so a run of `n` such waves is at most `n` slots longer than necessary.
 ///
-/// Every slot fills a link or ends a flow, unless queues are priced above it, which then drain: the loop ends.
+/// Every slot fills a link or ends a flow, unless the prices of queues prevent it. Such queues drain, so the loop ends.
 ///
 /// # Errors
 /// If the parameters do not fit ([`TmdmlParameters::check`]).
@@ -54,7 +54,7 @@ pub fn completion(
         {
             let rate = step.allocation.rates[flow];
             let (seconds, sent) = (*left * 8.0 / rate, rate * slot / 8.0);
-            // Rounding may find that the time is too short for bytes that fit: what is left then would be nothing, and not over.
+            // Rounding may make the slot appear too short for bytes that fit. The flow would then have no bytes left but would not be over.
             if seconds <= slot || *left <= sent {
                 finishes[flow] = start + rounded_up(seconds);
                 *left = 0.0;

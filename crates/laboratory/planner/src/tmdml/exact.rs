@@ -1,13 +1,14 @@
-//! The problem of one slot, solved without iterating.
+//! Closed-form solution of the problem of one slot.
 //!
-//! With `k_i` for the [weight](Problem::weights) of a flow, `f(r_i) <= phi` says `r_i >= k_i / phi`. The least rates that meet a `phi` are
-//! therefore `k_i / phi`; they fit the links if and only if `phi` is at least `K_l / C_l` for each link, where `K_l` is the sum of `k_i`
-//! over its flows. Put into (5), they leave `V phi + (sum of Q_l K_l) / phi`, which is least at `phi = sqrt(sum of Q_l K_l / V)`. So
+//! With `k_i` for the [weight](Problem::weights) of a flow, `f(r_i) <= phi` means `r_i >= k_i / phi`. The lowest rates that meet a `phi`
+//! are therefore `k_i / phi`. They fit the links if and only if `phi` is at least `K_l / C_l` for each link, where `K_l` is the sum of
+//! `k_i` over its flows. Inserted into (5), they give `V phi + (sum of Q_l K_l) / phi`, which is minimal at `phi = sqrt(sum of Q_l K_l /
+//! V)`. So
 //!
 //! `phi = max(max of K_l / C_l, sqrt(sum of Q_l K_l / V))`
 //!
-//! is the optimum of (5), and its first part that of (2) for one slot: the busiest link decides, nothing has to be searched. The rates are
-//! not unique: flows that do not cross the busiest link may send faster, which [`fill`] makes use of.
+//! is the optimum of (5), and its first part is the optimum of (2) for one slot. The busiest link decides, so no search is needed. The
+//! rates are not unique: flows that do not cross the busiest link may send faster, which [`fill`] uses.
 
 use super::Problem;
 
@@ -21,7 +22,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// `rates`, and the `phi` that they come to with `weights` (bits).
+    /// `rates`, with their `phi` for `weights` (bits).
     pub(super) fn new(weights: &[f64], rates: Vec<f64>) -> Self {
         let flows = weights
             .iter()
@@ -32,7 +33,7 @@ impl Allocation {
     }
 }
 
-/// The least `phi` in seconds that the links allow for flows of `weights` (bits): the load of the busiest link by its capacity.
+/// The smallest `phi` in seconds that the links allow for flows of `weights` (bits): the load of the busiest link divided by its capacity.
 pub fn least_phi(problem: &Problem, weights: &[f64]) -> f64 {
     let loads = problem.sums(weights);
     let links = loads.iter().zip(problem.capacities());
@@ -41,8 +42,8 @@ pub fn least_phi(problem: &Problem, weights: &[f64]) -> f64 {
     })
 }
 
-/// The optimum of (5) for flows of `weights` (bits) with the least rates that reach it. `prices` are what a bit/s costs on each link
-/// (`Q_l`) in units in which a second of `phi` costs one (`V`), so in s²/bit; all zero, it is the optimum of (2).
+/// The optimum of (5) for flows of `weights` (bits) with the lowest rates that reach it. `prices` are the costs of a bit/s on each link
+/// (`Q_l`), in units in which a second of `phi` costs one (`V`), so in s²/bit. With all prices zero, the result is the optimum of (2).
 pub fn least_rates(problem: &Problem, weights: &[f64], prices: &[f64]) -> Allocation {
     let loads = problem.sums(weights);
     let cost: f64 = loads
@@ -55,14 +56,14 @@ pub fn least_rates(problem: &Problem, weights: &[f64], prices: &[f64]) -> Alloca
     Allocation { phi, rates }
 }
 
-/// The rates that have the least `phi`, and among these the least second largest `f`, and so on: weighted max-min fairness by
-/// progressive filling. No flow can be given more without taking from one whose `f` is as large or larger.
+/// The rates with the smallest `phi`, among these the rates with the smallest second largest `f`, and so on: weighted max-min fairness by
+/// progressive filling. No flow can gain rate without a loss for a flow whose `f` is as large or larger.
 pub fn fill(problem: &Problem, weights: &[f64]) -> Allocation {
     let mut rates = vec![0.0; weights.len()];
     let mut left = problem.capacities().to_vec();
     let mut growing = weights.to_vec();
     loop {
-        // Per bit of weight, what the tightest link has to give to flows that still grow.
+        // Rate per bit of weight that the tightest link can give to flows that still grow.
         let loads = problem.sums(&growing);
         let tightest = loads.iter().zip(&left).filter(|(load, _)| **load > 0.0);
         let level = tightest.fold(f64::INFINITY, |least: f64, (load, left)| {

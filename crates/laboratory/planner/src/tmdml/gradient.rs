@@ -1,31 +1,31 @@
 //! The iteration of Algorithm 1 within one slot.
 //!
-//! The Lagrangian of (5) has a multiplier `w1_i` for each `f(r_i) <= phi` and `w2_l` for each capacity. The rates descend its gradient
-//! (Eq 6), the multipliers ascend: `w1_i` by `f(r_i) - phi`, `w2_l` by the excess of the link. It is linear in `phi`, so that `phi` is
-//! stationary only where the `w1_i` sum to V: they are projected onto that simplex, and the shift that does it is the present `phi`.
+//! The Lagrangian of (5) has a multiplier `w1_i` for each `f(r_i) <= phi` and `w2_l` for each capacity. The rates descend its gradient (Eq
+//! 6), the multipliers ascend: `w1_i` by `f(r_i) - phi`, `w2_l` by the excess of the link. It is linear in `phi`, so `phi` is stationary
+//! only if the `w1_i` sum to V. They are projected onto that simplex, and the shift of the projection is the present `phi`.
 //!
-//! *Scale.* Flows differ in rate and weight by orders of magnitude, and a plain gradient then crawls or explodes. All variables are
-//! therefore relative, which makes every optimum look alike and no step depend on units:
+//! *Scale.* Flows differ in rate and weight by orders of magnitude, and a plain gradient then converges slowly or diverges. All variables
+//! are therefore relative, so that optima are similar and steps do not depend on units:
 //!
-//! * `x_i = r_i phi* / k_i`, the rate by that which [`least_rates`](super::least_rates) gives it without queues, so that `f_i` is `1 / x_i`
-//!   in units of `phi*`, the load of the busiest link by its capacity;
+//! * `x_i = r_i phi* / k_i`, the rate relative to the rate from [`least_rates`](super::least_rates) without queues, so that `f_i` is `1 /
+//!   x_i` in units of `phi*`, the load of the busiest link divided by its capacity;
 //! * `p_il = k_i / (phi* C_l)`, the share of link `l` that flow `i` has at `x_i = 1`; they add up to 1 on the busiest link, less elsewhere;
 //! * `u_i = w1_i / p_i` with `p_i` the flow's largest share; the multipliers are relative to V.
 //!
-//! Steps are scaled by a positive diagonal, which changes the way and not the destination: `x_i` moves by `e1` times its own size at most,
-//! and less where hardly anything [pulls](DAMPING) at it; `u_i` and `w2_l` by `e2` and `e3` times theirs plus a
-//! [small constant](LEAST_STEP), so that a multiplier of zero can grow again.
+//! Steps are scaled by a positive diagonal, which changes the path but not the destination. `x_i` moves by at most `e1` times its size, and
+//! less if its [multipliers are small](DAMPING). `u_i` and `w2_l` move by `e2` and `e3` times their size plus a [small
+//! constant](LEAST_STEP), so that a multiplier of zero can grow again.
 //!
-//! *When to stop.* For any multipliers, the least value of the Lagrangian is a lower bound of the optimum. With `g_i` for the price of a
-//! path it is `sum of p_i (g_i x_i + u_i / x_i) - sum of w2_l` at `x_i = sqrt(u_i / g_i)`. The rates, scaled down onto the links, give an
-//! upper bound. The gap between both proves how good the rates are; that they have stopped moving would prove nothing.
-//! Where several links are nearly full, the rates may circle around the optimum; their [running average](AVERAGING) then is near it.
+//! *When to stop.* For any multipliers, the minimum of the Lagrangian is a lower bound of the optimum. With `g_i` for the price of a path,
+//! the bound is `sum of p_i (g_i x_i + u_i / x_i) - sum of w2_l` at `x_i = sqrt(u_i / g_i)`. The rates, scaled down onto the links, give an
+//! upper bound. The gap between both bounds proves the quality of the rates, which convergence of the rates would not. If several links are
+//! nearly full, the rates may circle around the optimum; their [running average](AVERAGING) is then near it.
 
 use super::{Problem, TmdmlParameters};
 
 /// Constant that is added to the size of a multiplier for its step, in units of V.
 const LEAST_STEP: f64 = 0.01;
-/// Damping of the rates: where the multipliers of a flow are not larger than this, its rate moves slowly. On links that are just full the
+/// Damping of the rates: if the multipliers of a flow are not larger than this, its rate moves slowly. On links that are just full, the
 /// multipliers are near zero, and the rate would jump with the sign of their difference.
 const DAMPING: f64 = 0.1;
 /// Iterations from one check of the gap to the next.
@@ -36,7 +36,7 @@ const AVERAGING: f64 = 0.03125;
 /// The problem of one slot in relative variables.
 pub(super) struct Scaled<'a> {
     problem: &'a Problem,
-    /// The rates in bit/s that `x = 1` stands for.
+    /// The rates in bit/s at `x = 1`.
     pub(super) unit_rates: Vec<f64>,
     /// The capacity of the narrowest link of each flow in bit/s.
     line_rates: Vec<f64>,
@@ -66,14 +66,14 @@ pub(super) struct Iterate {
 pub(super) struct Feasible {
     /// Rate of each flow in bit/s.
     pub(super) rates: Vec<f64>,
-    /// Upper bound of the distance from the optimum, as a share of the objective of the rates.
+    /// Upper bound of the distance from the optimum, as a share of the rates' objective.
     pub(super) gap: f64,
     /// Iterations used.
     pub(super) iterations: u32,
 }
 
 impl<'a> Scaled<'a> {
-    /// Scales the problem of flows of `weights` (bits), of which one at least is above zero, with `prices` as for
+    /// Scales the problem of flows of `weights` (bits), of which at least one is above zero, with `prices` as for
     /// [`least_rates`](super::least_rates) and a `least_phi` in seconds.
     pub(super) fn new(
         problem: &'a Problem,
@@ -147,7 +147,7 @@ impl<'a> Scaled<'a> {
         (0..self.shares.len()).map(price).collect()
     }
 
-    /// `x` scaled down flow by flow, by the worst overload of its path, which fits every link.
+    /// `x` with each flow scaled down by the worst overload of its path, so that every link fits.
     fn project(&self, x: &[f64], loads: &[f64]) -> Vec<f64> {
         let fitting = |(flow, &x): (usize, &f64)| {
             let path = self.problem.path(flow).iter();
@@ -156,7 +156,7 @@ impl<'a> Scaled<'a> {
         x.iter().enumerate().map(fitting).collect()
     }
 
-    /// The objective by V: `phi` and the price of the loads.
+    /// The objective divided by V: `phi` and the price of the loads.
     fn objective(&self, x: &[f64]) -> f64 {
         let active = (0..x.len()).filter(|&flow| self.is_active(flow));
         let phi = active.fold(0.0, |worst: f64, flow| worst.max(1.0 / x[flow]));
@@ -169,7 +169,7 @@ impl<'a> Scaled<'a> {
         phi + queues
     }
 
-    /// A lower bound of the objective of any rates: the least value of the Lagrangian between the bounds of `x`.
+    /// A lower bound of the objective of all rates: the minimum of the Lagrangian within the bounds of `x`.
     fn bound(&self, iterate: &Iterate, path_prices: &[f64]) -> f64 {
         let least = |flow: usize| {
             let (price, time) = (path_prices[flow], iterate.times[flow]);
@@ -187,7 +187,7 @@ impl<'a> Scaled<'a> {
 }
 
 impl Iterate {
-    /// Starts with an equal share of the narrowest link for each flow and no link that costs anything.
+    /// Starts with an equal share of the narrowest link for each flow, and with free links.
     pub(super) fn new(problem: &Problem) -> Self {
         let flows = problem.flow_count();
         Self {
@@ -198,7 +198,7 @@ impl Iterate {
         }
     }
 
-    /// Iterates until the gap is within tolerance or the iterations are used up; then the best rates seen.
+    /// Iterates until the gap is within tolerance or the iterations are used up, and gives the best rates so far.
     pub(super) fn solve(&mut self, scaled: &Scaled<'_>, parameters: &TmdmlParameters) -> Feasible {
         self.enter(scaled);
         let mut best = (f64::INFINITY, Vec::new());
@@ -240,7 +240,7 @@ impl Iterate {
         }
     }
 
-    /// Makes what the last slot left fit this one: flows that are over are out, new ones begin.
+    /// Adapts the state of the last slot to this slot: removes finished flows, and begins new flows.
     fn enter(&mut self, scaled: &Scaled<'_>) {
         let active: Vec<f64> = scaled
             .shares
@@ -286,7 +286,7 @@ impl Iterate {
         }
     }
 
-    /// Links that are asked for more than they have become dearer.
+    /// Raises the prices of overloaded links.
     fn ascend_capacities(&mut self, scaled: &Scaled<'_>, step: f64) {
         for (price, load) in self.capacities.iter_mut().zip(scaled.loads(&self.x)) {
             let excess = (load - 1.0) / load.max(1.0);
@@ -294,9 +294,9 @@ impl Iterate {
         }
     }
 
-    /// Flows that are slower than `phi` become more important, and the sum of importance stays V.
+    /// Raises the multipliers of flows that are slower than `phi`, with a constant sum of V.
     fn ascend_times(&mut self, scaled: &Scaled<'_>, step: f64) {
-        // With `slope` the step of each multiplier, what it becomes is linear in the new `phi`: u + slope (f - phi), at least zero.
+        // With `slope` as the step of each multiplier, its new value is linear in the new `phi`: u + slope (f - phi), at least zero.
         let mut flows: Vec<(usize, f64, f64)> = (0..self.x.len())
             .filter(|&flow| scaled.is_active(flow))
             .map(|flow| {
@@ -305,7 +305,8 @@ impl Iterate {
                 (flow, self.times[flow] + slope * late, slope)
             })
             .collect();
-        // Those that are above zero for a `phi` that is too low include those of the right one: drop the others until all stay.
+        // The multipliers above zero at a too low `phi` include the multipliers above zero at the right `phi`: drop the others until all
+        // stay.
         loop {
             let (mut raised, mut slopes) = (-1.0, 0.0);
             for &(flow, base, slope) in &flows {

@@ -1,9 +1,9 @@
-//! The bounds that no rates can beat.
+//! Bounds that no rates can beat.
 
 use clearway_units::{Bytes, Rate, Span};
 
-/// The least time of an All-Reduce by scatter and gather among `servers`, each with one link of `rate`: in either stage a server sends
-/// `1 / servers` of the `model` to each of the others, so `2 (N - 1) / N` of the model in all. Rounded up to a picosecond.
+/// The shortest time of an All-Reduce by scatter and gather among `servers`, each with one link of `rate`: in each stage a server sends `1
+/// / servers` of the `model` to each other server, so `2 (N - 1) / N` of the model in total. Rounded up to a picosecond.
 ///
 /// # Panics
 /// If there are no servers.
@@ -15,11 +15,12 @@ pub fn ideal_all_reduce(servers: u32, model: Bytes, rate: Rate) -> Span {
     Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// The same in BCube(`ports`, 1): `ports²` servers, each with two links of `rate`, over which it also relays.
+/// The shortest time in BCube(`ports`, 1): `ports²` servers, each with two links of `rate`, over which it also relays.
 ///
-/// To the `2 (n - 1)` servers that differ in one digit a flow takes one link out of a server, to the `(n - 1)²` others two, the second out
-/// of the relay: `2 n (n - 1)` in all for each server, of `1 / n²` of the model and shared by two links. That is `(n - 1) / n` of the model
-/// per link and stage: the same as for `n` servers on one link each. Twice the links and half of it is lost to relaying.
+/// A flow to one of the `2 (n - 1)` servers that differ in one digit takes one link out of a server. A flow to one of the `(n - 1)²` other
+/// servers takes two, the second out of the relay. That is `2 n (n - 1)` in total for each server, each of `1 / n²` of the model, shared by
+/// two links: `(n - 1) / n` of the model per link and stage, the same as for `n` servers on one link each. Half of the doubled capacity is
+/// lost to relaying.
 ///
 /// # Panics
 /// If switches have no ports.

@@ -5,17 +5,17 @@ use super::{
     Allocation, Problem, SettingError, Solver, TmdmlParameters, fill, least_phi, least_rates,
 };
 
-/// TMDML's Algorithm 1 as a state machine: what flows have left goes in, their rates for the next slot come out.
+/// TMDML's Algorithm 1 as a state machine: the input is the remaining bytes of flows, the output is their rates for the next slot.
 ///
-/// It keeps the queues and, because one slot's problem is much like the last one's, the multipliers to start from.
+/// The state contains the queues and the last multipliers, which are good initial values because successive slots have similar problems.
 #[derive(Debug, Clone)]
 pub struct Optimizer<'a> {
     problem: &'a Problem,
     parameters: TmdmlParameters,
     solver: Solver,
-    /// The optimum of the first slot in seconds, by which V counts.
+    /// The optimum of the first slot in seconds, the unit of V.
     reference: f64,
-    /// Queues before the links, in bits (`Q_l`).
+    /// Queues in front of the links, in bits (`Q_l`).
     queues: Vec<f64>,
     iterate: Iterate,
 }
@@ -23,7 +23,7 @@ pub struct Optimizer<'a> {
 /// Rates for one slot, with the proven gap and the iterations used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot {
-    /// The rates, and their largest `f`.
+    /// Rates with their largest `f`.
     pub allocation: Allocation,
     /// Upper bound of the distance from the optimum of (5), as a share of the objective of the rates; zero for closed forms.
     pub gap: f64,
@@ -53,16 +53,16 @@ impl<'a> Optimizer<'a> {
         })
     }
 
-    /// The queue before each link in bytes.
+    /// The queue in front of each link in bytes.
     pub fn queues(&self) -> impl Iterator<Item = f64> {
         self.queues.iter().map(|bits| bits / 8.0)
     }
 
-    /// Chooses the rates of the next slot, in which the flows have `remaining` bytes, and moves the queues by what they send in it. Flows
-    /// without bytes have rate zero; if all are, nothing is sent and the queues drain.
+    /// Chooses the rates of the next slot, in which the flows have `remaining` bytes, and updates the queues by the amounts sent in it.
+    /// Flows without bytes have rate zero; if all flows are without bytes, the queues drain.
     ///
     /// # Panics
-    /// If `remaining` has not one number for each flow.
+    /// If `remaining` does not have one number for each flow.
     pub fn step(&mut self, remaining: &[f64]) -> Slot {
         assert_eq!(
             remaining.len(),
@@ -106,13 +106,13 @@ impl<'a> Optimizer<'a> {
         }
     }
 
-    /// The optimum of the next slot, without taking part in it.
+    /// The optimum of the next slot, without a change of state.
     pub fn closed_form(&self, remaining: &[f64]) -> Allocation {
         let weights = self.problem.weights(remaining, self.parameters.bottlenecks);
         least_rates(self.problem, &weights, &self.prices())
     }
 
-    /// Price of a bit/s on each link, where a second of `phi` costs one: `Q_l / V`.
+    /// Price of a bit/s on each link, in units in which a second of `phi` costs one: `Q_l / V`.
     fn prices(&self) -> Vec<f64> {
         let slot = self.parameters.slot.as_secs();
         let queues = self.queues.iter().zip(self.problem.capacities());
@@ -124,7 +124,7 @@ impl<'a> Optimizer<'a> {
             .collect()
     }
 
-    /// `Q(t+1) = max(Q(t) + what comes - what is served, 0)`.
+    /// Updates the queues: `Q(t+1) = max(Q(t) + arrivals - service, 0)`.
     fn queue(&mut self, remaining: &[f64], rates: &[f64]) {
         let slot = self.parameters.slot.as_secs();
         let sent: Vec<f64> = remaining

@@ -45,7 +45,7 @@ clearway_units::parameters! {
     }
 }
 
-/// Error in the settings, by themselves or with a problem.
+/// Error in the settings, alone or for a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingError {
     /// A value is out of range.
@@ -55,7 +55,7 @@ pub enum SettingError {
         /// Completes "expected …".
         expected: &'static str,
     },
-    /// The flows of a link do not fit into it even at the least rate.
+    /// The flows of a link do not fit into it even at the lowest rate.
     MinRateTooHigh {
         /// The link.
         link: usize,
@@ -82,7 +82,7 @@ impl TmdmlParameters {
     /// Checks that the settings make sense and fit `problem`.
     ///
     /// # Errors
-    /// Names the setting.
+    /// If a setting is invalid; the error names the setting.
     pub fn check(&self, problem: &Problem) -> Result<(), SettingError> {
         let above_zero = "a number above zero";
         let open = "a number above 0 and below 1";

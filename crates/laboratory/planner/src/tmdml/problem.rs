@@ -1,10 +1,10 @@
-//! Links, flows and what is left of them: problem (2) of TMDML.
+//! Links, flows and their remaining bytes: problem (2) of TMDML.
 
 use clearway_units::{Bytes, Rate};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Two sums that differ by less than this share are equal: seven sevenths of a link are not more than the link.
+/// Relative difference below which two sums count as equal, because seven sevenths of a link must not exceed the link.
 const ROUNDING: f64 = 1e-9;
 
 clearway_units::choices! {
@@ -25,11 +25,11 @@ clearway_units::choices! {
 /// A flow of a [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFlow {
-    /// The links that it takes, as indices into the links of the problem, in order and each once (`a_il`).
+    /// The links of the flow, as indices into the links of the problem, in order and each once (`a_il`).
     pub path: Vec<u32>,
-    /// The server that it goes to (`Omega(i)`); flows with the same number share one.
+    /// The destination server (`Omega(i)`); flows with the same number share a server.
     pub destination: u32,
-    /// Bytes that the flow has to carry (`M_i(0)`), above zero.
+    /// Bytes of the flow (`M_i(0)`), above zero.
     pub bytes: Bytes,
 }
 
@@ -50,7 +50,7 @@ pub struct Problem {
 /// Error in the links or flows of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemError {
-    /// There is nothing to send.
+    /// The problem has no flows.
     NoFlows,
     /// A flow takes no link.
     EmptyPath {
@@ -73,7 +73,7 @@ pub enum ProblemError {
         /// The link.
         link: u32,
     },
-    /// A flow carries nothing.
+    /// A flow has no bytes.
     NoBytes {
         /// Index of the flow.
         flow: usize,
@@ -103,7 +103,7 @@ impl Problem {
     /// The problem of `flows` on `links`, whose capacities (`C_l`) cannot be zero because a [`Rate`] cannot.
     ///
     /// # Errors
-    /// If there are no flows, or one takes no link, one that does not exist or one twice, or carries nothing.
+    /// If there are no flows, or a flow has no links, an unknown link, the same link twice, or no bytes.
     pub fn new(links: &[Rate], flows: &[PlannedFlow]) -> Result<Self, ProblemError> {
         if flows.is_empty() {
             return Err(ProblemError::NoFlows);
@@ -139,7 +139,7 @@ impl Problem {
         &self.capacities
     }
 
-    /// Bytes that each flow has to carry (`M_i(0)`): a fluid, which has fractions as time goes on.
+    /// Bytes of each flow (`M_i(0)`), as floats because a fluid has fractions of bytes.
     pub fn bytes(&self) -> &[f64] {
         &self.bytes
     }
@@ -147,13 +147,13 @@ impl Problem {
     /// The links of flow `flow`.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// If the flow does not exist.
     pub fn path(&self, flow: usize) -> &[u32] {
         let start = flow.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.hops[start..self.ends[flow]]
     }
 
-    /// The capacity of the narrowest link of `flow` in bit/s: what it could send alone.
+    /// The capacity of the narrowest link of `flow` in bit/s, which is its rate without other flows.
     pub(super) fn line_rate(&self, flow: usize) -> f64 {
         let capacities = self.path(flow).iter();
         capacities.fold(f64::INFINITY, |least, &link| {
@@ -161,7 +161,7 @@ impl Problem {
         })
     }
 
-    /// The sum over the flows of each link of a quantity of the flows, such as their rates.
+    /// Sums of a quantity of flows, such as their rates, over the flows of each link.
     pub fn sums(&self, of_flows: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.capacities.len()];
         for (flow, &value) in of_flows.iter().enumerate() {
@@ -172,11 +172,12 @@ impl Problem {
         sums
     }
 
-    /// The number of bottlenecks of each flow (`n_i`) while it has `remaining` bytes: the links of its path whose flows ask for more than
-    /// the capacity, at least one. Zero for a flow that is over, which asks for nothing.
+    /// The number of bottlenecks of each flow (`n_i`) while it has `remaining` bytes: the links of its path with more demand than capacity,
+    /// at least one. Zero for a finished flow, which has no demand.
     ///
-    /// At least one, because a flow without bottlenecks would have `f = 0` at any rate, even at one with which it never ends, and the
-    /// share of a destination none of whose flows have any would be zero by zero. It is also true: something limits every flow.
+    /// The minimum is one, because a flow without bottlenecks would have `f = 0` at any rate, even at a rate of zero. The share of a
+    /// destination whose flows have no bottlenecks would be zero divided by zero. The minimum is also realistic, because every flow is
+    /// limited by something.
     pub fn bottlenecks(&self, remaining: &[f64], rule: BottleneckRule) -> Vec<u32> {
         let active: Vec<f64> = remaining
             .iter()
@@ -206,8 +207,8 @@ impl Problem {
             .collect()
     }
 
-    /// The size of each flow as the objective sees it, in bits: `n_i M_i / (sum of n_j over its destination)`, so that its `f` is this by
-    /// its rate (Eq 1). Zero for flows that are over.
+    /// The weight of each flow in the objective, in bits: `n_i M_i / (sum of n_j over its destination)`. Its `f` is this weight divided by
+    /// its rate (Eq 1). Zero for finished flows.
     pub fn weights(&self, remaining: &[f64], rule: BottleneckRule) -> Vec<f64> {
         let bottlenecks = self.bottlenecks(remaining, rule);
         let mut of_destination = vec![0.0; self.destination_count];

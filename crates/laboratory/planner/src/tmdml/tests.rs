@@ -32,7 +32,7 @@ fn uniform() -> TmdmlParameters {
     }
 }
 
-/// The optimum of (2) for one slot by bisection: nothing but the question whether the rates of a `phi` fit.
+/// The optimum of (2) for one slot by bisection: the only test is whether the rates of a `phi` fit.
 fn bisect(problem: &Problem, weights: &[f64]) -> f64 {
     let fits = |phi: f64| {
         let rates: Vec<f64> = weights.iter().map(|weight| weight / phi).collect();
@@ -133,7 +133,7 @@ fn two_links_of_which_the_second_is_slower() {
     {
         assert_close(*rate, expected, 1e-12);
     }
-    // Flow 1 alone can have more, until link 0 is full.
+    // Only flow 1 can have more, until link 0 is full.
     let filled = fill(&two, &weights);
     assert_close(filled.phi, least.phi, 1e-12);
     assert_close(filled.rates[1], 10e9 - 80e6 / 0.03, 1e-12);
@@ -149,7 +149,7 @@ fn two_links_of_which_the_second_is_slower() {
 
 #[test]
 fn flows_that_end_with_a_slot_are_over() {
-    // A fifth of 10 Gb/s is rounded down, so that 50 kB take longer than a slot of 200 us by the last bit, and yet nothing is left.
+    // A fifth of 10 Gb/s is rounded down, so that 50 kB take one bit longer than a slot of 200 us, although no bytes are left.
     let flows: Vec<PlannedFlow> = (0..5).map(|worker| flow(&[worker, 5], 8, 50_000)).collect();
     let incast = problem(&[10; 6], &flows);
     let parameters = TmdmlParameters {
@@ -195,7 +195,8 @@ fn bottlenecks_are_links_that_are_asked_for_too_much() {
         flow(&[3, 2], 2, 1_000),
     ];
     let incast = problem(&[10; 5], &flows);
-    // Each could send 10 Gb/s: links 4 and 2 are asked for 20 and 30. The receiver grants a third to each: link 4 is asked for 6.7.
+    // Each flow could send 10 Gb/s: links 4 and 2 have demands of 20 and 30. The receiver grants a third to each flow: link 4 has a demand
+    // of 6.7.
     assert_eq!(
         incast.bottlenecks(incast.bytes(), BottleneckRule::LineRate),
         [2, 2, 1]
@@ -204,7 +205,7 @@ fn bottlenecks_are_links_that_are_asked_for_too_much() {
         incast.bottlenecks(incast.bytes(), BottleneckRule::NicShare),
         [1, 1, 1]
     );
-    // When flow 0 is over, the others have a half each, and nothing is asked of link 4 twice.
+    // When flow 0 is over, the other flows have a half each, and only one flow uses link 4.
     assert_eq!(
         incast.bottlenecks(&[0.0, 9.0, 9.0], BottleneckRule::LineRate),
         [0, 1, 1]
@@ -215,7 +216,7 @@ fn bottlenecks_are_links_that_are_asked_for_too_much() {
         [3200.0, 3200.0, 1600.0]
     );
 
-    // A narrow link inside: six flows of different servers, of which each asks for 10 Gb/s, over 20 Gb/s.
+    // A narrow link inside: six flows of different servers, each with a demand of 10 Gb/s, over 20 Gb/s.
     let flows: Vec<PlannedFlow> = (0..6)
         .map(|pair| flow(&[pair, 12, 6 + pair], pair, 1_000))
         .collect();
@@ -227,7 +228,7 @@ fn bottlenecks_are_links_that_are_asked_for_too_much() {
         [1; 6]
     );
     gbps[12] = 60;
-    // Sixty of sixty is not too much, but a flow without bottlenecks counts one.
+    // A demand of sixty on sixty is not a bottleneck, but a flow without bottlenecks counts one.
     let wide = problem(&gbps, &flows);
     assert_eq!(
         wide.bottlenecks(wide.bytes(), BottleneckRule::NicShare),
@@ -267,8 +268,8 @@ fn a_flow_with_more_bottlenecks_gets_more_and_the_link_is_no_faster_for_it() {
     }
 }
 
-/// `f` is the time to completion only where the flows have the same share of their destinations' bottlenecks: minimising it is not
-/// minimising the time of the last flow.
+/// `f` is the time to completion only if the flows have the same share of their destinations' bottlenecks. Minimising `f` therefore does
+/// not minimise the time of the last flow.
 #[test]
 fn the_objective_is_not_the_time_of_the_last_flow() {
     // Flows 0 and 1 go to server 0 over link 0, flow 2 to server 1 over link 1, which flow 1 crosses on its way. Link 1 has the most to
@@ -312,7 +313,7 @@ fn the_objective_is_not_the_time_of_the_last_flow() {
 
 #[test]
 fn larger_v_is_nearer_the_optimum_and_queues_longer() {
-    // A queue that is served at 90 % of the link. The load is the same in every slot, as if new data came.
+    // A queue that is served at 90 % of the link. The load is the same in every slot, as if new data arrived.
     let two = problem(
         &[10],
         &[flow(&[0], 0, 50_000_000), flow(&[0], 0, 150_000_000)],
@@ -323,7 +324,7 @@ fn larger_v_is_nearer_the_optimum_and_queues_longer() {
         let parameters = TmdmlParameters {
             v,
             service: 0.9,
-            // Around its optimum the objective is flat: the queue is right to the root of this.
+            // The objective is flat around its optimum, so the queue is only precise to the root of the tolerance.
             tolerance: 1e-5,
             ..uniform()
         };
@@ -410,7 +411,7 @@ fn what_is_no_problem_is_refused() {
         "flow 0 takes link 1 more than once"
     );
     assert_eq!(error(&[flow(&[1], 0, 0)]), "flow 0 has no bytes to carry");
-    // A link without capacity cannot be written down.
+    // A link without capacity cannot be expressed.
     assert!("0Gbps".parse::<Rate>().is_err());
 }
 
@@ -471,7 +472,7 @@ fn nothing_left_sends_nothing_and_drains_the_queue() {
     };
     let mut optimizer = Optimizer::new(&two, &parameters, Solver::Least).unwrap();
     optimizer.step(two.bytes());
-    // 10 Gb/s for 1 ms came, half of it was served.
+    // 10 Gb/s arrived for 1 ms, and half of the bits were served.
     assert_close(optimizer.queues().next().unwrap(), 625_000.0, 1e-9);
     let slot = optimizer.step(&[0.0, 0.0]);
     assert_eq!(
@@ -505,7 +506,7 @@ proptest! {
         prop_assert!(slot.gap <= parameters.tolerance, "{} after {}", slot.gap, slot.iterations);
         prop_assert!(slot.allocation.phi >= phi * 0.999_999_999);
         prop_assert!(slot.allocation.phi <= phi * 1.001_1);
-        // No link carries more than it can.
+        // No link carries more than its capacity.
         for (load, capacity) in random.sums(&slot.allocation.rates).iter().zip(random.capacities()) {
             prop_assert!(*load <= capacity * (1.0 + 1e-12));
         }
@@ -551,7 +552,7 @@ proptest! {
 
     #[test]
     fn without_weights_all_end_when_the_busiest_link_does(seed in any::<u64>()) {
-        // One destination each, or the numbers of flows of the destinations would be weights.
+        // Each flow has its own destination; otherwise the numbers of flows per destination would act as weights.
         let random = random_problem(seed);
         let flows: Vec<PlannedFlow> = (0..random.flow_count())
             .map(|i| flow(random.path(i), i as u32, random.bytes()[i] as u64))

@@ -14,7 +14,7 @@ clearway_units::choices! {
     }
 }
 
-/// Servers, links and paths of a fabric. Every link has two directions, which are links of their own in a [`Problem`].
+/// Servers, links and paths of a fabric. Every link has two directions, which are separate links in a [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
     rate: Rate,
@@ -28,7 +28,7 @@ enum Shape {
     BCube(u32),
 }
 
-/// Three tiers. Aggregation switch `a` of each pod belongs to group `a mod groups`, which has cores of its own.
+/// Three tiers. Aggregation switch `a` of each pod belongs to group `a mod groups`, which has separate cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FatTree {
     pods: u32,
@@ -39,7 +39,7 @@ struct FatTree {
     cores_per_group: u32,
 }
 
-/// Point in a fat-tree at which a path has to be chosen.
+/// Point in a fat-tree at which a path is chosen.
 #[derive(Clone, Copy)]
 enum Turn {
     Aggregation,
@@ -49,7 +49,8 @@ enum Turn {
 
 impl Fabric {
     /// The 8 servers of TMDML Fig 1: two pods of two edge and two aggregation switches, two cores. The wiring of the cores is not
-    /// described; here each aggregation switch has a link to either, without which the fabric could not carry what Table IV reports.
+    /// described; here each aggregation switch has a link to both cores, because the fabric could otherwise not reach the results of Table
+    /// IV.
     pub const fn eight_servers(rate: Rate) -> Self {
         let shape = Shape::FatTree(FatTree {
             pods: 2,
@@ -83,8 +84,8 @@ impl Fabric {
         Self { rate, shape }
     }
 
-    /// BCube(`ports`, 1) (TMDML Fig 4): a server is two digits, and a switch joins those that differ in one. Servers that differ in both
-    /// are two switches and a relaying server apart, which stores and forwards in its NIC.
+    /// BCube(`ports`, 1) (TMDML Fig 4): a server is named by two digits, and a switch joins the servers that differ in one digit. Between
+    /// servers that differ in both digits are two switches and a relaying server, which stores and forwards in its NIC.
     ///
     /// # Panics
     /// If there are fewer than two ports.
@@ -116,7 +117,7 @@ impl Fabric {
     /// The links from server `from` to server `to`.
     ///
     /// # Panics
-    /// If there is no such server, or both are the same.
+    /// If a server does not exist, or both are the same.
     pub fn path(&self, from: u32, to: u32, routing: EqualPathChoice, seed: u64) -> Vec<u32> {
         let servers = self.servers();
         assert!(
@@ -138,8 +139,8 @@ impl Fabric {
         }
     }
 
-    /// One stage of an All-Reduce of `model` bytes: every server sends one part of as many as there are servers, rounded up to a byte, to
-    /// each other one. The scatter and the gather stage are alike, and take the same paths: they use the same connections.
+    /// One stage of an All-Reduce of `model` bytes: every server sends the model divided by the number of servers, rounded up to a byte, to
+    /// each other server. The scatter and the gather stage are equal and take the same paths, because they use the same connections.
     ///
     /// # Errors
     /// If the model is empty.
@@ -159,13 +160,13 @@ impl Fabric {
         Problem::new(&self.links(), &flows)
     }
 
-    /// Every other server sends `bytes` to `server`: what a parameter server receives.
+    /// The traffic to a parameter server: every other server sends `bytes` to `server`.
     ///
     /// # Errors
     /// If there are no bytes.
     ///
     /// # Panics
-    /// If there is no such server.
+    /// If the server does not exist.
     pub fn incast(
         &self,
         server: u32,
@@ -211,7 +212,7 @@ impl FatTree {
         self.pods * self.aggregations_per_pod * self.cores_per_group
     }
 
-    /// Links are numbered by tier, first those of the servers, and in each tier first those that go up.
+    /// The path between two servers. Links are numbered by tier, starting at the servers, and in each tier up-links come first.
     fn path(&self, from: u32, to: u32, mut choose: impl FnMut(Turn, u32) -> u32) -> Vec<u32> {
         let servers = self.servers();
         let edges_base = 2 * servers;
@@ -247,12 +248,12 @@ impl FatTree {
     }
 }
 
-/// Links are numbered by direction (out of the server, into it), server and level. `first` says which digit is corrected first.
+/// Links are numbered by direction (out of the server, into it), server and level. `first` selects the digit that is corrected first.
 fn bcube_path(ports: u32, from: u32, to: u32, first: impl FnOnce() -> u32) -> Vec<u32> {
     let servers = ports * ports;
     let out = |server: u32, level: u32| 2 * server + level;
     let into = |server: u32, level: u32| 2 * (servers + server) + level;
-    // The low digit differs across a switch of level 0, the high one across a switch of level 1.
+    // A switch of level 0 changes the low digit, a switch of level 1 the high digit.
     match (from % ports == to % ports, from / ports == to / ports) {
         (false, true) => vec![out(from, 0), into(to, 0)],
         (true, false) => vec![out(from, 1), into(to, 1)],

@@ -100,7 +100,7 @@ impl Worker {
         );
         let errors = std::thread::spawn(move || read_end(errors));
         std::thread::spawn(move || {
-            // After the sweep, there is no listener.
+            // The listener is gone after the sweep.
             for_each_answer(output, |answer| drop(listener.send((number, Some(answer)))));
             let _ = listener.send((number, None));
         });

@@ -9,7 +9,7 @@ const SAME: f64 = 1e-12;
 /// A job that communicates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender<'a> {
-    /// Shares that the job takes of links at full speed.
+    /// Link shares that the job takes at full speed.
     pub(super) loads: &'a [Load],
     /// Rise of the job's speed for each unit of the level.
     pub(super) slope: f64,
@@ -37,8 +37,8 @@ impl Links {
         self.free.fill(1.0);
     }
 
-    /// Speeds of `senders` on what is left, by progressive filling, which is then gone: the level rises until a job is at full speed or a
-    /// link is full, those concerned stay where they are, and the others rise on.
+    /// Speeds of `senders` on the free parts of links, by progressive filling; the free parts are then used up. The level rises until a job
+    /// is at full speed or a link is full. The jobs concerned then keep their speed, and the other jobs rise further.
     pub(super) fn fill(&mut self, senders: &[Sender<'_>]) -> Vec<f64> {
         let mut speeds = vec![0.0; senders.len()];
         let mut rising: Vec<usize> = (0..senders.len()).collect();
@@ -56,7 +56,7 @@ impl Links {
             let ends = rising.iter().map(|&at| self.end(&senders[at]));
             let level = ends.fold(f64::INFINITY, f64::min);
             let brim = level * (1.0 + SAME);
-            // All of those that stop are known before links change.
+            // Find all jobs that stop before links change.
             let (stopping, on): (Vec<usize>, Vec<usize>) = rising
                 .iter()
                 .partition(|&&at| self.end(&senders[at]) <= brim);
@@ -78,7 +78,7 @@ impl Links {
         speeds
     }
 
-    /// The level at which `sender` stops rising if all rise on.
+    /// The level at which `sender` stops rising if all other jobs rise further.
     fn end(&self, sender: &Sender<'_>) -> f64 {
         let full_link = |load: &Load| {
             let link = load.link as usize;
@@ -90,7 +90,7 @@ impl Links {
 }
 
 impl Sender<'_> {
-    /// The level at which it is at full speed.
+    /// The level at which the job is at full speed.
     fn full(&self) -> f64 {
         1.0 / self.slope
     }

@@ -1,25 +1,26 @@
 //! Iteration times of jobs that share links, without packets: a fluid model.
 //!
-//! Each job computes and communicates in turn ([`FluidJob`]). While it communicates it has a *speed*: the part of its full rate that it
-//! gets, which is also how fast its phase goes by. Speeds change only when something begins or ends, so that the model goes from event to
-//! event. Between events speeds are those of weighted max-min fairness, found by progressive filling: the rates of all jobs that
-//! communicate rise together, in proportion to their weights, and a job's rate stops rising when it is at full speed or a link of its
-//! is full. [`Sharing`] says what the weights are, or that there are priorities or slots instead.
+//! Each job computes and communicates in turn ([`FluidJob`]). A communicating job has a *speed*: its share of its full rate, which is also
+//! the speed of its phase. Speeds change only when an activity begins or ends, so the model proceeds from event to event. Between events,
+//! speeds follow weighted max-min fairness, computed by progressive filling: the rates of all communicating jobs rise together, in
+//! proportion to their weights. A job's rate stops rising when the job is at full speed or one of its links is full. [`Sharing`] gives the
+//! weights, or selects priorities or slots instead.
 //!
-//! With it the mechanisms of HotNets'22, §4 can be compared in milliseconds, and what a packet simulation says can be told apart from
-//! what its congestion control adds. It knows no queues, no headers and no reaction time: a job with more weight has more rate at once.
+//! The model compares the mechanisms of HotNets'22, §4 within milliseconds, and separates the effects of sharing in a packet simulation
+//! from the effects of congestion control. It has no queues, headers or reaction times: a job with more weight has a higher rate
+//! immediately.
 //!
 //! Decisions:
 //!
-//! * *Time* is in whole picoseconds. The end of a phase is rounded to the nearest; what is sent until then is counted in steps of 2^-48
-//!   ps at full speed, in integers, so that nothing accumulates but half a picosecond for each phase.
-//! * *Events at one instant* all happen, in the order of the jobs, before speeds are found anew: their order changes nothing.
-//! * *Adaptive weights* would change all the time. They are those of the middle of the two hundredth of the phase that a job is in, and
-//!   speeds are found anew when a job that communicates gets to the next one, if any job has to share. Of a phase of 100 ms that is every
-//!   half millisecond at full speed. Jobs that do the same at the same time have the same weights and stay together for ever: without
-//!   packets there is no chance that could part them.
-//! * *Work* is bounded: a run has at most 203 events for each phase and one for each iteration, each of which looks at the jobs that
-//!   communicate and their links.
+//! * *Time* is in whole picoseconds. The end of a phase is rounded to the nearest picosecond. Sent amounts are integers in steps of 2^-48
+//!   ps at full speed, so the only accumulated error is half a picosecond per phase.
+//! * *Events at one instant* all happen, in the order of the jobs, before new speeds are computed; their order has no effect.
+//! * *Adaptive weights* would change continuously. The model divides a phase into 200 steps and uses the weight in the middle of the
+//!   present step. If jobs share, new speeds are computed when a communicating job reaches its next step. For a phase of 100 ms, that is
+//!   every half millisecond at full speed. Jobs in step have the same weights and stay in step for ever, because the model lacks the
+//!   randomness of packets.
+//! * *Work* is bounded: a run has at most 203 events per phase and one per iteration, and each event examines the communicating jobs and
+//!   their links.
 
 mod fill;
 mod simulation;
@@ -33,29 +34,29 @@ use clearway_units::statistics::nearest_rank;
 use clearway_units::{Span, Time};
 use std::fmt;
 
-/// The largest rate and weight, and one over the least: far from what floats can hold, even when divided by each other.
+/// Largest rate and weight, and inverse of the smallest; even their quotients are far below the limits of floats.
 const LARGEST: f64 = 1e9;
 
 /// A computation and the communication after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
-    /// Time that the job computes after the former stretch, or after the beginning of the iteration.
+    /// Time that the job computes after the previous stretch, or after the beginning of the iteration.
     pub gap: Span,
     /// Time that the job then communicates if no other job slows it down. Above zero.
     pub length: Span,
-    /// Shares that the job takes of links meanwhile, each link once.
+    /// Link shares that the job takes while it communicates, each link once.
     pub loads: Vec<Load>,
-    /// Rate at which the job then sends, in any unit that is the same for all jobs, from 1e-9 to 1e9. Fair sharing gives equal rates and
-    /// not equal speeds: of two jobs with rates of 1 and 2 on one link the second one comes to half the speed of the first.
+    /// Full rate of the job, in the same unit for all jobs, from 1e-9 to 1e9. Fair sharing gives equal rates, not equal speeds: of two jobs
+    /// with rates of 1 and 2 on one link, the second job reaches half the speed of the first.
     pub rate: f64,
 }
 
-/// A job as the model sees it.
+/// A job of the fluid model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FluidJob {
     /// Beginning of the first iteration.
     pub start: Span,
-    /// Stretches of each iteration, one after the other.
+    /// Successive stretches of each iteration.
     pub stretches: Vec<Stretch>,
     /// Time that the job computes after the last stretch.
     pub rest: Span,
@@ -64,11 +65,12 @@ pub struct FluidJob {
 }
 
 impl FluidJob {
-    /// The job `index` of `problem` on the placement `choice`, which begins when the run does. Its rate is in Gb/s, on the link on which it
-    /// sends most: where its traffic spreads over several links, it meets others with a part of it. GPUs that it shares are not modelled.
+    /// The job `index` of `problem` on the placement `choice`, starting at the begin of the run. Its rate is in Gb/s on the link that
+    /// carries most of its traffic; traffic that spreads over several links competes only with its part on each link. Shared GPUs are not
+    /// modelled.
     ///
     /// # Panics
-    /// If there is no such job, or it has no such placement.
+    /// If the job or the placement does not exist.
     pub fn new(problem: &Problem, index: usize, choice: usize, iterations: u32) -> Self {
         let job = &problem.jobs()[index];
         let links = job.placements[choice].links.iter().map(|load| load.link);
@@ -118,7 +120,7 @@ pub struct CommunicationSlots {
 }
 
 impl CommunicationSlots {
-    /// The first time from `now` on at which the job may begin to communicate.
+    /// Earliest time from `now` on at which the job may begin to communicate.
     fn next(&self, now: Time) -> Time {
         let period = u128::from(self.period.as_ps());
         let late = u128::from(self.shift.as_ps()) % period;
@@ -130,23 +132,24 @@ impl CommunicationSlots {
     }
 }
 
-/// Rule by which jobs share a link that several of them would fill.
+/// Rule by which jobs share a contended link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sharing {
     /// Equal rates.
     Fair,
     /// Rates in proportion to these weights, one for each job, from 1e-9 to 1e9.
     Weights(Vec<f64>),
-    /// Rates in proportion to `1 + gain * sent / phase`, where the phase is what the job sends in an iteration: HotNets'22 §4 makes the
-    /// step of additive increase so, with a gain of 1. That rates are proportional to that step is the model's assumption.
+    /// Rates in proportion to `1 + gain * sent / phase`, where `phase` is the amount that the job sends in an iteration. HotNets'22 §4 sets
+    /// the step of additive increase in this way, with a gain of 1. The model assumes that rates are proportional to this step.
     Adaptive {
-        /// By how many times a job's weight at the end of its communication exceeds that at the beginning, from 0 to 1e9.
+        /// Relative increase of a job's weight from the beginning to the end of its communication, from 0 to 1e9.
         gain: f64,
     },
-    /// The job with the smallest of these numbers takes what it can, then the next one. Jobs with equal numbers share fairly.
+    /// Strict priorities: the job with the smallest number takes all the capacity that it can use, then the job with the next number. Jobs
+    /// with equal numbers share fairly.
     Priorities(Vec<u32>),
-    /// Equal rates, but the first communication of each iteration waits for the job's next slot. What follows in the same iteration
-    /// waits no more. A job without slots never waits.
+    /// Equal rates, but the first communication of each iteration waits for the job's next slot. Later communications of the iteration do
+    /// not wait. A job without slots never waits.
     Slots(Vec<Option<CommunicationSlots>>),
 }
 
@@ -190,14 +193,14 @@ pub enum FluidError {
         /// Index of the link.
         link: u32,
     },
-    /// There is not one weight, one priority or one entry of slots for each job.
+    /// The number of weights, priorities or slot entries differs from the number of jobs.
     Count {
         /// Number of jobs.
         jobs: usize,
         /// Number of entries that were given.
         given: usize,
     },
-    /// Slots have no period, or a grace as long as that.
+    /// Slots have a zero period, or a grace that is not shorter than the period.
     Slots {
         /// The job's index.
         job: usize,
@@ -252,7 +255,7 @@ impl std::error::Error for FluidError {}
 pub struct Iteration {
     /// Beginning of the iteration.
     pub begun: Time,
-    /// Beginning of its first communication; `None` if it has none.
+    /// Beginning of the first communication; `None` if the iteration has none.
     pub sending: Option<Time>,
     /// End of the iteration, at which the next one begins.
     pub over: Time,
@@ -273,15 +276,15 @@ pub struct FluidRun {
 }
 
 impl FluidRun {
-    /// The median over the iterations of `job` but for the first `after`: of an even number the lower of the two in the middle. `None` if
-    /// there are none.
+    /// The median over the iterations of `job` without the first `after`; for an even number, the lower of the two middle values. `None`
+    /// without iterations.
     pub fn median(&self, job: usize, after: usize) -> Option<Span> {
         let mut spans: Vec<Span> = self.spans(job, after).collect();
         spans.sort_unstable();
         nearest_rank(&spans, 500)
     }
 
-    /// The mean over the same, rounded down to a picosecond.
+    /// The mean over the same iterations, rounded down to a picosecond.
     pub fn mean(&self, job: usize, after: usize) -> Option<Span> {
         let count = self.spans(job, after).count() as u64;
         (count > 0).then(|| self.spans(job, after).sum::<Span>() / count)
@@ -293,7 +296,7 @@ impl FluidRun {
     }
 }
 
-/// Checks what types cannot express.
+/// Checks conditions that types cannot express.
 fn check(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<(), FluidError> {
     for (index, job) in jobs.iter().enumerate() {
         check_job(links, index, job)?;

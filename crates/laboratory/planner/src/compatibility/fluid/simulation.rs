@@ -7,21 +7,21 @@ use super::{
 use clearway_units::{Span, Time};
 use std::collections::BTreeSet;
 
-/// Grains in a picosecond at full speed: what is sent is counted in grains, and speeds are whole numbers of grains in each picosecond.
+/// Number of grains in a picosecond at full speed. Sent amounts are counted in grains, and speeds are whole grains per picosecond.
 const GRAINS: u128 = 1 << 48;
-/// Parts of a phase in which an adaptive weight stays the same.
+/// Number of steps of a phase; an adaptive weight is constant within a step.
 const STEPS: u128 = 200;
 
-/// Lets all jobs run to their end.
+/// Runs all jobs to their end.
 ///
 /// # Errors
-/// If a job has no iterations or phases without length, uses links that do not exist or one twice, numbers are out of range or do not
-/// match the number of jobs, or the run would last longer than [`Time`] can express.
+/// If a job has no iterations, has phases without length, or uses a missing link or the same link twice; if numbers are out of range or do
+/// not match the number of jobs; or if the run would last longer than [`Time`] can express.
 pub fn run(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<FluidRun, FluidError> {
     observed(links, jobs, sharing, |_, _, _| ())
 }
 
-/// Runs all jobs as [`run`] does, and tells `observe` about each time between two events, with all jobs as they are in between.
+/// Runs all jobs as [`run`] does, and calls `observe` for each interval between two events, with the state of all jobs in the interval.
 pub(super) fn observed(
     links: u32,
     jobs: &[FluidJob],
@@ -62,19 +62,19 @@ struct Simulation<'a> {
     sharing: &'a Sharing,
     links: Links,
     runners: Vec<Runner<'a>>,
-    /// Time at which weights change although nothing begins or ends.
+    /// Time at which weights change without the begin or end of an activity.
     refresh: Time,
 }
 
 /// Activity of a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum JobActivity {
-    /// Computation, or the time before the first iteration, until the due time. Then the given event comes.
+    /// Computation, or the time before the first iteration, until the due time; then the given activity follows.
     Waits(NextActivity),
     /// Communication.
     Sends {
         stretch: usize,
-        /// Amount of this stretch that is sent, in grains.
+        /// Sent amount of this stretch, in grains.
         sent: u128,
     },
     /// All iterations are over.
@@ -85,7 +85,7 @@ pub(super) enum JobActivity {
 pub(super) enum NextActivity {
     /// The next iteration begins.
     Begin,
-    /// The communication of this stretch begins, if it may.
+    /// The communication of this stretch begins, if slots allow it.
     Ask(usize),
     /// The communication of this stretch begins.
     Send(usize),
@@ -93,14 +93,14 @@ pub(super) enum NextActivity {
     End,
 }
 
-/// A job in the course of its iterations.
+/// State of a job during its iterations.
 #[derive(Debug, Clone)]
 pub(super) struct Runner<'a> {
     pub(super) job: &'a FluidJob,
     pub(super) doing: JobActivity,
-    /// End of the present activity, as far as is known.
+    /// Known end of the present activity.
     due: Time,
-    /// Speed in grains for each picosecond; only of a job that sends.
+    /// Speed in grains per picosecond; only valid while the job sends.
     speed: u128,
     begun: Time,
     sending: Option<Time>,
@@ -120,13 +120,13 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The part of its full rate that it gets while it communicates.
+    /// Share of the full rate while the job communicates.
     #[cfg(test)]
     pub(super) fn speed(&self) -> f64 {
         self.speed as f64 / GRAINS as f64
     }
 
-    /// Handles everything that is due by `now`, also what takes no time after that.
+    /// Handles all activities that end by `now`, including following activities that take no time.
     fn on_due(&mut self, now: Time, slots: Option<&CommunicationSlots>) {
         while self.due <= now {
             match self.doing {
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
                 JobActivity::Waits(NextActivity::Send(stretch)) => {
                     self.sending = self.sending.or(Some(now));
                     self.doing = JobActivity::Sends { stretch, sent: 0 };
-                    // Not known before the job has a speed.
+                    // The end is unknown until the job has a speed.
                     self.due = Time::NEVER;
                 }
                 JobActivity::Sends { stretch, .. } => self.go_on(now, stretch + 1),
@@ -153,7 +153,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Lets the job compute until the communication of `stretch`, or until the end if there is none.
+    /// Lets the job compute until the communication of `stretch`, or until the end after the last stretch.
     fn go_on(&mut self, now: Time, stretch: usize) {
         let (then, gap) = match self.job.stretches.get(stretch) {
             Some(next) => (NextActivity::Ask(stretch), next.gap),
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Counts what the job has sent in `span`.
+    /// Adds the amount that the job sends in `span`.
     fn advance(&mut self, span: Span) {
         if let JobActivity::Sends { stretch, sent } = &mut self.doing {
             let whole = grains(self.job.stretches[*stretch].length);
@@ -190,7 +190,7 @@ impl<'a> Runner<'a> {
         let JobActivity::Sends { stretch, sent } = self.doing else {
             return;
         };
-        // Down, so that no link is overfull.
+        // Round down, so that no link is overloaded.
         self.speed = (speed * GRAINS as f64) as u128;
         let left = grains(self.job.stretches[stretch].length) - sent;
         self.due = match self.speed {
@@ -199,12 +199,12 @@ impl<'a> Runner<'a> {
         };
     }
 
-    /// Number of steps of the phase that are over, of [`STEPS`].
+    /// Number of finished steps of the phase, out of [`STEPS`].
     fn steps(&self, stretch: usize, sent: u128) -> u128 {
         sent * STEPS / grains(self.job.stretches[stretch].length)
     }
 
-    /// Time at which the next step begins. Never if only the end of the phase is left, or the job does not send.
+    /// Time at which the next step begins; never if the job is in the last step or does not send.
     fn next_step(&self, now: Time) -> Time {
         let JobActivity::Sends { stretch, sent } = self.doing else {
             return Time::NEVER;
@@ -218,7 +218,7 @@ impl<'a> Runner<'a> {
         after(now, left.div_ceil(self.speed))
     }
 
-    /// Part of what the job sends in an iteration that is sent: in the middle of the step that it is in.
+    /// Sent share of the job's amount in an iteration, at the middle of its present step.
     pub(super) fn progress(&self) -> f64 {
         let JobActivity::Sends { stretch, sent } = self.doing else {
             return 0.0;
@@ -236,7 +236,7 @@ fn grains(span: Span) -> u128 {
     u128::from(span.as_ps()) * GRAINS
 }
 
-/// So many picoseconds after `now`, or never.
+/// Time `ps` picoseconds after `now`, or never.
 fn after(now: Time, ps: u128) -> Time {
     now.saturating_add(Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
 }
@@ -254,7 +254,7 @@ impl<'a> Simulation<'a> {
         self.share(next);
     }
 
-    /// Finds new speeds for all jobs that send.
+    /// Computes new speeds for all sending jobs.
     fn share(&mut self, now: Time) {
         self.links.clear();
         let sending: Vec<usize> = (0..self.runners.len())

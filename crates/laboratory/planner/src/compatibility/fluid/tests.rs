@@ -1,4 +1,4 @@
-//! Closed forms, the definition of max-min fairness at every instant, and another simulator that takes small steps.
+//! Comparison with closed forms, with the definition of max-min fairness at every instant, and with another simulator in small steps.
 
 mod small_steps;
 
@@ -12,7 +12,7 @@ const fn ms(count: u64) -> Span {
     Span::from_ms(count)
 }
 
-/// On links of which it loads all.
+/// A job that loads the whole of its links.
 fn job(compute: Span, communication: Span, links: &[u32], iterations: u32) -> FluidJob {
     FluidJob {
         start: Span::ZERO,
@@ -27,7 +27,7 @@ fn job(compute: Span, communication: Span, links: &[u32], iterations: u32) -> Fl
     }
 }
 
-/// A job with this profile on links with these rates, all of which it loads.
+/// A job with this profile that loads the whole of links with these rates.
 fn of_profile(profile: JobProfile, gbps: &[u64], iterations: u32) -> FluidJob {
     let links = (0..gbps.len() as u32).map(Load::whole).collect();
     let job = Job {
@@ -45,7 +45,7 @@ fn of_profile(profile: JobProfile, gbps: &[u64], iterations: u32) -> FluidJob {
     FluidJob::new(&problem, 0, 1, iterations)
 }
 
-/// VGG16 as HotNets'22 §3 has it.
+/// VGG16 as in HotNets'22 §3.
 fn vgg16(iterations: u32) -> FluidJob {
     job(ms(141), ms(114), &[0], iterations)
 }
@@ -58,7 +58,7 @@ fn spans(run: &FluidRun, job: usize) -> Vec<Span> {
     run.jobs[job].iter().map(Iteration::span).collect()
 }
 
-/// By how much the communication of job 0 begins before that of job 1, in ps, in each iteration.
+/// Lead of job 0's communication over job 1's in each iteration, in ps.
 fn leads(run: &FluidRun) -> Vec<f64> {
     let pairs = run.jobs[0].iter().zip(&run.jobs[1]);
     let begun = |iteration: &Iteration| iteration.sending.expect("it communicates").as_ps() as f64;
@@ -141,14 +141,14 @@ fn two_equal_jobs_that_share_fairly_stay_slow_for_ever() {
 
 #[test]
 fn three_equal_jobs_have_a_third_each() {
-    // A third is no whole number of grains, and 114 ms times three still are exactly 342 ms.
+    // A third is not a whole number of grains, but 114 ms times three is still exactly 342 ms.
     let run = run(1, &[vgg16(100), vgg16(100), vgg16(100)], &Sharing::Fair).expect("a run");
     let slow = |span: &Span| *span == ms(141 + 3 * 114);
     assert!((0..3).all(|job| spans(&run, job).iter().all(slow)));
 }
 
-/// While the phases of two equal jobs overlap, with V the phase alone, f the share of the one that begins first and d its lead, the next
-/// lead is V (2 - 1/f) + d (1/f - 1): the overlap shrinks by the factor 1/f - 1, and the one behind always takes 2V - d.
+/// While the phases of two equal jobs overlap, with V the phase alone, f the share of the job that begins first and d its lead, the next
+/// lead is V (2 - 1/f) + d (1/f - 1): the overlap shrinks by the factor 1/f - 1, and the later job always takes 2V - d.
 #[test]
 fn unfair_shares_let_jobs_slide_apart_as_the_law_says() {
     let phase = ms(114).as_ps() as f64;
@@ -176,14 +176,14 @@ fn unfair_shares_let_jobs_slide_apart_as_the_law_says() {
 
 #[test]
 fn the_less_aggressive_one_that_is_ahead_loses_its_lead_first() {
-    // The law holds with f = 1/3, too: the lead of 100 ms shrinks by twice its distance from the whole phase.
+    // The law also holds with f = 1/3: the lead of 100 ms shrinks by twice its distance from the whole phase.
     let jobs = [vgg16(20), later(vgg16(20), ms(100))];
     let run = run(1, &jobs, &Sharing::Weights(vec![1.0, 2.0])).expect("a run");
     let leads = leads(&run);
     for (found, expected) in leads.iter().zip([100e9, 86e9, 58e9, 2e9]) {
         near(*found, expected, 20.0);
     }
-    // In the end the other one is ahead, by its phase or by what is left of the iteration.
+    // In the end the other job leads, by its phase or by the rest of the iteration.
     let last = leads.last().expect("iterations");
     near(*last, -114e9, 1e7);
     let last = spans(&run, 0)[19].as_ps() as f64;
@@ -200,7 +200,7 @@ fn priorities_keep_compatible_jobs_apart() {
     assert!(spans(&found, 0).iter().all(|&span| span == ms(255)));
     assert_eq!(spans(&found, 1)[0], ms(255 + 114));
     assert!(spans(&found, 1)[1..].iter().all(|&span| span == ms(255)));
-    // Who is urgent is a matter of the number and not of the order.
+    // Urgency depends on the number and not on the order of jobs.
     let swapped = run_of(&both, vec![5, 2]);
     assert_eq!(
         (&swapped.jobs[0], &swapped.jobs[1]),
@@ -209,7 +209,7 @@ fn priorities_keep_compatible_jobs_apart() {
     // Equal numbers share.
     let equal = run_of(&both, vec![4, 4]);
     assert!(spans(&equal, 0).iter().all(|&span| span == ms(369)));
-    // Every two jobs with one period come apart if both phases fit, whatever the start.
+    // Two jobs with the same period come apart if both phases fit, independent of the start.
     for (first, second, start) in [(10, 90, 3), (50, 50, 0), (30, 40, 99), (70, 30, 45)] {
         let jobs = [
             job(ms(100 - first), ms(first), &[0], 20),
@@ -247,7 +247,7 @@ fn slots_keep_compatible_jobs_apart() {
     assert!(spans(&found, 0).iter().all(|&span| span == ms(255)));
     assert_eq!(spans(&found, 1)[0], ms(255 + 114));
     assert!(spans(&found, 1)[1..].iter().all(|&span| span == ms(255)));
-    // Who is late by 1 ms waits for a period, each time, unless there is a grace.
+    // A job that is late by 1 ms waits for a period each time, unless there is a grace.
     let late = [job(ms(142), ms(113), &[0], 9)];
     let found = run(1, &late, &Sharing::Slots(vec![slots(141, 0)])).expect("a run");
     let waits: Vec<Option<Time>> = found.jobs[0].iter().map(|one| one.sending).collect();
@@ -256,7 +256,7 @@ fn slots_keep_compatible_jobs_apart() {
     let found = run(1, &late, &Sharing::Slots(vec![slots(141, 1)])).expect("a run");
     assert!(spans(&found, 0).iter().all(|&span| span == ms(255)));
     assert_eq!(found.jobs[0][0].sending, Some(Time::ZERO + ms(142)));
-    // Without slots nobody waits, and slots that collide share fairly.
+    // Without slots no job waits, and jobs with colliding slots share fairly.
     let shared = Sharing::Slots(vec![slots(141, 0), None]);
     let found = run(1, &both, &shared).expect("a run");
     assert_eq!(spans(&found, 1)[0], ms(141 + 228));
@@ -301,12 +301,12 @@ fn only_the_first_communication_of_an_iteration_waits_for_a_slot() {
     assert_eq!(spans(&run, 0), [ms(65), ms(70), ms(70)]);
 }
 
-/// The mean iterations of two equal jobs but for the first 300 and the last 20 of 400, in ms.
+/// The mean iterations of two equal jobs without the first 300 and the last 20 of 400, in ms.
 fn adaptive(compute: u64, communication: u64, start: Span) -> [f64; 2] {
     let one = job(ms(compute), ms(communication), &[0], 400);
     let jobs = [one.clone(), later(one, start)];
     let run = run(1, &jobs, &Sharing::Adaptive { gain: 1.0 }).expect("a run");
-    // The one that is done first leaves the link to the other.
+    // The job that finishes first leaves the link to the other job.
     [0, 1].map(|job| {
         let all: Span = spans(&run, job)[300..380].iter().copied().sum();
         all.as_secs() * 1e3 / 80.0
@@ -320,7 +320,7 @@ fn adaptive_unfairness_parts_compatible_jobs_that_are_not_in_step() {
             near(found, 255.0, 0.01);
         }
     }
-    // In step they stay.
+    // Jobs in step stay in step.
     near(adaptive(141, 114, Span::ZERO)[1], 369.0, 1e-9);
 }
 
@@ -370,7 +370,7 @@ fn a_chain_of_three_jobs_shares_two_links() {
         [0, 1, 2].map(|job: usize| run.jobs[job][0].over.as_ps())
     };
     let ps = |ms: u64| ms * 1_000_000_000;
-    // A half each; the last one is over after 60 ms, which helps neither of the others: link 0 is full until both are over.
+    // A half each; the last job is over after 60 ms, which helps neither of the other jobs, because link 0 is full until both are over.
     assert_eq!(over(&Sharing::Fair), [ps(130), ps(130), ps(70)]);
     // Weights 1, 1, 2: a third and two thirds on link 1, which leaves two thirds to job 0. After 45 ms job 2 is over, and jobs 0 and 1
     // have 30 and 45 ms to go: halves for 60 ms, then 15 ms alone.
@@ -378,12 +378,12 @@ fn a_chain_of_three_jobs_shares_two_links() {
     for (found, expected) in found.iter().zip([ps(115), ps(130), ps(55)]) {
         assert!(found.abs_diff(expected) <= 1, "{found}");
     }
-    // Job 1 first, the others afterwards, at the same time.
+    // Job 1 is first, then the other jobs run at the same time.
     assert_eq!(
         over(&Sharing::Priorities(vec![1, 0, 1])),
         [ps(130), ps(70), ps(100)]
     );
-    // Job 0 first, and job 1 waits although link 1 were free; job 2 uses that.
+    // Job 0 is first. Job 1 waits although link 1 is free; job 2 uses link 1.
     assert_eq!(
         over(&Sharing::Priorities(vec![0, 1, 2])),
         [ps(70), ps(130), ps(40)]
@@ -396,13 +396,13 @@ fn fair_sharing_compares_rates_and_not_speeds() {
         let run = run(1, jobs, &Sharing::Fair).expect("a run");
         [0, 1].map(|job: usize| run.jobs[job][0].over.as_ps() as f64 / 1e9)
     };
-    // One asks for half of the link and gets it; the other one has the rest, and then everything.
+    // One job needs half of the link and gets it; the other job has the rest, and then the whole link.
     let mut half = job(ms(1), ms(50), &[0], 1);
     half.stretches[0].loads[0].part = Share::new(0.5).expect("a share");
     half.stretches[0].rate = 0.5;
     let both = [half.clone(), job(ms(1), ms(50), &[0], 1)];
     assert_eq!(over(&both), [51.0, 76.0]);
-    // Both have two thirds of their full rates where those are equal.
+    // With equal full rates, both jobs have two thirds of their full rates.
     half.stretches[0].rate = 1.0;
     let found = over(&[half, job(ms(1), ms(50), &[0], 1)]);
     near(found[0], 76.0, 1e-8);
@@ -493,7 +493,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// A problem in which nothing is round: up to five jobs with up to three phases on up to four links.
+/// A problem without round numbers: up to five jobs with up to three phases on up to four links.
 fn any_case(seed: u64) -> (u32, Vec<FluidJob>, Sharing) {
     let mut random = RandomStream::new(seed, Purpose::Test, 12);
     let links = 1 + random.below(4);
@@ -564,7 +564,7 @@ fn level_of(sharing: &Sharing, job: usize) -> u32 {
     }
 }
 
-/// With progress `done` in the phases of the iteration.
+/// Weight of a job with progress `done` in the phases of the iteration.
 fn weight_of(sharing: &Sharing, job: usize, done: f64) -> f64 {
     match sharing {
         Sharing::Weights(weights) => weights[job],
@@ -573,7 +573,7 @@ fn weight_of(sharing: &Sharing, job: usize, done: f64) -> f64 {
     }
 }
 
-/// Asserts that nobody could have more without somebody having less who has no more by weight, or is more urgent.
+/// Asserts that no job can gain speed without a loss for a job that has no more by weight, or is more urgent.
 fn assert_fair(
     links: u32,
     jobs: &[FluidJob],
@@ -644,7 +644,7 @@ proptest! {
         for (job, of) in jobs.iter().enumerate() {
             let asked: Span = of.stretches.iter().map(|stretch| stretch.length).sum();
             let asked = asked.as_ps() as f64 * f64::from(of.iterations);
-            // Half a picosecond for each phase, and what sums of floats lose.
+            // Half a picosecond for each phase, and the rounding of float sums.
             let phases = of.stretches.len() as f64 * f64::from(of.iterations);
             prop_assert!((work[job] - asked).abs() <= phases * 0.5 + 1.0, "{} {}", work[job], asked);
             prop_assert_eq!(found.jobs[job].len(), of.iterations as usize);
@@ -678,7 +678,7 @@ proptest! {
 
 #[test]
 fn small_steps_come_to_the_same() {
-    // Of what an event is late by in the other simulator, at most a step, others feel some several times over.
+    // An event in the other simulator is late by at most a step, but the delay can affect later events several times.
     let step = Span::from_us(1);
     for seed in 0..40 {
         let (links, jobs, sharing) = any_case(seed);

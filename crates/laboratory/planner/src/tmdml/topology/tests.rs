@@ -24,7 +24,7 @@ const REPORTED: [(Fabric, [f64; 3]); 4] = [
     (LARGE_BCUBE, [182.56, 460.4, 1060.4]),
 ];
 
-/// A link by the names of its ends, built up switch by switch in the documented order and not from the arithmetic of the paths.
+/// A link by the names of its ends, built per switch in the documented order, not from the arithmetic of the paths.
 fn ends(fabric: &Fabric) -> Vec<(String, String)> {
     let mut up = Vec::new();
     let mut all = Vec::new();
@@ -82,7 +82,7 @@ fn ends(fabric: &Fabric) -> Vec<(String, String)> {
     all
 }
 
-/// The least time of both stages in seconds: what the busiest link has to carry.
+/// The shortest time of both stages in seconds, from the load of the busiest link.
 fn bound(stage: &Problem) -> f64 {
     let bits: Vec<f64> = stage.bytes().iter().map(|bytes| bytes * 8.0).collect();
     2.0 * least_phi(stage, &bits)
@@ -96,7 +96,7 @@ fn ideal(fabric: &Fabric, model: Bytes) -> f64 {
     span.as_secs()
 }
 
-/// The least possible time by the ideal one for each of `seeds` choices of paths, in rising order.
+/// The shortest possible time divided by the ideal time, for each of `seeds` choices of paths, in ascending order.
 fn hashed_bounds(fabric: &Fabric, seeds: u64) -> Vec<f64> {
     let stage = |seed| {
         fabric
@@ -165,7 +165,7 @@ fn the_papers_paths_exist() {
     paths.sort();
     paths.dedup();
     assert_eq!((paths.len(), paths[0].len()), (16, 6));
-    // BCube: from 00 to 11, server 01 relays where the low digit is corrected first, server 10 where the high one is.
+    // BCube: from 00 to 11, server 01 relays if the low digit is corrected first, server 10 if the high digit is.
     let mut paths: Vec<Vec<u32>> = (0..50)
         .map(|seed| NINE.path(0, 4, EqualPathChoice::Hashed, seed))
         .collect();
@@ -248,7 +248,7 @@ fn algorithm_1_converges_on_the_large_fabrics() {
     }
 }
 
-/// All times that the paper reports are possible, and none is better than with balanced paths.
+/// All times in the paper are possible, and none is better than with balanced paths.
 #[test]
 fn the_reported_times_are_above_the_ideal() {
     let mut table = String::new();
@@ -266,13 +266,14 @@ fn the_reported_times_are_above_the_ideal() {
     assert_eq!(table, expected);
 }
 
-/// TMDML's times in fat-trees are not to be had with paths at random, whatever the rates: a link that the hash has overloaded takes longer.
+/// TMDML's times in fat-trees are impossible with random paths at any rates, because a link that the hash has overloaded takes longer.
 #[test]
 fn no_rates_make_up_for_hashed_paths_in_fat_trees() {
     let large = hashed_bounds(&LARGE, 40);
     // Reported: 1.084 at most.
     assert!(large[0] > 1.10, "{}", large[0]);
-    // Even if the stages overlapped without a barrier and the second one chose other paths, which evens out some of it.
+    // The bound holds even if the stages overlap without a barrier and the second stage chooses other paths, which balances some of the
+    // overload.
     for seed in 0..20 {
         let stages = [seed, seed + 1000].map(|seed| {
             LARGE
@@ -292,15 +293,15 @@ fn no_rates_make_up_for_hashed_paths_in_fat_trees() {
             busiest / ideal(&LARGE, VGG16)
         );
     }
-    // With eight servers one lot in some dozens is as good as balanced paths. Reported: 1.041 at most.
+    // With eight servers, one random choice in some dozens is as good as balanced paths. Reported: 1.041 at most.
     let small = hashed_bounds(&EIGHT, 200);
     let as_good = small.iter().filter(|&&time| time <= 1.041).count();
     assert!((1..20).contains(&as_good), "{as_good}");
     assert!((small[100] - 9.0 / 7.0).abs() < 1e-5, "{}", small[100]);
 }
 
-/// The paper's conclusion that TMDML makes fat-trees faster than BCubes does not hold for what is possible: with the same way of choosing
-/// paths, a BCube's bound is lower.
+/// The paper's conclusion that TMDML makes fat-trees faster than BCubes does not hold for the bounds: with the same choice of paths, a
+/// BCube's bound is lower.
 #[test]
 fn the_optimum_is_lower_in_bcube() {
     for (tree, cube) in [(EIGHT, NINE), (LARGE, LARGE_BCUBE)] {
@@ -309,7 +310,7 @@ fn the_optimum_is_lower_in_bcube() {
             [tree, cube].map(|fabric| hashed_bounds(&fabric, 21)[10] * ideal(&fabric, VGG16));
         assert!(cube_times < tree_times, "{cube_times} {tree_times}");
     }
-    // What is reported for the large BCube is above what even bad lots cost.
+    // The reported time for the large BCube is above the bound of even the worst random paths.
     let worst = hashed_bounds(&LARGE_BCUBE, 40)[39];
     assert!(worst < 1.319, "{worst}");
 }

@@ -1,14 +1,14 @@
-//! The same model the long way round: small steps of time, and speeds by asking what still fits.
+//! Reference implementation of the model, with small time steps and speeds by bisection.
 
 use super::{level_of, loads, weight_of};
 use crate::compatibility::fluid::{FluidJob, Sharing};
 use clearway_units::Span;
 use std::collections::BTreeSet;
 
-/// Steps after which adaptive weights are looked at again.
+/// Number of steps between updates of adaptive weights.
 const REFRESH: u64 = 10;
 
-/// A job on its way through the parts of an iteration: a gap and a communication for each stretch, and the rest.
+/// A job that walks through the parts of an iteration: a gap and a communication for each stretch, and the rest.
 struct Walker<'a> {
     job: &'a FluidJob,
     part: usize,
@@ -19,7 +19,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// The stretch that it communicates.
+    /// The stretch in communication.
     fn stretch(&self) -> Option<usize> {
         let is_sending = self.part % 2 == 1 && self.part < 2 * self.job.stretches.len();
         (is_sending && !self.is_done()).then_some(self.part / 2)
@@ -27,7 +27,7 @@ impl Walker<'_> {
     fn is_done(&self) -> bool {
         self.times.len() == self.job.iterations as usize
     }
-    /// The part of the iteration's volume that is sent.
+    /// Sent share of the iteration's volume.
     fn progress(&self) -> f64 {
         let Some(stretch) = self.stretch() else {
             return 0.0;
@@ -45,7 +45,7 @@ impl Walker<'_> {
         sent / all
     }
 
-    /// Until `now + step`, with this speed for what it communicates at `now`.
+    /// Walks to `now + step`, with this speed for the communication at `now`.
     fn walk(&mut self, now: f64, step: f64, speed: f64) {
         let mut room = step;
         let mut sends_at_once = self.stretch().is_some();
@@ -53,7 +53,7 @@ impl Walker<'_> {
             let speed = match self.stretch() {
                 None => 1.0,
                 Some(_) if sends_at_once => speed,
-                // Who begins to communicate within a step waits for the next one.
+                // A job that begins to communicate within a step waits for the next step.
                 Some(_) => return,
             };
             if self.left > room * speed {
@@ -130,7 +130,7 @@ pub(super) fn run(
     walkers.into_iter().map(|walker| walker.times).collect()
 }
 
-/// The most urgent first: all rise together as far as it fits, by bisection. Who cannot have a little more alone stays there.
+/// Fair speeds, most urgent jobs first: all jobs rise together as far as links allow, by bisection. A job that cannot rise alone stops.
 fn fair(
     links: u32,
     jobs: &[FluidJob],
