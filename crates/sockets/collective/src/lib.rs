@@ -15,8 +15,8 @@
 //! of ranks, number of elements and chunk, and never on the time at which messages arrive:
 //!
 //! * A rank adds received elements to its own: the sum is `own + received`.
-//! * A ring adds up each block in the order of the ranks. In an all-reduce, block b begins at rank b, and its sum is `x[b-1] + (… + (x[b+1]
-//!   + x[b]))`, ranks modulo their number. In a reduce-scatter, block b begins at rank b + 1 and ends at rank b.
+//! * A ring adds up each block in the order of the ranks. In an all-reduce, block b begins at rank b, and its sum is
+//!   `x[b-1] + (… + (x[b+1] + x[b]))`, ranks modulo their number. In a reduce-scatter, block b begins at rank b + 1 and ends at rank b.
 //! * A rank adds messages for the same elements in the order of their numbers in the graph. In a tree, the child with the higher place in
 //!   breadth-first order comes first; in a direct algorithm, the preceding rank comes first.
 //!
