@@ -186,36 +186,55 @@ pub(super) fn overlay(
     if series.is_empty() {
         return None;
     }
-    let values = || series.iter().flat_map(|series| &series.y);
-    let info = metric.info();
-    if !info.when_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
-        return Some(Err(info.when_zero));
+    if let Some(sentence) = zero_text(metric, &series) {
+        return Some(Err(sentence));
     }
-    let y = Axis::from_zero(info.axis, view.unit());
-    Some(Ok(Plot {
-        id: if metric == view.metrics[0] {
-            view.id
-        } else {
-            info.name
-        },
-        title: info.title.into(),
-        note: match metric {
-            Metric::QueuePeak => format!("of those that were watched, {note}"),
-            Metric::Fairness => format!("over the last eight base round trips, {note}"),
-            Metric::RateFairness => format!("of all active flows, {note}"),
-            _ => note.into(),
-        },
+    let info = metric.info();
+    let id = if metric == view.metrics[0] {
+        view.id
+    } else {
+        info.name
+    };
+    let note = match metric {
+        Metric::QueuePeak => format!("of those that were watched, {note}"),
+        Metric::Fairness => format!("over the last eight base round trips, {note}"),
+        Metric::RateFairness => format!("of all active flows, {note}"),
+        _ => note.into(),
+    };
+    Some(Ok(plot_over_time(metric, (id, info.title, note), series)))
+}
+
+/// Sentence that replaces the plot of a metric if all values are zero or missing and the metric has one.
+fn zero_text(metric: Metric, series: &[Series]) -> Option<&'static str> {
+    let sentence = metric.info().when_zero;
+    let mut values = series.iter().flat_map(|series| &series.y);
+    let are_zero = values.all(|value| !value.is_finite() || *value == 0.0);
+    (are_zero && !sentence.is_empty()).then_some(sentence)
+}
+
+/// Plot over simulated time, with the unit and axis of `metric`.
+fn plot_over_time(
+    metric: Metric,
+    (id, title, note): (&'static str, &str, String),
+    series: Vec<Series>,
+) -> Plot {
+    let unit = Unit::from_metric(metric);
+    let y = Axis::from_zero(metric.info().axis, unit);
+    Plot {
+        id,
+        title: title.into(),
+        note,
         x: Axis {
             group: Some("time"),
             ..Axis::from_zero("time", Unit::Time)
         },
-        y: match view.unit() {
+        y: match unit {
             Unit::Fraction => y.to(1.0),
             _ => y,
         },
         series,
         rules: Vec::new(),
-    }))
+    }
 }
 
 enum Part {
@@ -257,30 +276,16 @@ fn part(
         }
     }
     series.sort_by_key(|series| series.colour);
-    let mut values = series.iter().flat_map(|series| &series.y);
     if series.is_empty() {
         return None;
     }
-    let when_zero = view.info().when_zero;
-    if !when_zero.is_empty() && values.all(|value| !value.is_finite() || *value == 0.0) {
-        return Some(Part::Sentence(when_zero));
+    let metric = view.metrics[0];
+    if let Some(sentence) = zero_text(metric, &series) {
+        return Some(Part::Sentence(sentence));
     }
-    let y = Axis::from_zero(view.info().axis, view.unit());
-    Some(Part::Plot(Box::new(Plot {
-        id: view.id,
-        title: view.title.into(),
-        note: note(view, observed, series.len()),
-        x: Axis {
-            group: Some("time"),
-            ..Axis::from_zero("time", Unit::Time)
-        },
-        y: match view.unit() {
-            Unit::Fraction => y.to(1.0),
-            _ => y,
-        },
-        series,
-        rules: Vec::new(),
-    })))
+    let note = note(view, observed, series.len());
+    let plot = plot_over_time(metric, (view.id, view.title, note), series);
+    Some(Part::Plot(Box::new(plot)))
 }
 
 /// Note on a plot: what was left out, or what the figures are of.
