@@ -365,7 +365,7 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
         .iter()
         .filter_map(|drawn| {
             let mut runs = drawn.variant.runs.iter();
-            let run = runs.find(|run| !run.courses.is_empty())?;
+            let run = runs.find(|run| !run.curves.is_empty())?;
             Some((drawn, run))
         })
         .collect();
@@ -391,16 +391,19 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
     let mut plots = Vec::new();
     let mut said = Vec::new();
     for metric in COURSE_METRICS {
-        let courses: Vec<(&str, usize, RunCurve)> = watched
+        let run_curves: Vec<(&str, usize, RunCurve)> = watched
             .iter()
             .filter_map(|(drawn, run)| {
-                let course = run.courses.iter().find(|course| course.metric == metric)?;
+                let run_curve = run
+                    .curves
+                    .iter()
+                    .find(|run_curve| run_curve.metric == metric)?;
                 // Timers may run on when all flows are done.
-                let course = course.until(run.summary.simulated_us);
-                Some((drawn.name.as_str(), drawn.colour, course))
+                let run_curve = run_curve.until(run.summary.simulated_us);
+                Some((drawn.name.as_str(), drawn.colour, run_curve))
             })
             .collect();
-        match overlay(metric, &courses, &seed) {
+        match overlay(metric, &run_curves, &seed) {
             Some(Ok(plot)) => plots.push(plot),
             Some(Err(sentence)) => said.push(sentence),
             None => {}

@@ -159,23 +159,23 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &R
 /// has nothing.
 pub(super) fn overlay(
     metric: Metric,
-    courses: &[(&str, usize, RunCurve)],
+    run_curves: &[(&str, usize, RunCurve)],
     note: &str,
 ) -> Option<Result<Plot, &'static str>> {
     let shows = |view: &&View| view.metrics.contains(&metric);
     let view = RUN.iter().chain(&LINKS).find(shows)?;
     let merge = metric.merge();
-    let series: Vec<Series> = courses
+    let series: Vec<Series> = run_curves
         .iter()
-        .map(|(name, colour, course)| {
-            let end = course
+        .map(|(name, colour, run_curve)| {
+            let end = run_curve
                 .times
                 .last()
                 .map_or(Span::ZERO, |&end| end - Time::ZERO);
-            let instants = Instants::from_times(&course.times, end);
+            let instants = Instants::from_times(&run_curve.times, end);
             Series {
                 name: (*name).into(),
-                y: instants.join(merge, &course.values),
+                y: instants.join(merge, &run_curve.values),
                 x: instants.ends,
                 shape: Shape::from_merge(merge),
                 join: Join::from_merge(merge),

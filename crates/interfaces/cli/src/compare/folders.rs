@@ -50,7 +50,7 @@ impl Group {
             true => read_flows(path).map_err(|error| fault(&error, &again))?,
             false => FlowTable::default(),
         };
-        let courses = RunCurve::read(path).map_err(|error| fault(&error, &again))?;
+        let curves = RunCurve::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
             return Err(Failure::new(format!(
                 "{}: flows.parquet has {} flows where summary.json has {}: they are not of the same run\n  fix: {again}",
@@ -71,7 +71,7 @@ impl Group {
         let run = ComparedRun {
             summary,
             flows,
-            courses,
+            curves,
             folder: Some(path.display().to_string()),
         };
         Ok(Self {

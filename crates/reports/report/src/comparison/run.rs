@@ -12,7 +12,7 @@ pub struct ComparedRun {
     /// All flows of the run.
     pub flows: Vec<FlowTimes>,
     /// Curves over time, if the run was watched.
-    pub courses: Vec<RunCurve>,
+    pub curves: Vec<RunCurve>,
     /// Folder of the results, if they are kept.
     pub folder: Option<String>,
 }
@@ -22,7 +22,7 @@ impl ComparedRun {
     pub fn from_record(record: RunRecord) -> Self {
         Self {
             summary: Summary::from_record(&record),
-            courses: record
+            curves: record
                 .observed
                 .as_ref()
                 .map(RunCurve::from_observed)

@@ -63,24 +63,24 @@ impl RunCurve {
         }
     }
 
-    /// The courses of a run that was watched; none that are without values.
+    /// The curves of a sampled run; curves without values are left out.
     pub fn from_observed(observed: &RunObservations) -> Vec<Self> {
-        let course = |metric| {
-            let mut course = Self::new(metric);
+        let run_curve = |metric| {
+            let mut run_curve = Self::new(metric);
             for (place, &time) in observed.times.iter().enumerate() {
                 for curve in observed
                     .curves_of(metric)
                     .filter(|curve| counts(metric, curve.subject == Subject::Run))
                 {
-                    course.add(time, curve.values[place]);
+                    run_curve.add(time, curve.values[place]);
                 }
             }
-            course
+            run_curve
         };
-        with_values(METRICS.map(course))
+        with_values(METRICS.map(run_curve))
     }
 
-    /// The courses of the run whose results are in `folder`; none if it was not watched.
+    /// The curves of the run whose results are in `folder`; none if the run was not sampled.
     ///
     /// # Errors
     /// If there is a `series.parquet` that cannot be read.
@@ -88,16 +88,18 @@ impl RunCurve {
         if !folder.join(crate::series::FILE_NAME).exists() {
             return Ok(Vec::new());
         }
-        let mut courses = METRICS.map(Self::new);
+        let mut run_curves = METRICS.map(Self::new);
         read_series(folder, |line| {
-            let course = courses
+            let run_curve = run_curves
                 .iter_mut()
-                .find(|course| course.metric == line.metric);
-            if let Some(course) = course.filter(|_| counts(line.metric, line.subject == "run")) {
-                course.add(line.time, line.value);
+                .find(|run_curve| run_curve.metric == line.metric);
+            if let Some(run_curve) =
+                run_curve.filter(|_| counts(line.metric, line.subject == "run"))
+            {
+                run_curve.add(line.time, line.value);
             }
         })?;
-        Ok(with_values(courses))
+        Ok(with_values(run_curves))
     }
 }
 
@@ -107,9 +109,9 @@ fn counts(metric: Metric, of_run: bool) -> bool {
     of_run != (metric == Metric::QueuePeak)
 }
 
-fn with_values(courses: [RunCurve; METRICS.len()]) -> Vec<RunCurve> {
-    let some = |course: &RunCurve| course.values.iter().any(|value| value.is_finite());
-    courses.into_iter().filter(some).collect()
+fn with_values(run_curves: [RunCurve; METRICS.len()]) -> Vec<RunCurve> {
+    let some = |run_curve: &RunCurve| run_curve.values.iter().any(|value| value.is_finite());
+    run_curves.into_iter().filter(some).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +184,7 @@ mod tests {
             };
             writer.add(observed.curves.iter().map(row), name).unwrap();
         }
-        let folder = Folder::new("report-courses");
+        let folder = Folder::new("report-curves");
         assert_eq!(RunCurve::read(folder.path()).unwrap(), []);
         std::fs::write(folder.path().join(FILE_NAME), writer.finish().unwrap()).unwrap();
         assert_eq!(
