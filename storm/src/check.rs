@@ -34,7 +34,7 @@ pub(crate) fn exit(ended: &Ended) -> Verdict {
     if errors.contains("memory allocation of") || errors.contains("failed to spawn thread") {
         return Err(Violation::new("memory", "allocation failed", shown()));
     }
-    // `thread 'main' (123) panicked at crates/x/src/y.rs:12:5:`
+    // Such as `thread 'main' (123) panicked at crates/x/src/y.rs:12:5:`
     let places = errors
         .lines()
         .filter_map(|line| line.split_once("panicked at "));
@@ -57,7 +57,7 @@ pub(crate) struct Results {
     rows: Rows,
 }
 
-/// Rows of the table that says what became of each flow or operation.
+/// Rows of the table of flows or operations.
 #[derive(Debug)]
 enum Rows {
     Flows(Vec<FlowRow>),
@@ -66,10 +66,10 @@ enum Rows {
 }
 
 impl Results {
-    /// Reads them.
+    /// Reads the results in `folder`.
     ///
     /// # Errors
-    /// If a file is missing, or says what cannot be.
+    /// If a file is missing, or has an impossible value.
     pub(crate) fn read(folder: &Path) -> Result<Self, Violation> {
         let unreadable = |file: &str, error: &dyn std::error::Error| {
             let mut text = error.to_string();
@@ -107,7 +107,7 @@ impl Results {
         series(&ended.out)
     }
 
-    /// *Complete* means all flows, operations and iterations, and exit code 0.
+    /// Checks the status: *complete* means that all flows, operations and iterations are done and the exit code is 0.
     fn status(&self, code: Option<i32>) -> Verdict {
         let summary = &self.summary;
         let complete = summary.status == StatusName::Complete;
@@ -155,7 +155,7 @@ impl Results {
         )
     }
 
-    /// Numbers are finite and no less than zero, and percentiles in order. JSON has no number that is not finite.
+    /// Checks that numbers are finite and not negative, and that percentiles are in order. JSON cannot express numbers that are not finite.
     fn numbers(&self) -> Verdict {
         let summary = &self.summary;
         let single = [
@@ -196,7 +196,7 @@ impl Results {
         Ok(())
     }
 
-    /// Checks the conservation of packets: no more arrive, are lost or are sent again than were sent.
+    /// Checks the conservation of packets: the numbers of arrived, lost and retransmitted packets do not exceed the number sent.
     fn packets(&self) -> Verdict {
         let packets = &self.summary.packets;
         let at_most = [
@@ -218,8 +218,8 @@ impl Results {
                 format!("{name} is {value}, more than {most}: {packets:?}")
             })?;
         }
-        // What is sent, of whatever kind, arrives, is lost, or is under way.
-        // Control packets of rate allocation are reflected, which is not counted.
+        // Every packet that is sent arrives, is lost, or is in flight.
+        // Control packets of rate allocation are reflected; the reflected copies are not counted.
         let controls = 2 * packets.rate_controls;
         let answers = packets.acks + packets.nacks + packets.pulls;
         let sent = packets.data_sent + answers + packets.probes + packets.cnps + controls;
@@ -239,7 +239,7 @@ impl Results {
         )
     }
 
-    /// `flows.parquet` says what `summary.json` does.
+    /// Checks that `flows.parquet` agrees with `summary.json`.
     fn rows(&self, flows: &[FlowRow]) -> Verdict {
         let summary = &self.summary;
         let count =
@@ -286,7 +286,7 @@ impl Results {
                 shown,
             )?;
             let last = row.finish.or(row.start).map_or(0.0, |time| time.as_us());
-            // The summary has microseconds as a decimal number.
+            // The summary gives microseconds as a decimal number, which is rounded.
             let late = last > summary.simulated_us * (1.0 + 1e-9) + 1e-6;
             must(
                 !late || row.finish.is_none(),
@@ -298,15 +298,15 @@ impl Results {
         Ok(())
     }
 
-    /// Checks that the senders' counts are the sums of the rows, or at least that for probes.
+    /// Checks that the senders' counts are the sums of the rows, or, for probes, at least the sum.
     fn counted(&self, flows: &[FlowRow]) -> Verdict {
         let packets = &self.summary.packets;
         let sum = |of: fn(&FlowRow) -> u64| flows.iter().map(of).sum::<u64>();
         let again = sum(|row| row.retransmits);
-        // The empty packet that closes a queue pair may be sent again, at a timeout, when the last message of the flow has been
-        // acknowledged on another one: then it is no row's.
+        // The empty packet that closes a queue pair may be retransmitted at a timeout after the last message of the flow was
+        // acknowledged on another queue pair. Then the retransmission belongs to no row.
         let late = packets.timeouts.saturating_sub(sum(|row| row.timeouts));
-        // A probe that still waits for the wire when its flow is over is no row's.
+        // A probe that still waits for the wire when its flow ends belongs to no row.
         let counted = [
             ("data_sent", late, packets.data_sent, sum(|row| row.packets)),
             ("retransmitted", late, packets.retransmitted, again),
@@ -322,7 +322,7 @@ impl Results {
         Ok(())
     }
 
-    /// Checks that no flow is faster than alone on an idle network, and that the summary has these slowdowns.
+    /// Checks that no flow is faster than alone on an idle network, and that the summary gives the same slowdowns.
     fn slowdowns(&self, flows: &[FlowRow]) -> Verdict {
         for row in flows {
             if let Some(fct) = row.fct() {
@@ -346,7 +346,7 @@ impl Results {
         })
     }
 
-    /// `iterations.parquet` says what `summary.json` does.
+    /// Checks that `iterations.parquet` agrees with `summary.json`.
     fn jobs(&self, folder: &Path) -> Verdict {
         let jobs = &self.summary.jobs;
         if jobs.is_empty() {
@@ -358,7 +358,7 @@ impl Results {
             format!("{} jobs, {} in iterations.parquet", jobs.len(), rows.len())
         })?;
         for (number, job) in (0..).zip(jobs) {
-            // Some may never have begun.
+            // Some jobs may never have begun.
             let times = rows.remove(&number).unwrap_or_default();
             let shown = || format!("{job:?}: {times:?}");
             let over = times.iter().filter(|times| times.over.is_some()).count();
@@ -381,7 +381,7 @@ impl Results {
     }
 }
 
-/// Finite, none below zero, and in order.
+/// Checks that the figures of a distribution are finite, not negative, and in order.
 fn ordered(name: &str, all: &Distribution) -> Verdict {
     let steps = [all.min, all.p50, all.p99, all.p999, all.max];
     let finite = steps
@@ -400,7 +400,7 @@ fn ordered(name: &str, all: &Distribution) -> Verdict {
     )
 }
 
-/// `series.parquet`, if there is one, holds finite numbers of zero or more. Tokens of GPUs may be owed.
+/// Checks that `series.parquet`, if it exists, holds finite numbers that are not negative. Only tokens of GPUs may be negative.
 fn series(folder: &Path) -> Verdict {
     if !folder.join(SERIES).exists() {
         return Ok(());
@@ -418,7 +418,7 @@ fn series(folder: &Path) -> Verdict {
     })
 }
 
-/// Two runs that differ in nothing but threads have one outcome.
+/// Checks that two runs that differ only in their threads have the same outcome.
 pub(crate) fn same(one: (&Results, &Path), two: (&Results, &Path)) -> Verdict {
     let (first, second) = (&one.0.summary, &two.0.summary);
     must(

@@ -1,8 +1,8 @@
-//! Wall time, for limits and progress alone: what is drawn does not depend on it.
+//! Wall time, only for limits and progress: the generated scenarios do not depend on it.
 
 use std::time::Instant;
 
-/// The present.
+/// Current instant.
 #[expect(
     clippy::disallowed_methods,
     reason = "limits of wall time are about wall time"

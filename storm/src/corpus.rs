@@ -1,19 +1,19 @@
-//! Scenarios that failed once, run again.
+//! Scenarios that failed once, which are run again.
 //!
-//! A file of `storm/corpus` is a scenario, with comments before it that say what was wrong. It must run and pass all checks; where a
-//! comment is `# refused: PART`, it must be refused with a message that has this part. So a file that a later key makes invalid is noticed.
-//! `# open: KIND` is a violation of this kind that has no correction yet; once it has, the comment must go.
+//! A file of `storm/corpus` is a scenario, preceded by comments that describe its fault. The scenario must run and pass all checks. With a
+//! comment `# refused: PART`, it must be refused with a message that contains this part, so a later key that makes the file invalid is
+//! noticed. A comment `# open: KIND` marks a violation of this kind that is not yet corrected; once it is corrected, the comment must go.
 
 use crate::arguments::Arguments;
 use crate::files;
-use crate::judge::{Judge, Judged};
+use crate::judge::{Judge, ScenarioVerdict};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Runs all scenarios of `corpus`, and returns how many are not as expected.
+/// Runs all scenarios of `corpus`, and returns the number of unexpected outcomes.
 ///
 /// # Errors
-/// If files cannot be read or written, if there are none, or if the program cannot be started.
+/// If files cannot be read or written, if there are no scenarios, or if the program cannot be started.
 pub(crate) fn run(arguments: &Arguments, corpus: &Path) -> io::Result<u64> {
     std::fs::create_dir_all(&arguments.out)?;
     let folder = arguments.out.canonicalize()?;
@@ -56,11 +56,11 @@ fn scenarios(corpus: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Verdict that a file asks for.
+/// Verdict that a file expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected<'a> {
     Sound,
-    /// A refusal whose message has this part.
+    /// A refusal whose message contains this part.
     Refused(&'a str),
     /// A violation of this kind.
     Open(&'a str),
@@ -78,18 +78,22 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Difference from what is expected.
-fn fault(expected: Expected<'_>, judged: &Judged) -> Option<String> {
+/// Difference from the expected verdict.
+fn fault(expected: Expected<'_>, judged: &ScenarioVerdict) -> Option<String> {
     let is_expected = match (expected, judged) {
-        (Expected::Sound, Judged::Sound { .. }) => true,
-        (Expected::Refused(part), Judged::Refused(refused)) => refused.reason.contains(part),
-        (Expected::Open(kind), Judged::Wrong(violation)) => violation.kind == kind,
+        (Expected::Sound, ScenarioVerdict::Sound { .. }) => true,
+        (Expected::Refused(part), ScenarioVerdict::Refused(refused)) => {
+            refused.reason.contains(part)
+        }
+        (Expected::Open(kind), ScenarioVerdict::Wrong(violation)) => violation.kind == kind,
         _ => false,
     };
     let found = match judged {
-        Judged::Sound { .. } => "it runs".into(),
-        Judged::Refused(refused) => format!("refused: {}", refused.reason),
-        Judged::Wrong(violation) => format!("{}\n{}", violation.signature(), violation.detail),
+        ScenarioVerdict::Sound { .. } => "it runs".into(),
+        ScenarioVerdict::Refused(refused) => format!("refused: {}", refused.reason),
+        ScenarioVerdict::Wrong(violation) => {
+            format!("{}\n{}", violation.signature(), violation.detail)
+        }
     };
     (!is_expected).then(|| format!("{expected:?} expected, but {found}"))
 }
@@ -112,10 +116,10 @@ mod tests {
 
         let refused = |reason: &str| {
             let reason = reason.into();
-            Judged::Refused(Refusal { line: None, reason })
+            ScenarioVerdict::Refused(Refusal { line: None, reason })
         };
-        let sound = || Judged::Sound { complete: true };
-        let wrong = |kind| Judged::Wrong(Violation::new(kind, "here", "so"));
+        let sound = || ScenarioVerdict::Sound { complete: true };
+        let wrong = |kind| ScenarioVerdict::Wrong(Violation::new(kind, "here", "so"));
         assert_eq!(fault(Expected::Sound, &sound()), None);
         assert_eq!(fault(many, &refused("too many hosts")), None);
         assert_eq!(fault(memory, &wrong("memory")), None);

@@ -1,4 +1,4 @@
-//! A scenario as a list of entries that can be taken away one by one.
+//! A scenario as a list of entries that can be removed individually.
 
 use clearway_units::Value;
 use std::fmt::Write as _;
@@ -46,11 +46,11 @@ pub(crate) struct Entry {
     pub(crate) section: Section,
     pub(crate) key: String,
     pub(crate) value: Value,
-    /// The key as coverage counts it: with the kind that it belongs to.
+    /// The key as counted by coverage: with the kind that it belongs to.
     pub(crate) covers: String,
 }
 
-/// A scenario in the making.
+/// A scenario under construction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Draft {
     entries: Vec<Entry>,
@@ -75,14 +75,14 @@ impl Draft {
         &self.entries
     }
 
-    /// The same with another value at `place`.
+    /// The same draft with another value at `place`.
     pub(crate) fn with_value(&self, place: usize, value: Value) -> Self {
         let mut draft = self.clone();
         draft.entries[place].value = value;
         draft
     }
 
-    /// The entries for which `keep` holds of their places, events and workloads numbered anew.
+    /// The entries at the places for which `keep` is true, with events and workloads renumbered.
     pub(crate) fn keep(&self, keep: impl Fn(usize) -> bool) -> Self {
         let kept = self.entries.iter().enumerate();
         let kept = kept.filter(|(place, _)| keep(*place));
@@ -102,7 +102,7 @@ impl Draft {
         Self { entries }
     }
 
-    /// The scenario as TOML, and for each of its lines the entry on it.
+    /// The scenario as TOML, with the entry of each line.
     fn lines(&self) -> (String, Vec<Option<usize>>) {
         let mut text = String::new();
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! Small files of other tools for the kinds that read one.
+//! Small files of other tools, for the kinds that read such files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ pub(crate) enum Use {
     Topology,
     Flows,
     Trace,
-    /// A trace whose collectives switches carry out.
+    /// A trace whose collectives are performed by switches.
     Collectives,
     Sizes,
 }
@@ -49,7 +49,7 @@ const FILES: &[(Use, &str, &str)] = &[
         "Nodes 15\nTiers 2\nPodsize 15\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 5\nRadix_Up 3\nDownlink_Latency_ns 1\n\
          Queue_Up 30000\nQueue_Down 20000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 3\nDownlink_Latency_ns 700\nQueue_Down 70000\n",
     ),
-    // Two equal NICs on two leaves, of which one host has only one; five hosts.
+    // Five hosts and two leaves: hosts have two equal NICs on the two leaves, but one host has only one.
     (
         Use::Topology,
         "two-nics.txt",
@@ -57,7 +57,7 @@ const FILES: &[(Use, &str, &str)] = &[
          2 6 200Gbps 500ns 0\n3 5 200Gbps 500ns 0\n3 6 200Gbps 500ns 0\n4 6 200Gbps 500ns 0\n5 7 400Gbps 1us 0\n5 8 400Gbps 1us 0\n\
          6 7 400Gbps 1us 0\n6 8 400Gbps 1us 0\n",
     ),
-    // Servers of three GPUs with three NVSwitches each, and a rail for each GPU.
+    // Servers with three GPUs and three NVSwitches each, and a rail for each GPU.
     (
         Use::Topology,
         "nvswitches.txt",
@@ -67,7 +67,7 @@ const FILES: &[(Use, &str, &str)] = &[
          5 10 900Gbps 25ns 0\n5 11 900Gbps 25ns 0\n0 12 400Gbps 500ns 0\n1 13 400Gbps 500ns 0\n2 14 400Gbps 500ns 0\n\
          3 12 400Gbps 500ns 0\n4 13 400Gbps 500ns 0\n5 14 400Gbps 500ns 0\n",
     ),
-    // A switch before the hosts, and more links than are announced.
+    // A switch before the hosts, and more links than announced.
     (
         Use::Topology,
         "switch-first.txt",
@@ -152,7 +152,7 @@ pub(crate) fn ranks(path: &str) -> Option<usize> {
     after.split_whitespace().next()?.parse().ok()
 }
 
-/// The files for a use, as a scenario beside their folder names them.
+/// The files for a use, as named by a scenario in the parent folder.
 pub(crate) fn names(wanted: Use) -> Vec<String> {
     let fitting = FILES.iter().filter(|(for_what, ..)| *for_what == wanted);
     fitting

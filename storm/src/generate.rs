@@ -19,31 +19,31 @@ use clearway_units::{Bytes, Parameter, ParameterInfo, Span, Value, ValueDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-/// Data packets that all hosts together may send by the end of a run at their full rates.
+/// Maximum number of data packets that all hosts together can send at their full rates by the end of a run.
 const MOST_PACKETS: u128 = 2_000_000;
-/// Rounds of the engine in a run.
+/// Maximum number of rounds of the engine in a run.
 const MOST_ROUNDS: u64 = 300_000;
-/// Points of all curves of a run together.
+/// Maximum number of points of all curves of a run together.
 const MOST_POINTS: u64 = 300_000;
 /// Largest ratio of the length of a stream of flows to that of its run.
 const STREAM_BEYOND_RUN: u64 = 4;
-/// Messages of a collective, roughly: chunks times ranks.
+/// Approximate maximum number of messages of a collective: chunks times ranks.
 const MOST_MESSAGES: u64 = 1_000_000;
-/// Size of a collective that names none: more than any default.
+/// Size of a collective without a given size: more than any default.
 const USUAL_SIZE: Bytes = Bytes::new(600_000_000);
-/// Length of a run in a fabric of unknown size, at most.
+/// Maximum length of a run in a fabric of unknown size.
 const SHORT: Span = Span::from_us(100);
-/// Hosts that all take part if nothing says otherwise: of thousands, messages between all pairs are millions.
+/// Number of hosts up to which all take part by default: between thousands, messages of all pairs are millions.
 const MOST_HOSTS: u32 = 128;
 /// Largest whole number in a draft whose fabric is built here.
 const MOST_IN_FABRIC: i64 = 64;
-/// Attempts to mend a draft before it is given up.
+/// Attempts to mend a draft before it is dropped.
 const MENDINGS: usize = 12;
 /// Attempts to draw a scenario.
 const ATTEMPTS: usize = 20;
-/// Probability that a section of the workload has a transport of its own.
+/// Probability that a section of the workload names a transport.
 const OWN_TRANSPORT: f64 = 0.12;
-/// Probability that a scenario is one of a scale-up fabric.
+/// Probability that a scenario has a scale-up fabric.
 const SCALE_UP_SHARE: f64 = 0.2;
 
 /// Name of a draft in errors of the reader.
@@ -55,7 +55,7 @@ struct Facts {
     hosts: u32,
     /// Names of links, each cable once.
     links: Vec<String>,
-    /// Rate of the NICs of all hosts together.
+    /// Total rate of the NICs of all hosts.
     bits_per_second: u128,
     shortest_delay: Span,
     base_rtt: Span,
@@ -66,12 +66,12 @@ struct Facts {
 pub(crate) struct ScenarioGenerator {
     laboratory: Laboratory,
     schema: Schema,
-    /// Folder of the scenarios, with the files that they name.
+    /// Folder of the scenarios, which also holds the files that they name.
     folder: PathBuf,
 }
 
 impl ScenarioGenerator {
-    /// `folder` is that of the scenarios, with the files that they name.
+    /// Creates a generator; `folder` is the folder of the scenarios and of the files that they name.
     pub(crate) fn new(folder: PathBuf) -> Self {
         let laboratory = Laboratory::new();
         let schema = Schema::from_laboratory(&laboratory);
@@ -86,7 +86,7 @@ impl ScenarioGenerator {
         &self.schema
     }
 
-    /// The scenario `number` of the storm with this seed; `None` if chance makes none that fits together.
+    /// The scenario `number` of the storm with this seed; `None` if no attempt gives a consistent scenario.
     pub(crate) fn draw(&self, seed: u64, number: u64) -> Option<GeneratedScenario> {
         let mut choices = RandomChoices::new(seed, number);
         let is_scaleup = choices.chance(SCALE_UP_SHARE);
@@ -131,11 +131,11 @@ impl ScenarioGenerator {
         let fabric = self.mend(generated, |draft| self.read_scaleup(draft))?;
         generated.scaleup_rest(schema, &fabric.fabric.nvlink.tree());
         let scenario = self.mend(generated, |draft| self.read_scaleup(draft))?;
-        // First the number of operations, all of which are put together here.
+        // First the number of operations, because all of them are created here.
         generated.limit_scaleup(&scenario);
         let assemble = |draft: &Draft| {
             let scenario = self.read_scaleup(draft)?;
-            // A defect shows in the program, too, and is found there.
+            // A defect also shows in the program, and is found there.
             let built = catch_unwind(AssertUnwindSafe(|| {
                 ScaleupAssembly::new(&scenario).map(drop)
             }));
@@ -154,7 +154,7 @@ impl ScenarioGenerator {
         }
     }
 
-    /// Reads a draft of whichever kind of fabric.
+    /// Reads a draft of either kind of fabric.
     fn read_any(&self, draft: &Draft) -> Result<Experiment, ScenarioError> {
         self.laboratory
             .read_any(NAME, &draft.text(), Some(&self.folder), &[])
@@ -166,7 +166,7 @@ impl ScenarioGenerator {
             .read(NAME, &draft.text(), Some(&self.folder), &[])
     }
 
-    /// Tries until nothing is refused, and changes what is.
+    /// Reads the draft repeatedly, and changes each refused entry until nothing is refused.
     fn mend<T>(
         &self,
         generated: &mut GeneratedScenario,
@@ -176,7 +176,7 @@ impl ScenarioGenerator {
             match attempt(&generated.draft) {
                 Ok(value) => return Some(value),
                 Err(error) => match error.place {
-                    // Files that a scenario names have lines, too.
+                    // Files that a scenario names also have lines.
                     Some(SourceLocation::Line { file, line })
                         if file == NAME && generated.mend_line(line) => {}
                     _ => return None,
@@ -186,7 +186,7 @@ impl ScenarioGenerator {
         None
     }
 
-    /// Builds the fabric that has been drawn so far; `None` if there is no such fabric, `Some(None)` if it is too large to be built here.
+    /// Builds the fabric drawn so far; `None` if the fabric is impossible, `Some(None)` if it is too large to be built here.
     fn fabric(&self, generated: &mut GeneratedScenario) -> Option<Option<Facts>> {
         let is_large = |entry: &Entry| matches!(entry.value, Value::Integer(number) if number > MOST_IN_FABRIC);
         if generated.draft.entries().iter().any(is_large) {
@@ -194,7 +194,7 @@ impl ScenarioGenerator {
         }
         let build = |draft: &Draft| {
             let scenario = self.read(draft)?;
-            // A defect shows in the program, too, and is found there.
+            // A defect also shows in the program, and is found there.
             let built = catch_unwind(AssertUnwindSafe(|| Assembly::new(&scenario)));
             built.map_or(Ok(None), |built| built.map(Some))
         };
@@ -277,7 +277,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// The value of a key, if it is to have one.
+    /// The value of a key, if the key is to be set.
     fn value(
         &mut self,
         section: Section,
@@ -309,7 +309,7 @@ impl GeneratedScenario {
 
     fn topology(&mut self, schema: &Schema) {
         let kinds = &schema.topologies;
-        // Where most has gone wrong so far.
+        // The first kind has shown the most faults so far.
         let common = self.choices.chance(0.3);
         let kind = if common {
             &kinds[0]
@@ -364,7 +364,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// Events of links, in some.
+    /// Adds events of links to some scenarios.
     fn events(&mut self, schema: &Schema, facts: Option<&Facts>) {
         if facts.is_none() || !self.choices.chance(0.3) {
             return;
@@ -388,7 +388,7 @@ impl GeneratedScenario {
         self.keys(Section::Observe, "observe", &schema.observe, facts);
     }
 
-    /// Lets the run end before it gets long for nothing: what it can do by then is bounded.
+    /// Limits the length of the run, so that its work is bounded.
     fn limit(&mut self, scenario: &Scenario, facts: Option<&Facts>) {
         let most = facts.map_or(SHORT, |facts| longest(scenario, &self.draft, facts));
         if scenario.general.at_most > most {
@@ -400,7 +400,7 @@ impl GeneratedScenario {
         self.limit_messages(facts.map_or(MOST_HOSTS, |facts| facts.hosts));
     }
 
-    /// Lets chunks be so large that the messages of collectives among `hosts` fit into memory.
+    /// Enlarges chunks so that the messages of collectives among `hosts` fit into memory.
     fn limit_messages(&mut self, hosts: u32) {
         for number in 0.. {
             let section = Section::Workload(number);
@@ -417,7 +417,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// Lets streams end soon after the run: all their flows are drawn and have rows, also those that never start.
+    /// Ends streams soon after the run: all their flows are drawn and have rows, including flows that never start.
     fn limit_streams(&mut self, end: Span) {
         let most = Span::from_ps(end.as_ps().saturating_mul(STREAM_BEYOND_RUN));
         for place in 0..self.draft.entries().len() {
@@ -430,7 +430,7 @@ impl GeneratedScenario {
     }
 }
 
-/// The longest time after which a run cannot have done more than it may.
+/// The longest time in which a run cannot exceed its limits.
 fn longest(scenario: &Scenario, draft: &Draft, facts: &Facts) -> Span {
     let transports = scenario.transports().settings;
     let packets = transports.iter().map(|transport| &transport.packets);
@@ -453,14 +453,14 @@ fn longest(scenario: &Scenario, draft: &Draft, facts: &Facts) -> Span {
     Span::from_ps(by_packets.min(by_rounds).min(by_points))
 }
 
-/// The entry of a section with this key, and the size that it gives.
+/// The entry of a section with this key, and its size.
 fn size_in(draft: &Draft, section: Section, key: &str) -> Option<(usize, Bytes)> {
     let entries = draft.entries().iter().enumerate();
     let mut found = entries.filter(|(_, entry)| entry.section == section && entry.key == key);
     found.find_map(|(place, entry)| Some((place, Bytes::from_value(&entry.value)?)))
 }
 
-/// The least size that a workload names, in bytes: packets of a chunk of one byte carry no more than that.
+/// The smallest size that a workload names, in bytes: packets of a one-byte chunk carry no more than that.
 fn smallest_message(draft: &Draft) -> u64 {
     let sizes = draft.entries().iter().filter_map(|entry| {
         let is_size = entry.section.name() == "workload" && matches!(entry.value, Value::Text(_));
@@ -469,7 +469,7 @@ fn smallest_message(draft: &Draft) -> u64 {
     sizes.map(Bytes::as_u64).min().unwrap_or(u64::MAX)
 }
 
-/// The value of a key that names hosts, links or files; `None` of any other key.
+/// The value of a key that names hosts, links or files; `None` for any other key.
 fn named(
     section: Section,
     info: &ParameterInfo,
@@ -538,7 +538,7 @@ fn named(
     })
 }
 
-/// A flow as `workload.flows` has it.
+/// A flow in the syntax of `workload.flows`.
 fn flow(src: usize, dst: usize, choices: &mut RandomChoices) -> String {
     const SIZES: [&str; 6] = ["1B", "4096B", "4097B", "100KB", "300KB", "1MB"];
     const STARTS: [&str; 4] = ["", " at 1ps", " at 5us", " at 50us"];

@@ -6,7 +6,7 @@ use crate::typical_settings::{SettingProfile, StressFactors};
 use crate::values::{self, text};
 use clearway_units::{ParameterInfo, Value, ValueDomain};
 
-/// A scenario that the reader accepts, and how many entries it took to find it.
+/// A scenario that the reader accepts, with the number of entries that were mended.
 #[derive(Debug)]
 pub(crate) struct GeneratedScenario {
     pub(crate) draft: Draft,
@@ -55,7 +55,7 @@ impl GeneratedScenario {
         set.then(|| values::generated(info, choices))
     }
 
-    /// Changes what stands on a refused line; false if that cannot be done.
+    /// Changes the entry on a refused line; false if that is not possible.
     pub(crate) fn mend_line(&mut self, line: usize) -> bool {
         let Some(place) = self.draft.at_line(line) else {
             return false;

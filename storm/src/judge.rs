@@ -1,4 +1,4 @@
-//! One scenario from the file to the verdict.
+//! One scenario, from its file to the verdict.
 
 use crate::check::{self, Results};
 use crate::draft::Draft;
@@ -8,23 +8,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Memory that one run may use, in bytes.
+/// Maximum memory of one run, in bytes.
 const MEMORY: u64 = 3_000_000_000;
-/// CPU time that a run on one thread may use: three times what the slowest scenario drawn so far needs.
+/// Maximum CPU time of a run on one thread: three times the need of the slowest scenario drawn so far.
 const CPU_SECONDS: u64 = 45;
-/// CPU time of a run on two threads, one of which may wait for the other without sleeping.
+/// Maximum CPU time of a run on two threads, one of which may wait for the other without sleeping.
 const CPU_SECONDS_OF_TWO: u64 = 135;
 /// Limit of wall time, far above the limits of CPU time: other processes may need the machine.
 const WALL: Duration = Duration::from_secs(300);
-/// More CPU time on two threads than this, and five times that of one, is too much.
+/// CPU time that a run on two threads may use beyond five times the CPU time on one thread.
 const SECONDS_TO_SPARE: f64 = 3.0;
 
 /// Verdict on a scenario.
 #[derive(Debug)]
-pub(crate) enum Judged {
-    /// The program refuses it.
+pub(crate) enum ScenarioVerdict {
+    /// The program refuses the scenario.
     Refused(Refusal),
-    /// All checks hold; `complete` says whether all flows and jobs were done.
+    /// All checks hold; `complete` is true if all flows and jobs were done.
     Sound {
         complete: bool,
     },
@@ -51,14 +51,14 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// The judge `number`, with files of its own in `folder`.
+    /// Creates the judge `number`, with its files in `folder`.
     ///
     /// # Errors
-    /// If these cannot be created.
+    /// If the files cannot be created.
     pub(crate) fn new(program: &Path, folder: &Path, number: usize) -> io::Result<Self> {
         Ok(Self {
             runner: Runner::new(program, folder.join(format!("work-{number}")))?,
-            // Beside the files that it may name.
+            // In the same folder as the files that the scenario may name.
             scenario: folder.join(format!("work-{number}.toml")),
             limits: Limits {
                 memory: MEMORY,
@@ -69,8 +69,8 @@ impl Judge {
         })
     }
 
-    /// True if `draft` leads to a violation with the signature of `known`. Violations other than endless runs show soon, and get less CPU
-    /// time.
+    /// True if `draft` leads to a violation with the signature of `known`. Violations other than endless runs appear early, and get less
+    /// CPU time.
     pub(crate) fn confirms(&mut self, draft: &Draft, known: &Violation) -> io::Result<bool> {
         let limits = self.limits;
         if known.kind != "time" {
@@ -80,46 +80,49 @@ impl Judge {
         let judged = self.judge(draft, again);
         self.limits = limits;
         Ok(match judged? {
-            Judged::Wrong(violation) => violation.signature() == known.signature(),
-            Judged::Refused(_) | Judged::Sound { .. } => false,
+            ScenarioVerdict::Wrong(violation) => violation.signature() == known.signature(),
+            ScenarioVerdict::Refused(_) | ScenarioVerdict::Sound { .. } => false,
         })
     }
 
-    /// Runs `draft` on one and two threads, if `again` also from the resolved scenario, and checks everything.
+    /// Runs `draft` on one and two threads, and if `again` is set also from the resolved scenario, and checks all results.
     ///
     /// # Errors
-    /// If that cannot be tried.
-    pub(crate) fn judge(&mut self, draft: &Draft, again: bool) -> io::Result<Judged> {
+    /// If the runs are not possible.
+    pub(crate) fn judge(&mut self, draft: &Draft, again: bool) -> io::Result<ScenarioVerdict> {
         self.judge_text(&draft.text(), again)
     }
 
-    /// As [`judge`](Self::judge), with a scenario as it stands in a file.
+    /// Runs and checks the text of a scenario file, as [`judge`](Self::judge) does for a draft.
     ///
     /// # Errors
-    /// If that cannot be tried.
-    pub(crate) fn judge_text(&mut self, text: &str, again: bool) -> io::Result<Judged> {
+    /// If the runs are not possible.
+    pub(crate) fn judge_text(&mut self, text: &str, again: bool) -> io::Result<ScenarioVerdict> {
         std::fs::write(&self.scenario, text)?;
         let scenario = self.scenario.clone();
         let one = self.run(&scenario, "one", 1)?;
         if one.code == Some(2) {
-            return Ok(Judged::Refused(Refusal::read(&one.errors, &scenario)));
+            return Ok(ScenarioVerdict::Refused(Refusal::read(
+                &one.errors,
+                &scenario,
+            )));
         }
         let first = match checked(&one) {
             Ok(results) => results,
-            Err(violation) => return Ok(Judged::Wrong(violation)),
+            Err(violation) => return Ok(ScenarioVerdict::Wrong(violation)),
         };
         let two = self.run(&scenario, "two", 2)?;
         if let Err(violation) = compared(&one, &first, &two) {
-            return Ok(Judged::Wrong(violation));
+            return Ok(ScenarioVerdict::Wrong(violation));
         }
         if again {
             let third = self.run(&one.out.join("scenario.toml"), "three", 1)?;
             if let Err(violation) = resolved(&first, &third) {
-                return Ok(Judged::Wrong(violation));
+                return Ok(ScenarioVerdict::Wrong(violation));
             }
         }
         let complete = one.code == Some(0);
-        Ok(Judged::Sound { complete })
+        Ok(ScenarioVerdict::Sound { complete })
     }
 
     fn run(&mut self, scenario: &Path, name: &str, threads: u32) -> io::Result<Ended> {
@@ -134,7 +137,7 @@ impl Judge {
 }
 
 impl Refusal {
-    /// Finds both in what the program says about `scenario`.
+    /// Finds line and reason in the errors of the program about `scenario`.
     fn read(errors: &str, scenario: &Path) -> Self {
         let place = format!("{}:", scenario.display());
         let rest = errors.split_once(&place).map_or(errors, |(_, rest)| rest);
@@ -157,7 +160,7 @@ impl Refusal {
     }
 }
 
-/// The results of a run by itself.
+/// The results of a run, checked without another run.
 fn checked(ended: &Ended) -> Result<Results, Violation> {
     check::exit(ended)?;
     let results = Results::read(&ended.out)?;
@@ -165,7 +168,7 @@ fn checked(ended: &Ended) -> Result<Results, Violation> {
     Ok(results)
 }
 
-/// The run on two threads beside that on one.
+/// Compares the run on two threads with the run on one.
 fn compared(one: &Ended, first: &Results, two: &Ended) -> Result<(), Violation> {
     let on_two = |violation: Violation| Violation {
         mark: format!("{} (two threads)", violation.mark),
@@ -186,7 +189,7 @@ fn compared(one: &Ended, first: &Results, two: &Ended) -> Result<(), Violation> 
     Ok(())
 }
 
-/// The run from the resolved scenario, which says everything.
+/// Compares the run from the resolved scenario, which gives every key.
 fn resolved(first: &Results, third: &Ended) -> Result<(), Violation> {
     let fault = |mark: &str, detail: String| Err(Violation::new("resolved", mark, detail));
     if !matches!(third.code, Some(0 | 1)) {

@@ -1,11 +1,11 @@
-//! Random scenarios against the program: what must hold of every run.
+//! Random scenarios against the program: checks of properties that every run must have.
 //!
 //! Scenarios are [generated](generate) from the [schema] that `clearway explain` shows, so that a new key is covered as soon as it is
 //! declared. [Typical settings](typical_settings) keep runs short and conditions hostile. One scenario in five has a scale-up fabric.
-//! Each scenario [runs](run) on one and on two threads, in processes of their own, under limits of memory and time. Its results are
+//! Each scenario [runs](run) on one and on two threads, in separate processes, under limits of memory and time. Its results are
 //! [checked](check). A scenario that fails is [shrunk](shrink) to a file that `clearway run` replays.
 //!
-//! Scenarios that failed once are kept in `corpus/` and [run again](corpus) by each gate, beside generated ones of a fixed seed.
+//! Scenarios that failed once are kept in `corpus/` and [run again](corpus) by each gate, in addition to generated ones of a fixed seed.
 //!
 //! `cargo xtask storm` builds the program and starts this one. The seed alone decides which scenarios are generated.
 

@@ -12,10 +12,10 @@ impl RandomChoices {
         Self(RandomStream::new(seed, Purpose::Test, number))
     }
 
-    /// One of `items`.
+    /// Chooses one of `items`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `items` is empty.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
@@ -34,7 +34,7 @@ impl RandomChoices {
     /// A number near `centre` on a logarithmic scale, by a factor of up to 2^`doublings`.
     pub(crate) fn around(&mut self, centre: u64, doublings: u32) -> u64 {
         let steps = self.below(2 * doublings as usize + 1) as u32;
-        // Between powers of two, too: limits are often at these.
+        // Values between powers of two as well: limits are often at powers of two.
         let centre = u128::from(centre) * (768 + self.below(513) as u128) / 1024;
         let value = (centre << steps) >> doublings;
         u64::try_from(value).unwrap_or(u64::MAX)

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 /// Violations of one signature.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ViolationGroup {
     count: u64,
     first: Violation,
-    /// The number of the scenario in which it was first seen.
+    /// Number of the first scenario with the violation.
     number: u64,
-    /// The least scenario that shows it, once that is known.
+    /// The smallest scenario that shows the violation, once it is known.
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -22,16 +22,16 @@ pub(crate) struct Found {
 pub(crate) struct Report {
     /// Scenarios that the program accepted.
     pub(crate) scenarios: u64,
-    /// Of these, those whose flows and jobs were all done.
+    /// Accepted scenarios whose flows and jobs were all done.
     pub(crate) complete: u64,
-    /// Processes, those of shrinking not counted.
+    /// Processes, without those of shrinking.
     pub(crate) runs: u64,
-    /// Scenarios that were drawn and that the program refused, or that did not come about.
+    /// Drawn scenarios that the program refused, or that could not be drawn.
     refused: u64,
     reasons: BTreeMap<String, u64>,
-    /// Scenarios that touched a key.
+    /// Number of scenarios that touched each key.
     coverage: BTreeMap<String, u64>,
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, ViolationGroup>,
 }
 
 impl Report {
@@ -43,13 +43,13 @@ impl Report {
         }
     }
 
-    /// Counts a scenario that was refused, and why.
+    /// Counts a refused scenario, with the reason.
     pub(crate) fn refuse(&mut self, reason: String) {
         self.refused += 1;
         *self.reasons.entry(reason).or_default() += 1;
     }
 
-    /// Reasons for which scenarios were refused, the most frequent first.
+    /// Reasons of refusals, the most frequent first.
     pub(crate) fn refusals(&self) -> String {
         let mut reasons: Vec<(&String, &u64)> = self.reasons.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -57,10 +57,10 @@ impl Report {
         reasons.into_iter().map(line).collect()
     }
 
-    /// Adds a violation; true if there was none like it.
+    /// Adds a violation; true if it is the first of its signature.
     pub(crate) fn add(&mut self, number: u64, violation: &Violation) -> bool {
         let found = self.found.entry(violation.signature());
-        let found = found.or_insert_with(|| Found {
+        let found = found.or_insert_with(|| ViolationGroup {
             count: 0,
             first: violation.clone(),
             number,
@@ -71,7 +71,7 @@ impl Report {
     }
 
     /// The finding with this signature.
-    pub(crate) fn found(&mut self, signature: &str) -> Option<&mut Found> {
+    pub(crate) fn found(&mut self, signature: &str) -> Option<&mut ViolationGroup> {
         self.found.get_mut(signature)
     }
 
@@ -129,7 +129,7 @@ impl Report {
     }
 }
 
-/// Rows of large tables are of no use in a log.
+/// Beginning of a line: rows of large tables are useless in a log.
 fn shortened(line: &str) -> &str {
     let end = line
         .char_indices()

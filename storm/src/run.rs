@@ -1,4 +1,4 @@
-//! One run of the program in a process of its own, under limits.
+//! One run of the program in a separate process, under limits.
 
 use crate::clock;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ pub(crate) struct Ended {
     /// Exit status in words.
     pub(crate) status: String,
     pub(crate) errors: String,
-    /// True if the run was still going on at the limit of wall time.
+    /// True if the run was still in progress at the limit of wall time.
     pub(crate) hung: bool,
     /// Folder of the results.
     pub(crate) out: PathBuf,
@@ -35,13 +35,13 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(crate) struct Runner {
     program: PathBuf,
-    /// A folder of its own.
+    /// Folder of this runner alone.
     scratch: PathBuf,
 }
 
 impl Runner {
     /// # Errors
-    /// If its folder cannot be created.
+    /// If the folder cannot be created.
     pub(crate) fn new(program: &Path, scratch: PathBuf) -> std::io::Result<Self> {
         fs::create_dir_all(&scratch)?;
         let program = program.to_path_buf();
@@ -51,7 +51,7 @@ impl Runner {
     /// Runs the scenario in the file `scenario`; results go to the folder `name`.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the program cannot be started.
     pub(crate) fn run(
         &self,
         scenario: &Path,
@@ -61,13 +61,13 @@ impl Runner {
     ) -> std::io::Result<Ended> {
         let out = self.scratch.join(name);
         let errors = self.scratch.join(format!("{name}.txt"));
-        // Results of the run before must not be taken for this one's.
+        // Results of the previous run must not be mistaken for results of this run.
         match fs::remove_dir_all(&out) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let limit = format!(
-            // At the soft limit comes a signal of its own, which tells it from what else may kill a process.
+            // The soft limit sends SIGXCPU, which distinguishes it from other causes that kill a process.
             "ulimit -v {}; ulimit -St {}; ulimit -Ht {}; ulimit -c 0; exec \"$@\"",
             limits.memory / 1024,
             limits.cpu,
@@ -104,7 +104,7 @@ impl Runner {
     }
 }
 
-/// Waits for the end of `child`; `None` if that takes too long.
+/// Waits for the end of `child`; `None` if `limit` is exceeded.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let start = clock::now();
     let mut pause = Duration::from_micros(500);

@@ -1,4 +1,4 @@
-//! Keys and kinds of a scenario, from the catalogue that `clearway explain` reads. Only the parts of a transport and `kind` are named here.
+//! Keys and kinds of a scenario, from the catalogue that `clearway explain` reads. This file names only `kind` and the transport's parts.
 
 mod scaleup;
 
@@ -22,7 +22,7 @@ pub(crate) struct Schema {
     pub(crate) switches: Vec<NamedParameters>,
     /// Transports, and the keys that all of them have.
     pub(crate) transports: Vec<NamedParameters>,
-    /// The parts of a transport that can be exchanged: the key that chooses one, and what there is.
+    /// The exchangeable parts of a transport: the key that chooses one, and the choices.
     pub(crate) parts: Vec<(&'static str, Vec<NamedParameters>)>,
     pub(crate) workloads: Vec<NamedParameters>,
     /// Keys of `[[event]]`.
@@ -42,7 +42,7 @@ const PARTS: [(&str, &str); 4] = [
 ];
 
 impl Schema {
-    /// All that `laboratory` knows.
+    /// The choices and keys of `laboratory`.
     pub(crate) fn from_laboratory(laboratory: &Laboratory) -> Self {
         let catalogue = Catalogue::new(laboratory.registry());
         let common = |name: &str| -> Vec<ParameterInfo> {
@@ -86,7 +86,7 @@ impl Schema {
         key == "kind" || self.parts.iter().any(|(part, _)| *part == key)
     }
 
-    /// Keys and kinds that scenarios can touch, as coverage names them.
+    /// Keys and kinds that scenarios can touch, as named by coverage.
     pub(crate) fn universe(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         let mut add = |owner: &str, section: &str, keys: &[ParameterInfo]| {
@@ -117,7 +117,7 @@ impl Schema {
                 add(&kind.name, "transport", &kind.keys);
             }
         }
-        // Of a section's own transport one key of each controller: the keys themselves are those of `[transport]`.
+        // A section's transport counts one key for each controller: the keys themselves belong to `[transport]`.
         let controllers = self.parts.iter().filter(|(part, _)| *part == "controller");
         let with_keys = controllers.flat_map(|(_, kinds)| kinds);
         let with_keys = with_keys.filter(|kind| !kind.keys.is_empty());
@@ -140,7 +140,7 @@ impl Schema {
     }
 }
 
-/// Leaves the keys that all `kinds` have.
+/// Keeps only the keys that all `kinds` have.
 fn keep_common(kinds: &mut [NamedParameters]) {
     let all: Vec<BTreeSet<&'static str>> = kinds
         .iter()

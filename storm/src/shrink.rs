@@ -1,10 +1,10 @@
-//! From a scenario that fails to the least one that fails in the same way.
+//! Reduction of a failing scenario to the smallest one that fails in the same way.
 
 use crate::draft::{Draft, Section};
 use crate::typical_settings;
 use clearway_units::Value;
 
-/// Takes away, and makes smaller, what can be, as long as `fails` holds. `fails` may begin to say no at any time to end this.
+/// Removes and simplifies entries as long as `fails` holds. To end the search, `fails` may return false at any time.
 pub(crate) fn shrunk(draft: &Draft, mut fails: impl FnMut(&Draft) -> bool) -> Draft {
     let mut least = draft.clone();
     loop {
@@ -27,7 +27,7 @@ fn improve(least: &mut Draft, candidate: Draft, fails: &mut impl FnMut(&Draft) -
     better
 }
 
-/// Takes away whole sections of workloads, the last ones first.
+/// Removes whole sections of workloads, the last ones first.
 fn without_workloads(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
     let number = |draft: &Draft, place: usize| match draft.entries()[place].section {
         Section::Workload(number) => Some(number),
@@ -46,7 +46,7 @@ fn without_workloads(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) 
     }
 }
 
-/// Takes away entries, first many at a time and then one by one (Zeller and Hildebrandt 2002).
+/// Removes entries, first many at a time and then single ones (Zeller and Hildebrandt 2002).
 fn without_entries(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
     let mut share = least.entries().len() / 2;
     while share > 0 {
@@ -55,7 +55,7 @@ fn without_entries(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
             let taken = |place: usize| {
                 let entry = &least.entries()[place];
                 (from..from + share).contains(&place)
-                    // One by one: without it, runs get long, or other keys unknown.
+                    // Removed only singly: without such an entry, runs get long or other keys unknown.
                     && (share == 1 || entry.key != "kind")
                     && (share == 1 || !typical_settings::is_needed(entry.section.name(), &entry.key))
             };
@@ -68,7 +68,7 @@ fn without_entries(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
     }
 }
 
-/// Makes values simpler.
+/// Simplifies values.
 fn with_less(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
     for place in 0..least.entries().len() {
         // The simplest first.
@@ -99,7 +99,7 @@ fn simpler(key: &str, value: &Value) -> Vec<Value> {
             };
             (0..items.len()).map(without).collect()
         }
-        // Other kinds and shorter limits would be other scenarios.
+        // Other kinds and shorter limits would make different scenarios.
         Value::Text(text) if key != "kind" && key != "stop.at-most" => {
             let number = text.find(|c: char| !c.is_ascii_digit() && c != '.');
             let Some((digits, unit)) = number.and_then(|end| text.split_at_checked(end)) else {

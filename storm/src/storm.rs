@@ -1,4 +1,4 @@
-//! The storm itself: workers that draw, run and judge until time is up.
+//! The storm: workers that draw, run and judge until time is up.
 
 use crate::arguments::Arguments;
 use crate::clock;
@@ -6,7 +6,7 @@ use crate::draft::Draft;
 use crate::files;
 use crate::generate::ScenarioGenerator;
 use crate::generated::GeneratedScenario;
-use crate::judge::{Judge, Judged};
+use crate::judge::{Judge, ScenarioVerdict};
 use crate::report::Report;
 use crate::shrink::shrunk;
 use crate::violation::Violation;
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Attempts to run a scenario, which is mended each time the program refuses it.
+/// Attempts to run a scenario, which is mended after each refusal.
 const MENDINGS: usize = 8;
-/// One scenario in so many is run again from its resolved form.
+/// Interval of scenarios that are run again from their resolved form: one in this number.
 const RESOLVED: u64 = 8;
 /// Time limit for shrinking a violation.
 const SHRINKING: Duration = Duration::from_secs(90);
@@ -36,10 +36,10 @@ struct Storm<'a> {
     report: Mutex<Report>,
 }
 
-/// Storms, and returns the number of violations.
+/// Runs the storm, and returns the number of violations.
 ///
 /// # Errors
-/// If files cannot be written or the program not be started.
+/// If files cannot be written or the program cannot be started.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
     std::fs::create_dir_all(&arguments.out)?;
     let folder = arguments.out.canonicalize()?;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
 }
 
 impl Storm<'_> {
-    /// Runs the workers, and tells of progress.
+    /// Runs the workers, and reports progress.
     fn run_workers(&self) -> io::Result<()> {
         std::thread::scope(|scope| {
             let worker = |number| scope.spawn(move || self.work(number));
@@ -108,7 +108,7 @@ impl Storm<'_> {
         Ok(())
     }
 
-    /// Judges a scenario, and mends it as long as the program refuses it.
+    /// Judges a scenario, and mends it while the program refuses it.
     fn scenario(
         &self,
         judge: &mut Judge,
@@ -121,19 +121,19 @@ impl Storm<'_> {
             let mut report = self.report();
             report.runs += judge.runs - before;
             match judged {
-                Judged::Refused(refusal) => {
+                ScenarioVerdict::Refused(refusal) => {
                     report.refuse(refusal.reason);
                     drop(report);
                     if !refusal.line.is_some_and(|line| generated.mend_line(line)) {
                         return Ok(());
                     }
                 }
-                Judged::Sound { complete } => {
+                ScenarioVerdict::Sound { complete } => {
                     report.cover(&generated.draft);
                     report.complete += u64::from(complete);
                     return Ok(());
                 }
-                Judged::Wrong(violation) => {
+                ScenarioVerdict::Wrong(violation) => {
                     report.cover(&generated.draft);
                     let is_new = report.add(number, &violation);
                     drop(report);
@@ -147,7 +147,7 @@ impl Storm<'_> {
         Ok(())
     }
 
-    /// Shrinks what has gone wrong, and writes it down.
+    /// Shrinks a failing scenario, and writes it down.
     fn tell(
         &self,
         judge: &mut Judge,
@@ -160,7 +160,7 @@ impl Storm<'_> {
         let file = self
             .folder
             .join(format!("{}-{seed}-{number}.toml", violation.kind));
-        // What is found must not be lost if the shrinking is interrupted.
+        // The finding must not be lost if shrinking is interrupted.
         write(&file, draft, violation, seed, number)?;
         let start = clock::now();
         let mut failed = None;
@@ -186,7 +186,7 @@ impl Storm<'_> {
     }
 }
 
-/// Writes a scenario with what it violates.
+/// Writes a scenario with its violation.
 fn write(
     file: &Path,
     draft: &Draft,

@@ -55,10 +55,10 @@ const LINK_EXCEPTIONS: [&str; 13] = [
     "packet-loss=0.3",
 ];
 
-/// Factors that decide how wild a scenario is.
+/// Factors that determine the wildness of a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StressFactors {
-    /// Probability that a key without a typical setting is set at all.
+    /// Probability that a key without a typical setting is set.
     pub(crate) boldness: f64,
     /// Factor on the probabilities of hostile keys.
     pub(crate) hostility: f64,
@@ -102,7 +102,7 @@ impl SettingProfile {
     }
 
     /// Value of a key from the tables: `None` if it has no typical setting or a hostile one that is not chosen, `Some(None)` if the key
-    /// is to keep its default.
+    /// keeps its default.
     pub(crate) fn value(
         &self,
         section: &str,

@@ -1,12 +1,12 @@
-//! Values of a parameter from its domain alone.
+//! Values of a parameter, drawn only from its domain.
 
 use crate::random_choices::RandomChoices;
 use clearway_units::{Bytes, Parameter, ParameterInfo, Rate, Span, Value, ValueDomain};
 
-/// Doublings and halvings round a default.
+/// Number of doublings and halvings around a default.
 const DOUBLINGS: u32 = 8;
 
-/// A value of `info`, near its default or far away from it.
+/// A value of `info`, near its default or far from it.
 pub(crate) fn generated(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     if choices.chance(0.05) {
         return info.default.clone();
@@ -41,7 +41,7 @@ pub(crate) fn text(text: impl AsRef<str>) -> Value {
     Value::Text(text.as_ref().into())
 }
 
-/// The default as `T`; none if it is a word such as "auto".
+/// The default as `T`; `None` if it is a word such as "auto".
 fn default_of<T: Parameter>(info: &ParameterInfo) -> Option<T> {
     T::from_value(&info.default)
 }
@@ -123,7 +123,7 @@ fn number(info: &ParameterInfo, choices: &mut RandomChoices) -> Value {
     })
 }
 
-/// The default, or a word that the meaning of the parameter has in quotes.
+/// The default, or a word in quotes in the description of the parameter.
 fn free_text(info: &ParameterInfo, choices: &mut RandomChoices) -> String {
     let quoted = info.meaning.split('"').skip(1).step_by(2);
     let mut words: Vec<&str> = quoted.collect();

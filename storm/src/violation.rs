@@ -3,7 +3,7 @@
 /// Violation of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Kind of violation, in a word that file names can have.
+    /// Kind of violation, as a word that is valid in file names.
     pub(crate) kind: &'static str,
     /// Mark that distinguishes violations of one kind: a place in the source, or the check that failed.
     pub(crate) mark: String,
@@ -24,13 +24,13 @@ impl Violation {
         }
     }
 
-    /// Equal for what is likely one fault.
+    /// Signature that is equal for violations with probably the same fault.
     pub(crate) fn signature(&self) -> String {
         format!("{}: {}", self.kind, self.mark)
     }
 }
 
-/// Checks one after the other; the first that fails ends them.
+/// Outcome of successive checks; the first failed check ends them.
 pub(crate) type Verdict = Result<(), Violation>;
 
 /// The violation if the check does not hold.

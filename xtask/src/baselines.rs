@@ -1,11 +1,11 @@
-//! `docs/src/baselines.md`: each preset at three rates, and what becomes of it when one of its settings is half or twice as much.
+//! `docs/src/baselines.md`: each preset at three rates, and the effect of halving or doubling one of its settings.
 
 use crate::Faults;
 use crate::transports::{ROWS, bench, cell, compare};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A scenario of the page: title, text, and the file at a rate of hosts.
+/// A scenario of the page: title, text, and the file at a given rate of hosts.
 struct Scenario {
     title: &'static str,
     file: fn(&str) -> String,
@@ -59,7 +59,7 @@ struct Knob {
     twice: &'static str,
 }
 
-/// A setting of each preset, and its marks where it hears them.
+/// A setting of each preset, and the marking thresholds of presets that react to marks.
 const KNOBS: &[Knob] = &[
     Knob {
         kind: "strack",
@@ -207,7 +207,7 @@ fn page(root: &Path) -> Result<String, String> {
     Ok(page)
 }
 
-/// Each preset in a scenario at each rate.
+/// Results of each preset in a scenario at each rate.
 fn by_rate(place: (&Path, &Path), scenario: &Scenario) -> Result<String, String> {
     const MEASURES: [(&str, usize); 4] = [
         ("fct_us.max", 0),
@@ -246,7 +246,7 @@ fn by_rate(place: (&Path, &Path), scenario: &Scenario) -> Result<String, String>
     Ok(text)
 }
 
-/// The 99th percentile of the slowdown with half of a setting, all of it and twice as much.
+/// The 99th percentile of the slowdown with half of a setting, the setting, and twice the setting.
 fn sensitivity(place: (&Path, &Path)) -> Result<String, String> {
     let mut rows: Vec<String> = KNOBS
         .iter()
@@ -263,7 +263,7 @@ fn sensitivity(place: (&Path, &Path)) -> Result<String, String> {
                 with(&format!(",{}", knob.twice)),
             ]
         });
-        // Presets are there several times, and a comparison has each once.
+        // The same preset is in several knobs, but only once in a comparison.
         for (row, three) in rows.iter_mut().zip(others.collect::<Vec<_>>().chunks(3)) {
             let compared = compare(place, &path, three.to_vec(), SEEDS)?;
             let cells: Vec<String> = (1..=3)

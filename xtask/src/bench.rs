@@ -12,9 +12,9 @@ use std::sync::{Mutex, PoisonError};
 /// Override that turns off sampling over time.
 const UNWATCHED: &str = "observe.series.every=off";
 
-/// Cases that are measured.
+/// Measured cases.
 const CASES: [Case; 11] = [
-    // The longest first, so that none of the others waits for it in the end.
+    // The longest case first, so that the others need not wait for it at the end.
     Case {
         name: "permutation-64k",
         scenario: "permutation-64k",
@@ -101,9 +101,9 @@ const CASES: [Case; 11] = [
 /// Names of hops in `summary.json`.
 const PACKET_HOPS: &str = "packet_hops";
 const FLIT_HOPS: &str = "flit_hops";
-/// The bar that every change has to stay below.
+/// Limit of instructions per hop, which every change has to stay below.
 const BAR: u64 = 900;
-/// The same where packets carry telemetry over each hop.
+/// The same limit for packets that carry telemetry over each hop.
 const BAR_OF_TELEMETRY: u64 = 1100;
 /// Largest excess over the recorded figure that a change may have, in percent.
 const TOLERANCE: u64 = 2;
@@ -125,20 +125,20 @@ unless the name says so. `websearch-1k` is cut to 20 us and one incast, `hadoop-
 /// Use of the measured figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Write them down.
+    /// Write the figures.
     Record,
-    /// Compare them with what is written down.
+    /// Compare the figures with the written ones.
     Check,
 }
 
 /// A built-in scenario, with changes.
 struct Case {
-    /// Name in the table.
+    /// Name of the case in the table.
     name: &'static str,
     scenario: &'static str,
-    /// Name of its hops in `summary.json`.
+    /// Name of the case's hops in `summary.json`.
     hops: &'static str,
-    /// Change after which there is next to nothing to carry.
+    /// Change after which the case carries almost no traffic.
     least: &'static str,
     overrides: &'static [&'static str],
 }
@@ -152,7 +152,7 @@ struct Row {
     name: &'static str,
     full: Count,
     setup: Count,
-    /// Singular of what it counts.
+    /// Singular of the counted hops.
     hops: String,
 }
 
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// Measures, and records or checks.
+/// Measures the cases, and records or checks the figures.
 pub(crate) fn run(root: &Path, mode: Mode) -> Faults {
     if Command::new("valgrind").arg("--version").output().is_err() {
         let why = "instructions per packet-hop are NOT checked: valgrind is not installed";
@@ -204,7 +204,7 @@ fn measured(root: &Path, mode: Mode) -> Result<Faults, String> {
 }
 
 fn measure(program: &Path, mode: Mode) -> Result<Vec<Row>, String> {
-    // As many at once as there are processors: what is counted does not depend on what else runs.
+    // One case per processor at a time: instruction counts do not depend on other load.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let measured: Mutex<BTreeMap<usize, Result<Row, String>>> = Mutex::default();
@@ -214,7 +214,7 @@ fn measure(program: &Path, mode: Mode) -> Result<Vec<Row>, String> {
                 while let place = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(case) = CASES.get(place)
                 {
-                    // Longer than all others together.
+                    // The first case takes longer than all others together.
                     if mode == Mode::Check && place == 0 && clearway_testing::cases(0, 1) == 0 {
                         continue;
                     }
@@ -247,7 +247,7 @@ fn measure_case(program: &Path, case: &Case) -> Result<Row, String> {
     Ok(row)
 }
 
-/// Builds the program and says where it and its libraries lie.
+/// Builds the program and returns the paths of the program and its libraries.
 fn build(root: &Path) -> Result<Built, String> {
     let mut command = Command::new(env!("CARGO"));
     command

@@ -1,4 +1,4 @@
-//! `docs/src/columns.md`: the columns of Parquet files, as `crates/reports/report` declares them. A test of that crate fails if the page is
+//! `docs/src/columns.md`: the columns of Parquet files, as declared in `crates/reports/report`. A test of that crate fails if the page is
 //! stale.
 
 use crate::{Faults, output};

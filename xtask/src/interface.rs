@@ -1,8 +1,8 @@
-//! Public items of the crates that others may use, one a line, in `docs/interfaces`.
+//! Public items of the crates that others may use, one per line, in `docs/interfaces`.
 //!
 //! The items come from the pages that `cargo doc` writes, in which macros are expanded and re-exports resolved. The sources do not show
-//! that, and the JSON of rustdoc needs a nightly compiler. A line has the path of an item and a declaration: of the item, of one of its
-//! fields, variants or methods, or of a trait that it implements.
+//! that, and the JSON of rustdoc needs a nightly compiler. A line has the path of an item and a declaration: of the item, of a field,
+//! variant or method, or of an implemented trait.
 
 use crate::{Faults, output};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FOLDER: &str = "docs/interfaces";
-/// Crates that others may use (`docs/interfaces/README.md`), and those whose types stand in their interfaces.
+/// Crates that others may use (`docs/interfaces/README.md`), and crates whose types appear in their interfaces.
 const CRATES: [&str; 8] = [
     "engine",
     "transport",
@@ -36,7 +36,7 @@ pub(crate) enum Mode {
     Check,
 }
 
-/// Items, a line each.
+/// Items, one per line.
 type Items = BTreeSet<String>;
 
 /// Writes or checks the lists of all crates.
@@ -90,14 +90,14 @@ fn one(root: &Path, name: &str, pages: &Path, mode: Mode) -> Result<(), String> 
     }
 }
 
-/// Items that went and items that came, as in a diff.
+/// Removed and added items, as in a diff.
 fn differences(listed: &Items, found: &Items) -> String {
     let gone = listed.difference(found).map(|item| format!("  -{item}\n"));
     let new = found.difference(listed).map(|item| format!("  +{item}\n"));
     gone.chain(new).collect()
 }
 
-/// Collects the items of a module and of the modules in it. `path` ends in `::` unless it is that of the crate.
+/// Collects the items of a module and of its submodules. `path` ends in `::` unless the module is the crate root.
 fn module(folder: &Path, path: &str, items: &mut Items) -> Result<(), String> {
     let page = read(&folder.join("index.html"))?;
     items.extend(declarations(&page).map(|item| format!("{path}{item}")));
@@ -131,7 +131,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// Declaration of the item of a page, without its fields, variants or methods.
 fn own_declaration(page: &str) -> Option<String> {
     let declaration = text(between(page, "item-decl\"><code>", "</code></pre>")?);
-    // Attributes such as `#[non_exhaustive]` come first. Of a macro the name is enough.
+    // Attributes such as `#[non_exhaustive]` come first. For a macro the name is enough.
     let kinds = ["struct ", "enum ", "union ", "trait "].map(|kind| format!("pub {kind}"));
     let has_members = declaration.starts_with("macro_rules! ")
         || kinds.iter().any(|kind| declaration.contains(kind));
@@ -183,7 +183,7 @@ fn declarations(page: &str) -> impl Iterator<Item = String> + '_ {
                 _ => header("</h3>"),
             },
             (Part::Own, "method") => header("</h4>"),
-            // A type that implements the trait has to have it.
+            // A type that implements the trait must have the item.
             (Part::Own, "tymethod") => Some(format!("required {}", header("</h4>")?)),
             (Part::Own | Part::Traits, "associatedconstant" | "associatedtype") => header("</h4>"),
             // Bounds of the methods that follow.
@@ -198,13 +198,13 @@ fn declarations(page: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Text between two others.
+/// Text between `from` and `to`.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(from)?;
     Some(rest.split_once(to)?.0)
 }
 
-/// Text of HTML on one line: without tags, the summaries of folded parts, and marks for readers.
+/// Text of HTML on one line: without tags, summaries of folded parts, and marks for readers.
 fn text(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
@@ -234,7 +234,7 @@ fn text(html: &str) -> String {
         text = text.replace(from, to);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    // Lines that rustdoc breaks read as if it did not.
+    // Undo the line breaks of rustdoc.
     let line = words.join(" ");
     line.replace("( ", "(").replace(", )", ")")
 }

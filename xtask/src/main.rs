@@ -2,16 +2,16 @@
 //!
 //! * `cargo xtask ci`: everything, as `.ci/run --all` does; continuous integration runs `.ci/run`.
 //! * `cargo xtask tidy [--update]`: format, sizes of files and functions, arrows between crates, blanks. `--update` lowers the
-//!   numbers in `xtask/ratchet.txt` to what they are now; it never raises one.
+//!   numbers in `xtask/ratchet.txt` to the current ones; it never raises one.
 //! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`, and sizes, into
-//!   `benchmarks/size.txt`. `--check` writes nothing and fails above the bar, or more than 2 % above the recorded figures.
-//! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
+//!   `benchmarks/size.txt`. `--check` writes nothing and fails above the limit, or more than 2 % above the recorded figures.
+//! * `cargo xtask claims`: records of the papers' claims, and checks that they still hold; without options it lists its options.
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
-//! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with settings of half and twice as much.
+//! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with half and twice the value of settings.
 //! * `cargo xtask interface [--check]`: `docs/interfaces`: all public items of the crates that others may use, from the pages of rustdoc.
-//! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
-//!   all options. What fails is shrunk into `target/storm/`.
+//! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, with checks of every run; `--help` lists
+//!   all options. Failing scenarios are shrunk into `target/storm/`.
 
 #![allow(clippy::print_stdout, reason = "a program for developers")]
 
@@ -28,7 +28,7 @@ mod transports;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Faults that were found, one a line.
+/// Faults, one per line.
 type Faults = Vec<String>;
 
 fn main() -> ExitCode {
@@ -76,7 +76,7 @@ fn ci(root: &Path) -> Faults {
     }
 }
 
-/// Standard output of a command that must succeed.
+/// Standard output of a command, which must succeed.
 fn output(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let output = command

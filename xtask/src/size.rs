@@ -1,7 +1,7 @@
-//! Sizes that may not grow unnoticed: of the program, of what is built, and the copies of loops for each packet.
+//! Sizes that may not grow unnoticed: the program, the build, and the copies of loops for each packet.
 //!
-//! `benchmarks/size.txt` has them, a line for each. `cargo xtask tidy` compares those that need no build, `cargo xtask bench --check` the
-//! others. `cargo xtask bench` writes all anew: nothing raises one but a good reason in review.
+//! `benchmarks/size.txt` has a line for each size. `cargo xtask tidy` compares the sizes that need no build, `cargo xtask bench --check`
+//! the others. `cargo xtask bench` rewrites all sizes: raising one needs a good reason in review.
 
 use crate::output;
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ const HEADER: &str = "\
 # Size of the program in bytes, packages in Cargo.lock, programs that cargo test runs, and copies of the loops for each packet or flit in
 # all libraries of the program, by symbols. Written by `cargo xtask bench`; `tidy` and `bench --check` fail if one has grown.
 ";
-/// Excess over the recorded size that the program may have, in percent: paths in it and the linker differ from machine to machine.
+/// Allowed growth of the program in percent: its paths and the linker differ from machine to machine.
 const PROGRAM_TOLERANCE: u64 = 2;
-/// Functions that run for each round, packet or flit, and are long: as they are named in symbols.
+/// Long functions that run for each round, packet or flit, with their names in symbols.
 const LOOPS: [&str; 5] = [
     "fabric::simulation::Simulation::run_sampled",
     "engine::run::Shared<D>::work",
@@ -25,7 +25,7 @@ const LOOPS: [&str; 5] = [
     "scaleup::domain::SwitchDomain as clearway_engine::run::Domain>::run",
 ];
 
-/// Sizes by their names.
+/// Sizes by name.
 type Sizes = BTreeMap<String, u64>;
 
 /// Program and libraries that cargo has built.
@@ -36,10 +36,10 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Finds both in the messages of `cargo build --message-format=json`.
+    /// Finds the program and the libraries in the messages of `cargo build --message-format=json`.
     ///
     /// # Errors
-    /// If there is no program.
+    /// If there is no program in the messages.
     pub(crate) fn read(messages: &str) -> Result<Self, String> {
         let mut built = Self::default();
         for line in messages.lines() {
@@ -61,7 +61,7 @@ impl Built {
     }
 }
 
-/// Sizes that have grown, of those that need no build.
+/// Sizes that have grown, among the sizes that need no build.
 ///
 /// # Errors
 /// If something cannot be read.
@@ -69,7 +69,7 @@ pub(crate) fn check_sources(root: &Path) -> Result<Vec<String>, String> {
     grown(root, &of_sources(root)?)
 }
 
-/// Sizes that have grown, of what was built.
+/// Sizes that have grown, among the sizes of the build.
 ///
 /// # Errors
 /// If something cannot be read.
@@ -77,7 +77,7 @@ pub(crate) fn check_built(root: &Path, built: &Built) -> Result<Vec<String>, Str
     grown(root, &of_built(built)?)
 }
 
-/// Writes all sizes as they are.
+/// Writes all current sizes.
 ///
 /// # Errors
 /// If something cannot be read or written.
@@ -125,7 +125,7 @@ fn of_built(built: &Built) -> Result<Sizes, String> {
     Ok(sizes)
 }
 
-/// Copies of each loop among symbols.
+/// Number of copies of each loop among symbols.
 fn copies(symbols: &str) -> Sizes {
     let of = |name: &&str| {
         let copies = symbols.lines().filter(|line| {

@@ -1,10 +1,10 @@
-//! Random scenarios against the program: builds both that and `storm/`, and starts the latter.
+//! Random scenarios against the program: builds the program and `storm/`, and starts the latter.
 
 use crate::{Faults, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds what is needed and storms with `options`.
+/// Builds both programs and storms with `options`.
 pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
     match storm(root, options) {
         Ok(()) => Faults::new(),

@@ -10,7 +10,7 @@ use std::process::Command;
 /// A scenario of the page.
 struct Scenario {
     title: &'static str,
-    /// What it shows, and what to look for.
+    /// Text on the purpose of the scenario and the rows to look at.
     text: &'static str,
     file: &'static str,
 }
@@ -141,7 +141,7 @@ pub(crate) fn write(root: &Path) -> Faults {
     written.err().into_iter().collect()
 }
 
-/// The program, built, and an empty folder for its results.
+/// The built program, and an empty folder for its results.
 pub(crate) fn bench(root: &Path) -> Result<(PathBuf, PathBuf), String> {
     let program = output(
         Command::new(env!("CARGO"))
@@ -169,7 +169,7 @@ fn page(root: &Path) -> Result<String, String> {
     Ok(page)
 }
 
-/// Checks that the page has a row for each transport that `clearway list transports` names at the beginnings of lines, below a rule.
+/// Checks that the page has a row for each transport that `clearway list transports` names at the beginning of a line, below a rule.
 fn all_have_a_row(list: &str) -> Result<(), String> {
     let below = list.lines().skip_while(|line| !line.starts_with("--"));
     let names = below.skip(1).filter(|line| !line.starts_with(' '));
@@ -202,7 +202,7 @@ fn part(program: &Path, folder: &Path, scenario: &Scenario) -> Result<String, St
     let name = scenario.title.to_lowercase().replace(' ', "-");
     let path = folder.join(format!("{name}.toml"));
     std::fs::write(&path, scenario.file).map_err(|error| format!("{}: {error}", path.display()))?;
-    // The scenario as it stands has the transport of the first row.
+    // The unchanged scenario has the transport of the first row.
     let others = ROWS.iter().skip(1);
     let others = others.map(|kind| format!(":transport.kind={kind}"));
     let comparison = compare((program, folder), &path, others, SEEDS)?;
@@ -212,7 +212,7 @@ fn part(program: &Path, folder: &Path, scenario: &Scenario) -> Result<String, St
         "\n## {}\n\n{}\n\n```toml\n{}```\n\n| transport |",
         scenario.title, scenario.text, scenario.file
     );
-    // Of a measure that no run has, such as the times of collectives, there is no column.
+    // A measure that no run has, such as the times of collectives, has no column.
     let columns = MEASURES.iter().filter_map(|(measure, heading, decimals)| {
         let cell = |row| cell(&comparison, measure, row, *decimals);
         let cells: Vec<String> = (0..ROWS.len()).map(cell).collect();
@@ -236,7 +236,7 @@ fn part(program: &Path, folder: &Path, scenario: &Scenario) -> Result<String, St
     Ok(text)
 }
 
-/// The comparison of a scenario with others, as `clearway compare --json` gives it.
+/// The comparison of a scenario with others, as JSON of `clearway compare --json`.
 pub(crate) fn compare(
     (program, folder): (&Path, &Path),
     scenario: &Path,
@@ -250,7 +250,7 @@ pub(crate) fn compare(
     serde_json::from_str(&comparison).map_err(|error| error.to_string())
 }
 
-/// Median of a measure of a variant; empty if it has none.
+/// Median of a measure of a variant; empty if the variant has none.
 pub(crate) fn cell(comparison: &Value, measure: &str, row: usize, decimals: usize) -> String {
     let measures = comparison["measures"].as_array().into_iter().flatten();
     let mut found = measures.filter(|own| own["name"] == measure);

@@ -34,7 +34,7 @@ impl Operation {
             number: row.get_uint(1)?,
             section: row.get_string(2)?.clone(),
             kind: row.get_string(3)?.clone(),
-            // An error of a null.
+            // Reading a null gives an error.
             group: row.get_uint(4).ok(),
             destination: row.get_uint(5).ok(),
             posted_ps: row.get_long(6)?,
@@ -50,7 +50,7 @@ impl Operation {
 pub(super) struct Operations(Vec<Operation>);
 
 impl Operations {
-    /// Reads those of a result folder.
+    /// Reads the rows of a result folder.
     ///
     /// # Errors
     /// If the file is missing or damaged.
@@ -76,7 +76,7 @@ impl Operations {
         limits(operations, folder)
     }
 
-    /// Each row is of an operation that can be.
+    /// Checks that each row describes a possible operation.
     fn rows(&self, summary: &Summary, operations: &OperationSummary) -> Verdict {
         let totals = &operations.figures.totals;
         let (gpus, cycle) = (totals.gpus, totals.cycle_ps);
@@ -113,7 +113,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Numbers of each GPU ascend, and so do the cycles in which its operations left; of a complete run none is missing.
+    /// Checks that the numbers and the departure cycles of each GPU's operations ascend, and that none is missing in a complete run.
     fn numbers(&self, operations: &OperationSummary) -> Verdict {
         let totals = &operations.figures.totals;
         let is_complete = totals.completed == totals.posted;
@@ -135,7 +135,7 @@ impl Operations {
         Ok(())
     }
 
-    /// The summary has the latencies of the rows, and the duration from the first to the last of them.
+    /// Checks that the summary agrees with the rows on latencies and on the duration from the first to the last of them.
     fn latencies(&self, summary: &Summary, operations: &OperationSummary) -> Verdict {
         let (rows, figures) = (&self.0, &operations.figures);
         let (totals, latency) = (&figures.totals, figures.latency_cycles.as_ref());
@@ -163,7 +163,7 @@ impl Operations {
         let first = rows.iter().map(|row| row.sent_ps).min().unwrap_or(0);
         let last = rows.iter().map(|row| row.completed_ps).max().unwrap_or(0);
         let of_rows = (last - first) as u64 / totals.cycle_ps.max(1);
-        // Of an incomplete run, the first operation to leave may be none of the rows, and a job may compute after the last one.
+        // In an incomplete run, the first operation to leave may not be among the rows, and a job may compute after the last row.
         let is_whole = totals.completed == totals.posted && summary.status == StatusName::Complete;
         let fits = match is_whole {
             true => totals.cycles == of_rows,
@@ -174,7 +174,7 @@ impl Operations {
         })
     }
 
-    /// The breakdown has all rows, and each at its place.
+    /// Checks that the breakdown covers all rows, each in its place.
     fn breakdown(&self, operations: &OperationSummary) -> Verdict {
         let mut of_rows: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for row in &self.0 {
@@ -208,7 +208,7 @@ impl Operations {
     }
 }
 
-/// Figures that need no rows: finite, and no flows or packets of another kind of fabric.
+/// Checks figures without rows: they are finite, and there are no flows or packets of another kind of fabric.
 fn figures(summary: &Summary, operations: &OperationSummary) -> Verdict {
     let figures = &operations.figures;
     let (totals, table, fabric) = (&figures.totals, &figures.reduction_table, &figures.fabric);
@@ -240,7 +240,7 @@ fn figures(summary: &Summary, operations: &OperationSummary) -> Verdict {
     Ok(())
 }
 
-/// Tables and queues hold no more than the scenario says, and what it asks for is there.
+/// Checks that tables and queues hold no more than the scenario allows, and that requested outputs exist.
 fn limits(operations: &OperationSummary, folder: &Path) -> Verdict {
     let unreadable = |error: std::io::Error| Violation::new("file", "scenario", error.to_string());
     let scenario = fs::read_to_string(folder.join("scenario.toml")).map_err(unreadable)?;

@@ -22,7 +22,7 @@ fn row(flow: u32, us: u64) -> FlowRow {
     }
 }
 
-/// A run of two flows and a job in which everything holds.
+/// A run of two flows and a job that passes all checks.
 fn record() -> RunRecord {
     let iteration = IterationRow {
         begun: Time::ZERO,
@@ -89,7 +89,7 @@ fn results(record: &RunRecord) -> Results {
     }
 }
 
-/// The signature of what fails of a run that ends with exit code `code`, without its files.
+/// Signature of the first failure in a run that ends with exit code `code`, without its files.
 fn signature(record: &RunRecord, code: i32) -> Option<String> {
     let results = results(record);
     let checks = [
@@ -108,7 +108,7 @@ fn a_sound_run_passes() {
     assert_eq!(signature(&record(), 0), None);
 }
 
-/// Each check fails for what it is there for.
+/// Each check fails for its own kind of fault.
 #[test]
 fn what_cannot_be_is_found() {
     type Change = fn(&mut RunRecord);

@@ -9,26 +9,26 @@ use crate::schema::{SCALE_UP_OWNER, ScaleupSchema};
 use crate::values::text;
 use clearway_lab::ScaleupScenario;
 use clearway_lab::scaleup_fabric::{OperationKind, Tree};
-use clearway_lab::scenario::{Chosen, Sampling, ScaleupWorkload, ScaleupWorkloadKind};
+use clearway_lab::scenario::{SampledSubjects, Sampling, ScaleupWorkload, ScaleupWorkloadKind};
 use clearway_units::{ParameterInfo, Span, Value};
 use std::cmp::Ordering;
 
-/// GPUs of a drawn tree, at most.
+/// Maximum number of GPUs of a drawn tree.
 const MOST_GPUS: usize = 64;
-/// Packets that GPUs receive for the operations of one section, roughly.
+/// Approximate maximum number of packets that GPUs receive for the operations of one section.
 const MOST_DELIVERIES: u64 = 200_000;
-/// Rounds of the engine in a run.
+/// Maximum number of rounds of the engine in a run.
 const MOST_ROUNDS: u64 = 300_000;
-/// Points of all curves of a run together.
+/// Maximum number of points of all curves of a run together.
 const MOST_POINTS: u64 = 300_000;
-/// Sets of a section, at most.
+/// Maximum number of sets of a section.
 const MOST_SETS: u64 = 12;
-/// Unicast operations for each of multicast, at most.
+/// Maximum number of unicast operations for each multicast operation.
 const MOST_UNICAST: u64 = 8;
-/// GPUs that have curves of their own, and the curves that each has.
+/// Number of GPUs with curves, times the number of curves of each.
 const CURVES_OF_GPUS: u64 = 16 * 5;
 
-/// Keys of one section the second of which must not be below the first.
+/// Pairs of keys of one section in which the second must not be below the first.
 const ORDERED: [(&str, &str); 5] = [
     ("wm-min", "wm-max"),
     ("latency-threshold", "latency-max"),
@@ -37,7 +37,7 @@ const ORDERED: [(&str, &str); 5] = [
     ("least-pause", "most-pause"),
 ];
 
-/// Buffers, which have to hold a packet.
+/// Buffers that have to hold a packet.
 const BUFFERS: [(Section, &str); 3] = [
     (Section::Switch, "input-buffer"),
     (Section::Switch, "output-queue"),
@@ -58,7 +58,7 @@ impl GeneratedScenario {
         self.fit_buffers(schema, 0.0);
     }
 
-    /// Draws all other sections.
+    /// Draws all sections except the tree and its links.
     pub(super) fn scaleup_rest(&mut self, schema: &ScaleupSchema, tree: &Tree) {
         self.some(Section::Top, &schema.general, None);
         for kind in &schema.switches {
@@ -82,7 +82,7 @@ impl GeneratedScenario {
         self.some(Section::Observe, &schema.observe, Some(tree));
     }
 
-    /// Mostly gives a section that names a trace as many members as the trace has ranks.
+    /// In most cases, gives a section that names a trace as many members as the trace has ranks.
     fn fit_members(&mut self, section: Section, kind: &NamedParameters, tree: &Tree) {
         let ranks = self.entry(section, "file").and_then(|value| match value {
             Value::Text(path) => files::ranks(path),
@@ -122,7 +122,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// Exchanges the values of two keys of `kind`, if it has them, that are not in order.
+    /// Exchanges the values of two keys of `kind` if both exist and are not in order.
     fn order(&mut self, section: Section, kind: &NamedParameters, keys: [&str; 2]) {
         let find = |key: &str| kind.keys.iter().find(|info| info.key == key);
         let [Some(least), Some(most)] = keys.map(find) else {
@@ -138,7 +138,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// The value of a key so far, or its default.
+    /// The current value of a key, or its default.
     fn value_or_default(&self, section: Section, info: &ParameterInfo) -> Value {
         self.entry(section, info.key)
             .unwrap_or(&info.default)
@@ -159,7 +159,7 @@ impl GeneratedScenario {
         self.draft.set(section, key, value, covers);
     }
 
-    /// Makes buffers that are too small as large as a packet or a little larger, and with this probability others, too.
+    /// Makes buffers that are too small hold one to four packets; changes other buffers in the same way with probability `often`.
     fn fit_buffers(&mut self, schema: &ScaleupSchema, often: f64) {
         let topology = schema.topologies.iter().flat_map(|kind| &kind.keys);
         let flits = topology.filter(|info| matches!(info.key, "header-flits" | "payload-flits"));
@@ -190,7 +190,7 @@ impl GeneratedScenario {
         }
     }
 
-    /// Lets the run be short: operations, rounds and points of curves are bounded.
+    /// Shortens the run so that operations, rounds and points of curves are bounded.
     pub(super) fn limit_scaleup(&mut self, scenario: &ScaleupScenario) {
         let gpus = scenario.fabric.nvlink.gpus;
         for (number, workload) in scenario.workloads.iter().enumerate() {
@@ -245,7 +245,7 @@ impl GeneratedScenario {
     }
 }
 
-/// The longest time after which a run cannot have done more than it may.
+/// The longest time in which a run cannot exceed its limits.
 fn longest(scenario: &ScaleupScenario) -> Span {
     let (observe, configuration) = (&scenario.observe, &scenario.fabric.configuration);
     let tree = scenario.fabric.nvlink.tree();
@@ -261,15 +261,15 @@ fn longest(scenario: &ScaleupScenario) -> Span {
     let uplinks = u64::from(tree.leaves()) * u64::from(tree.uplinks());
     let links = 2 * (u64::from(tree.gpus) + uplinks);
     let followed = match &observe.links {
-        Chosen::Top(count) => links.min((*count).into()),
-        Chosen::Named(_) => links,
+        SampledSubjects::Top(count) => links.min((*count).into()),
+        SampledSubjects::Named(_) => links,
     };
     let curves = 2 * followed + u64::from(tree.switches()) + CURVES_OF_GPUS;
     let by_points = every.max(round).saturating_mul(MOST_POINTS / curves);
     Span::from_ps(by_rounds.min(by_points))
 }
 
-/// The value of a key that names GPUs or links, with the probability that it is set; `None` of any other key.
+/// The value of a key that names GPUs or links, with the probability that it is set; `None` for any other key.
 fn named(
     section: Section,
     key: &str,
@@ -293,7 +293,7 @@ fn named(
     })
 }
 
-/// Members of a group, in each way in which a scenario can name them.
+/// Members of a group, in every syntax that a scenario allows.
 fn members(gpus: usize, choices: &mut RandomChoices) -> Value {
     let mut cuts = [0; 3].map(|_| choices.below(gpus));
     cuts.sort_unstable();

@@ -2,7 +2,7 @@ use super::*;
 use clearway_testing::cases;
 use std::collections::BTreeSet;
 
-/// A folder of files that scenarios name, removed at the end.
+/// A folder of files that scenarios name; it is removed at the end.
 struct Folder(clearway_testing::Folder);
 
 impl Folder {
@@ -17,7 +17,7 @@ impl Folder {
     }
 }
 
-/// The first scenarios of packets of a storm.
+/// The first packet scenarios of a storm.
 fn packets(
     drawer: &ScenarioGenerator,
     seed: u64,
@@ -32,7 +32,7 @@ fn is_scaleup(generated: &GeneratedScenario) -> bool {
     entries.any(|entry| entry.section == Section::Injection)
 }
 
-/// A key that is added to the schema fails here if it cannot be drawn.
+/// A new key of the schema fails here if it cannot be drawn.
 #[test]
 fn every_key_and_every_kind_is_drawn() {
     let folder = Folder::new("coverage");
@@ -56,7 +56,7 @@ fn every_key_and_every_kind_is_drawn() {
     );
 }
 
-/// In TOML `credit = "rccc"` and `credit.rate = 0.5` cannot stand in one section.
+/// In TOML `credit = "rccc"` and `credit.rate = 0.5` cannot be in one section.
 #[test]
 fn no_key_is_the_beginning_of_another() {
     let folder = Folder::new("beginnings");

@@ -7,7 +7,7 @@ use clearway_lab::{Explanation, Laboratory};
 use clearway_units::{ParameterInfo, Value};
 use std::collections::BTreeSet;
 
-/// Owner of the keys of all sections, as coverage names it: apart from those of packet fabrics.
+/// Owner of the keys of all sections in coverage: separate from the keys of packet fabrics.
 pub(crate) const OWNER: &str = "scale-up";
 
 /// The choices and keys of all sections.
@@ -27,7 +27,7 @@ pub(crate) struct ScaleupSchema {
 }
 
 impl ScaleupSchema {
-    /// All that `laboratory` knows. `general` and `observe` are the keys that scenarios of packets have in these sections.
+    /// The choices and keys of `laboratory`. `general` and `observe` are the keys that scenarios of packets have in these sections.
     pub(crate) fn from_laboratory(
         laboratory: &Laboratory,
         general: &[ParameterInfo],
@@ -69,7 +69,7 @@ impl ScaleupSchema {
         }
     }
 
-    /// Keys and kinds that scenarios can touch, as coverage names them.
+    /// Keys and kinds that scenarios can touch, as named by coverage.
     pub(crate) fn universe(&self) -> BTreeSet<String> {
         let general = std::slice::from_ref(&self.general);
         let observe = std::slice::from_ref(&self.observe);

@@ -1,7 +1,7 @@
-//! Figures that a gate runs: those whose sources have changed since they were last checked, and a third of the others.
+//! Figures that a gate runs: figures whose sources have changed since the last check, and a third of the others.
 //!
-//! `results/checked.txt` has a line for each figure: its name, and a hash of the sources that its runs go through. Whoever has checked all
-//! figures (`.ci/run --all`) writes it anew. Which third it is goes by the number of commits, so that each figure comes up again soon.
+//! `results/checked.txt` has a line for each figure: its name, and a hash of the sources that its runs use. A check of all figures
+//! (`.ci/run --all`) rewrites the file. The number of commits selects the third, so that each figure comes up again soon.
 
 use super::notes::read;
 use super::records::{FigureId, results};
@@ -13,10 +13,10 @@ use std::hash::Hasher as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Parts into which figures are divided; one of them is run in any case.
+/// Number of parts of the figures; one part is always run.
 const PARTS: usize = 3;
 
-/// Crates that all runs go through, by their folders in `crates/`.
+/// Crates that all runs use, by their folders in `crates/`.
 const EVERY_RUN: [&str; 7] = [
     "simulator/engine",
     "laboratory/lab",
@@ -26,17 +26,17 @@ const EVERY_RUN: [&str; 7] = [
     "foundation/units",
     "simulator/workload",
 ];
-/// Crates beside them of figures on packet fabrics.
+/// Additional crates of figures on packet fabrics.
 const PACKETS: [&str; 2] = ["simulator/fabric", "simulator/transport"];
-/// Crates beside them of figures on scale-up fabrics.
+/// Additional crates of figures on scale-up fabrics.
 const FLITS: [&str; 1] = ["simulator/scaleup"];
-/// Crates beside them of figures with plans.
+/// Additional crates of figures with plans.
 const PLANS: [&str; 2] = ["laboratory/plan", "laboratory/planner"];
 
 /// Names of the figures that are due.
 ///
 /// # Errors
-/// If sources or the list of what was checked cannot be read.
+/// If sources or the list of checked figures cannot be read.
 pub(super) fn due(root: &Path) -> Result<Vec<String>, String> {
     let checked = match results(root).join("checked.txt") {
         path if path.exists() => parse(&read(&path)?),
@@ -51,7 +51,7 @@ pub(super) fn due(root: &Path) -> Result<Vec<String>, String> {
     Ok(chosen(&hashes(root)?, &checked, commits.unwrap_or(0)))
 }
 
-/// Writes that all figures were checked with the sources as they are.
+/// Records that all figures were checked with the current sources.
 ///
 /// # Errors
 /// If sources cannot be read or the list cannot be written.
@@ -65,7 +65,7 @@ pub(super) fn write(root: &Path) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Figures whose hash is not the one with which they were checked, and those of the part that the number of commits says.
+/// Figures whose hash differs from the checked one, and the figures of the part that the number of commits selects.
 fn chosen(
     hashes: &BTreeMap<FigureId, String>,
     checked: &BTreeMap<String, String>,
@@ -85,7 +85,7 @@ fn parse(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Each figure, with the hash of its claims and of the sources that its runs go through.
+/// Each figure, with the hash of its claims and of the sources that its runs use.
 fn hashes(root: &Path) -> Result<BTreeMap<FigureId, String>, String> {
     let mut crates = BTreeMap::new();
     for name in EVERY_RUN
@@ -126,7 +126,7 @@ fn hashes(root: &Path) -> Result<BTreeMap<FigureId, String>, String> {
     Ok(hashes)
 }
 
-/// Crates that the runs of a figure go through, by the text of its claims.
+/// Crates that the runs of a figure use, according to the text of its claims.
 fn crates_of(text: &str) -> impl Iterator<Item = &'static str> {
     let fabric: &[&str] = match text.contains("injection") {
         true => &FLITS,
@@ -140,7 +140,7 @@ fn crates_of(text: &str) -> impl Iterator<Item = &'static str> {
     all.copied()
 }
 
-/// Sources of a crate that are no tests: programs, and scenarios that it has built in.
+/// Sources of a crate without its tests: programs, and built-in scenarios.
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     for name in ["src", "scenarios", "plans"] {
         let below = folder.join(name);
@@ -170,7 +170,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Hash of texts, of which it is enough to notice changes.
+/// Hash of texts, good enough to notice changes.
 fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = FxHasher::default();
     for text in texts {

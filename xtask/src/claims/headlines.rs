@@ -1,4 +1,4 @@
-//! `docs/src/what-reproduces.md`: what each paper is known for, what was measured, and why what misses does.
+//! `docs/src/what-reproduces.md`: the best-known claims of each paper, the measured values, and the causes of misses.
 
 use super::notes::read;
 use super::page::{PAPERS, cell};
@@ -18,7 +18,7 @@ pub(super) fn list(root: &Path) -> Result<Vec<String>, String> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Lines of the list that name no recorded claim.
+/// Lines of the list that do not name a recorded claim.
 pub(super) fn unknown(records: &Records, list: &[String]) -> Faults {
     let unknown = list.iter().filter(|line| find(records, line).is_none());
     unknown
@@ -49,7 +49,7 @@ pub(super) fn text(records: &Records, list: &[String]) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The README's summary: how many headlines of each paper pass, of those that are judged.
+/// The README's summary: how many headlines of each paper pass, among the judged ones.
 pub(super) fn summary(records: &Records, list: &[String]) -> String {
     let papers = PAPERS.iter().filter_map(|(paper, title)| {
         let [pass, miss, unsure] = verdicts(&headlines_of(records, list, paper));
@@ -98,7 +98,7 @@ impl Headline<'_> {
     }
 }
 
-/// Cause of a miss; that of the claim to which it refers, if it only refers to one.
+/// Cause of a miss; if the cause only refers to another claim, the cause of that claim.
 fn cause<'a>(records: &'a Records, figure: &str, claim: &str) -> Option<&'a str> {
     let cause = records.causes.get(&format!("{figure} {claim}"))?;
     let other = ["See ", "As for "]
@@ -109,7 +109,7 @@ fn cause<'a>(records: &'a Records, figure: &str, claim: &str) -> Option<&'a str>
     Some(referred.unwrap_or(cause))
 }
 
-/// The claim of a line: as recorded at small scale, or at full scale where only that is judged.
+/// The claim of a line: as recorded at small scale, or at full scale if only that is judged.
 fn find<'a>(records: &'a Records, line: &str) -> Option<Headline<'a>> {
     let (figure, id) = line.split_once(' ')?;
     let figure = FigureId::from(figure);

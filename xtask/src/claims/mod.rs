@@ -1,17 +1,17 @@
-//! `cargo xtask claims`: what is recorded of the claims of papers, and whether it still holds.
+//! `cargo xtask claims`: records of the claims of papers, and checks that they still hold.
 //!
-//! | file in `crates/laboratory/reproduce/results/` | what |
+//! | file in `crates/laboratory/reproduce/results/` | contents |
 //! |---|---|
 //! | `small.jsonl` | verdicts at small scale with ten seeds and more, a line for each figure |
 //! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
 //! | `misses.txt` | cause of each miss: `PAPER/FIGURE CLAIM: sentence` |
 //! | `null.txt` | reason for each claim that passes though an axis has no effect: `PAPER/FIGURE CLAIM AXIS: sentence` |
 //! | `verdicts.txt` | how many claims of each figure pass at each scale; generated |
-//! | `checked.txt` | sources with which each figure was last checked at small scale |
+//! | `checked.txt` | hash of the sources with which each figure was last checked at small scale |
 //! | `null-subjects.txt` | reason for each claim that passes with a null subject: `PAPER/FIGURE CLAIM SUBJECT: sentence` |
-//! | `headlines.txt` | what each paper is known for, in order of importance: `PAPER/FIGURE CLAIM` |
+//! | `headlines.txt` | the best-known claims of each paper, in order of importance: `PAPER/FIGURE CLAIM` |
 //!
-//! `docs/src/figures.md` is the same for people, and `docs/src/what-reproduces.md` the headlines; both are generated.
+//! `docs/src/figures.md` presents the records for people, and `docs/src/what-reproduces.md` the headlines; both are generated.
 
 mod due;
 mod headlines;
@@ -40,7 +40,7 @@ const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `c
   --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
   --page        write docs/src/figures.md, docs/src/what-reproduces.md and crates/laboratory/reproduce/results/verdicts.txt";
 
-/// Seeds that a record has at least.
+/// Minimum number of seeds of a record.
 const FEWEST_SEEDS: usize = 10;
 
 /// Runs the command with `options`.
@@ -58,7 +58,7 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
     done.unwrap_or_else(|fault| vec![fault])
 }
 
-/// Takes the outcomes of a folder into the record at small scale.
+/// Adds the outcomes of a folder to the record at small scale.
 fn take(root: &Path, dir: &Path) -> Result<Faults, String> {
     let mut records = Records::read(root)?;
     for (id, figure) in outcomes(dir, ".small.jsonl")? {
@@ -124,7 +124,7 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
     Ok(faults)
 }
 
-/// Compares the outcomes of all figures with the records, and writes that this was done.
+/// Compares the outcomes of all figures with the records, and records this check.
 fn checked(root: &Path, dir: &Path) -> Result<Faults, String> {
     let mut faults = check(root, dir)?;
     let outcomes = outcomes(dir, ".small.jsonl")?;
@@ -145,7 +145,7 @@ fn list_due(root: &Path) -> Result<Faults, String> {
     Ok(Faults::new())
 }
 
-/// Claims that now pass, or are missed, where the record says the opposite; both beyond the spread over seeds.
+/// Claims that now pass, or are missed, although the record says the opposite; both results exceed the spread over seeds.
 fn contradictions(record: &Figure, outcome: &Figure) -> Faults {
     let compare = |claim: &Claim| {
         let (id, name) = (&outcome.id, &claim.id);
@@ -167,7 +167,7 @@ fn contradictions(record: &Figure, outcome: &Figure) -> Faults {
     outcome.claims.iter().filter_map(compare).collect()
 }
 
-/// Misses without a cause, passes without an effect and without a reason, and notes on neither.
+/// Misses without a cause, passes without an effect and without a reason, and notes that belong to neither.
 fn missing_notes(records: &Records) -> Faults {
     let (mut missed, mut unneeded) = (Vec::new(), Vec::new());
     for figure in records.all() {
@@ -230,7 +230,7 @@ fn null_subjects(root: &Path, dir: &Path) -> Result<Faults, String> {
     Ok(null_faults(&records, &figures, &passing))
 }
 
-/// Claims that pass with null subjects, as `PAPER/FIGURE CLAIM SUBJECT`: of those that measure something and are not missed.
+/// Claims that pass with null subjects, as `PAPER/FIGURE CLAIM SUBJECT`, if they measure something and are not missed.
 fn null_passes(records: &Records, figures: &[(String, Figure)]) -> Vec<String> {
     let mut passing = Vec::new();
     for (subject, figure) in figures {
@@ -249,7 +249,7 @@ fn null_passes(records: &Records, figures: &[(String, Figure)]) -> Vec<String> {
     passing
 }
 
-/// Passes without a reason, and reasons for what does not pass any more in a figure that was run.
+/// Passes without a reason, and reasons for claims that no longer pass in a figure that was run.
 fn null_faults(records: &Records, figures: &[(String, Figure)], passing: &[String]) -> Faults {
     let was_run = |name: &str| {
         let mut run = figures.iter();
@@ -272,7 +272,7 @@ fn write_page(root: &Path) -> Result<Faults, String> {
     Ok(Faults::new())
 }
 
-/// Files that say what the records say: paths and texts.
+/// Files generated from the records: paths and texts.
 fn generated(root: &Path, records: &Records) -> Result<[(PathBuf, String); 3], String> {
     let headlines = headlines::list(root)?;
     Ok([

@@ -1,4 +1,4 @@
-//! Notes on claims: a line for each, names and a sentence.
+//! Notes on claims: a line for each, with names and a sentence.
 
 use crate::Faults;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Reads lines of so many words, a colon and a sentence.
+    /// Reads lines of `words` words, a colon and a sentence.
     pub(super) fn read(path: &Path, words: usize) -> Result<Self, String> {
         let file = path
             .file_name()
@@ -23,7 +23,7 @@ impl Notes {
         Ok(Self { file, sentences })
     }
 
-    /// Notes from a text that is known to be sound.
+    /// Notes from a text that is known to be valid.
     #[cfg(test)]
     pub(super) fn from_text(file: &str, text: &str, words: usize) -> Self {
         let sentences = Self::parse(file, text, words).unwrap();
@@ -60,12 +60,12 @@ impl Notes {
         Ok(sentences)
     }
 
-    /// Sentence of a name.
+    /// Sentence for a name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.sentences.get(name).map(String::as_str)
     }
 
-    /// Names of `wanted` without a sentence, and sentences on other names; of these only such as are `known`.
+    /// Names of `wanted` without a sentence, and sentences on other names if these are `known`.
     pub(super) fn compare(
         &self,
         wanted: &[String],

@@ -1,4 +1,4 @@
-//! `docs/src/figures.md`: each figure with what the paper says, what was measured, and the verdicts.
+//! `docs/src/figures.md`: each figure with the paper's claims, the measured values, and the verdicts.
 
 use super::record::{Claim, Figure, Measured, Verdict};
 use super::records::{FigureId, Records};
@@ -53,7 +53,7 @@ fn ids(records: &Records) -> BTreeSet<FigureId> {
         .collect()
 }
 
-/// Verdicts, counted, and how many of the passes could have failed.
+/// Verdict counts, and the number of passes that could have failed.
 fn counts(records: &Records) -> String {
     let mut text = String::from(
         "| scale | claims judged | pass | could have failed | miss | unsure |\n|---|---|---|---|---|---|\n",
@@ -138,8 +138,8 @@ fn section(records: &Records, id: &FigureId) -> String {
     text + "\n"
 }
 
-/// Claims of a figure: those of its record at small scale, or at full scale if it has no other. A claim that only an older record at full
-/// scale has is not shown.
+/// Claims of a figure: the claims of its record at small scale, or, without such a record, at full scale. A claim that only an older
+/// record at full scale has is not shown.
 fn claims<'a>(small: Option<&'a Figure>, full: Option<&'a Figure>) -> Vec<&'a Claim> {
     let record = small.or(full).into_iter();
     record.flat_map(|figure| &figure.claims).collect()
@@ -171,7 +171,7 @@ fn measured(measured: &Measured) -> String {
     format!("{at}{}{spread}", short(value))
 }
 
-/// A number to three digits and more.
+/// A number with at least three digits.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || value.fract() == 0.0 => 0,
@@ -191,7 +191,7 @@ fn capital(text: &str) -> String {
 /// Columns of a line of text; tables have longer ones.
 const COLUMNS: usize = 140;
 
-/// A paragraph in lines of at most [`COLUMNS`] characters, those after the first indented by `indent`.
+/// A paragraph in lines of at most [`COLUMNS`] characters, with lines after the first indented by `indent`.
 fn wrapped(paragraph: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in paragraph.split(' ') {

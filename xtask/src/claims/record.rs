@@ -1,4 +1,4 @@
-//! Figures with their claims, as result files and records have them.
+//! Figures with their claims, as stored in result files and records.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ pub(super) enum Verdict {
     Pass,
     Miss,
     Unsure,
-    /// Of the other scale, or not possible yet.
+    /// Not judged: the claim belongs to the other scale, or cannot be judged yet.
     Other,
 }
 
@@ -35,7 +35,7 @@ impl Verdict {
     }
 }
 
-/// A comparison of a claim: label, number over all seeds, and the least and greatest of a seed.
+/// A comparison of a claim: label, number over all seeds, and the minimum and maximum over seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measured {
     pub(super) at: Option<String>,

@@ -54,7 +54,7 @@ impl Records {
         let small = by_id(small);
         let mut full = outcomes(&results, ".full.jsonl")?;
         for (id, figure) in &mut full {
-            // Claims that an older record has and the figure no longer.
+            // Drop claims that an older record has but the figure no longer has.
             if let Some(small) = small.get(id) {
                 let known = |claim: &Claim| small.claims.iter().any(|known| known.id == claim.id);
                 figure.claims.retain(known);
@@ -69,7 +69,7 @@ impl Records {
         })
     }
 
-    /// True if the program does other things in figure `id` than when `record` was made.
+    /// True if the program's behaviour in figure `id` has changed since `record` was made.
     pub(super) fn is_stale(&self, id: &FigureId, record: &Figure) -> bool {
         let current = self
             .small
@@ -89,7 +89,7 @@ pub(super) fn by_id(figures: Vec<Figure>) -> BTreeMap<FigureId, Figure> {
     figures.into_iter().map(of).collect()
 }
 
-/// Outcomes in a folder: files of `clearway reproduce` whose names end so, without null subjects.
+/// Outcomes in a folder: files of `clearway reproduce` whose names end with `ending`, without null subjects.
 pub(super) fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Figure>, String> {
     let figures = read_outcomes(dir, ending)?.into_iter();
     Ok(by_id(
@@ -97,7 +97,7 @@ pub(super) fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Fi
     ))
 }
 
-/// Outcomes with null subjects in a folder, and the names of these, in order.
+/// Outcomes with null subjects in a folder, with the names of the subjects, in order.
 pub(super) fn null_outcomes(dir: &Path) -> Result<Vec<(String, Figure)>, String> {
     let figures = read_outcomes(dir, ".jsonl")?.into_iter();
     let mut figures: Vec<(String, Figure)> = figures

@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 use std::collections::BTreeMap;
 
-/// Folders of crates (ARCHITECTURE.md): a folder, and those whose crates its own may use.
+/// Folders of crates (ARCHITECTURE.md): a folder, and the folders whose crates it may use.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("foundation", &[]),
     ("simulator", &["foundation"]),
@@ -26,9 +26,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Dependencies: a crate and what it may use.
+/// Dependencies: a crate and the crates that it may use.
 const ARROWS: [(&str, &[&str]); 30] = [
-    // Beside all others: nothing but the program needs it.
+    // Separate from all others: only the program needs it.
     ("allocator", &[]),
     ("units", &[]),
     ("input", &["units"]),
@@ -55,7 +55,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("results", &["units"]),
     ("statistics", &["units"]),
     ("report", &["input", "results", "statistics", "units"]),
-    // Beside each other: neither knows the other, and `report` knows neither.
+    // Independent of each other; `report` depends on neither.
     ("report-text", &["report", "results", "units"]),
     ("report-html", &["report", "results", "statistics", "units"]),
     ("planner", &["units"]),
@@ -138,7 +138,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "workload",
         ],
     ),
-    // A library that Python loads: beside the command line, which it has whole.
+    // A library that Python loads: a peer of the command line, which it contains.
     (
         "python",
         &[
@@ -153,12 +153,12 @@ const ARROWS: [(&str, &[&str]); 30] = [
         ],
     ),
     ("xtask", &["testing"]),
-    // Beside the command line, whose program it runs: nothing depends on it.
+    // A peer of the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),
 ];
 
-/// The crates with lints of their own, those of the workspace save that their code can be unsafe, each with the one file that has such
-/// code: Arrow tables of other libraries come as pointers, and an allocator is an unsafe trait.
+/// The crates with different lints: the lints of the workspace, except that unsafe code is allowed in the one file given. Arrow tables of
+/// other libraries come as pointers, and an allocator is an unsafe trait.
 const UNSAFE: [(&str, &str); 2] = [
     (
         "crates/interfaces/python/Cargo.toml",
@@ -170,8 +170,8 @@ const UNSAFE: [(&str, &str); 2] = [
     ),
 ];
 
-/// Packages that are not members of the workspace, and so cannot have its lints, each with the crates that it may use. The dependencies of
-/// the first are built for it alone. The second stands for a program of another project.
+/// Packages that are not members of the workspace, and so cannot have its lints, with the crates that each may use. Dependencies of
+/// the first are built only for it. The second represents a program of another project.
 const OUTSIDE: [(&str, &[&str]); 2] = [
     ("benchmarks/transfer/Cargo.toml", &["udp"]),
     (
@@ -192,7 +192,7 @@ pub(super) fn check(sources: &[Source]) -> Faults {
     faults
 }
 
-/// Checks that each crate is in a known folder and uses crates of folders below alone.
+/// Checks that each crate is in a known folder and uses only crates of allowed folders.
 fn check_groups(manifests: &[&Source]) -> Faults {
     let group_of = |manifest: &Source| {
         let rest = manifest.path.strip_prefix("crates/")?;
@@ -226,7 +226,7 @@ fn check_groups(manifests: &[&Source]) -> Faults {
     faults
 }
 
-/// Checks that crates with lints of their own have those of the workspace in all else, and that unsafe code stays in their one file.
+/// Checks that crates with different lints otherwise have the lints of the workspace, and that unsafe code stays in their one file.
 fn check_unsafe(sources: &[Source]) -> Faults {
     let text = |path: &str| {
         let source = sources.iter().find(|source| source.path == path);
@@ -294,7 +294,7 @@ fn check_manifest(manifest: &Source) -> Faults {
     };
     for (section, dependency) in dependencies(&manifest.text) {
         let for_tests = section != "dependencies";
-        // Tests may look at what they like, but not upwards at the laboratory.
+        // Tests may use any crate except the laboratory, which is a layer above.
         let fine = allowed.contains(&dependency) || (for_tests && dependency != "lab");
         if !fine {
             fault(format!("must not depend on clearway-{dependency}"));

@@ -1,8 +1,8 @@
-//! Circles of files: files of one crate that need each other's items.
+//! Cycles of files: files of one crate that need each other's items.
 //!
 //! A file needs another if it names an item that is defined there: in a `use`, or in a path that begins with `crate`, `super` or the
-//! name of a module. Re-exports are followed to the definition; a re-export itself is no need, and tests do not count. Items are found by
-//! their keywords, so methods count as items of their file, which does no harm: paths do not name them.
+//! name of a module. Re-exports are followed to the definition; a re-export does not count as a need, and tests do not count. Items are
+//! found by their keywords, so methods count as items of their file. That does no harm, because paths do not name methods.
 
 use super::lexer;
 use super::source::Source;
@@ -21,7 +21,7 @@ const ITEMS: [&str; 9] = [
     "union",
     "macro_rules",
 ];
-/// Re-exports that are followed from one to the next.
+/// Maximum number of re-exports that are followed in a row.
 const MOST_REEXPORTS: usize = 8;
 
 /// Path of a module from the root of its crate; the root's is empty.
@@ -34,9 +34,9 @@ type Path = Vec<String>;
 #[derive(Debug, Default)]
 struct File {
     items: BTreeSet<String>,
-    /// Paths of its `use` statements: the name that each brings in, and whether others may use it.
+    /// Paths of its `use` statements: the imported name, and true if the import is public.
     uses: Vec<Use>,
-    /// Paths that stand elsewhere.
+    /// Paths in other places.
     paths: Vec<Path>,
 }
 
@@ -84,7 +84,7 @@ fn circles(name: &str, files: &BTreeMap<Module, File>) -> Faults {
     faults_of(name, &needs.collect())
 }
 
-/// A fault for each circle of modules. `needs` has the modules that each module needs.
+/// A fault for each cycle of modules. `needs` gives the modules that each module needs.
 pub(super) fn faults_of(name: &str, needs: &BTreeMap<&Module, BTreeSet<&Module>>) -> Faults {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> = needs
         .keys()
@@ -113,7 +113,7 @@ pub(super) fn faults_of(name: &str, needs: &BTreeMap<&Module, BTreeSet<&Module>>
     faults
 }
 
-/// All modules that can be reached by needs, one or more.
+/// All modules that can be reached in one or more steps.
 fn reach<'a>(
     needs: &BTreeMap<&'a Module, BTreeSet<&'a Module>>,
     from: &Module,
@@ -132,7 +132,7 @@ fn needed_by<'a>(files: &'a BTreeMap<Module, File>, module: &'a Module) -> BTree
     let file = &files[module];
     let used = file.uses.iter().filter(|used| !used.is_reexport);
     let used = used.map(|used| used.path.clone());
-    // Names of modules that stand for them at the start of a path.
+    // Names of modules that may start a path.
     let mut modules: BTreeMap<&str, Module> = BTreeMap::new();
     for used in &file.uses {
         if let Some(found) = module_at(files, module, &used.path) {
@@ -162,7 +162,7 @@ fn needed_by<'a>(files: &'a BTreeMap<Module, File>, module: &'a Module) -> BTree
     defining.filter(|other| *other != module).collect()
 }
 
-/// The first modules of a path from `module`, and the segments behind them; `None` if it leads out of the crate.
+/// The first modules of a path from `module`, and the segments after them; `None` if the path leads out of the crate.
 fn resolve<'p>(
     files: &BTreeMap<Module, File>,
     module: &Module,
@@ -194,14 +194,14 @@ fn resolve<'p>(
     Some((at, rest))
 }
 
-/// The module that a path names as a whole; `None` if it names something else, or the root.
+/// The module that the whole path names; `None` if the path names something else, or the root.
 fn module_at(files: &BTreeMap<Module, File>, module: &Module, path: &[String]) -> Option<Module> {
     let (found, rest) = resolve(files, module, path)?;
     let is_whole = rest.is_empty() || rest == ["self"];
     (is_whole && !found.is_empty()).then_some(found)
 }
 
-/// The module with the definition of what a path names.
+/// The module that defines the item of a path.
 fn definition<'a>(
     files: &'a BTreeMap<Module, File>,
     module: &Module,
@@ -230,7 +230,7 @@ fn definition<'a>(
 impl File {
     fn read(text: &str) -> Self {
         let code = lexer::code(text);
-        // Whatever the condition above it says: tests may be for one kind of system.
+        // Any condition may stand above the module: tests may be for one kind of system.
         let end = code.find("\nmod tests {");
         let tokens = tokens(&code[..end.unwrap_or(code.len())]);
         let mut file = Self::default();
@@ -326,7 +326,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Words, `::`, and all other characters one by one.
+/// Words, `::`, and all other characters separately.
 fn tokens(code: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = code.trim_start();
@@ -368,7 +368,7 @@ mod tests {
         let renamed = ("a", "use crate::d; pub struct A;");
         let b = ("b", "use super::A; pub struct B; pub fn c() {}");
         assert_eq!(faults(&[lib, renamed, b]), [expected]);
-        // A path through a module that is brought in, or that is a child.
+        // A path through an imported module or a child module.
         let through = ("a", "use crate::b; pub struct A; fn f() { b::c() }");
         assert_eq!(faults(&[lib, through, b]), [expected]);
         let root = ("lib", "mod a; pub struct B; fn f() -> a::A {}");

@@ -1,4 +1,4 @@
-//! First words of doc comments: they name the thing, so that it can be searched for.
+//! First words of doc comments, which should name the documented thing, so that readers can search for it.
 
 use super::lexer;
 use super::source::Source;
@@ -46,7 +46,7 @@ const MOST_PERCENT: usize = 1;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Counted {
     pub(super) comments: usize,
-    /// Those that open with a question word or a pronoun: file, line and text.
+    /// Comments that open with a question word or a pronoun: file, line and text.
     pub(super) vague: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn count(sources: &[Source]) -> Counted {
     let mut counted = Counted::default();
     for source in sources.iter().filter(|source| source.is_rust()) {
         let mut inside = false;
-        // A literal may hold what looks like a comment.
+        // A literal may contain text that looks like a comment.
         let text = lexer::code_and_comments(&source.text);
         for (number, line) in text.lines().enumerate() {
             let comment = opening(line);
@@ -88,7 +88,7 @@ pub(super) fn opening(line: &str) -> Option<&str> {
     let comment = line
         .strip_prefix("//!")
         .or_else(|| line.strip_prefix("///"))?;
-    // Four slashes are no doc comment.
+    // A comment with four slashes is not a doc comment.
     (!comment.starts_with('/')).then(|| comment.trim())
 }
 

@@ -1,4 +1,4 @@
-//! Files and functions that are too long: what is, is listed, and the list may only shrink.
+//! Files and functions that are too long. A list holds the known ones, and the list may only shrink.
 
 use super::lexer;
 use super::source::Source;
@@ -10,9 +10,9 @@ use std::path::Path;
 /// Use of the table of lengths that are too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ratchet {
-    /// Check that the table agrees with the lengths that are found.
+    /// Check that the table agrees with the actual lengths.
     Check,
-    /// Lower the numbers of the table to the lengths that are found.
+    /// Lower the numbers of the table to the actual lengths.
     Update,
 }
 
@@ -28,7 +28,7 @@ const HEADER: &str = "\
 /// Lengths of files and functions that are too long, by a name such as `function crates/a/src/b.rs c`.
 type Lengths = BTreeMap<String, usize>;
 
-/// Compares what is too long with the list.
+/// Compares files and functions that are too long with the list.
 pub(super) fn check(root: &Path, sources: &[Source], ratchet: Ratchet) -> Faults {
     let found: Lengths = sources
         .iter()
@@ -90,7 +90,7 @@ fn too_long(source: &Source) -> Vec<(String, usize)> {
     let code = lexer::code(&source.text);
     let all = code.lines().count();
     let tests_from = code.lines().position(|line| line == "mod tests {");
-    // The attribute stands above.
+    // The attribute is on the line above.
     let production = tests_from.map_or(all, |line| line.saturating_sub(1));
     let mut found = Vec::new();
     if production > FILE_LINES {
@@ -128,7 +128,7 @@ fn functions(code: &str) -> Vec<(String, usize, usize)> {
     found
 }
 
-/// Offset of the end of the function that `code` begins with; `None` if it is only declared.
+/// Offset of the end of the function at the beginning of `code`; `None` if the function has no body.
 fn body_end(code: &str) -> Option<usize> {
     let (mut parens, mut braces) = (0i32, 0i32);
     for (at, c) in code.char_indices() {

@@ -1,6 +1,6 @@
-//! Just enough of Rust's grammar to tell code from texts and comments.
+//! Just enough of Rust's grammar to distinguish code from texts and comments.
 
-/// The code with the contents of texts, characters and comments taken out. Line breaks stay, so that lines keep their numbers.
+/// The code without the contents of texts, characters and comments. Line breaks stay, so that lines keep their numbers.
 pub(super) fn code(text: &str) -> String {
     strip(text, Keep::Code)
 }
@@ -34,7 +34,7 @@ fn strip(text: &str, keep: Keep) -> String {
         } else if is_comment {
             out.extend(piece.chars().filter(|&c| c == '\n'));
         } else {
-            // An empty text stands for what was there.
+            // An empty text replaces the literal.
             out.push('"');
             out.extend(piece.chars().filter(|&c| c == '\n'));
             out.push('"');
@@ -44,7 +44,7 @@ fn strip(text: &str, keep: Keep) -> String {
     out
 }
 
-/// The length of the text, character or comment that `rest` begins with, and whether it is a comment.
+/// Length of the text, character or comment at the beginning of `rest`, and true if it is a comment.
 fn opaque(rest: &str, before: Option<char>) -> Option<(usize, bool)> {
     if rest.starts_with("//") {
         return Some((rest.find('\n').unwrap_or(rest.len()), true));

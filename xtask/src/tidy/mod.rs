@@ -1,4 +1,4 @@
-//! Checks that rustc, clippy and rustfmt do not make by themselves.
+//! Checks that rustc, clippy and rustfmt do not make.
 
 mod crate_dependencies;
 mod dependency_cycles;
@@ -17,7 +17,7 @@ use source::Source;
 use std::path::Path;
 use std::process::Command;
 
-/// All checks.
+/// Runs all checks.
 pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     let sources = match sources(root) {
         Ok(sources) => sources,
@@ -43,7 +43,7 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults
 }
 
-/// Every text file that git tracks or would track.
+/// Every text file that git tracks, or would track after `git add`.
 fn sources(root: &Path) -> Result<Vec<Source>, String> {
     let mut command = Command::new("git");
     command
@@ -52,7 +52,7 @@ fn sources(root: &Path) -> Result<Vec<Source>, String> {
     let paths = output(&mut command)?;
     let mut sources = Vec::new();
     for path in paths.lines() {
-        // A tracked file may be deleted in the working tree, and an image is no text.
+        // A tracked file may be deleted in the working tree, and images are not text.
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             sources.push(Source {
                 path: path.into(),
@@ -64,7 +64,7 @@ fn sources(root: &Path) -> Result<Vec<Source>, String> {
     Ok(sources)
 }
 
-/// rustfmt over every file: `cargo fmt` does not see modules that a macro declares.
+/// Runs rustfmt on every file: `cargo fmt` does not see modules that a macro declares.
 fn format(root: &Path, sources: &[Source]) -> Faults {
     let files = sources.iter().filter(|source| source.is_rust());
     let mut command = Command::new("rustfmt");

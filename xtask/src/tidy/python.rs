@@ -1,6 +1,6 @@
-//! Circles of modules in Python packages: modules that import each other when they are loaded or called.
+//! Cycles of modules in Python packages: modules that import each other when they are loaded or called.
 //!
-//! An import counts wherever it stands, in functions as well. Imports under `if TYPE_CHECKING:` are for annotations alone and do not count.
+//! An import counts anywhere, also in functions. Imports under `if TYPE_CHECKING:` serve only annotations and do not count.
 
 use super::dependency_cycles::{Module, faults_of};
 use super::source::Source;
@@ -36,7 +36,7 @@ fn check_package(folder: &str, sources: &[Source]) -> Faults {
 fn imports(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut lines = text.lines();
-    // Indentation of the `if TYPE_CHECKING:` that a line is under.
+    // Indentation of the enclosing `if TYPE_CHECKING:`.
     let mut skipped: Option<usize> = None;
     while let Some(line) = lines.next() {
         let statement = line.trim_start();

@@ -2,7 +2,7 @@
 
 /// A file of the repository.
 pub(super) struct Source {
-    /// Path from the root, with `/`.
+    /// Path from the root, with `/` as the separator.
     pub(super) path: String,
     pub(super) text: String,
 }
@@ -12,7 +12,7 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
-    /// True for a file of nothing but tests, where lengths do not matter.
+    /// True for a file that contains only tests, where lengths do not matter.
     pub(super) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
     }

@@ -33,7 +33,7 @@ pub(super) fn check(source: &Source) -> Faults {
             fault(number, "a blank at the end");
         }
     }
-    // Texts may be as long as they are; they stand for what a user reads.
+    // Literals may be long, because they are output for users.
     for (number, line) in stripped.lines().enumerate() {
         let is_table = line.trim_start_matches(['/', '!', ' ']).starts_with('|');
         if line.chars().count() > COLUMNS && !is_table && !line.contains("://") {

@@ -1,4 +1,4 @@
-//! Public types that have the same name in several crates. Each is listed with the reason, so that new ones are noticed.
+//! Public types with the same name in several crates. Each is listed with a reason, so that new ones are noticed.
 
 use super::lexer;
 use super::source::Source;
@@ -11,7 +11,7 @@ const LIST: &str = "xtask/src/tidy/twins.txt";
 /// Keywords in front of the name of a type.
 const TYPES: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
 
-/// Faults for names that several crates share and the list lacks, and for lines of the list that are out of date.
+/// Faults for shared names that the list lacks, and for outdated lines of the list.
 pub(super) fn check(sources: &[Source]) -> Faults {
     let list = sources.iter().find(|source| source.path == LIST);
     let Some(list) = list else {
@@ -49,7 +49,7 @@ pub(super) fn check(sources: &[Source]) -> Faults {
     faults
 }
 
-/// Names of public types that more than one crate has, with the crates.
+/// Names of public types that occur in more than one crate, with the crates.
 fn twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<&str>> {
     let mut crates: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_rust()) {
@@ -68,7 +68,7 @@ fn twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<&str>> {
     crates
 }
 
-/// Names of the public types that a file defines, without those of its tests.
+/// Names of the public types that a file defines, without the types of its tests.
 fn public_types(text: &str) -> Vec<String> {
     let code = lexer::code(text);
     let end = code.find("\nmod tests {");

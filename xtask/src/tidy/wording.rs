@@ -5,7 +5,7 @@ use super::lexer;
 use super::source::Source;
 use crate::Faults;
 
-/// Phrases that are counted, in lower case: clauses with "what", "no" in place of a negated verb, pronouns in place of nouns.
+/// Counted phrases, in lower case: clauses with "what", "no" in place of a negated verb, pronouns in place of nouns.
 const PHRASES: [&str; 11] = [
     " what ",
     " is no ",
@@ -20,7 +20,7 @@ const PHRASES: [&str; 11] = [
     " by themselves",
 ];
 
-/// Most phrases in 10 000 words: of the book and the files beside the README, and of doc comments.
+/// Maximum number of phrases in 10 000 words: of the book and the files beside the README, and of doc comments.
 const MOST: [usize; 2] = [20, 50];
 
 /// First line of pages that a command writes from texts elsewhere.
@@ -47,7 +47,7 @@ impl Wording {
     }
 }
 
-/// Faults if there are too many phrases; prints how many there are.
+/// Faults if there are too many phrases; prints the rates.
 pub(super) fn check(sources: &[Source]) -> Faults {
     let mut wordings = [Wording::default(), Wording::default()];
     for source in sources {
@@ -93,7 +93,7 @@ fn prose(text: &str) -> String {
     without_spans(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A placeholder stands for each span of code, so that words beside it stay apart.
+/// Text with a placeholder for each span of code, so that the words around a span stay separate.
 fn without_spans(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts

@@ -1,8 +1,8 @@
-//! Memory allocator that ends the program with a message and [`EXIT_CODE`] where there is no memory left.
+//! Memory allocator that ends the program with a message and [`EXIT_CODE`] when memory runs out.
 //!
-//! Without it a failed allocation aborts the process by SIGABRT, which no script can tell from a fault of the program. Results are written
-//! under temporary names first, so nothing half-written is left under a final name. The kernel of Linux hands out more memory than there
-//! is and may kill a process instead; an allocation fails where a limit is set (`ulimit -v`), and where the kernel is told to be strict.
+//! Without this allocator a failed allocation aborts the process by SIGABRT, which a script cannot distinguish from a bug. Results are
+//! first written under temporary names, so a file with a final name is never incomplete. The Linux kernel overcommits memory and may kill a
+//! process instead; an allocation fails under a limit (`ulimit -v`) or strict overcommit.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
@@ -10,11 +10,11 @@ use std::io::Write;
 /// Exit code of a process that ran out of memory.
 pub const EXIT_CODE: i32 = 4;
 
-/// The system's allocator, which ends the process where it has no memory.
+/// The system's allocator, which ends the process when memory runs out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndingAllocator;
 
-// An allocator is an unsafe trait; every call is passed on as it is.
+// An allocator is an unsafe trait; this one forwards every call unchanged.
 #[allow(unsafe_code)]
 // SAFETY: all calls go to the system's allocator with the arguments of the caller, whose contract is the same.
 unsafe impl GlobalAlloc for EndingAllocator {
@@ -59,7 +59,7 @@ fn end(size: usize) -> ! {
     );
     let length = room - rest.len();
     if written.is_ok() {
-        // Where even the message has no place to go, the exit code has to do.
+        // If even the message cannot be written, the exit code remains.
         let _ = std::io::stderr().write_all(&text[..length]);
     }
     std::process::exit(EXIT_CODE);

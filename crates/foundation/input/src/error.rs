@@ -10,32 +10,32 @@ pub const LIMIT_VARIABLE: &str = "CLEARWAY_INPUT_LIMIT";
 /// A file that cannot be read. `Display` is a fragment that completes "FILE: …".
 #[derive(Debug, Error)]
 pub enum InputError {
-    /// The file system says no.
+    /// The file system refuses the access.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
     /// A device, a pipe, a folder.
     #[error("this is {what}, and only regular files are read")]
     NotAFile {
-        /// Type of what is there.
+        /// Type of the entry.
         what: &'static str,
     },
-    /// More bytes than are read of this kind.
+    /// More bytes than the limit of this kind.
     #[error("{}", too_long_text(*.length, *.most, .kind))]
     TooLong {
-        /// Length of the file; none if it shows no end.
+        /// Length of the file; `None` if it is unknown.
         length: Option<Bytes>,
         /// The limit.
         most: Bytes,
         /// Kind of file, as messages call it.
         kind: &'static str,
     },
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("line {line} is not plain text (UTF-8)")]
     NotText {
-        /// The first line that is no text, counted from 1.
+        /// The first line that is not text, counted from 1.
         line: usize,
     },
-    /// A limit of the environment that is no size.
+    /// A limit in the environment that is not a size.
     #[error("the variable {LIMIT_VARIABLE} is `{value}`, which is not a size")]
     NoLimit {
         /// Value of the variable.

@@ -3,7 +3,7 @@
 use crate::error::{InputError, LIMIT_VARIABLE};
 use clearway_units::Bytes;
 
-/// Kind of file, with the most bytes that are read of one.
+/// Kind of file, with its limit in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputKind {
     /// Kind of file, as messages call it.
@@ -36,7 +36,7 @@ impl InputKind {
 
     /// Key that two hosts share: 64 digits.
     pub const KEY: Self = Self::new("a key", MB);
-    /// Hosts of the ranks of a collective, one a line.
+    /// Hosts of the ranks of a collective, one per line.
     pub const RANKS: Self = Self::new("a list of ranks", MB);
 
     const fn new(name: &'static str, most: u64) -> Self {
@@ -46,15 +46,15 @@ impl InputKind {
         }
     }
 
-    /// Most bytes that are read of a file of this kind.
+    /// Limit in bytes of a file of this kind.
     ///
     /// # Errors
-    /// If [`LIMIT_VARIABLE`] holds something else than a size.
+    /// If [`LIMIT_VARIABLE`] is not a size.
     pub fn limit(self) -> Result<Bytes, InputError> {
         self.limit_with(std::env::var_os(LIMIT_VARIABLE).as_deref())
     }
 
-    /// The limit where the variable holds `value`.
+    /// The limit if the variable has the value `value`.
     pub(crate) fn limit_with(self, value: Option<&std::ffi::OsStr>) -> Result<Bytes, InputError> {
         let Some(value) = value else {
             return Ok(self.most);

@@ -1,6 +1,6 @@
 //! Reading of the user's files: scenarios, plans, traffic, topologies, traces and results.
 //!
-//! * Only regular files are opened. Devices and pipes have no end or no writer: reading them would fill the memory or hang.
+//! * Only regular files are opened. Devices and pipes may have no end or no writer, so a read would fill the memory or hang.
 //! * Each kind of file has a limit, the [`InputKind`]. The variable [`LIMIT_VARIABLE`] of the environment replaces all of them.
 //! * The name [`STANDARD_INPUT`] stands for standard input where a reader offers it.
 //!
@@ -25,9 +25,9 @@ pub const STANDARD_INPUT: &str = "-";
 /// Opens the regular file at `path`.
 ///
 /// # Errors
-/// If it is none, is longer than the limit of its kind, or cannot be opened.
+/// If it is not a regular file, is longer than the limit of its kind, or cannot be opened.
 pub fn open(path: &Path, kind: InputKind) -> Result<File, InputError> {
-    // A named pipe waits for its writer as soon as it is opened, so that the look comes first.
+    // Opening a named pipe waits for its writer, so the check comes first.
     check(&std::fs::metadata(path)?, kind)?;
     let file = File::open(path)?;
     // Another file may have taken the name in between.
@@ -38,7 +38,7 @@ pub fn open(path: &Path, kind: InputKind) -> Result<File, InputError> {
 /// Bytes of the regular file at `path`.
 ///
 /// # Errors
-/// As [`open`], and if the file grows beyond the limit while it is read.
+/// As [`open`], and if the file grows beyond the limit during the read.
 pub fn read(path: &Path, kind: InputKind) -> Result<Vec<u8>, InputError> {
     read_all(open(path, kind)?, kind)
 }
@@ -51,9 +51,9 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, InputError> {
     text_of(read(path, kind)?)
 }
 
-/// Text of the file called `name`, or of standard input if that is [`STANDARD_INPUT`].
+/// Text of the file called `name`, or of standard input if `name` is [`STANDARD_INPUT`].
 ///
-/// Standard input is read once; further readers get the same text.
+/// The process reads standard input once; further readers get the same text.
 ///
 /// # Errors
 /// As [`read_text`].

@@ -1,9 +1,9 @@
-//! Limit of what a file unpacks to.
+//! Limit of the unpacked size of a file.
 
 use crate::{InputError, InputKind};
 use std::io::{self, Read};
 
-/// A reader that fails behind the limit of its kind: a packed file can be short, and what is in it long.
+/// A reader that fails beyond the limit of its kind: a short packed file can have a long content.
 #[derive(Debug)]
 pub struct Limited<R> {
     reader: R,
@@ -15,7 +15,7 @@ impl<R: Read> Limited<R> {
     /// Limits `reader`.
     ///
     /// # Errors
-    /// If the limit of the environment is no size.
+    /// If the limit in the environment is not a size.
     pub fn new(reader: R, kind: InputKind) -> Result<Self, InputError> {
         let left = kind.limit()?.as_u64();
         Ok(Self { reader, left, kind })

@@ -1,6 +1,6 @@
 //! Parts of a flow's completion time.
 
-/// Part of a flow's completion time: what the time of its critical path went into.
+/// Part of a flow's completion time: a share of the time on its critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelayPart {
     /// Bits of the flow on the wire of a link, one after another.
@@ -17,7 +17,7 @@ pub enum DelayPart {
     Pacing,
     /// Held back by the window.
     Window,
-    /// Held back for want of credit from the receiver.
+    /// Held back for lack of credit from the receiver.
     Credit,
     /// From the transmission of a packet that was lost, or of others lost with it, to its retransmission.
     Recovery,

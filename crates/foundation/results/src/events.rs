@@ -2,30 +2,30 @@
 
 use clearway_units::Time;
 
-/// Trace event: what happened at one instant.
+/// Trace event at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceEvent {
-    /// A packet vanished in front of a link, or on it.
+    /// A packet was dropped in front of a link, or on it.
     Dropped {
         /// The number of the link.
         link: u32,
         /// The number of the flow that the packet belongs to, as data or as acknowledgement.
         flow: u32,
     },
-    /// A sender took packets for lost.
+    /// A sender declared packets lost.
     LossDetected {
         /// The number of the flow.
         flow: u32,
         /// Cause of the detection, in a word or two: `timeout`, `out of order`.
         cause: &'static str,
-        /// Packets that are sent again.
+        /// Number of packets to retransmit.
         packets: u32,
     },
-    /// Flow control holds back these classes of a link from now on, and no others.
+    /// Flow control pauses exactly these classes of a link from now on.
     Pause {
         /// The number of the link.
         link: u32,
-        /// A bit for each class; zero when the link goes on.
+        /// A bit for each class; zero when the link resumes.
         classes: u8,
     },
 }
@@ -42,10 +42,10 @@ pub struct TraceRecord {
 /// Log of the single events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventLog {
-    /// Events that are kept, in the order of time. At one instant drops come before losses, and losses before pauses.
+    /// Kept events, in the order of time. At one instant drops come before losses, and losses before pauses.
     pub records: Vec<TraceRecord>,
-    /// Events, and dependencies, beyond those that are kept.
+    /// Number of events and dependencies not kept.
     pub left_out: u64,
-    /// Flows that started because another one got somewhere: the numbers of cause and effect.
+    /// Flows that started because of the progress of another flow: the numbers of cause and effect.
     pub dependencies: Vec<(u32, u32)>,
 }

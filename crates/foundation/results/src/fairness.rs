@@ -1,25 +1,24 @@
-//! Fairness of flows to each other, as Jain's index has it: over some time, and how soon it settles.
+//! Fairness between flows by Jain's index: its course, and its settling time.
 
 use clearway_units::Span;
 use serde::{Deserialize, Serialize};
 
-/// Jain's index from here on counts as fair.
+/// Least value of Jain's index that counts as fair.
 pub const FAIR: f64 = 0.95;
 
-/// Course of Jain's index over one set of flows: from the last time that a flow started beside others until the first flow after that was
-/// done.
+/// Course of Jain's index over one set of flows: from the last start of a flow beside others until the next completion of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Time at which a flow last started beside others, in microseconds.
     pub from_us: f64,
-    /// Time at which the first flow after that was done, in microseconds; `None` if none was.
+    /// Time of the next completion of a flow, in microseconds; `None` if there was none.
     pub until_us: Option<f64>,
     /// Number of flows that were active in between.
     pub flows: u64,
-    /// Index of what flows got, as [`Metric::Fairness`](crate::Metric::Fairness) has it, over windows that begin after the last start;
+    /// Index of the goodput of flows, as in [`Metric::Fairness`](crate::Metric::Fairness), over windows that begin after the last start;
     /// `None` if no such window ended in time.
     pub goodput: Option<JainCourse>,
-    /// Index of the rates at which flows may send, as [`Metric::RateFairness`](crate::Metric::RateFairness) has it; `None` if there was no
+    /// Index of the rates at which flows may send, as in [`Metric::RateFairness`](crate::Metric::RateFairness); `None` if there was no
     /// sample, or no controller limits its flow.
     pub allowed_rate: Option<JainCourse>,
 }
@@ -29,7 +28,7 @@ pub struct Fairness {
 pub struct JainCourse {
     /// The least value.
     pub min: f64,
-    /// The last one.
+    /// The last value.
     pub last: f64,
     /// Time from the last start until the index reached the threshold ([`FAIR`], or that of a measure) and stayed there, in
     /// microseconds; `None` if it was less in the end.

@@ -1,9 +1,8 @@
-//! The vocabulary of results: what a run is measured by, declared once.
+//! The vocabulary of results: one declaration for each measure of a run.
 //!
-//! Recorders fill it, and `series.parquet`, reports, the live view, timelines and comparisons read it: the name of a metric, its unit, what
-//! it is of, and how samples become one where there are too many ([`MergeRule`]) stand in one table, [`Metric`]. What is counted over a
-//! whole run stands in another, [`PacketCounts`], which summaries, comparisons and the terminal follow, and that of a scale-up run in a
-//! third, [`OperationFigures`].
+//! Recorders write these measures, and `series.parquet`, reports, the live view, timelines and comparisons read them. The table [`Metric`]
+//! holds the name, unit, subject and [`MergeRule`] (for too many samples) of each metric. The table [`PacketCounts`] holds the totals of a
+//! whole run, for summaries, comparisons and the terminal. The table [`OperationFigures`] holds the figures of a scale-up run.
 
 mod delay;
 mod events;
@@ -24,4 +23,4 @@ pub use operations::{
     OperationFigures, OperationTotals, ReductionTableUse,
 };
 pub use series::{Curve, SeriesRow, Subject};
-pub use totals::{PacketCounts, Shown, Total, TotalUnit};
+pub use totals::{PacketCounts, ShowCondition, Total, TotalUnit};

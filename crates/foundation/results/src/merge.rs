@@ -1,6 +1,6 @@
-//! Rules by which samples become one.
+//! Rules that merge samples.
 
-/// Rule by which the values of neighbouring intervals become the value of all of them together.
+/// Rule that merges the values of neighbouring intervals into one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MergeRule {
     /// The last value: levels at the end of an interval.
@@ -9,7 +9,7 @@ pub enum MergeRule {
     Max,
     /// The mean over time: rates and shares, each value as long as it lasted.
     Mean,
-    /// The sum: counts of what happened in an interval.
+    /// The sum: counts of events in an interval.
     Sum,
 }
 
@@ -24,7 +24,7 @@ impl MergeRule {
         }
     }
 
-    /// True if a value is about all of its interval, and not about the end of it.
+    /// True if a value describes its whole interval, not the end of the interval.
     pub const fn is_over_interval(self) -> bool {
         match self {
             Self::Last => false,
@@ -32,8 +32,8 @@ impl MergeRule {
         }
     }
 
-    /// The value of several neighbouring intervals: `samples` are their values in the order of time, each with the length of its
-    /// interval. Values that are no numbers do not count; without any other the result is none either.
+    /// The value of several neighbouring intervals: `samples` are their values in the order of time, each with the length of its interval.
+    /// NaN values do not count; if all values are NaN, the result is also NaN.
     pub fn fold(self, samples: impl IntoIterator<Item = (f64, f64)>) -> f64 {
         let mut samples = samples.into_iter().filter(|(value, _)| !value.is_nan());
         let Some((first, length)) = samples.next() else {
@@ -45,7 +45,7 @@ impl MergeRule {
             Self::Sum => samples.fold(first, |sum, (value, _)| sum + value),
             Self::Mean => {
                 let mut rest = samples.peekable();
-                // Of one value the mean is that value, to the last bit.
+                // The mean of one value is exactly that value.
                 if rest.peek().is_none() {
                     return first;
                 }

@@ -17,7 +17,7 @@ pub enum MetricUnit {
     Fraction,
 }
 
-/// Kind of subject that a metric is of.
+/// Kind of subject of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubjectKind {
     /// The whole run.
@@ -37,11 +37,11 @@ pub enum SubjectKind {
 pub struct MetricInfo {
     /// Name in `series.parquet`; the unit is its last part.
     pub name: &'static str,
-    /// Kind of subject that the metric is of.
+    /// Kind of subject of the metric.
     pub scope: SubjectKind,
     /// Unit of its values.
     pub unit: MetricUnit,
-    /// Rule by which neighbouring samples become one.
+    /// Rule that merges neighbouring samples.
     pub merge: MergeRule,
     /// Name of a series in a plot with one series for each metric.
     pub label: &'static str,
@@ -177,7 +177,7 @@ impl Metric {
         all.find(|metric| metric.name() == name)
     }
 
-    /// Rule by which neighbouring samples become one.
+    /// Rule that merges neighbouring samples.
     pub const fn merge(self) -> MergeRule {
         self.info().merge
     }

@@ -1,6 +1,6 @@
 //! The table of operation figures: results of a scale-up run, in which GPUs read and write each other's memory.
 
-use crate::totals::Shown;
+use crate::totals::ShowCondition;
 use serde::{Deserialize, Serialize};
 
 /// Unit of a figure.
@@ -35,10 +35,10 @@ pub struct FigureColumn<T> {
     /// Unit of the figure.
     pub unit: FigureUnit,
     /// Condition under which comparisons of runs show it.
-    pub shown: Shown,
+    pub shown: ShowCondition,
     /// Heading in a comparison of runs, and in tables.
     pub label: &'static str,
-    /// Words that follow the number on the terminal; empty of a figure that stands in a table there.
+    /// Words after the number on the terminal; empty for a figure that the terminal shows in a table.
     pub phrase: &'static str,
     /// Meaning, in a sentence.
     pub meaning: &'static str,
@@ -66,7 +66,7 @@ macro_rules! figures {
         const $table: &[FigureColumn<$Whole>] = &[$(FigureColumn {
             path: concat!($path, stringify!($field)),
             unit: FigureUnit::$unit,
-            shown: Shown::$shown,
+            shown: ShowCondition::$shown,
             label: $label,
             phrase: $phrase,
             meaning: concat!($($meaning),+).trim_ascii(),
@@ -153,7 +153,7 @@ figures! {
     latency_of_gpus_mean_cycles: f64, Cycles, Never, "mean of GPUs", "";
 }
 
-/// Figures of a scale-up run: the object `operations` of `summary.json`, but for its breakdown.
+/// Figures of a scale-up run: the object `operations` of `summary.json`, without its breakdown.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct OperationFigures {
     /// Work and time.

@@ -8,11 +8,11 @@ use clearway_units::{Span, Time};
 pub enum Subject {
     /// The whole run.
     Run,
-    /// A link: its number, which is its place among all links.
+    /// A link, by its index among all links.
     Link(u32),
-    /// A flow: its number.
+    /// A flow, by its number.
     Flow(u32),
-    /// A host, GPU or switch: its number, which is its place among all nodes.
+    /// A host, GPU or switch, by its index among all nodes.
     Node(u32),
 }
 
@@ -54,6 +54,6 @@ pub struct Curve {
     pub metric: Metric,
     /// The subject.
     pub subject: Subject,
-    /// One value for each instant that the curves of a run share; not a number where there is none.
+    /// One value for each instant that the curves of a run share; NaN for a missing value.
     pub values: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! The table of totals: packets and the like, counted over a whole run.
+//! The table of totals: packets and other counts over a whole run.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ pub enum TotalUnit {
 
 /// Condition under which tables for people show a total; `summary.json` has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shown {
+pub enum ShowCondition {
     /// In every run.
     Always,
     /// In runs that have any.
     IfAny,
-    /// In none: it follows from others, nearly.
+    /// In no run: the total nearly follows from others.
     Never,
 }
 
@@ -33,12 +33,12 @@ pub struct Total {
     /// Unit of the total.
     pub unit: TotalUnit,
     /// Condition under which tables show it.
-    pub shown: Shown,
+    pub shown: ShowCondition,
     /// True for a part of the data packets sent, so that tables show the percentage.
     pub part_of_sent: bool,
     /// Heading in a comparison of runs.
     pub label: &'static str,
-    /// Words that follow the number on the terminal.
+    /// Words after the number on the terminal.
     pub phrase: &'static str,
     /// Meaning, in a sentence.
     pub meaning: &'static str,
@@ -64,7 +64,7 @@ macro_rules! totals {
             pub const TOTALS: &'static [Total] = &[$(Total {
                 path: concat!("packets.", stringify!($field)),
                 unit: TotalUnit::$unit,
-                shown: Shown::$shown,
+                shown: ShowCondition::$shown,
                 part_of_sent: $part_of_sent,
                 label: $label,
                 phrase: $phrase,
@@ -133,7 +133,7 @@ totals! {
     duplicates: Packets, IfAny, false, "received twice", "received twice";
 }
 
-/// One packet in so many is worth a warning.
+/// One packet in this many causes a warning.
 const MANY: u64 = 500;
 
 impl PacketCounts {

@@ -1,11 +1,11 @@
-//! The bootstrap: seeds drawn again from those that there are, many times over.
+//! The bootstrap: many resamples of the seeds, drawn with replacement.
 
 use crate::interval::Interval;
 use clearway_units::{Purpose, RandomStream};
 
-/// Samples of seeds, drawn with replacement from so many: the same ones in every process.
+/// Samples of seeds, drawn with replacement: the same samples in every process.
 ///
-/// All that is computed from one of them has common random numbers.
+/// All statistics of one sample have common random numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resamples {
     seeds: usize,
@@ -13,7 +13,7 @@ pub struct Resamples {
 }
 
 impl Resamples {
-    /// As many samples as intervals are made of.
+    /// Number of samples for an interval.
     pub const ENOUGH: usize = 2000;
 
     /// `count` samples of `seeds` seeds.
@@ -32,7 +32,7 @@ impl Resamples {
         self.drawn.chunks_exact(self.seeds.max(1))
     }
 
-    /// Percentile interval of `statistic`; `None` of fewer than two seeds, or if a sample has no value.
+    /// Percentile interval of `statistic`; `None` for fewer than two seeds, or if a sample has no value.
     pub fn interval(
         &self,
         confidence: f64,
@@ -53,10 +53,10 @@ impl Resamples {
     }
 }
 
-/// Share of the samples in which each of several settings is the best: the least mean, or median, of those of all settings.
+/// Share of the samples in which each of several settings is the best: has the least mean, or median, of all settings.
 ///
-/// `values` has a list for each setting, one value for each of the same seeds in the same order. Settings that are equally good share a
-/// sample. With a single seed the best one is the best in all samples, which tells nothing.
+/// `values` has a list for each setting, with one value for each of the same seeds in the same order. Equally good settings share a sample.
+/// With a single seed the same setting is the best in all samples, which is not evidence.
 pub fn shares_of_best(
     values: &[Vec<f64>],
     resamples: &Resamples,

@@ -1,4 +1,4 @@
-//! Intervals, and what they say of a limit.
+//! Intervals, and their position relative to a limit.
 
 /// Confidence interval: a range with both ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ pub enum IntervalVerdict {
 }
 
 impl Interval {
-    /// Position of the interval in relation to the limits `other`, which may be one and the same number.
+    /// Position of the interval relative to the limits `other`, which may be equal.
     pub fn against(&self, other: Self) -> IntervalVerdict {
         if self.high < other.low {
             IntervalVerdict::Below
@@ -55,14 +55,14 @@ impl Interval {
     }
 }
 
-/// Number that was estimated from several seeds.
+/// Number estimated from several seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The estimate itself.
     pub value: f64,
-    /// Confidence interval; `None` if there are too few seeds to tell one.
+    /// Confidence interval; `None` if there are too few seeds.
     pub interval: Option<Interval>,
-    /// Seeds that it rests on.
+    /// Number of seeds of the estimate.
     pub seeds: usize,
 }
 

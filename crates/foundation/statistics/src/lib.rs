@@ -1,13 +1,14 @@
-//! Confidence intervals over the seeds of a study: what sweeps, assertions, comparisons and the judgement of figures share.
+//! Confidence intervals over the seeds of a study, for sweeps, assertions, comparisons and the judgement of figures.
 //!
-//! The *seeds* of one setting are taken for independent draws from all seeds that there could be. An *interval* of confidence 0.95 is
-//! computed by a rule that, over many studies, holds the true number of that setting (its mean over all seeds) in 95 % of them. It
-//! says nothing of how well the simulator agrees with anything else.
+//! The *seeds* of one setting count as independent draws from all possible seeds. An *interval* of confidence 0.95 comes from a rule that,
+//! over many studies, contains the setting's true number (its mean over all seeds) in 95 % of them. An interval does not tell how well the
+//! simulator agrees with reality.
 //!
-//! Two settings that ran with the same seeds are compared seed by seed (*common random numbers*): the intervals are those of the
-//! differences, or of the ratio, within pairs.
+//! Two settings with the same seeds are compared seed by seed (*common random numbers*): the intervals apply to the differences, or to the
+//! ratio, within pairs.
 //!
-//! All of it uses no floating point function but the square root: the same values in the same order give the same result anywhere.
+//! The crate uses no floating point function except the square root: the same values in the same order give the same result on every
+//! machine.
 
 mod bootstrap;
 mod interval;

@@ -1,14 +1,14 @@
 //! Student's t distribution.
 //!
-//! With whole degrees of freedom its distribution function is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4), of which all
-//! terms are positive. It needs an arc tangent, which is computed here: results must not depend on the mathematics library of a system.
+//! With whole degrees of freedom the distribution function is a finite sum of positive terms (Abramowitz and Stegun, 26.7.3 and 26.7.4). It
+//! needs an arc tangent, which this module computes, because results must not depend on the system's mathematics library.
 
 use std::f64::consts::{FRAC_1_PI, FRAC_PI_2};
 
 /// Degrees of freedom above which quantiles no longer change: there an interval is wider than it had to be by less than 0.003 %.
 const MOST_DEGREES: u64 = 100_000;
 
-/// Quantile of Student's t distribution with so many degrees of freedom: |T| is at most this with probability `confidence`.
+/// Quantile of Student's t distribution with `degrees` degrees of freedom: |T| is at most the quantile with probability `confidence`.
 ///
 /// It is exact to ten digits up to a confidence of 0.9999.
 ///
@@ -26,7 +26,7 @@ pub fn student_t(confidence: f64, degrees: u64) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    // Bisected until neighbours are reached.
+    // Bisect until the bounds are neighbouring floats.
     loop {
         let middle = low + (high - low) / 2.0;
         if middle <= low || middle >= high {
@@ -56,7 +56,7 @@ fn central_probability(t: f64, degrees: u64) -> f64 {
     }
 }
 
-/// Sum of so many terms, each of which is the one before times `square` and a fraction of whole numbers.
+/// Sum of `terms` terms, where each term is the previous term times `square` and a fraction of whole numbers.
 fn series(first: f64, square: f64, terms: u64, fraction: impl Fn(u64) -> (u64, u64)) -> f64 {
     let mut term = first;
     let mut sum = 0.0;

@@ -2,7 +2,7 @@
 
 /// Number of cases that a test tries: `usual`, or `thorough` if `CLEARWAY_THOROUGH` is 1, as `cargo xtask ci` sets it.
 ///
-/// Both run the same code. What is asserted must hold with either number.
+/// Both numbers run the same code. Assertions must hold with either number.
 #[must_use]
 pub fn cases(usual: u32, thorough: u32) -> u32 {
     match is_thorough(&std::env::var(THOROUGH).unwrap_or_default()) {
@@ -11,10 +11,10 @@ pub fn cases(usual: u32, thorough: u32) -> u32 {
     }
 }
 
-/// Number in the environment variable `name`; `otherwise` where it is not set.
+/// Number in the environment variable `name`; `otherwise` if it is not set.
 ///
 /// # Panics
-/// If it is set and no whole number.
+/// If the variable is set but is not a whole number.
 #[must_use]
 pub fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {

@@ -1,24 +1,24 @@
-//! Commands that a chapter of the book shows, with what stands below them.
+//! Commands in a chapter of the book, with their shown output.
 //!
-//! A block of the language `console` has a line `$ COMMAND` for each call and below it lines of what the call prints; "..." stands for any
-//! number of lines, and "…" in a line for any text. `$ echo $?` and the line below it are the exit code of the call before.
+//! A block of the language `console` has a line `$ COMMAND` for each call, followed by lines of its output. A line "..." stands for any
+//! number of lines, and "…" within a line for any text. `$ echo $?` and the next line give the exit code of the previous call.
 //!
-//! Comments right above a block, which the book does not show, say more of it: `<!-- file: my.toml -->` names the file that a block is, and
-//! `<!-- of: COMMAND -->` the command that prints it; there may be several, in their order. A comment may have several lines.
+//! Comments directly above a block, which the book does not show, describe it: `<!-- file: my.toml -->` names the block's file, and `<!--
+//! of: COMMAND -->` the command that prints the block. There may be several comments, in order. A comment may have several lines.
 
-/// A call of a program as a chapter shows it.
+/// A call of a program in a chapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The line without its `$ `.
     pub command: String,
-    /// Lines that have to be among what is printed.
+    /// Lines that the output must contain.
     pub lines: Vec<String>,
     /// The exit code.
     pub code: i32,
 }
 
 impl Call {
-    /// Arguments behind `program`, with quotes as a shell has them; `None` if the command is of another program.
+    /// Arguments after `program`, with shell quoting; `None` if the command calls another program.
     pub fn arguments(&self, program: &str) -> Option<Vec<String>> {
         let rest = self.command.strip_prefix(program)?;
         let mut words = vec![String::new()];
@@ -35,13 +35,13 @@ impl Call {
         Some(words)
     }
 
-    /// The lines of the chapter that `printed` has not.
+    /// Lines of the chapter that `printed` does not contain.
     pub fn missing<'a>(&'a self, printed: &str) -> Vec<&'a str> {
         missing(self.lines.iter().map(String::as_str), printed)
     }
 }
 
-/// Lines, of these, that `printed` has not. Widths of columns, and rules below headings, do not count.
+/// Lines that `printed` does not contain. Ignores column widths, and rules below headings.
 pub fn missing<'a>(lines: impl Iterator<Item = &'a str>, printed: &str) -> Vec<&'a str> {
     let printed: Vec<String> = printed.lines().map(squeezed).collect();
     let is_rule = |line: &str| {
@@ -59,7 +59,7 @@ fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// True if some line has these words in a row: with any text for each "…" in it.
+/// True if a line contains these words in a row, with any text for each "…".
 fn has(printed: &[String], line: &str) -> bool {
     let parts: Vec<String> = line.split('…').map(squeezed).collect();
     printed.iter().any(|printed| {
@@ -83,14 +83,14 @@ pub struct Block {
     pub language: String,
     /// Lines of the block.
     pub lines: Vec<String>,
-    /// Comments right above it.
+    /// Comments directly above the block.
     pub comments: Vec<String>,
     /// Number of its first line in the chapter, from 1.
     pub at: usize,
 }
 
 impl Block {
-    /// Texts of its comments of one kind, such as `of`.
+    /// Texts of the block's comments of one kind, such as `of`.
     pub fn said<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let texts = self.comments.iter();
         texts.filter_map(move |text| text.strip_prefix(kind)?.strip_prefix(": "))
@@ -139,7 +139,7 @@ pub fn blocks(chapter: &str) -> Vec<Block> {
     blocks
 }
 
-/// Arguments behind `program` of a command, with quotes as a shell has them; `None` if it is of another program.
+/// Arguments after `program` in a command, with shell quoting; `None` if the command calls another program.
 pub fn arguments(command: &str, program: &str) -> Option<Vec<String>> {
     let call = Call {
         command: command.into(),
@@ -152,7 +152,7 @@ pub fn arguments(command: &str, program: &str) -> Option<Vec<String>> {
 /// All calls of a chapter, in their order.
 ///
 /// # Panics
-/// If `$ echo $?` stands before any call.
+/// If `$ echo $?` precedes the first call.
 pub fn calls(chapter: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut is_console = false;

@@ -4,22 +4,22 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An empty folder for one test, removed with the value. No two have the same path, whatever their names.
+/// An empty folder for one test, removed on drop. Paths are unique, whatever the names.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates one, among the temporary files of the system.
+    /// Creates a folder among the temporary files of the system.
     ///
     /// # Panics
-    /// If it cannot be created.
+    /// If the folder cannot be created.
     pub fn new(name: &str) -> Self {
-        // Tests of one process run at the same time, and may share the function that makes their folder.
+        // Tests of one process run in parallel, and may share the function that creates their folder.
         static CREATED: AtomicUsize = AtomicUsize::new(0);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let name = format!("clearway-{name}-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        // One that is left over from a process that was killed.
+        // A killed process may have left a folder.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         Self(folder)
@@ -41,7 +41,7 @@ impl Deref for Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left over is in the folder for temporary files.
+        // A leftover stays in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,13 +1,13 @@
-//! Support for the tests of all crates: how many cases a test tries, and skips of checks whose programs or files are missing.
+//! Support for the tests of all crates: numbers of cases, and skips of checks whose programs or files are missing.
 //!
 //! # How many cases
 //!
-//! Tests that grow more certain with more cases take as many as a gate has time for, unless `CLEARWAY_THOROUGH` is 1: see [`cases`].
+//! Tests that become stronger with more cases run as many as the gate has time for, unless `CLEARWAY_THOROUGH` is 1: see [`cases`].
 //!
 //! # Skips
 //!
-//! A check that cannot run says SKIPPED and passes on a developer's machine. In CI (`CI` is set) it fails, unless
-//! `CLEARWAY_ALLOW_SKIP` has its name:
+//! A check that cannot run prints SKIPPED and passes on a developer's machine. In CI (`CI` is set) the check fails, unless
+//! `CLEARWAY_ALLOW_SKIP` contains its name:
 //!
 //! | name | what is missing |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | `advisories` | the advisory database of `cargo deny` |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
-//! The names of all skips are appended to the file that `CLEARWAY_SKIP_LOG` names, if it is set.
+//! Each skip appends its name to the file in `CLEARWAY_SKIP_LOG`, if the variable is set.
 
 mod cases;
 pub mod chapter;
@@ -46,7 +46,7 @@ pub const NAMES: [&str; 9] = [
     "python",
 ];
 
-/// Skips a part of a test, which needs `name`; `why` says what is missing and what was not checked.
+/// Skips a part of a test that needs `name`; `why` names the missing item and the skipped check.
 ///
 /// # Panics
 /// In CI, unless the skip is allowed by name.
@@ -56,7 +56,7 @@ pub fn skip(name: &str, why: &str) {
     }
 }
 
-/// Folder of files that users of other simulators have, where it lies beside the repository; `None`, and a [`skip`], where it does not.
+/// Folder of input files of other simulators, if it lies beside the repository; otherwise `None`, and a [`skip`].
 ///
 /// # Panics
 /// As [`skip`].
@@ -71,10 +71,10 @@ pub fn inputs() -> Option<PathBuf> {
     Some(inputs)
 }
 
-/// As [`skip`], for what is no test.
+/// As [`skip`], outside of tests.
 ///
 /// # Errors
-/// In CI, unless the skip is allowed by name: says what is missing, and how to allow it.
+/// In CI, unless the skip is allowed by name: the error tells the missing item, and how to allow the skip.
 pub fn try_skip(name: &str, why: &str) -> Result<(), String> {
     debug_assert!(NAMES.contains(&name), "{name} is no known skip");
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -84,7 +84,7 @@ pub fn try_skip(name: &str, why: &str) -> Result<(), String> {
         ));
     }
     let line = format!("SKIPPED ({name}): {why}\n");
-    // Not a print macro: its output would be kept back from a test that passes. One write, so that no other test comes between.
+    // Not a print macro: a passing test hides its output. One write, so that other tests do not interleave.
     let _ = std::io::stderr().write_all(line.as_bytes());
     note(&variable("CLEARWAY_SKIP_LOG"), &line)
 }

@@ -1,4 +1,4 @@
-//! Rates that are said in bytes, such as those of memories.
+//! Rates in bytes, such as memory bandwidths.
 
 use crate::Rate;
 use crate::decimal::{ParseUnitError, unit_advice, write_scaled};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub struct ByteRate(pub Rate);
 
 impl ByteRate {
-    /// Advice on the unit of `text`, which is no such rate; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a rate in bytes; `None` if the unit is correct.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         const UNITS: [&str; 8] = [
             "B/s", "KB/s", "MB/s", "GB/s", "TB/s", "Mbps", "Gbps", "Tbps",
@@ -21,7 +21,7 @@ impl ByteRate {
 }
 
 impl fmt::Display for ByteRate {
-    /// Writes whole bytes per second in bytes, others in bits.
+    /// Writes whole bytes per second in bytes, other rates in bits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bps = self.0.as_bps();
         if !bps.is_multiple_of(8) {

@@ -17,8 +17,8 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
-/// Advice on the unit of `text`, which was refused as a quantity called `noun`; none if its unit is not at fault. `usual` is a unit that
-/// a number without any is likely to mean.
+/// Advice on the unit of `text`, which was rejected as a quantity called `noun`; `None` if the unit is correct. `usual` is the likely unit
+/// of a number without one.
 pub(crate) fn unit_advice(
     text: &str,
     noun: &str,
@@ -43,7 +43,7 @@ pub(crate) fn unit_advice(
     })
 }
 
-/// The one of `units` that is written `unit` but for capitals, or for the `B` of bytes at its end.
+/// The unit in `units` that equals `unit` except for case, or for the `B` of bytes at its end.
 fn meant_unit<'a>(unit: &str, units: &[&'a str]) -> Option<&'a str> {
     let is = |own: &&&str| own.eq_ignore_ascii_case(unit);
     let in_bytes = |own: &&&str| {
@@ -70,7 +70,7 @@ pub(crate) fn split_unit(text: &str) -> (&str, &str) {
 
 /// The value of the decimal number `text` times `scale`, if that is a whole number that fits.
 ///
-/// A sign, an exponent, a lone dot and digits finer than the scale are all refused: nothing is rounded.
+/// Rejects a sign, an exponent, a lone dot and digits finer than the scale: nothing is rounded.
 pub(crate) fn scaled_integer(text: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if whole.is_empty() || (text.contains('.') && fraction.is_empty()) {

@@ -12,8 +12,8 @@ pub const fn mix64(value: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A hash over a *set* of records: each record's fields are mixed in order, the records are summed, so that it does not
-/// matter in which order different threads add theirs.
+/// A hash over a *set* of records: each record's fields are mixed in order and the records are summed, so the order in which threads add
+/// records does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digest(u64);
 

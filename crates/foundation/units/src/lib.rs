@@ -2,8 +2,8 @@
 //!
 //! * [`Time`] and [`Span`] count picoseconds, [`Rate`] bit/s, [`Bytes`] bytes, all in `u64`. No floating point time exists anywhere.
 //! * All of them parse from and print to text with units (`"1us"`, `"400Gbps"`, `"2MB"`), and printing loses nothing.
-//! * [`RandomStream`] gives each entity of a run its own generator, so that adding a node shifts nobody else's numbers.
-//! * [`statistics`] has what results and the judgement of figures share: nearest ranks, bins of equal count, rank correlation.
+//! * [`RandomStream`] gives each entity of a run its own generator, so a new node does not shift the numbers of others.
+//! * [`statistics`] has the statistics for results and for the judgement of figures: nearest ranks, bins of equal count, rank correlation.
 //! * [`parameters!`](crate::parameters) declares a settings struct once and yields its defaults, keys, parser and documentation.
 
 mod byte_rate;

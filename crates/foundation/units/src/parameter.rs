@@ -1,8 +1,7 @@
 //! Settings that describe themselves.
 //!
-//! [`parameters!`](crate::parameters) declares a settings struct once: fields, defaults, keys, meaning and source. The scenario
-//! reader, `clearway explain` and the resolved scenario that is written beside the results all use that one declaration, so they
-//! cannot drift apart.
+//! [`parameters!`](crate::parameters) declares a settings struct once: fields, defaults, keys, meaning and source. The scenario reader,
+//! `clearway explain` and the resolved scenario beside the results all use this declaration, so they cannot drift apart.
 
 use crate::{ByteRate, Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
 use std::borrow::Cow;
@@ -10,7 +9,7 @@ use std::fmt::{self, Write as _};
 use std::num::NonZero;
 use std::ops::Deref;
 
-/// A value as a scenario gives it.
+/// A value in a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Quoted text, which most quantities are.
@@ -44,7 +43,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Writes a TOML text in one line, whatever it holds.
+/// Writes a TOML text in one line, whatever its content.
 fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for c in text.chars() {
@@ -61,11 +60,11 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 pub trait Parameter: Sized {
     /// Description of the accepted values, with an example; completes "expected …".
     fn expected() -> String;
-    /// Domain of the values. Some of them may be refused: limits can depend on other settings.
+    /// Domain of the values. Some of these values may be rejected, because limits can depend on other settings.
     fn domain() -> ValueDomain;
-    /// Reads a value; `None` if it is of another kind or out of range.
+    /// Parses a value; `None` if the value has another kind or is out of range.
     fn from_value(value: &Value) -> Option<Self>;
-    /// Advice on a value that [`from_value`](Self::from_value) refuses, where more can be said than what is expected.
+    /// Advice on a value that [`from_value`](Self::from_value) rejects, if it says more than the expected values.
     fn advice(_refused: &Value) -> Option<String> {
         None
     }
@@ -73,7 +72,7 @@ pub trait Parameter: Sized {
     fn to_value(&self) -> Value;
 }
 
-/// The text of a quantity, which numbers are, too: as such they have no unit.
+/// Text of a quantity. A plain number also counts, without a unit.
 fn quantity_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Text(text) => Some(Cow::Borrowed(text)),
@@ -85,7 +84,7 @@ fn quantity_text(value: &Value) -> Option<Cow<'_, str>> {
 
 macro_rules! quantity_parameter {
     ($($type:ty: $domain:ident, $unit:ty, $example:literal;)+) => {$(
-        /// A number with its unit, in quotes. A zero needs none, where there is a zero.
+        /// A number with its unit, in quotes. A zero, if allowed, needs no unit.
         impl Parameter for $type {
             fn expected() -> String {
                 $example.into()
@@ -201,7 +200,7 @@ integer_parameter!(u8, u16, u32, u64);
 
 macro_rules! positive_parameter {
     ($($type:ty),+) => {$(
-        /// A count that cannot be zero: the type is the range, so that what is documented and what is accepted are one.
+        /// A count that cannot be zero: the type is the range, so the documented and the accepted range are equal.
         impl Parameter for NonZero<$type> {
             fn expected() -> String {
                 format!("a whole number from 1 to {}", i64::try_from(<$type>::MAX).unwrap_or(i64::MAX))
@@ -278,7 +277,7 @@ impl<T: Parameter> Parameter for Vec<T> {
 pub struct ParameterInfo {
     /// The key in its section of the scenario, for instance `ecn.kmin`.
     pub key: &'static str,
-    /// The default, as one would write it.
+    /// The default, as written in a scenario.
     pub default: Value,
     /// Description of the accepted values, with an example.
     pub expected: String,
@@ -295,7 +294,7 @@ pub struct ParameterInfo {
 pub enum SetError {
     /// No parameter has this key.
     UnknownKey,
-    /// The value is of another kind or out of range.
+    /// The value has another kind or is out of range.
     BadValue {
         /// Description of the accepted values; completes "expected …".
         expected: String,
@@ -303,7 +302,7 @@ pub enum SetError {
 }
 
 impl SetError {
-    /// The error about `value`, which is no `T`.
+    /// Error about `value`, which is not a `T`.
     pub fn bad_value<T: Parameter>(value: &Value) -> Self {
         let expected = T::expected();
         Self::BadValue {
@@ -322,13 +321,13 @@ pub trait ParameterSet: Default {
     /// Sets the parameter `key`.
     ///
     /// # Errors
-    /// If there is no such key or the value does not fit it.
+    /// If the key does not exist or the value does not fit it.
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
     /// Every parameter with its present value, in the order of declaration.
     fn entries(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// Settings that few files give: they have entries only if one of them is not the default, so that files without them stay as they are.
+/// Rarely used settings: they have entries only if one setting is not the default, so files without them stay unchanged.
 ///
 /// ```
 /// clearway_units::parameters! {
@@ -370,8 +369,8 @@ impl<T: ParameterSet + PartialEq> ParameterSet for OmitDefaults<T> {
     }
 }
 
-/// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default.
-/// Settings that several structs share are a struct of their own, which they take in `with` its keys.
+/// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default. A
+/// separate struct holds settings that several structs share; `with` includes it with its keys.
 ///
 /// ```
 /// clearway_units::parameters! {

@@ -1,9 +1,9 @@
-//! Settings of plug-ins that are known by name: controllers, path selectors, feedback, injection controls.
+//! Settings of named plug-ins: controllers, path selectors, feedback, injection controls.
 
 /// Declares the settings of plug-ins of one kind behind one type, whichever crate defines them.
 ///
 /// `definition` is a trait with `NAME`, `SUMMARY`, a type `Parameters` that is a [`ParameterSet`](crate::ParameterSet), and the constructor
-/// that `build` names, which makes a `behaviour`. `checks` are functions of the definition that take the parameters alone.
+/// that `build` names, which makes a `behaviour`. `checks` are functions of the definition that take only the parameters.
 ///
 /// The settings have `defaults`, `with`, `name`, `summary`, `describe`, `set` and `entries`, and `create`, which is private;
 /// checks are as visible as they say.

@@ -38,19 +38,19 @@ pub enum Purpose {
     HostClock = 14,
     /// Tokens of injection control (entity: GPU and class).
     Injection = 15,
-    /// Delays of the bursts of workloads, and what is drawn for each (entity: burst of a section).
+    /// Delays of the bursts of workloads, and the other random choices of each burst (entity: burst of a section).
     Bursts = 16,
-    /// Seeds that are drawn again for an interval (entity: their number).
+    /// Resampled seeds for an interval (entity: number of seeds).
     Bootstrap = 17,
     /// Points of sweeps that are drawn (entity: hash of the key).
     Sampling = 18,
-    /// Loss, duplication, reordering, corruption and marks that a link of a test bed is asked for (entity: directed link).
+    /// Loss, duplication, reordering, corruption and marks of a link of a test bed (entity: directed link).
     Impairment = 19,
     /// Choice of the packet that a full queue trims (entity: directed link).
     Trimming = 20,
     /// Choice among equal next hops by a switch that looks at its queues (entity: switch).
     LocalChoice = 21,
-    /// Groups of switches by way of which packets take a detour (entity: directed link from a host).
+    /// Groups of switches through which packets take a detour (entity: directed link from a host).
     Detours = 22,
     /// Experts of the tokens of a mixture-of-experts layer (entity: hash of section and job, plus layer).
     Routing = 23,

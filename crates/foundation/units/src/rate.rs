@@ -51,11 +51,11 @@ impl Rate {
     }
 }
 
-/// A [`Rate`] prepared for the hot path: the picoseconds of a byte where that is a whole number.
+/// A [`Rate`] prepared for the hot path: the picoseconds per byte, if they are a whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireClock {
     rate: Rate,
-    /// Zero where a byte is not a whole number of picoseconds.
+    /// Zero if a byte is not a whole number of picoseconds.
     ps_per_byte: u64,
 }
 
@@ -120,7 +120,7 @@ const RATE_UNITS: [(&str, u64); 18] = [
     ("T", PS_PER_SECOND),
 ];
 
-/// The rate that a number of bytes per second is, such as `50GB/s`.
+/// The rate for a number of bytes per second, such as `50GB/s`.
 pub(crate) fn of_bytes(text: &str) -> Option<Rate> {
     const UNITS: [(&str, u64); 5] = [
         ("B", 8),
@@ -140,7 +140,7 @@ pub(crate) fn of_bytes(text: &str) -> Option<Rate> {
 }
 
 impl Rate {
-    /// Advice on the unit of `text`, which is no rate; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a rate; `None` if the unit is correct.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         if let Some(rate) = of_bytes(text) {
             return Some(format!(

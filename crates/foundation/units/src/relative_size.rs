@@ -1,4 +1,4 @@
-//! Sizes that are absolute, relative to a bandwidth-delay product, or what a link sends in some time.
+//! Sizes: absolute, relative to a bandwidth-delay product, or the bytes that a link sends in a time.
 
 use crate::decimal::{ParseUnitError, scaled_integer, split_unit, unit_advice, write_scaled};
 use crate::size::SIZE_UNITS;
@@ -8,13 +8,13 @@ use std::str::FromStr;
 
 const MILLION: u64 = 1_000_000;
 
-/// A size that is absolute (`"100KB"`), a multiple of the fabric's bandwidth-delay product (`"25%bdp"`, `"5bdp"`), or what a link sends in
-/// some time (`"32us"`), which scales with its rate alone.
+/// A size that is absolute (`"100KB"`), a multiple of the fabric's bandwidth-delay product (`"25%bdp"`, `"5bdp"`), or the bytes that a link
+/// sends in a time (`"32us"`), which scale only with its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelativeSize {
-    /// So many bytes.
+    /// Size in bytes.
     Absolute(Bytes),
-    /// So many millionths of the bandwidth-delay product.
+    /// Size in millionths of the bandwidth-delay product.
     OfBdp {
         /// 1 000 000 is one bandwidth-delay product.
         millionths: u64,
@@ -58,7 +58,7 @@ impl fmt::Display for RelativeSize {
 }
 
 impl RelativeSize {
-    /// Advice on the unit of `text`, which is not a size; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a size; `None` if the unit is correct.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         let units = SIZE_UNITS.iter().map(|(name, _)| *name);
         unit_advice(text, "a size", units.chain(["bdp", "%bdp"]), "B")

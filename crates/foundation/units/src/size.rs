@@ -99,7 +99,7 @@ pub(crate) const SIZE_UNITS: [(&str, u64); 10] = [
 ];
 
 impl Bytes {
-    /// Advice on the unit of `text`, which is not a size; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a size; `None` if the unit is correct.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         unit_advice(
             text,

@@ -1,28 +1,28 @@
-//! Statistics that results and the judgement of figures share: nearest ranks, bins of equal count, rank correlation, fairness.
+//! Statistics for results and for the judgement of figures: nearest ranks, bins of equal count, rank correlation, fairness.
 //!
-//! All of them depend on the values alone and not on the order in which they are given, use no floating point function but the
-//! square root, and cost at most O(n log n).
+//! All statistics depend only on the values and not on their order, use no floating point function except the square root, and cost at most
+//! O(n log n).
 
 use std::ops::Range;
 
-/// The value at the nearest rank of `per_mille` (1 to 1000) thousandths of `sorted`: of n values, the one at place ⌈n·p/1000⌉, which
-/// is always a value that occurred. `None` of an empty slice.
+/// The value at the nearest rank of `per_mille` (1 to 1000) thousandths of `sorted`: the value at place ⌈n·p/1000⌉ of n values, which
+/// always occurs in the data. `None` for an empty slice.
 ///
-/// A percentile is one that only the greatest value exceeds from so many values on: 20 for p95, 100 for p99, 1000 for p99.9. Of fewer
-/// it is the greatest value itself.
+/// The number of values decides whether a percentile lies below the greatest value: at least 20 for p95, 100 for p99, 1000 for p99.9. With
+/// fewer values the percentile is the greatest value itself.
 pub fn nearest_rank<T: Copy>(sorted: &[T], per_mille: usize) -> Option<T> {
     let rank = (sorted.len() * per_mille).div_ceil(1000);
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-/// Cuts sorted keys into at most `bins` ranges of about equally many, none empty; equal keys are never parted.
+/// Cuts sorted keys into at most `bins` non-empty ranges of about equal count; never separates equal keys.
 ///
-/// The ideal cut after bin k is at place ⌊k·n/bins⌋, where n is the number of keys. If the keys on its two sides are equal, it moves to
-/// the nearer end of their run (of two as near, the lower), so that a key that many share has a range of its own; cuts that then fall
-/// together are one. With distinct keys the ranges differ by one key at most.
+/// The ideal cut after bin k is at place ⌊k·n/bins⌋, where n is the number of keys. If the keys on both sides are equal, the cut moves to
+/// the nearer end of their run (the lower end on a tie), so a frequent key gets a separate range. Cuts at the same place merge. With
+/// distinct keys the ranges differ by at most one key.
 pub fn equal_count_bins<K: PartialEq>(sorted: &[K], bins: usize) -> Vec<Range<usize>> {
     let count = sorted.len();
-    // For each place, where the run of equal keys around it begins; ends are the next beginnings.
+    // Starts of the runs of equal keys; a run ends at the next start.
     let mut cuts = vec![0];
     let (mut begin, mut end) = (0, 0);
     for bin in 1..bins {
@@ -47,8 +47,8 @@ pub fn equal_count_bins<K: PartialEq>(sorted: &[K], bins: usize) -> Vec<Range<us
     cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// Spearman's rank correlation of the pairs: 1 if the second value grows whenever the first does, −1 if it falls, near 0 if neither
-/// tells of the other. It is Pearson's correlation of the ranks, where equal values share the mean of their ranks. `None` of fewer
+/// Spearman's rank correlation of the pairs: 1 if the second value grows whenever the first does, −1 if it falls, near 0 without a
+/// monotonic relation. Computed as Pearson's correlation of the ranks, where equal values share the mean of their ranks. `None` for fewer
 /// than two pairs, or if all first or all second values are equal.
 pub fn spearman(pairs: &[(u64, u64)]) -> Option<f64> {
     let first = doubled_ranks(pairs, |pair| pair.0);
@@ -62,7 +62,7 @@ pub fn spearman(pairs: &[(u64, u64)]) -> Option<f64> {
         alone[1] += b * b;
     }
     let both = (alone[0] as f64 * alone[1] as f64).sqrt();
-    // Rounding must not leave the range.
+    // Rounding could leave the range from −1 to 1.
     (both > 0.0).then(|| (together as f64 / both).clamp(-1.0, 1.0))
 }
 
@@ -84,8 +84,8 @@ fn doubled_ranks(pairs: &[(u64, u64)], value: impl Fn(&(u64, u64)) -> u64) -> Ve
     ranks
 }
 
-/// Jain's index of fairness of what each has: (Σx)² / (n·Σx²), which is 1 if all have the same and 1/n if one has everything. `None`
-/// of fewer than two, or if nobody has anything.
+/// Jain's index of fairness: (Σx)² / (n·Σx²), which is 1 if all values are equal and 1/n if one holds the total. `None` for fewer than two
+/// values, or if all are zero.
 pub fn jain_index(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for value in values {

@@ -1,6 +1,6 @@
 //! "Did you mean": the nearest of a list of names.
 
-/// The candidate that is nearest to `name` by edit distance, if one is near enough to be a likely slip.
+/// The candidate nearest to `name` by edit distance, if it is near enough for a likely typo.
 ///
 /// ```
 /// assert_eq!(clearway_units::nearest("kmni", ["kmin", "kmax", "pmax"]), Some("kmin"));
@@ -18,8 +18,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Suggestion in place of an unknown name: the [`nearest`] known name if there is one, and `known`, a fragment that lists what there is
-/// (may be empty).
+/// Suggestion in place of an unknown name: the [`nearest`] known name, if any, and `known`, a fragment that lists the known names (may be
+/// empty).
 ///
 /// ```
 /// use clearway_units::{nearest, suggestion};

@@ -200,7 +200,7 @@ impl fmt::Display for Time {
 }
 
 impl Span {
-    /// Advice on the unit of `text`, which is no span; none if its unit is not at fault.
+    /// Advice on the unit of `text`, which is not a span; `None` if the unit is correct.
     pub(crate) fn unit_advice(text: &str) -> Option<String> {
         unit_advice(
             text,

@@ -1,6 +1,6 @@
 //! Domains of parameter values, for programs that generate values.
 
-/// Kind of value that a parameter takes: what [`Parameter::expected`](crate::Parameter::expected) says to people, for programs.
+/// Kind of value that a parameter takes: the information of [`Parameter::expected`](crate::Parameter::expected), for programs.
 ///
 /// A domain may be larger than what a scenario accepts, because some limits follow from other settings; it is never smaller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,8 @@ pub enum ValueDomain {
     Rate,
     /// A size in bytes, written as `"2MB"`.
     Size,
-    /// A size in bytes, relative to a bandwidth-delay product, written as `"25%bdp"`, or what a link sends in a time, written as `"32us"`.
+    /// A size in bytes, relative to a bandwidth-delay product, written as `"25%bdp"`, or the bytes that a link sends in a time, written as
+    /// `"32us"`.
     RelativeSize,
     /// A whole number within bounds, both included.
     Whole {

@@ -201,7 +201,7 @@ impl Run<'_> {
             partial: false,
             command: None,
         };
-        let mut watcher = Shown {
+        let mut watcher = DisplayedRun {
             run: &self,
             display: None,
         };
@@ -223,12 +223,12 @@ impl Run<'_> {
 }
 
 /// A run whose progress is shown.
-struct Shown<'a> {
+struct DisplayedRun<'a> {
     run: &'a Run<'a>,
     display: Option<Display<'a>>,
 }
 
-impl RunWatcher for Shown<'_> {
+impl RunWatcher for DisplayedRun<'_> {
     fn begin(&mut self, work: RunWork, _warnings: &[String]) {
         self.display = Some(Display::of_work(work, self.run.console).titled(&self.run.title));
     }

@@ -1,4 +1,4 @@
-//! Formats of files: the simulator that each was written for.
+//! Formats of files, each named after its simulator.
 
 use crate::chakra::begins_as_a_trace;
 use crate::goal::{begins_as_a_schedule, is_goal_binary};
@@ -49,8 +49,8 @@ choices! {
 }
 
 impl TraceFormat {
-    /// The format that a file with this content has, judged by how it begins: a word of the format, or a number that its writers put
-    /// there. Nothing if it is none of them.
+    /// The format of a file with this content, from its beginning: a word of the format, or a number that its writers put there. `None` if
+    /// the format is unknown.
     pub fn detect(content: &[u8]) -> Option<Self> {
         if is_goal_binary(content) {
             return Some(Self::GoalBinary);
@@ -66,13 +66,13 @@ impl TraceFormat {
     }
 }
 
-/// Bytes of a file by which its format is told: comments may stand in front, but not without end.
+/// Number of bytes that determine the format of a file: comments may come first, but not without limit.
 const HEAD: usize = 1 << 16;
 
-/// The first bytes of the file at `path`, which suffice to tell its format.
+/// The first bytes of the file at `path`, which suffice to determine its format.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the file cannot be read.
 pub fn head(path: &Path) -> Result<Vec<u8>, InputError> {
     let mut head = Vec::new();
     clearway_input::open(path, InputKind::TRACE)?
@@ -81,7 +81,7 @@ pub fn head(path: &Path) -> Result<Vec<u8>, InputError> {
     Ok(head)
 }
 
-/// The text with which a file begins: up to the first byte that is none.
+/// The text at the beginning of a file, up to the first byte that is not text.
 pub(crate) fn beginning(content: &[u8]) -> &str {
     let head = &content[..content.len().min(HEAD)];
     match std::str::from_utf8(head) {

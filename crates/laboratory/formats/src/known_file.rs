@@ -1,4 +1,4 @@
-//! Files of this field, recognized by how they begin, to say what a file is where another kind of file is wanted.
+//! Recognition of files by their first bytes, so that errors can name the kind of a file in the wrong place.
 
 use crate::format::{TraceFormat, beginning};
 use crate::hpcc::begins_with_a_number;
@@ -34,9 +34,9 @@ pub enum KnownFile {
 }
 
 impl KnownFile {
-    /// The kind of a file with this content, of which its [`head`](crate::head) suffices; `None` if it is not known.
+    /// The kind of a file with this content; the file's [`head`](crate::head) suffices. `None` if the kind is unknown.
     pub fn detect(content: &[u8]) -> Option<Self> {
-        // First: the length at the beginning of a binary trace can look like a number of HPCC's files.
+        // Traces first: the length at the beginning of a binary trace can look like a number of HPCC's files.
         if let Some(format) = TraceFormat::detect(content) {
             return Some(Self::Trace(format));
         }
@@ -49,7 +49,7 @@ impl KnownFile {
         }
     }
 
-    /// As [`detect`](Self::detect), of a file with a name: traces of Chakra without a version are known by theirs.
+    /// As [`detect`](Self::detect), for a file with a name: Chakra traces without a version are recognized by their name.
     pub fn named(name: &str, content: &[u8]) -> Option<Self> {
         match Self::detect(content) {
             None | Some(Self::Hpcc) if name.ends_with(".et") => {
@@ -79,7 +79,7 @@ impl KnownFile {
         }
     }
 
-    /// Advice for a file of this kind, called `name`: how it is read, or that it is not.
+    /// Advice for a file of this kind, called `name`: the way to read it, or that it is not supported.
     pub fn fix(self, name: &str) -> String {
         match self {
             Self::Matrix => format!("`clearway run --set topology.file=TOPO --set workload.file={name}`"),
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(KnownFile::detect(text.as_bytes()), None, "{text}");
         }
         let chakra = Some(KnownFile::Trace(TraceFormat::Chakra));
-        // A message of 51 bytes, whose first field is text.
+        // `3` is the length of a message, 51 bytes, whose first field is text.
         for content in [&b""[..], b"3\x0a\x02hi", b"\x05\x0a\xff"] {
             assert_eq!(KnownFile::named("x.0.et", content), chakra, "{content:?}");
         }

@@ -2,7 +2,7 @@
 //!
 //! # Example
 //!
-//! A fabric and the traffic on it, as htsim has them, and a mistake in the traffic.
+//! A fabric and its traffic in htsim's formats, and a mistake in the traffic.
 //!
 //! ```
 //! use clearway_formats::{StartUnit, parse_cm, parse_topo};
@@ -42,28 +42,28 @@
 //! # Stability
 //!
 //! In versions 0.x a minor release (0.2.0) may change the interface, and `CHANGELOG.md` names each change; a patch release (0.1.1) only
-//! adds items. Meant to stay as they are: the functions `parse_…`, `read_…` and `write_…`, and the types that they return or take.
-//! Types of files get further fields when a format does. A warning may become an error, or an error a warning.
-//! `docs/interfaces/clearway-formats.txt` lists all public items.
+//! adds items. These should not change: the functions `parse_…`, `read_…` and `write_…`, and the types that they return or take. Types of
+//! files get new fields when a format does. A warning may become an error, or an error a warning. `docs/interfaces/clearway-formats.txt`
+//! lists all public items.
 //!
 //! # Features
 //!
-//! There are no cargo features.
+//! This crate has no cargo features.
 //!
 //! # Formats
 //!
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
-//!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] recognizes the format.
-//! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules,
-//!   [`read_chakra`] from the execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks.
+//!   [`parse_hpcc_topology`] read the files of the HPCC simulator for ns-3. [`FileFormat`] recognizes the format.
+//! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
+//!   from the execution traces of Chakra. [`parse_simai`] reads a [`SimaiWorkload`], which produces a program for any number of ranks.
 //!   [`TraceFormat`] recognizes the format.
-//! * [`KnownFile`] says what a file is where another kind of file is wanted.
+//! * [`KnownFile`] recognizes files of the wrong kind, for errors.
 //! * [`parse_sizes`] reads a distribution of flow sizes in the format of HPCC's traffic generator.
 //!
-//! All are strict: what would be ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
+//! All readers are strict: an entry that other tools ignore or round is an error with file, line and fix, or at least a warning.
 //!
-//! **Architecture Invariant:** nothing here knows of links, queues, transports or scenarios. `topo` and `hpcc` describe a fabric's file
-//! and build none.
+//! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo` and `hpcc` describe a fabric's file
+//! and do not build the fabric.
 
 pub mod chakra;
 pub mod cm;

@@ -1,10 +1,10 @@
-//! The words of one line, taken from left to right.
+//! The words of one line, read from left to right.
 
 use crate::text::{Line, Source, Token, shown, whole_number};
 use clearway_workload::FileError;
 use std::ops::RangeInclusive;
 
-/// Words of a line that have not been taken yet.
+/// Unread words of a line.
 pub(crate) struct Words<'a> {
     source: Source<'a>,
     /// Number of the line, from 1.
@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
         self.number(keyword, range).map(|value| value as u32)
     }
 
-    /// The next word if it is a whole number, which it is no longer then.
+    /// The next word if it is a whole number; the word is then taken.
     pub(crate) fn number_if_any(&mut self) -> Option<u64> {
         let mut rest = self.rest.clone();
         let number = whole_number(rest.next()?.text)?;
@@ -95,7 +95,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Stores the value of `keyword`, or fails if the keyword stands on the line twice.
+    /// Stores the value of `keyword`, or fails if the keyword occurs twice on the line.
     pub(crate) fn once<T>(
         &self,
         slot: &mut Option<T>,

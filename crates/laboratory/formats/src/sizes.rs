@@ -6,10 +6,10 @@ use clearway_workload::FileError;
 use clearway_workload::sizes::LARGEST_SIZE;
 use clearway_workload::{SizeDistribution, SizePoint};
 
-/// Reads the distribution `text`; `name` is what errors call the file.
+/// Reads the distribution `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first line that is not sound, or does not follow from the one before.
+/// At the first line that is invalid or out of order.
 pub fn parse_sizes(name: &str, text: &str) -> Result<SizeDistribution, FileError> {
     let source = Source { file: name };
     let mut points: Vec<SizePoint> = Vec::new();
@@ -70,7 +70,7 @@ fn bytes(source: Source<'_>, line: usize, token: Token<'_>) -> Result<Bytes, Fil
 }
 
 fn percent(source: Source<'_>, line: usize, token: Token<'_>) -> Result<f64, FileError> {
-    // The library also reads signs and words.
+    // The standard library also parses signs and words such as `inf`.
     let is_number = token
         .text
         .bytes()

@@ -13,7 +13,7 @@ pub(crate) struct Token<'a> {
     pub(crate) column: usize,
 }
 
-/// A line that holds more than blanks and a comment.
+/// A line with more than blanks and a comment.
 #[derive(Debug, Clone)]
 pub(crate) struct Line<'a> {
     /// Number of the line, from 1.
@@ -22,7 +22,7 @@ pub(crate) struct Line<'a> {
     pub(crate) tokens: Vec<Token<'a>>,
 }
 
-/// The lines of `text` that hold something. Words are parted by blanks and tabs; `#` at the start of a word begins a comment.
+/// The lines of `text` that have words. Blanks and tabs separate words; `#` at the start of a word begins a comment.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     (1..).zip(text.lines()).filter_map(|(number, line)| {
@@ -54,7 +54,7 @@ fn tokens(line: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// A token as a message shows it: short, and without characters that would spoil a terminal.
+/// A token as a message shows it: short, and without control characters.
 pub fn shown(text: &str) -> String {
     const LIMIT: usize = 40;
     let mut shown: String = text
@@ -68,9 +68,9 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
-/// The name that `text` was probably meant to be: the same but for capitals, else the nearest.
+/// The name that `text` probably means: the same except for capitals, else the nearest.
 pub(crate) fn meant<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
-    // A long token is no slip of a short name, and comparing costs its length.
+    // A long token is not a misspelling of a short name, and the cost of comparing grows with the length.
     const LONGEST: usize = 64;
     if text.len() > LONGEST {
         return None;
@@ -92,13 +92,13 @@ pub fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// A whole number of ASCII digits; no sign, no separators.
+/// A whole number of ASCII digits, without sign and separators.
 pub fn whole_number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Reason for which a text is not a usable decimal number.
+/// Reason why a text is not a usable decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecimalFault {
     /// Text that is not a number of zero or more.
@@ -149,7 +149,7 @@ pub(crate) fn whole_part(text: &str) -> Result<u64, DecimalFault> {
         Err(DecimalFault::TooFine) => {}
         result => return result,
     }
-    // Too fine a number is sound, so it has all these parts.
+    // A `TooFine` number is well formed, so it has all these parts.
     let (number, power) = match text.split_once(['e', 'E']) {
         Some((number, power)) => (number, signed(power).ok_or(DecimalFault::NotANumber)?),
         None => (text, 0),
@@ -174,12 +174,12 @@ fn signed(text: &str) -> Option<i32> {
 /// The text of the file at `path`.
 ///
 /// # Errors
-/// If it cannot be read, or is not UTF-8; then with the first line that is not.
+/// If the file cannot be read, or if it is not UTF-8, with the first invalid line.
 pub fn read_text(path: &Path, kind: InputKind) -> Result<String, WorkloadError> {
     clearway_input::read_text(path, kind).map_err(|error| refused(path, &error))
 }
 
-/// The error about the file at `path` that could not be read.
+/// The error about an unreadable file at `path`.
 pub fn refused(path: &Path, error: &InputError) -> WorkloadError {
     let file = path.display().to_string();
     let source = Source { file: &file };
@@ -195,18 +195,18 @@ pub fn refused(path: &Path, error: &InputError) -> WorkloadError {
     WorkloadError::Unreadable { file, reason, fix }
 }
 
-/// File that a text comes from, to build [`FileError`]s.
+/// File of a text, to build [`FileError`]s.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
 }
 
-/// A [`FileError`] that lacks its fix.
+/// A [`FileError`] without its fix.
 #[must_use]
 pub(crate) struct Fault(FileError);
 
 impl Source<'_> {
-    /// A fault on `line`, at `column` if it is one token's.
+    /// A fault on `line`, at `column` if it concerns one token.
     pub(crate) fn fault(
         &self,
         line: usize,
@@ -222,7 +222,7 @@ impl Source<'_> {
         })
     }
 
-    /// Error of a token that is none of `names`, with the name that was probably meant.
+    /// Error about a token that is not one of `names`, with the probable name.
     pub(crate) fn unknown(&self, line: usize, token: Token<'_>, names: &[&str]) -> FileError {
         let message = format!("unknown word `{}`", shown(token.text));
         let fix = match meant(token.text, names) {

@@ -1,4 +1,4 @@
-//! Keys `attack.*` of a workload section: which of its hosts take more than their share, and how.
+//! Keys `attack.*` of a workload section: the hosts that take more than their share, and their method.
 
 use crate::error::ScenarioError;
 use crate::limits::LONGEST;
@@ -19,12 +19,12 @@ use std::num::NonZero;
 pub enum HostSet {
     /// All hosts.
     All,
-    /// Ranges of hosts, both ends included, each first number above the last of the range before.
+    /// Ranges of hosts, including both ends, ascending and without overlap.
     Ranges(Vec<(u32, u32)>),
 }
 
 impl HostSet {
-    /// Reads `all`, or ranges and numbers parted by commas.
+    /// Reads `all`, or ranges and numbers separated by commas.
     fn read(text: &str) -> Option<Self> {
         if text.trim() == "all" {
             return Some(Self::All);
@@ -43,7 +43,7 @@ impl HostSet {
         (apart && !ranges.is_empty()).then_some(Self::Ranges(ranges))
     }
 
-    /// The highest host that is named.
+    /// The highest named host.
     pub fn highest(&self) -> Option<u32> {
         match self {
             Self::All => None,
@@ -51,7 +51,7 @@ impl HostSet {
         }
     }
 
-    /// True of a host of the set.
+    /// True if the set contains `host`.
     pub fn contains(&self, host: u32) -> bool {
         match self {
             Self::All => true,
@@ -62,7 +62,7 @@ impl HostSet {
         }
     }
 
-    /// The hosts of this set among so many, ascending; an error if it names another one.
+    /// The hosts of this set in a network of `hosts` hosts, ascending; an error with a named host that does not exist.
     fn among(&self, hosts: u32) -> Result<Vec<HostId>, u32> {
         match self {
             Self::All => Ok((0..hosts).map(HostId).collect()),
@@ -159,23 +159,23 @@ clearway_units::parameters! {
     }
 }
 
-/// Facts of a run that an attack by one of its sections needs.
+/// Facts of a run that an attack needs.
 #[derive(Debug, Clone, Copy)]
 pub struct AttackContext<'a> {
-    /// The network, as the transport of the section knows it.
+    /// The network, as the section's transport sees it.
     pub network: &'a NetworkFacts,
     /// Number of hosts.
     pub hosts: u32,
     /// Seed of the run, and number of the section.
     pub drawn: (u64, u32),
-    /// Receiver of most messages of those that do not attack; `None` if there are none.
+    /// Receiver of most messages of the hosts that do not attack; `None` if these hosts send none.
     pub busiest: Option<HostId>,
-    /// Number of the variant of NICs that disobey.
+    /// Controller variant of the NICs that disobey.
     pub variant: u16,
 }
 
 impl AttackKeys {
-    /// True if there is an attack.
+    /// True if the section attacks.
     pub fn is_on(&self) -> bool {
         self.kind != AttackKind::None
     }
@@ -185,10 +185,10 @@ impl AttackKeys {
         self.kind == AttackKind::Disobey
     }
 
-    /// Begin and end of a pause storm.
+    /// Start and end of a pause storm.
     ///
     /// # Errors
-    /// If it takes no time, or if it ends too late.
+    /// If the storm has no duration, if it ends too late, or if the attack has a share below 1.
     pub(crate) fn storm(&self) -> Result<(Time, Time), ScenarioError> {
         let (begin, lasts) = (self.whole.from, self.whole.lasts);
         let end = begin.saturating_add(lasts);
@@ -221,10 +221,10 @@ impl AttackKeys {
         Ok((begin, end))
     }
 
-    /// Settings of the controller of NICs that disobey, and that have `own` otherwise.
+    /// Controller settings of NICs that disobey; honest NICs have `own`.
     ///
     /// # Errors
-    /// If the transport does not have the rule that is to be broken.
+    /// If the transport does not have the rule to break.
     pub fn misbehaving(
         &self,
         profile: &Profile,
@@ -262,17 +262,17 @@ impl AttackKeys {
         })
     }
 
-    /// True if the receiver of victims has to be found.
+    /// True if the attack needs the victims' busiest receiver.
     pub fn needs_busiest(&self) -> bool {
         self.kind == AttackKind::Incast && self.whole.target.is_none()
     }
 
-    /// True of a flow that comes from a host that attacks.
+    /// True if an attacking host sends `flow`.
     fn is_of_attacker(&self, flow: &FlowSpec) -> bool {
         self.is_on() && self.hosts.contains(flow.src.0)
     }
 
-    /// Receiver of most messages of those that do not attack, among equals the one with the lowest number, of sections with these keys.
+    /// Receiver of most messages of the hosts that do not attack, in sections with these keys; in a tie the host with the lowest number.
     pub fn busiest_receiver<'a>(
         sections: impl IntoIterator<Item = (&'a Self, &'a [FlowSpec])>,
     ) -> Option<HostId> {
@@ -287,7 +287,7 @@ impl AttackKeys {
         busiest.map(|(host, _)| *host)
     }
 
-    /// The traffic of a section with its attack.
+    /// The traffic of a section, changed by its attack.
     ///
     /// # Errors
     /// If the attack does not fit the network or the traffic.
@@ -349,7 +349,7 @@ impl AttackKeys {
         attack.apply(workload, &mut random).map_err(error_of)
     }
 
-    /// Receiver of an incast; of another attack any host.
+    /// Receiver of an incast; an arbitrary host for other attacks.
     fn target(&self, context: &AttackContext<'_>) -> Result<HostId, ScenarioError> {
         if self.kind != AttackKind::Incast {
             return Ok(HostId(0));
@@ -373,8 +373,8 @@ impl AttackKeys {
     }
 }
 
-/// Size of a short flow in percent of the bandwidth-delay product. All of it has left when the first feedback about it is still three
-/// quarters of a round trip away. Smaller flows take more queue pairs for a message, and leave more of the last packets unfilled.
+/// Size of a short flow in percent of the bandwidth-delay product. The sender has sent such a flow completely three quarters of a round
+/// trip before the first feedback. Smaller flows take more queue pairs per message, and more of their last packets are partly filled.
 const SHORT_PERCENT: u64 = 25;
 
 /// Time that a host's link takes to send a flow, with headers.
@@ -385,7 +385,7 @@ fn time_to_send(bytes: Bytes, network: &NetworkFacts) -> Span {
     network.line_rate.span_of(Bytes::new(wire))
 }
 
-/// Error of an attack by a section whose flows belong to jobs.
+/// Error about an attack by a section whose flows belong to jobs.
 pub(crate) fn attack_of_jobs() -> ScenarioError {
     ScenarioError::about(
         &["attack.kind"],

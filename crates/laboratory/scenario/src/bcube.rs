@@ -1,4 +1,4 @@
-//! BCube, as TMDML has it.
+//! BCube, as in TMDML.
 
 use super::limits::check_hosts;
 use super::topology_error::topology_error;

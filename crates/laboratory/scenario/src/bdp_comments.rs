@@ -1,6 +1,6 @@
-//! Amounts that relative values came to, as comments of a resolved scenario.
+//! Absolute amounts of relative values, as comments in a resolved scenario.
 //!
-//! They follow from the network that a run has, and are no part of the scenario: neither its hash nor what is read back.
+//! The amounts depend on the network of the run and are not part of the scenario: the hash and the reader ignore them.
 
 use crate::{Scenario, source};
 use clearway_units::{Bytes, ParameterInfo, Rate, RelativeSize, Value, ValueDomain};
@@ -12,14 +12,14 @@ const COMMENT: &str = "  # ";
 /// Bandwidth-delay products of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BdpValues {
-    /// The one of transports, behind the line rate: that times the longest round trip.
+    /// Line rate, and the transports' product: the line rate times the longest round trip.
     pub transport: (Rate, Bytes),
-    /// Products of ports, behind the rates of their links: times the propagation round trip.
+    /// Rates of the ports' links, each with its product: the rate times the propagation round trip.
     pub ports: Vec<(Rate, Bytes)>,
 }
 
 impl BdpValues {
-    /// Comment on `size` in a section; none if it is absolute.
+    /// Comment on `size` in a section; `None` if `size` is absolute.
     fn comment(&self, section: &str, size: RelativeSize) -> Option<String> {
         if let RelativeSize::Absolute(_) = size {
             return None;
@@ -50,7 +50,7 @@ impl BdpValues {
 }
 
 impl Scenario {
-    /// As [`resolved`](Self::resolved), with the amounts of relative values behind them as comments.
+    /// As [`resolved`](Self::resolved), with a comment after each relative value that gives its amount.
     pub fn resolved_with(&self, amounts: &BdpValues) -> String {
         let relative = self.relative_keys();
         let mut section = String::new();
@@ -70,7 +70,7 @@ impl Scenario {
         text
     }
 
-    /// Keys of sizes that can be relative, with their sections.
+    /// Keys of sizes that can be relative, each after its section.
     fn relative_keys(&self) -> Vec<(&'static str, String)> {
         let mut keys = Vec::new();
         let mut add = |section, prefix: &str, described: Vec<ParameterInfo>| {
@@ -91,7 +91,7 @@ impl Scenario {
 pub fn without_bdp_comments(resolved: &str) -> String {
     let mut text = String::new();
     for line in resolved.lines() {
-        // No comment has quotes, and a text that looks like one ends with a quote.
+        // A comment has no quotes; a text value that contains `COMMENT` ends with a quote.
         let commented = line.rsplit_once(COMMENT);
         let value = commented.filter(|(_, comment)| !comment.contains('"'));
         text += value.map_or(line, |(value, _)| value);
@@ -109,7 +109,7 @@ fn is_relative(domain: &ValueDomain) -> bool {
     }
 }
 
-/// A number with blanks between groups of three digits.
+/// A number in groups of three digits, separated by blanks.
 fn in_groups(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -59,20 +59,20 @@ pub struct Explanation {
     pub name: String,
     /// Kind of the entry, and how a scenario chooses it.
     pub role: String,
-    /// One line on it.
+    /// Summary of the entry in one line.
     pub summary: String,
-    /// The section of the scenario that its parameters belong to.
+    /// The scenario section of the parameters.
     pub section: &'static str,
     /// Parameters of the entry.
     pub parameters: Vec<ParameterInfo>,
 }
 
-/// Group of names that a crate above adds to the catalogue: another kind of file.
+/// Group of names that a dependent crate adds to the catalogue: another kind of file.
 #[derive(Debug, Clone)]
 pub struct CatalogueGroup {
     /// Name of the group.
     pub name: &'static str,
-    /// Names and summaries of what is built in.
+    /// Names and summaries of the built-in files.
     pub builtin: Vec<(String, String)>,
     /// The sections of the file, each with its keys.
     pub sections: Vec<Explanation>,
@@ -118,7 +118,7 @@ impl<'a> Catalogue<'a> {
         "scenarios",
     ];
 
-    /// Names and summaries of one group; `None` if there is no such group.
+    /// Names and summaries of one group; `None` if the group does not exist.
     pub fn group(&self, group: &str) -> Option<Vec<(String, String)>> {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs
@@ -150,8 +150,8 @@ impl<'a> Catalogue<'a> {
         })
     }
 
-    /// Explains `name`. A name that belongs to several things (STrack is a transport and a controller) gives several. What is no thing
-    /// can be a key (`workload.jitter`, `jitter`), the first word of keys (`stop`) or one of the values of a key (`d-mod-k`).
+    /// Explains `name`. A name of several entries (STrack is a transport and a controller) gives several explanations. Any other name can
+    /// be a key (`workload.jitter`, `jitter`), the first word of keys (`stop`) or a value of a key (`d-mod-k`).
     pub fn explain(&self, name: &str) -> Vec<Explanation> {
         let things = self.things(name);
         if things.is_empty() {
@@ -160,7 +160,7 @@ impl<'a> Catalogue<'a> {
         things
     }
 
-    /// The keys that are meant by `name`, each with the things that have it.
+    /// The keys that `name` means, each with its entries of the catalogue.
     fn keys(&self, name: &str) -> Vec<Explanation> {
         let mut found: Vec<Explanation> = Vec::new();
         for thing in self.names() {
@@ -234,7 +234,7 @@ impl<'a> Catalogue<'a> {
         all.into_iter().flatten().collect()
     }
 
-    /// The known name that is nearest to `name`.
+    /// The known name nearest to `name`.
     pub fn nearest(&self, name: &str) -> Option<String> {
         nearest(name, self.names().iter().map(String::as_str)).map(Into::into)
     }
@@ -264,7 +264,7 @@ fn full_key(section: &str, key: &str) -> String {
     }
 }
 
-/// True if `name` is the key, with or without its section, or the part of it before a dot.
+/// True if `name` is the key, with or without its section, or the part of the key before a dot.
 fn is_meant(name: &str, section: &str, key: &str) -> bool {
     let full = full_key(section, key);
     [key, full.as_str()].iter().any(|key| {
@@ -273,12 +273,12 @@ fn is_meant(name: &str, section: &str, key: &str) -> bool {
     })
 }
 
-/// Names for groups of keys that every file can have, whatever kinds it chooses.
+/// Names for groups of keys that every file can have, with any kinds.
 const KEYS_OF_FILES: [&str; 6] = [
     "scenario", "links", "switch", "workload", "event", "observe",
 ];
 
-/// The keys that a scenario has whatever it chooses.
+/// The keys of scenarios with any kinds.
 fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
     let (role, summary, section, parameters) = match name {
         "scenario" => (
@@ -327,7 +327,7 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
     })
 }
 
-/// Switches by default with the transport preset `name`; `None` if it says nothing of them.
+/// Default switches of the transport preset `name`; `None` if the preset does not set any.
 fn designed_switch(name: &str) -> Option<Explanation> {
     let keys = TransportSettings::designed(name)?;
     let switch = SwitchSettings::of_kind(SwitchSettings::designed_kind(&keys));
@@ -344,7 +344,7 @@ fn designed_switch(name: &str) -> Option<Explanation> {
     })
 }
 
-/// The kind of switch called `name`; all of them for `switch`.
+/// The kind of switch called `name`; all kinds for `switch`.
 fn switches(name: &str) -> impl Iterator<Item = Explanation> {
     let kinds = SwitchKind::KINDS.into_iter();
     let chosen = kinds.filter(move |(kind, _)| *kind == name || name == "switch");
@@ -433,7 +433,7 @@ mod tests {
         assert!(stop.contains(&"stop.at-most".into()), "{stop:?}");
         let routing = keys("d-mod-k");
         assert_eq!(routing[0].0, "switch.routing");
-        // Things come first: the transport, not the keys whose value it is.
+        // Entries take precedence: the transport, not the keys with this value.
         assert!(keys("strack").iter().all(|(name, _)| name == "strack"));
         assert!(keys("jit").is_empty(), "whole words alone");
     }

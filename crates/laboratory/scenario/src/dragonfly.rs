@@ -88,12 +88,12 @@ impl GroupLinks {
     }
 }
 
-/// The most groups of switches with so many links to others in all.
+/// Maximum number of groups of `switches` switches, each with `global_links` links to other groups.
 fn most_groups(switches: u32, global_links: u32) -> u32 {
     switches.saturating_mul(global_links).saturating_add(1)
 }
 
-/// Checks the number of hosts: `groups` groups of `switches` with `hosts` each.
+/// Checks the number of hosts, the product of `factors`.
 fn check_size(keys: &[&'static str], factors: [u32; 3]) -> Result<(), ScenarioError> {
     let hosts = factors.map(u64::from).into_iter();
     check_hosts(keys, hosts.fold(1, u64::saturating_mul))

@@ -1,4 +1,4 @@
-//! Entries of a scenario by section, and the text that they are written as.
+//! Entries of a scenario by section, and their text.
 
 use crate::error::ScenarioError;
 use crate::section::unknown_name;
@@ -6,14 +6,14 @@ use crate::source::Entry;
 use clearway_units::{Value, mix64};
 use std::fmt::Write as _;
 
-/// The hash of what `hash` is that of, with `bytes` behind it.
+/// The hash `hash`, extended by `bytes`.
 pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
-/// The entries of each `[[workload]]` section; of one without any if there is none.
+/// The entries of each `[[workload]]` section; one empty section if there are no sections.
 pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
     let mut sections = each_of(entries, "workload")?;
     if sections.is_empty() {
@@ -22,7 +22,7 @@ pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, Scenario
     Ok(sections)
 }
 
-/// The entries of each section of this name. An override may add one, but leave none out.
+/// The entries of each section of this name. An override may add a section, but not skip one.
 pub(crate) fn each_of<'a>(
     entries: &'a [Entry],
     name: &str,
@@ -65,7 +65,7 @@ pub(crate) fn write_entries(text: &mut String, entries: Vec<(&'static str, Value
     }
 }
 
-/// The kind that a section names, or implies by giving a file.
+/// The kind that a section names, or implies with `file`.
 pub(crate) fn kind_of<K>(
     entries: &[&Entry],
     names: &[&str],

@@ -1,4 +1,4 @@
-//! Errors in what the user wrote.
+//! Errors in the user's input.
 
 use clearway_formats::{KnownFile, head};
 use clearway_input::{InputError, STANDARD_INPUT};
@@ -36,18 +36,18 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// A scenario that cannot be run as it stands: the user's to mend.
+/// Error of a scenario that cannot run and that the user has to fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// Place of the error, if it is at one place.
+    /// Place of the error, if the error has a single place.
     pub place: Option<SourceLocation>,
     /// Description of the error, the key included.
     pub message: String,
     /// Suggested fix.
     pub fix: String,
-    /// The keys that are at fault, by which the scenario finds the place if there is none yet.
+    /// The faulty keys. The scenario finds the place of the error from them if the error has none.
     pub keys: Vec<&'static str>,
-    /// The key that nobody knows, if that is the fault.
+    /// The unknown key, if the error is about one.
     pub(crate) unknown: Option<Box<UnknownKey>>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct UnknownKey {
 }
 
 impl ScenarioError {
-    /// An error about the keys of a section, whose place is still to be found.
+    /// An error about the keys of a section, without its place.
     pub fn about(
         keys: &[&'static str],
         message: impl Into<String>,
@@ -74,7 +74,7 @@ impl ScenarioError {
         }
     }
 
-    /// An error about the file called `name`, which cannot be read.
+    /// An error about the unreadable file `name`.
     pub fn unreadable(name: &str, error: &InputError) -> Self {
         let file = match name {
             STANDARD_INPUT => "standard input".into(),
@@ -98,8 +98,7 @@ impl ScenarioError {
         }
     }
 
-    /// An error about the file called `name`, which cannot be read, where the name of something built-in would do: `what` it is, and all
-    /// names.
+    /// An error about the unreadable file `name`, where a built-in name is also valid; with the kind of built-in thing and all names.
     pub fn no_file<'a>(
         name: &str,
         error: &InputError,

@@ -1,4 +1,4 @@
-//! The `[[event]]` sections: what happens to links while a run goes on.
+//! The `[[event]]` sections: events of links during a run.
 
 use crate::error::ScenarioError;
 use crate::limits::{LONGEST, RATES, check_reroutes};
@@ -13,7 +13,7 @@ use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Va
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-/// So many events may happen in a run, each repetition counted.
+/// Maximum number of events in a run, including repetitions.
 const MOST_EVENTS: u64 = 10_000;
 
 clearway_units::choices! {
@@ -60,7 +60,7 @@ impl Section for EventSettings {
 }
 
 impl EventSettings {
-    /// Keys with their values: time, link, and what the event says.
+    /// Keys with their values: time, link, and the keys of the event that are set.
     pub(crate) fn written(&self) -> Vec<(&'static str, Value)> {
         let silent = Self::default().entries();
         let is_said = |entry: &(&str, Value)| {
@@ -87,7 +87,7 @@ impl EventSettings {
         (0..u64::from(self.times.get())).map(move |number| self.at + every * number)
     }
 
-    /// Checks what can be checked without the fabric. `is_given` says which keys there are.
+    /// Checks the event as far as possible without the fabric. `is_given` tells which keys are set.
     pub(crate) fn check(&self, is_given: impl Fn(&str) -> bool) -> Result<(), ScenarioError> {
         if let Some(key) = ["at", "link"].into_iter().find(|key| !is_given(key)) {
             let fix = "give each event its time and its link, such as `at = \"100us\"` and `link = \"leaf0-spine3\"`";
@@ -114,7 +114,7 @@ impl EventSettings {
         self.check_times()
     }
 
-    /// Checks how often the event happens, and how late.
+    /// Checks the number of repetitions, and the time of the last one.
     fn check_times(&self) -> Result<(), ScenarioError> {
         match (self.every, self.times.get()) {
             (Some(every), _) if every.is_zero() => {
@@ -163,8 +163,8 @@ fn fault(keys: &[&'static str], message: String, fix: &str) -> Result<(), Scenar
 /// The events of all sections on the links of a fabric, and the pause storms of attackers.
 ///
 /// # Errors
-/// If there is no such link, if it is down for good, if two events contradict each other, if routes would change too often, or if switches
-/// know no pause frames where there is a pause storm.
+/// If the link does not exist or is down for the whole run, if two events contradict each other, if routes would change too often, or if a
+/// pause storm meets switches without pause frames.
 pub(crate) fn schedule(
     (events, reroute_delay): (&[EventSettings], Span),
     (topology, switch): (&Topology, &SwitchSettings),
@@ -211,7 +211,7 @@ pub(crate) fn schedule(
     Ok(schedule)
 }
 
-/// Part of a link's state at an instant, of which one event says what it is.
+/// Part of a link's state at an instant, which only one event may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Aspect(Time, usize, u8);
 
@@ -232,7 +232,7 @@ fn contradiction(event: &EventSettings, at: Time) -> ScenarioError {
     )
 }
 
-/// The cables that an event is about.
+/// The cables of an event.
 fn cables(
     event: &EventSettings,
     links: &LinkNames<'_>,

@@ -1,4 +1,4 @@
-//! An experiment: a scenario of whichever kind of fabric.
+//! An experiment: a scenario of any kind of fabric.
 
 use crate::file_hashes::FileHashes;
 use crate::locations::SourceLocations;
@@ -8,7 +8,7 @@ use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use std::path::{Path, PathBuf};
 
-/// A scenario of a packet fabric or of a scale-up fabric, as `topology.kind` says.
+/// A scenario of a packet fabric or of a scale-up fabric, depending on `topology.kind`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Experiment {
     /// Hosts, transports, packets.
@@ -18,10 +18,10 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// Reads the scenario `text`; `file` is what errors call it, `overrides` are `KEY=VALUE`.
+    /// Reads the scenario `text`; errors call it `file`, and `overrides` are `KEY=VALUE`.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read(
         (registry, injection): (&Registry, &InjectionRegistry),
         file: &str,
@@ -55,7 +55,7 @@ impl Experiment {
         }
     }
 
-    /// Name, seed, limits, to be changed.
+    /// Name, seed, limits, mutable.
     pub fn general_mut(&mut self) -> &mut crate::General {
         match self {
             Self::Packets(scenario) => &mut scenario.general,
@@ -79,7 +79,7 @@ impl Experiment {
         }
     }
 
-    /// Hash of everything that decides on the results: the scenario, its files, and what is observed.
+    /// Hash of everything that determines the results: the scenario, its files, and `[observe]`.
     pub fn fingerprint(&self) -> u64 {
         match self {
             Self::Packets(scenario) => scenario.fingerprint(),
@@ -87,7 +87,7 @@ impl Experiment {
         }
     }
 
-    /// As [`fingerprint`](Self::fingerprint), where files that `files` knows are not read again.
+    /// As [`fingerprint`](Self::fingerprint), without reading the files known to `files` again.
     pub fn fingerprint_with(&self, files: &FileHashes) -> u64 {
         match self {
             Self::Packets(scenario) => scenario.fingerprint_with(files),
@@ -119,7 +119,7 @@ impl Experiment {
         }
     }
 
-    /// Names of the sections of its workload by which results are told apart; none if all are of one name.
+    /// Names of the workload sections that distinguish results; none if all sections have the same name.
     pub fn distinct_sections(&self) -> Vec<String> {
         let mut names = match self {
             Self::Packets(scenario) => scenario.section_names(),
@@ -144,7 +144,7 @@ impl Experiment {
         }
     }
 
-    /// The files that it reads beside its own, with the keys that name them.
+    /// The files that the scenario reads besides its own file, with the keys that name them.
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         match self {
             Self::Packets(scenario) => scenario.files(),

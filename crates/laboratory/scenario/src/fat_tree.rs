@@ -7,11 +7,11 @@ use crate::oversubscription::Oversubscription;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{OmitDefaults, Parameter as _, Rate, Span};
 
-/// Ports of a switch where nothing else says how many.
+/// Ports of a switch if nothing else determines their number.
 const USUAL_RADIX: u32 = 8;
-/// Most ports of a switch.
+/// Maximum number of ports of a switch.
 const MOST_PORTS: u32 = 1024;
-/// Hosts on a leaf where one would try another kind of topology.
+/// Hosts on a leaf in the suggestion of another kind of topology.
 const USUAL_LEAF: u32 = 32;
 
 clearway_units::parameters! {
@@ -59,7 +59,7 @@ struct Shape {
 }
 
 impl FatTreeSettings {
-    /// Puts a number in the place of `radix` = "auto", if there is one.
+    /// Replaces `radix` = "auto" by a number, if one fits.
     pub(super) fn settle(&mut self) {
         self.radix = self.radix.or_else(|| match self.size.hosts {
             None => Some(USUAL_RADIX),
@@ -106,7 +106,7 @@ impl FatTreeSettings {
         fat_tree(&spec).map_err(|error| topology_error(&["radix"], &error))
     }
 
-    /// A tree whose switches have no port to spare.
+    /// A tree whose switches use all ports.
     fn full(&self) -> Result<Shape, ScenarioError> {
         let radix = self.radix.unwrap_or(USUAL_RADIX);
         let up = self.oversubscription.links_up_of(radix);
@@ -159,7 +159,7 @@ impl FatTreeSettings {
         Ok(shape)
     }
 
-    /// Hosts of a full tree in which they have half of the ports of each leaf.
+    /// Hosts of a full tree whose hosts take half of the ports of each leaf.
     fn most_hosts(&self) -> Option<u32> {
         let radix = self.radix?;
         let of_leaf = radix / 2;
@@ -167,7 +167,7 @@ impl FatTreeSettings {
         radix.checked_mul(of_leaf)?.checked_mul(leaves)
     }
 
-    /// Tree for `hosts` hosts, which have half of the ports of each leaf; `None` if they do not come out even, or are too many.
+    /// Tree for `hosts` hosts, which take half of the ports of each leaf; `None` if they do not fill whole pods or leaves, or are too many.
     fn holding(&self, hosts: u32, radix: u32) -> Option<Shape> {
         let half = radix / 2;
         let parts = hosts.checked_div(self.unit(half))?;
@@ -191,12 +191,12 @@ impl FatTreeSettings {
         })
     }
 
-    /// Hosts of a pod; of a leaf in two tiers.
+    /// Hosts of a pod; with two tiers, hosts of a leaf.
     fn unit(&self, half: u32) -> u32 {
         if self.tiers == 2 { half } else { half * half }
     }
 
-    /// Error about a number of hosts, with numbers that there are.
+    /// Error about a number of hosts, with suggestions.
     fn no_such_size(&self, hosts: u32) -> ScenarioError {
         let of_radix = self.radix.map(|radix| format!(" of radix {radix}"));
         let message = format!(
@@ -235,7 +235,7 @@ impl FatTreeSettings {
         )
     }
 
-    /// The largest number of hosts below `hosts` and the smallest above it that trees have.
+    /// The nearest possible numbers of hosts below and above `hosts`.
     fn sizes_near(&self, hosts: u32) -> impl Iterator<Item = u32> {
         let radixes = radixes().filter(|radix| self.radix.is_none_or(|own| own == *radix));
         let (mut below, mut above) = (None, None);

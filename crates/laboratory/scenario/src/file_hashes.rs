@@ -9,28 +9,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// Hashes of files that were read before: many scenarios that name one file read it once.
+/// Hashes of files that were read before, so that many scenarios with the same file read it once.
 ///
-/// A file is read again if its length or the time of its last change is another one.
+/// A file is read again if its length or the time of its last change differs.
 #[derive(Debug, Default)]
-pub struct FileHashes(Mutex<BTreeMap<(PathBuf, u64), Known>>);
+pub struct FileHashes(Mutex<BTreeMap<(PathBuf, u64), CachedHash>>);
 
-/// Hash of a file as it was.
+/// Hash of an earlier state of a file.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct CachedHash {
     length: u64,
     changed: SystemTime,
     hash: u64,
 }
 
 impl FileHashes {
-    /// The hash of what `hash` is that of, with the contents of the file at `path` behind it; nothing of one that cannot be read, which
-    /// is an error of its reader.
+    /// The hash `hash`, extended by the contents of the file at `path`. An unreadable file adds nothing; its reader reports the error.
     pub(crate) fn hash_file(&self, hash: u64, path: &Path) -> u64 {
-        // Before the file is read: a change meanwhile is one that the next look sees.
+        // Before the file is read, so that the next call detects a change in between.
         let metadata = fs::metadata(path);
         let state = metadata.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
-        // The system tells no time of changes.
+        // Without a time of change, the hash cannot be reused.
         let Ok((length, changed)) = state else {
             return hash_file(hash, path);
         };
@@ -42,7 +41,7 @@ impl FileHashes {
             return known.hash;
         }
         let hash = hash_file(hash, path);
-        let known = Known {
+        let known = CachedHash {
             length,
             changed,
             hash,
@@ -51,7 +50,7 @@ impl FileHashes {
         hash
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<(PathBuf, u64), Known>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<(PathBuf, u64), CachedHash>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,7 +93,7 @@ mod tests {
         let one = hashes.hash_file(0, &path);
         assert_eq!(one, hash_file(0, &path));
         assert_ne!(one, hashes.hash_file(7, &path), "behind something else");
-        // Neither length nor time tell of this one: it is not read again.
+        // Neither length nor time reveal this change, so the file is not read again.
         write("two", 1);
         assert_eq!(hashes.hash_file(0, &path), one);
         write("two", 2);

@@ -3,8 +3,8 @@
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
 
-/// The fabric of a file in HPCC's format. Nodes and cables keep their order, switches their numbers, and hosts may have several cables:
-/// see [`Topology::split_hosts`].
+/// The fabric of a file in HPCC's format. Nodes and cables keep their order, and switches keep their numbers. Hosts may have several
+/// cables: see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
     let switches = file.switches.iter().zip(&tiers);
@@ -14,7 +14,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         switch.map(|index| tiers[index as usize])
     };
     let cables = file.links.iter().map(|link| {
-        // From below to above, as in all fabrics: a cable is an uplink of its first end.
+        // From the lower to the upper tier, as in all fabrics: a cable is an uplink of its first end.
         let [a, b] = link.ends;
         let ends = if tier_of(a) <= tier_of(b) {
             [a, b]
@@ -46,7 +46,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     }
 }
 
-/// Distance of each switch from the nearest one with hosts.
+/// Distance of each switch from the nearest switch with hosts.
 fn tiers(file: &HpccTopology) -> Vec<u8> {
     let mut neighbours = vec![Vec::new(); file.switches.len()];
     let mut tiers = vec![u8::MAX; file.switches.len()];

@@ -1,4 +1,4 @@
-//! Owners of keys: what an unknown key belongs to.
+//! Owners of keys, to explain unknown keys.
 
 use crate::scaleup::scaleup_groups;
 use crate::{Catalogue, Explanation, ScenarioError};
@@ -7,7 +7,7 @@ use clearway_transport::Registry;
 use clearway_units::nearest;
 
 impl ScenarioError {
-    /// The same error; if it is about an unknown key that something else has, with the name of that.
+    /// The same error; if something else has the unknown key, with the name of this owner.
     pub(crate) fn with_owner(
         mut self,
         (registry, injection): (&Registry, &InjectionRegistry),
@@ -40,7 +40,7 @@ impl ScenarioError {
         self
     }
 
-    /// As [`with_owner`](Self::with_owner), in the terms of a scale-up fabric: what only packet fabrics have cannot be chosen there.
+    /// As [`with_owner`](Self::with_owner), for a scale-up fabric, which cannot have the keys of packet fabrics.
     pub(crate) fn with_scaleup_owner(
         mut self,
         (registry, injection): (&Registry, &InjectionRegistry),
@@ -63,7 +63,7 @@ impl ScenarioError {
         }
         let of_packets = things(registry, injection);
         let owners = owners_of(key, &of_packets);
-        // What is no part of a fabric is the same in all scenarios.
+        // Keys outside the fabric are the same in all scenarios.
         let (common, packets): (Vec<&Explanation>, Vec<&Explanation>) =
             owners.into_iter().partition(|owner| is_common(owner));
         if let Some(fix) = other_sections(key, &common) {
@@ -79,7 +79,7 @@ impl ScenarioError {
     }
 }
 
-/// Those that have a key of this name.
+/// Entries of the catalogue with a key of this name.
 fn owners_of<'a>(
     key: &str,
     things: impl IntoIterator<Item = &'a Explanation>,
@@ -92,7 +92,7 @@ fn is_common(thing: &Explanation) -> bool {
     ["", "observe"].contains(&thing.section)
 }
 
-/// Everything that has keys.
+/// Entries of the catalogue with keys.
 fn things(registry: &Registry, injection: &InjectionRegistry) -> Vec<Explanation> {
     let groups = scaleup_groups(injection).into_iter();
     let catalogue = groups.fold(Catalogue::new(registry), Catalogue::with);
@@ -107,7 +107,7 @@ fn things(registry: &Registry, injection: &InjectionRegistry) -> Vec<Explanation
     things
 }
 
-/// Owners of the key in the section where it was written: other kinds.
+/// Owners of the key in the same section: other kinds.
 fn same_section(section: &str, key: &str, owners: &[&Explanation]) -> Option<String> {
     const SHOWN: usize = 3;
     let own = owners.iter().filter(|owner| owner.section == section);
@@ -152,7 +152,7 @@ fn other_sections(key: &str, owners: &[&Explanation]) -> Option<String> {
     (!keys.is_empty()).then(|| format!("did you mean {}?", keys.join(" or ")))
 }
 
-/// A key as an override names it.
+/// Key as an override names it.
 fn full_key(section: &str, key: &str) -> String {
     match section {
         "" => key.into(),

@@ -1,5 +1,5 @@
-//! The schema of scenario files: topologies, switches, transports, workloads, what is observed. A [`Scenario`] says what is simulated,
-//! with every default filled in.
+//! The schema of scenario files: topologies, switches, transports, workloads, observation. A [`Scenario`] describes a simulation, with
+//! every default filled in.
 //!
 //! ```toml
 //! name = "my-permutation"
@@ -18,18 +18,18 @@
 //! message = "2MB"
 //! ```
 //!
-//! Keys left out have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds
-//! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
-//! are dropped, so that one can exchange a topology or workload in one word.
+//! Missing keys have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds single
+//! keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not have are dropped. So
+//! one word replaces a topology or workload.
 //!
-//! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in `transport`,
-//! topologies and generators here). A new parameter appears in scenarios, in the [`Catalogue`] and in resolved scenarios by itself.
+//! `parameters!` declares each key once, in the crate that uses it (switches in `fabric`, controllers in `transport`, topologies and
+//! generators here). A new parameter automatically appears in scenarios, in the [`Catalogue`] and in resolved scenarios.
 //!
-//! * [`topology`] has the kinds of fabrics, [`generate`] the generators of traffic.
-//! * [`validation`] checks that the parts of a scenario fit each other, [`warnings`] tells of those that fit and will hardly do what
-//!   was meant.
+//! * [`topology`] has the kinds of fabrics, and [`generate`] the generators of traffic.
+//! * [`validation`] checks that the parts of a scenario are compatible. [`warnings`] reports compatible parts that probably do not do what
+//!   the user wants.
 //!
-//! **Architecture Invariant:** nothing here runs anything, and nothing prints.
+//! **Architecture Invariant:** this crate runs and prints nothing.
 
 mod attack;
 mod bcube;
@@ -96,7 +96,7 @@ pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use locations::SourceLocations;
 pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
-pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
+pub use observe::{MOST_CHOSEN, ObserveSettings, SampledSubjects, Sampling};
 pub use oversubscription::Oversubscription;
 pub use pause_storm::PauseStorms;
 pub use scaleup::{

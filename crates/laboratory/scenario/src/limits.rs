@@ -1,4 +1,4 @@
-//! Limits of the size and duration of a scenario: beyond them numbers would overflow, or no machine could run it.
+//! Limits of the size and duration of a scenario. Beyond them numbers overflow, or no machine can run the scenario.
 //!
 //! | what | limit |
 //! |---|---|
@@ -35,10 +35,11 @@ const MOST_ROUTE_STEPS: u64 = 1 << 34;
 pub(crate) const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
 const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
 
-/// A frame of no bytes would leave a port at the same instant as the packet before it, but packets on a link need different instants.
+/// Sizes of a pause frame. An empty frame would leave a port at the same instant as the previous packet, but packets on a link need
+/// different instants.
 const FRAMES: (Bytes, Bytes) = (Bytes::new(1), Bytes::new(65_535));
 
-/// Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.
+/// Maximum duration. Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.
 pub const LONGEST: Span = Span::from_ms(30 * 24 * 3600 * 1000);
 
 /// Checks the top of a scenario.
@@ -64,13 +65,13 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
 /// Points of a curve.
 const POINTS: std::ops::RangeInclusive<u32> = 16..=100_000;
 
-/// All headers of the longest, those of STrack: 82 bytes.
+/// Minimum number of captured bytes of a frame. The longest headers, STrack's, have 82 bytes.
 const SHORTEST_SNAP: Bytes = Bytes::new(96);
 
-/// Frames of a capture, of 72 bytes in memory.
+/// Number of frames in a capture; each takes 72 bytes in memory.
 const CAPTURED: std::ops::RangeInclusive<u32> = 1..=100_000_000;
 
-/// Checks what is watched.
+/// Checks the `[observe]` section.
 pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioError> {
     if !POINTS.contains(&observe.points) {
         return Err(ScenarioError::about(
@@ -105,7 +106,7 @@ pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioErr
     not_too_long("observe.", "series.every", every)
 }
 
-/// Checks that no window of the controller is without bytes: nothing would be sent, or the least that there is.
+/// Checks that no window of the controller is zero: flows would send nothing, or only the minimum.
 fn check_windows(transport: &TransportSettings) -> Result<(), ScenarioError> {
     const WINDOWS: [&str; 6] = [
         "window",
@@ -176,7 +177,7 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
     Ok(())
 }
 
-/// Checks that the controllers of all flows can govern what the scope gives them.
+/// Checks that the controllers of all flows support the scope.
 pub(crate) fn check_scope(
     scope: Scope,
     controllers: &[ControllerSettings],
@@ -204,7 +205,7 @@ pub(crate) fn check_scope(
     Ok(())
 }
 
-/// Checks that a sender that avoids dead paths hears of each packet's path.
+/// Checks that a sender that avoids dead paths gets feedback on each packet's path.
 fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
     match &transport.selector {
         SelectorSettings::Adaptive(own) if own.dead_path != DeadPath::Off => {}
@@ -247,10 +248,10 @@ fn check_dead_path(transport: &TransportSettings) -> Result<(), ScenarioError> {
     }
 }
 
-/// Most round trips between two control packets of a flow.
+/// Maximum number of round trips between two control packets of a flow.
 const MOST_CONTROL_GAP: u32 = 10_000;
 
-/// Checks the parts around a controller whose rates are allocated by links.
+/// Checks the other parts of a transport whose rates links allocate.
 fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let name = transport.controller.name();
     let error = |key: &'static str, message: &str, fix: &str| {
@@ -318,7 +319,7 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-/// Checks that agents of links may do what the transport needs of them.
+/// Checks that the switches let the agents of links do what the transport needs.
 pub(crate) fn check_agents(
     transport: &TransportSettings,
     switch: &SwitchSettings,
@@ -364,7 +365,7 @@ fn check_levels(levels: &[f64]) -> Result<(), ScenarioError> {
     ))
 }
 
-/// Checks what of a switch does not depend on the fabric.
+/// Checks the settings of switches that do not depend on the fabric.
 pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError> {
     check_levels(&switch.ports.adaptive.levels)?;
     match &switch.buffer {
@@ -393,7 +394,7 @@ fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<
     }
 }
 
-/// Checks a number of hosts before anything is built for them.
+/// Checks the number of hosts before anything is built.
 pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), ScenarioError> {
     if hosts == 0 {
         return Err(ScenarioError::about(
@@ -412,7 +413,7 @@ pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), Scena
     Ok(())
 }
 
-/// Checks that routes can be computed for a fabric.
+/// Checks that a fabric is small enough to compute its routes.
 pub(super) fn check_size(topology: &Topology) -> Result<(), ScenarioError> {
     if topology.machines() < 2 {
         return Err(ScenarioError::about(
@@ -436,7 +437,7 @@ pub(super) fn check_size(topology: &Topology) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Checks that the routes of all states of the fabric, which events of links make, fit into memory.
+/// Checks that the routes of all states of the fabric, one after each event of a link, fit into memory.
 pub(crate) fn check_reroutes(
     topology: &Topology,
     schedule: &LinkSchedule,
@@ -499,7 +500,7 @@ pub(super) fn check_links(
     Ok(())
 }
 
-/// Checks that jobs start, and that all of their computations end, in the time that a simulation can count.
+/// Checks that jobs start, and that all their computations end, within the maximum duration.
 pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
     // Jobs of a section share their plan.
     let mut former: Option<(&Arc<PreparedGraph>, Span)> = None;
@@ -516,7 +517,7 @@ pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
             _ => longest_computation(&job.plan),
         };
         former = Some((&job.plan, longest));
-        // At the slowest rank, with the worst jitter.
+        // The longest computation at the slowest rank, with maximum jitter.
         let slowest = job.stragglers.values().fold(1.0, |a: f64, b| a.max(*b));
         let longest = longest.as_ps() as f64 * slowest * (1.0 + job.jitter);
         if longest > LONGEST.as_ps() as f64 {
@@ -539,7 +540,7 @@ pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Time of the longest computation at a rank that is no straggler, without jitter.
+/// Duration of the longest computation at a rank that is not a straggler, without jitter.
 fn longest_computation(plan: &PreparedGraph) -> Span {
     let spans = plan.graph().numbered().map(|(_, task)| match task {
         Task::Compute { span, .. } => span,
@@ -548,13 +549,13 @@ fn longest_computation(plan: &PreparedGraph) -> Span {
     spans.max().unwrap_or(Span::ZERO)
 }
 
-/// The rate of the slowest link of a fabric, be it up or down.
+/// The rate of the slowest link of a fabric, including links that are down.
 pub fn slowest_link(topology: &Topology) -> Rate {
     let rates = topology.cables.iter().map(|cable| cable.rate);
     rates.min().unwrap_or(RATES.0)
 }
 
-/// Checks that flows start, and can end, in the time that a simulation can count.
+/// Checks that flows start, and can end, within the maximum duration.
 pub fn check_flows(
     flows: impl IntoIterator<Item: Borrow<FlowSpec>>,
     slowest: Rate,
@@ -589,7 +590,7 @@ pub fn check_flows(
     Ok(())
 }
 
-/// Number of hosts on each leaf that is a multiple of `multiple` and fills whole leaves, of those the one nearest to `near`.
+/// Number of hosts on each leaf: the multiple of `multiple` nearest to `near` with which `hosts` fill all leaves.
 pub(crate) fn leaf_size(hosts: u32, multiple: u32, near: u32) -> Option<u32> {
     let multiple = usize::try_from(multiple).ok().filter(|&n| n > 0)?;
     let sizes = (0..=hosts).step_by(multiple).skip(1);

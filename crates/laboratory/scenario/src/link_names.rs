@@ -1,13 +1,13 @@
-//! Links by their names.
+//! Links by name.
 
 use clearway_fabric::topology::{LinkId, Topology};
 use std::collections::BTreeMap;
 
-/// The links of each of some names, found in one pass over the fabric.
+/// Links for a set of names, found in one pass over the fabric.
 pub struct LinkNames<'a>(BTreeMap<&'a str, Vec<LinkId>>);
 
 impl<'a> LinkNames<'a> {
-    /// Links of the fabric that have one of the `wanted` names, be they up or down.
+    /// Links of the fabric with one of the `wanted` names, including links that are down.
     pub fn from_topology(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = wanted.into_iter().map(|name| (name, Vec::new()));
         let mut links: BTreeMap<&str, Vec<LinkId>> = wanted.collect();
@@ -21,21 +21,21 @@ impl<'a> LinkNames<'a> {
         Self(links)
     }
 
-    /// The cables of a wanted name, in their order.
+    /// The cables of a wanted name, in order.
     pub(crate) fn cables(&self, name: &str) -> Vec<usize> {
         let mut cables: Vec<usize> = self.named(name).iter().map(|link| link.cable()).collect();
-        // A cable between two switches of one name would have the same name both ways.
+        // A cable between two switches with the same name has the same name in both directions.
         cables.dedup();
         cables
     }
 
-    /// The links of a wanted name, in their order.
+    /// The links of a wanted name, in order.
     pub fn named(&self, name: &str) -> &[LinkId] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Advice for a name that no link has.
+/// Advice about a name without links.
 pub(crate) fn link_advice(topology: &Topology, name: &str) -> String {
     let cables = 0..topology.cables.len();
     let all: Vec<String> = cables

@@ -1,15 +1,15 @@
-//! Places where the parts of a scenario were written, for errors that show only when they are put to use.
+//! Places of the parts of a scenario in the user's input, for errors that are detected later.
 
 use super::source::Entry;
 use crate::error::{ScenarioError, SourceLocation};
 
-/// The places of all keys that the user gave.
+/// Places of all keys that the user set.
 #[derive(Debug, Clone)]
 pub struct SourceLocations {
     whole: SourceLocation,
-    /// Nothing is written in the file.
+    /// True if the file is empty.
     is_empty: bool,
-    /// Sorted by section, those of one in their order.
+    /// Keys, sorted by section, in the order of the input within a section.
     keys: Vec<KeyPlace>,
 }
 
@@ -27,7 +27,7 @@ impl KeyPlace {
     }
 }
 
-/// Two scenarios are equal wherever they were written.
+/// Always equal: scenarios are equal regardless of their places.
 impl PartialEq for SourceLocations {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -35,7 +35,7 @@ impl PartialEq for SourceLocations {
 }
 
 impl SourceLocations {
-    /// The places of `entries`, which stand in `file` or in overrides.
+    /// The places of `entries`, which come from `file` or from overrides.
     pub fn new(file: &str, entries: &[Entry]) -> Self {
         let key = |entry: &Entry| KeyPlace {
             section: entry.section.clone(),
@@ -52,7 +52,7 @@ impl SourceLocations {
         }
     }
 
-    /// As [`new`](Self::new) for a file of `lines` entries, which overrides may have replaced.
+    /// As [`new`](Self::new) for a file of `lines` entries, some of which overrides may have replaced.
     pub(crate) fn of_file(file: &str, lines: usize, entries: &[Entry]) -> Self {
         Self {
             is_empty: lines == 0,
@@ -60,7 +60,7 @@ impl SourceLocations {
         }
     }
 
-    /// The file, if nothing is written in it.
+    /// The file, if it is empty.
     pub(crate) fn empty_file(&self) -> Option<&str> {
         match &self.whole {
             SourceLocation::Whole { file } if self.is_empty => Some(file),
@@ -68,7 +68,7 @@ impl SourceLocations {
         }
     }
 
-    /// The keys of a section, in their order.
+    /// The keys of a section, in order.
     fn of_section(&self, section: &str, index: usize) -> &[KeyPlace] {
         let wanted = (section, index);
         let first = self.keys.partition_point(|known| known.section() < wanted);
@@ -76,14 +76,14 @@ impl SourceLocations {
         &behind[..behind.partition_point(|known| known.section() == wanted)]
     }
 
-    /// True if the user gave `key` of a section.
+    /// True if the user set `key` of a section.
     pub fn is_given(&self, section: &str, index: usize, key: &str) -> bool {
         let mut own = self.of_section(section, index).iter();
         own.any(|known| known.key == key)
     }
 
-    /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
-    /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
+    /// The best place for a fault in `keys` of a section. Overrides come before lines, because the last change is the likeliest cause. Then
+    /// comes the first key that the user set, then the section, then the scenario.
     pub fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> SourceLocation {
         let of_section = || self.of_section(section, index).iter();
         let is_override = |known: &&KeyPlace| matches!(known.place, SourceLocation::Override(_));
@@ -109,7 +109,7 @@ impl SourceLocations {
 }
 
 impl ScenarioError {
-    /// The same error; without a place, at its keys in the `index`-th `section`.
+    /// The same error. If it has no place, it gets the place of its keys in the `index`-th `section`.
     pub fn or_in(mut self, places: &SourceLocations, section: &str, index: usize) -> Self {
         let find = || places.of_keys(section, index, &self.keys);
         if self.place.is_none() {

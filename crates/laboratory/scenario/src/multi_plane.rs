@@ -80,7 +80,7 @@ impl MultiPlaneSettings {
         multi_plane(&spec).map_err(|error| topology_error(&KEYS, &error))
     }
 
-    /// As many spines as make the oversubscription.
+    /// Number of spines that gives the oversubscription.
     fn spines(&self) -> Result<u32, ScenarioError> {
         let down = self.hosts_per_leaf;
         let spines = self.oversubscription.spines(down, self.links);

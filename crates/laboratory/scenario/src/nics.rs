@@ -1,12 +1,12 @@
-//! Choice of the NICs of a flow where hosts have several.
+//! Choice of the NICs of a flow if hosts have several.
 //!
-//! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between them; of
-//! these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several pairs are equal,
-//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or the first; or
-//! all flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says otherwise. Pairs
-//! without a path are skipped: hosts do not forward.
+//! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver. It takes the pair with the fewest links between the
+//! NICs; in a tie, the pair whose slowest link is fastest (a server's NVSwitch rather than a common leaf). If several pairs are still
+//! equal, [`NicChoice`] decides: flow `n` takes the `n`-th pair, round robin, so that flows spread evenly; or a random pair; or the first
+//! pair; or all flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says
+//! otherwise. Pairs without a path are skipped: hosts do not forward.
 //!
-//! Ranks of a job have several connections where the equal NICs of a file's hosts are used in turn ([`shared_pairs`]).
+//! Ranks of a job have several connections if they use the equal NICs of a file's hosts in turn ([`shared_pairs`]).
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{AttachmentPoint, Paths, Routes, Topology};
@@ -15,24 +15,24 @@ use clearway_workload::{FlowSpec, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rule by which a flow takes one of several pairs of NICs.
+/// Rule that chooses one of several pairs of NICs for a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NicChoice {
-    /// The next one, round robin.
+    /// The next pair, round robin.
     InTurn,
-    /// Any, at random.
+    /// A random pair.
     Random {
         /// Seed of the run.
         seed: u64,
     },
-    /// The first.
+    /// The first pair.
     First,
     /// From the lowest NIC of the sender to the highest of the receiver.
     Ascending,
 }
 
 impl NicChoice {
-    /// One of `pairs`, of which there is at least one.
+    /// One of `pairs`, which is not empty.
     fn choose_pair(self, pairs: &[(HostId, HostId)], flow: usize) -> (HostId, HostId) {
         let index = match self {
             Self::InTurn => flow % pairs.len(),
@@ -50,8 +50,8 @@ impl NicChoice {
     }
 }
 
-/// Pairs of NICs that ranks on two hosts share among their messages: of those that are nearest to each other as many as the host with
-/// more such NICs has, so chosen that all NICs of a host are in about as many.
+/// Pairs of NICs that ranks on two hosts share among their messages. They are taken from the pairs nearest to each other. Their number is
+/// the larger of the two hosts' numbers of such NICs, and each NIC of a host is in about the same number of pairs.
 pub fn shared_pairs(
     topology: &Topology,
     paths: &Paths,
@@ -78,11 +78,11 @@ pub fn shared_pairs(
     shared
 }
 
-/// The same traffic between NICs instead of hosts. `lane` gives the number by which a connection of a job takes one of
-/// [`shared_pairs`], where its ranks share them.
+/// The same traffic between NICs instead of hosts. `lane` gives the number with which a connection of a job selects one of
+/// [`shared_pairs`], if its ranks share NICs.
 ///
 /// # Errors
-/// If no NIC of a sender reaches one of its receiver.
+/// If no NIC of a sender reaches a NIC of the receiver.
 pub fn between_nics(
     topology: &Topology,
     paths: &Paths,
@@ -106,7 +106,7 @@ pub fn between_nics(
     Ok(workload)
 }
 
-/// The pairs of NICs that are nearest to each other, in the order of NICs.
+/// The pairs of NICs nearest to each other, in the order of NICs.
 fn best_pairs(
     topology: &Topology,
     paths: &Paths,
@@ -145,12 +145,12 @@ fn unreachable(flow: &FlowSpec) -> ScenarioError {
     )
 }
 
-/// For each number of links, how many ordered pairs of different hosts are so far apart.
+/// Number of ordered pairs of different hosts at each distance in links.
 pub fn path_lengths(topology: &Topology, routes: &Routes) -> BTreeMap<u32, u64> {
     if topology.further_nics.is_empty() {
         return routes.paths.histogram();
     }
-    // Hosts whose NICs hang on the same switches are alike.
+    // Hosts whose NICs are attached to the same switches have equal distances.
     let mut kinds: BTreeMap<Vec<u16>, (u64, HostId)> = BTreeMap::new();
     for host in (0..topology.machines()).map(HostId) {
         let group = |nic: HostId| {

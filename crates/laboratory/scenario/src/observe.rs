@@ -1,4 +1,4 @@
-//! The `[observe]` section: what is watched while a run goes on. It changes no result, and is no part of the scenario's hash.
+//! The `[observe]` section: samples, timelines and captures during a run. It changes no result, and is not part of the scenario's hash.
 
 use crate::section::Section;
 use clearway_units::{
@@ -47,19 +47,19 @@ impl Parameter for Sampling {
     }
 }
 
-/// Choice of the links or flows that get curves of their own.
+/// Choice of the links or flows with separate curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Chosen {
-    /// Number of the largest ones.
+pub enum SampledSubjects {
+    /// Number of links or flows, the largest first.
     Top(u32),
-    /// Names of the chosen ones.
+    /// Names of the chosen links or flows.
     Named(Vec<String>),
 }
 
-/// The most things that may have curves of their own.
+/// Maximum number of links or flows with separate curves.
 pub const MOST_CHOSEN: u32 = 1024;
 
-impl Parameter for Chosen {
+impl Parameter for SampledSubjects {
     fn expected() -> String {
         format!(
             "\"top:16\" for the 16 largest (0 to {MOST_CHOSEN}), or a list of names in brackets"
@@ -100,9 +100,9 @@ clearway_units::parameters! {
         /// already in `series.parquet` keep their resolution.
         pub points: u32 = 1000, "series.points", "decision";
         /// Links with separate curves: the links with the longest queues ("top:16"), or names such as "leaf0-spine2".
-        pub links: Chosen = Chosen::Top(16), "series.links", "decision";
+        pub links: SampledSubjects = SampledSubjects::Top(16), "series.links", "decision";
         /// Flows with separate curves: the flows with most bytes, the first of equals ("top:16"), or numbers such as ["0", "7"].
-        pub flows: Chosen = Chosen::Top(16), "series.flows", "decision";
+        pub flows: SampledSubjects = SampledSubjects::Top(16), "series.flows", "decision";
         /// Write `trace.perfetto`: flows, queues, losses and pauses on a timeline for ui.perfetto.dev.
         pub perfetto: bool = false, "trace.perfetto", "decision";
         /// Write `trace.pcapng` with the packets at these places: "host:3" for the cable of a host, "link:leaf0-spine2" for one link.
@@ -139,10 +139,13 @@ mod tests {
         }
         let list = Value::List(vec![Value::Text("leaf0-spine2".into())]);
         for value in [Value::Text("top:0".into()), list] {
-            assert_eq!(Chosen::from_value(&value).unwrap().to_value(), value);
+            assert_eq!(
+                SampledSubjects::from_value(&value).unwrap().to_value(),
+                value
+            );
         }
         for text in ["top:", "top:1025", "top:-1", "all"] {
-            assert_eq!(Chosen::from_value(&Value::Text(text.into())), None);
+            assert_eq!(SampledSubjects::from_value(&Value::Text(text.into())), None);
         }
     }
 }

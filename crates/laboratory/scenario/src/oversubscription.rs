@@ -10,13 +10,13 @@ pub struct Oversubscription {
     up: u32,
 }
 
-/// Numbers of a ratio go up to this.
+/// Maximum of both numbers of a ratio.
 const MOST: u32 = 65_535;
-/// Digits behind the point that a ratio written as a decimal number may have.
+/// Maximum number of digits after the point in a ratio written as a decimal number.
 const DECIMALS: i32 = 3;
 
 impl Oversubscription {
-    /// As many links up as down.
+    /// Equal numbers of links up and down.
     pub const NONE: Self = Self { down: 1, up: 1 };
 
     /// `down` links down for `up` links up; `None` if one of them is zero or too large.
@@ -27,12 +27,12 @@ impl Oversubscription {
         fits.then_some(Self { down, up })
     }
 
-    /// Links up of a leaf with so many links down, if that is a whole number.
+    /// Links up of a leaf with `down` links down, if this is a whole number.
     pub(crate) fn links_up(self, down: u32) -> Option<u32> {
         self.spines(down, 1)
     }
 
-    /// Spines for leaves with so many links down and `parallel` links to each spine, if that is a whole number above zero.
+    /// Spines for leaves with `down` links down and `parallel` links to each spine, if this is a whole number above zero.
     pub(crate) fn spines(self, down: u32, parallel: u32) -> Option<u32> {
         let (links, per_spine) = (
             u64::from(down) * u64::from(self.up),
@@ -44,7 +44,7 @@ impl Oversubscription {
             .and_then(|spines| u32::try_from(spines).ok())
     }
 
-    /// Links up of a switch with `ports` ports, all of which lead up or down, if that is a whole number.
+    /// Links up of a switch with `ports` ports, all of which lead up or down, if this is a whole number.
     pub(crate) fn links_up_of(self, ports: u32) -> Option<u32> {
         let (links, share) = (
             u64::from(ports) * u64::from(self.up),
@@ -53,18 +53,18 @@ impl Oversubscription {
         links.is_multiple_of(share).then(|| (links / share) as u32)
     }
 
-    /// Number of which the ports of a switch have to be a multiple.
+    /// Number that must divide the ports of a switch.
     pub(crate) const fn multiple_of_ports(self) -> u32 {
         self.down + self.up
     }
 
-    /// Number of which links down have to be a multiple, with `parallel` links to each spine.
+    /// Number that must divide the links down of a leaf with `parallel` links to each spine.
     pub(crate) fn multiple(self, parallel: u32) -> Option<u32> {
         let per_spine = self.down.checked_mul(parallel)?;
         per_spine.checked_div(greatest_divisor(per_spine, self.up))
     }
 
-    /// The nearest ratio of a decimal number with few digits behind the point; `None` if it has more.
+    /// The ratio of a decimal number with at most `DECIMALS` digits after the point; `None` if the number has more.
     fn of_decimal(number: f64) -> Option<Self> {
         let unit = 10f64.powi(DECIMALS);
         let thousandths = number * unit;

@@ -1,7 +1,7 @@
-//! A transport that the flows of one section have to themselves: keys of `workload.transport` that are not of the controller alone.
+//! A separate transport for the flows of one section: keys of `workload.transport` beyond the keys of the controller.
 //!
-//! With a `kind` it starts from that preset and takes nothing from `[transport]`. Without one it is `[transport]` with some keys changed;
-//! what that says of a part that is exchanged does not count.
+//! With a `kind` it starts from that preset and takes nothing from `[transport]`. Without a `kind` it is `[transport]` with some keys
+//! changed. If it replaces a part of `[transport]`, the keys of the old part do not apply.
 
 use crate::error::ScenarioError;
 use crate::section::fill;
@@ -10,16 +10,16 @@ use crate::transport::TransportSettings;
 use clearway_transport::Registry;
 use clearway_units::Value;
 
-/// The transport of all sections that have none of their own: `[transport]`.
+/// The transport of all sections without a separate transport: `[transport]`.
 pub(crate) struct UsualTransport<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) settings: &'a TransportSettings,
-    /// What was written of it.
+    /// Entries of `[transport]`.
     pub(crate) entries: &'a [&'a Entry],
 }
 
 impl UsualTransport<'_> {
-    /// True if one of the keys is not of the controller: then the section has a transport of its own.
+    /// True if one of the keys does not belong to the controller, so that the section has a separate transport.
     fn is_exchanged_by(&self, own: &[Entry]) -> bool {
         let of_controller = self.settings.controller.describe();
         let known = self.settings.describe();
@@ -29,8 +29,8 @@ impl UsualTransport<'_> {
         })
     }
 
-    /// The transport of a section with these entries below `transport`, and those that are lists of values for the controllers of jobs;
-    /// none if all of them are of the usual controller.
+    /// The transport of a section with these entries below `transport`, and the entries with lists of values for the controllers of jobs.
+    /// `None` if all entries belong to the usual controller.
     pub(crate) fn changed_by(
         &self,
         own: &[Entry],
@@ -48,7 +48,7 @@ impl UsualTransport<'_> {
             .into_iter()
             .partition(|entry| own.iter().any(|new| std::ptr::eq(new, *entry)));
         for entry in inherited {
-            // A part that does not have the key is another than that of `[transport]`.
+            // An unknown key belongs to a part of `[transport]` that the section replaces.
             let _ = settings.set(&entry.key, &entry.value);
         }
         let controller = settings.controller.describe();

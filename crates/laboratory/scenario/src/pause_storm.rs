@@ -1,4 +1,4 @@
-//! Pause storms of attackers: from when to when their NICs take no data and send pause frames instead.
+//! Pause storms of attackers: intervals in which their NICs accept no data and send pause frames.
 
 use crate::error::ScenarioError;
 use crate::locations::SourceLocations;
@@ -10,15 +10,15 @@ use clearway_units::{HostId, Time};
 use clearway_workload::{AttackKind, FlowSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pause storms of a run: by host, their begins and ends, apart from each other and in order.
+/// Pause storms of a run: starts and ends for each host, disjoint and in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PauseStorms(BTreeMap<HostId, Vec<(Time, Time)>>);
 
 impl PauseStorms {
-    /// The storms of sections with these flows: those of the hosts that send flows which are part of such an attack.
+    /// The storms of sections with these flows: every host that sends a flow of a pause-storm attack has storms.
     ///
     /// # Errors
-    /// If an attack has no end, or if switches know no pause frames.
+    /// If an attack has no end, or if switches do not support pause frames.
     pub(crate) fn build<'a>(
         (sections, switch): (&[WorkloadSection], &SwitchSettings),
         places: &SourceLocations,
@@ -65,7 +65,7 @@ impl PauseStorms {
         Ok(Self(storms))
     }
 
-    /// Begins and ends, as events of the links of all NICs of the hosts.
+    /// Starts and ends, as events of the links of all NICs of the hosts.
     pub(crate) fn events(&self, topology: &Topology) -> Vec<LinkEvent> {
         let mut events = Vec::new();
         for (cable, own) in topology.cables.iter().enumerate() {
@@ -87,7 +87,7 @@ impl PauseStorms {
     }
 }
 
-/// Sorts spans of time and joins those that touch.
+/// Sorts intervals and merges touching intervals.
 fn join(spans: &mut Vec<(Time, Time)>) {
     spans.sort_unstable();
     let mut joined: Vec<(Time, Time)> = Vec::with_capacity(spans.len());
@@ -100,7 +100,7 @@ fn join(spans: &mut Vec<(Time, Time)>) {
     *spans = joined;
 }
 
-/// An error about `key` if switches know no pause frames.
+/// An error about `key` if switches do not support pause frames.
 pub(crate) fn check_pauses(
     switch: &SwitchSettings,
     key: &'static str,

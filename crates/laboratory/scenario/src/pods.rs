@@ -1,4 +1,4 @@
-//! Three-tier fabrics given by the numbers of their switches.
+//! Three-tier fabrics with given numbers of switches.
 
 use super::limits::check_hosts;
 use super::topology_error::{impossible, topology_error};
@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{Rate, Span};
 
-/// Of a fabric with 24 ports per host, at the greatest number of hosts.
+/// Maximum number of cables: 24 per host at the maximum number of hosts.
 const MOST_CABLES: u64 = 24 << 20;
 
 clearway_units::choices! {

@@ -72,7 +72,7 @@ impl RailOptimisedSettings {
         rail_optimised(&spec).map_err(|error| topology_error(&KEYS, &error))
     }
 
-    /// As many spines as make the oversubscription.
+    /// Number of spines that gives the oversubscription.
     fn spines(&self) -> Result<u32, ScenarioError> {
         let down = self.nodes.checked_div(self.leaves_per_rail).unwrap_or(0);
         let spines = self.oversubscription.spines(down, self.links);

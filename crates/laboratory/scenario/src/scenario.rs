@@ -52,16 +52,16 @@ pub struct Scenario {
     pub events: Vec<EventSettings>,
     /// `[observe]`.
     pub observe: ObserveSettings,
-    /// The folder of the scenario file: files are looked for there first.
+    /// The folder of the scenario file, searched first for other files.
     pub base_dir: Option<PathBuf>,
     places: SourceLocations,
 }
 
 impl Scenario {
-    /// Reads the scenario `text`; `file` is what errors call it, `overrides` are `KEY=VALUE`.
+    /// Reads the scenario `text`; errors call it `file`, and `overrides` are `KEY=VALUE`.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn read(
         registry: &Registry,
         file: &str,
@@ -81,10 +81,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The scenario of `entries`, which stand at `places`.
+    /// The scenario of `entries`, whose places are `places`.
     ///
     /// # Errors
-    /// At the first thing that cannot be meant.
+    /// At the first invalid entry.
     pub fn from_entries(
         registry: &Registry,
         entries: &[Entry],
@@ -167,7 +167,7 @@ impl Scenario {
     /// The events of links of the fabric that the scenario describes, and the pause storms of its attackers.
     ///
     /// # Errors
-    /// If they do not fit the fabric, or each other.
+    /// If the events do not fit the fabric, or contradict each other.
     pub fn link_schedule(
         &self,
         topology: &Topology,
@@ -181,7 +181,7 @@ impl Scenario {
     /// The pause storms of attackers among the senders of these flows.
     ///
     /// # Errors
-    /// If an attack has no end, if its hosts send nothing, or if switches know no pause frames.
+    /// If an attack has no end, if its hosts send nothing, or if switches do not support pause frames.
     pub fn pause_storms<'a>(
         &self,
         flows: impl IntoIterator<Item = &'a FlowSpec>,
@@ -189,12 +189,12 @@ impl Scenario {
         PauseStorms::build((&self.workloads, &self.switch), &self.places, flows)
     }
 
-    /// Adds a section of the workload that lists `flows`, which begin by the clock and are numbered after all others.
+    /// Adds a workload section that lists `flows`, which start at given times and have numbers after all other flows.
     ///
     /// # Panics
-    /// If one waits for something else.
+    /// If a flow waits for something else.
     pub fn list_flows<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowSpec>) {
-        // A list that is alone needs no key for that.
+        // A list that is the only section need not come after other flows.
         let mut flows = flows.into_iter().peekable();
         let posted = !self.workloads.is_empty() || flows.peek().is_none();
         let list = WorkloadSettings::List(ListSettings::from_flows(flows, posted));
@@ -205,7 +205,7 @@ impl Scenario {
     /// Builds the fabric.
     ///
     /// # Errors
-    /// If there is no such fabric.
+    /// If the fabric cannot be built.
     pub fn fabric(&self) -> Result<BuiltFabric, ScenarioError> {
         let mut transports = self.transports().settings.into_iter();
         let in_order =
@@ -215,7 +215,7 @@ impl Scenario {
         Ok(built)
     }
 
-    /// Warning about queues that are stated twice, or that no port has.
+    /// Warning about queues that are set twice, or that no port uses.
     fn unused_queues(&self, topology: &Topology) -> Option<String> {
         let keys = "`Queue_Up` and `Queue_Down` of `topology.file`";
         if topology.queues.is_empty() {
@@ -239,7 +239,7 @@ impl Scenario {
         Transports::from_sections(&self.transport, &self.workloads)
     }
 
-    /// The settings of the controller of a transport that sections have to themselves, section by section.
+    /// Separate controller settings of the sections with this transport, section by section.
     pub fn variants_of(&self, transport: u8) -> Vec<ControllerSettings> {
         let transports = self.transports();
         let sections = self.workloads.iter().zip(&transports.of_section);
@@ -247,7 +247,7 @@ impl Scenario {
         own.flat_map(|(section, _)| section.variants()).collect()
     }
 
-    /// Sections with a transport that have attackers whose NICs disobey. Their variants follow those of [`variants_of`](Self::variants_of).
+    /// Sections with this transport whose attackers' NICs disobey. Their variants have numbers after [`variants_of`](Self::variants_of).
     pub fn disobedient(&self, transport: u8) -> Vec<usize> {
         let transports = self.transports();
         let sections = self.workloads.iter().zip(&transports.of_section);
@@ -256,7 +256,7 @@ impl Scenario {
         own.map(|(index, _)| index).collect()
     }
 
-    /// Number of the variant of NICs of a section that disobey; 0 if none do.
+    /// Controller variant of a section's disobedient NICs; 0 if all obey.
     pub fn disobedient_variant(&self, section: usize) -> u16 {
         let transport = self.transports().of_section[section];
         let disobedient = self.disobedient(transport);
@@ -266,27 +266,27 @@ impl Scenario {
         })
     }
 
-    /// Places of its keys.
+    /// Places of the keys.
     pub fn places(&self) -> &SourceLocations {
         &self.places
     }
 
-    /// Name of each section of the workload in results: its own, or its kind, with its place if several are alike.
+    /// Name of each workload section in results: the given name, or the kind, with a number if several sections have the same kind.
     pub fn section_names(&self) -> Vec<String> {
         let sections = self.workloads.iter();
         section_names(sections.map(|section| (&section.keys, section.kind().to_owned())))
     }
 
-    /// Tenants of the sections of the workload.
+    /// Tenants of the workload sections.
     pub fn tenants(&self) -> Tenants<'_> {
         Tenants::from_sections(self.workloads.iter().map(|section| &section.tenant))
     }
 
-    /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
+    /// The scenario with every default written out, as TOML. Reading the text gives the same scenario.
     pub fn resolved(&self) -> String {
         let mut text = self.written(|name| {
             let path = find_file(name, self.base_dir.as_deref());
-            // Independent of the folder that the resolved scenario is put into.
+            // Absolute paths do not depend on the folder of the resolved scenario.
             std::path::absolute(path)
                 .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
         });
@@ -294,18 +294,19 @@ impl Scenario {
         text
     }
 
-    /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
+    /// Hash of the resolved scenario and of the contents of its files. Equal scenarios have equal hashes, independent of the paths of the
+    /// files.
     pub fn hash(&self) -> String {
         let content = self.content(&FileHashes::default());
         format!("{:08x}", hash_bytes(0, content.as_bytes()) >> 32)
     }
 
-    /// As [`hash`](Self::hash) in 64 bits, and of `[observe]` too, which decides on the files of the results.
+    /// As [`hash`](Self::hash), but in 64 bits and including `[observe]`, which determines the files of the results.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint_with(&FileHashes::default())
     }
 
-    /// As [`fingerprint`](Self::fingerprint), where files that `files` knows are not read again.
+    /// As [`fingerprint`](Self::fingerprint), without reading the files known to `files` again.
     pub fn fingerprint_with(&self, files: &FileHashes) -> u64 {
         let mut text = self.content(files);
         self.write_observe(&mut text);
@@ -331,7 +332,7 @@ impl Scenario {
         write_entries(text, self.observe.entries());
     }
 
-    /// The files that it reads beside its own, with the keys that name them.
+    /// The files that the scenario reads besides its own file, with the keys that name them.
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         let mut files = Vec::new();
         let mut add = |key: String, value: &Value| {
@@ -360,7 +361,7 @@ impl Scenario {
         files
     }
 
-    /// Simulated part of the scenario as TOML, with the names of files as `file` gives them. `[observe]` is no part of it.
+    /// Simulated part of the scenario as TOML, without `[observe]`. `file` maps the names of files.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
         let named = |mut entries: Vec<(&'static str, Value)>, files: &[&str]| {
             for (key, value) in &mut entries {
@@ -403,7 +404,7 @@ impl Scenario {
     }
 }
 
-/// Refuses what belongs to scale-up fabrics.
+/// Rejects entries that belong to scale-up fabrics.
 fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
     let own = in_section(entries, "topology", 0);
     let kind = own.iter().find(|entry| entry.key == "kind");
@@ -424,7 +425,7 @@ fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
     })
 }
 
-/// The `[[workload]]` sections; one permutation if there is none.
+/// The `[[workload]]` sections; one permutation if there are no sections.
 fn workloads(
     entries: &[Entry],
     usual: &UsualTransport<'_>,
@@ -445,7 +446,7 @@ fn workloads(
         workloads.push(section);
     }
     let variants = workloads.iter().map(|section| section.variants().len());
-    // Beside those of attackers, one at most for each section.
+    // Attackers need at most one further variant per section.
     if variants.sum::<usize>() + workloads.len() >= usize::from(u16::MAX) {
         return Err(ScenarioError::about(
             &["transport"],
@@ -473,7 +474,7 @@ fn events(
     Ok(events)
 }
 
-/// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
+/// Adds an override, or replaces the overridden entry. An override that chooses another kind removes keys of the old kind.
 pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
     let is_chosen = |entry: &Entry| {
@@ -490,7 +491,7 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
         .find(|entry| same_section(entry) && entry.key == "kind");
     let stays_with_job = new.key == "kind" && is_job(&new) && former.is_some_and(is_job);
     if chooses_kind {
-        // What was said of the old kind stays only if it was said by an earlier override.
+        // Keys of the old kind stay only if an earlier override set them.
         entries.retain(|entry| {
             !same_section(entry)
                 || matches!(entry.place, SourceLocation::Override(_))
@@ -503,7 +504,7 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
         }
     }
     if new.section == "workload" && new.key == "transport.kind" {
-        // A transport of the section's own starts anew, but for what all have.
+        // A separate transport starts from its preset; only keys that all transports have stay.
         entries.retain(|entry| {
             !same_section(entry)
                 || matches!(entry.place, SourceLocation::Override(_))
@@ -515,7 +516,7 @@ pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     entries.push(new);
 }
 
-/// Drops what sections said of a controller that `[transport]` no longer has. Transports of their own stay.
+/// Drops the sections' keys of a controller that `[transport]` no longer has. Separate transports stay.
 fn forget_old_transport(entries: &mut Vec<Entry>) {
     let of_kind = |entry: &&Entry| entry.section == "workload" && entry.key == "transport.kind";
     let own = entries.iter().filter(of_kind);
@@ -529,7 +530,7 @@ fn forget_old_transport(entries: &mut Vec<Entry>) {
     });
 }
 
-/// A kind of workload that has a file, but is not called by that name: to name the file does not choose another kind.
+/// A kind of workload that has a `file` key but is not `file`. Setting `file` does not change such a kind.
 fn is_kind_with_file(entry: &Entry) -> bool {
     let (true, Value::Text(kind)) = (entry.key == "kind", &entry.value) else {
         return false;
@@ -549,7 +550,7 @@ fn is_job(kind: &Entry) -> bool {
     keys.any(|parameter| parameter.key == "buckets")
 }
 
-/// Keys that all collectives share: one is exchanged for another without a word on its hosts and iterations.
+/// Keys that all collectives share, such as hosts and iterations. They stay when one collective replaces another.
 fn is_of_jobs(key: &str) -> bool {
     key == "size"
         || JobSettings::describe()

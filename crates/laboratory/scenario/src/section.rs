@@ -1,4 +1,4 @@
-//! Sections of a scenario: setting their keys, and errors about keys and names that do not exist.
+//! Sections of a scenario: setting their keys, and errors about unknown keys and names.
 
 use crate::error::{ScenarioError, SourceLocation, UnknownKey};
 use crate::source::{self, Entry};
@@ -8,7 +8,7 @@ use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
 /// The part of a section that can be set by key.
 pub(crate) trait Section {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
-    /// For suggestions.
+    /// All keys, for suggestions.
     fn keys(&self) -> Vec<ParameterInfo>;
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn fill(
     Ok(())
 }
 
-/// A misspelt section name shows as unknown keys at the top.
+/// Rejects a dotted key at the top, which usually comes from a misspelt section name.
 fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
     match entry.key.split_once('.') {
         Some((section, _)) if section != "stop" => Err(unknown_section(&entry.place, section)),
@@ -50,7 +50,7 @@ fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
     }
 }
 
-/// "no such section", with the nearest that exists.
+/// "no such section", with the nearest existing section.
 fn unknown_section(place: &SourceLocation, section: &str) -> ScenarioError {
     let known = format!("the sections are: {}", source::SECTIONS.join(", "));
     let fix = suggestion(nearest(section, source::SECTIONS), &known);
@@ -93,7 +93,7 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
     }
 }
 
-/// "no such kind", with the nearest that exists.
+/// "no such kind", with the nearest existing kind.
 pub(crate) fn unknown_name(
     entry: &Entry,
     section: &str,

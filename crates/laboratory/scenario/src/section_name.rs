@@ -1,13 +1,13 @@
-//! Names of `[[workload]]` sections, by which results are broken down.
+//! Names of `[[workload]]` sections, which group results.
 
 use clearway_units::{Parameter, Value, ValueDomain};
 
-/// Name that a scenario gives to a section of its workload.
+/// Name of a workload section in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionName(String);
 
 impl SectionName {
-    /// Most characters of a name: it heads rows of tables.
+    /// Maximum number of characters of a name, which labels rows of tables.
     const MOST: usize = 40;
 
     /// The name.
@@ -46,7 +46,7 @@ clearway_units::parameters! {
 }
 
 impl SectionKeys {
-    /// Entries of a resolved scenario: most sections have no name, and need not say so.
+    /// Entries of a resolved scenario. Most sections have no name and then no entry.
     pub(crate) fn written(&self) -> Vec<(&'static str, Value)> {
         use clearway_units::ParameterSet as _;
         match self.name {
@@ -56,7 +56,7 @@ impl SectionKeys {
     }
 }
 
-/// Names of sections in results. Each is given as the keys of the section, and what it does.
+/// Names of sections in results, from the keys and the kind of each section.
 pub(crate) fn section_names<'a>(
     sections: impl IntoIterator<Item = (&'a SectionKeys, String)>,
 ) -> Vec<String> {
@@ -104,7 +104,7 @@ mod tests {
             names(&[("burst", "incast"), ("", "incast"), ("burst", "incast")]),
             ["burst", "incast", "burst"]
         );
-        // A name that is the kind of another section is not mixed up with it.
+        // A name that equals the kind of another section stays distinct from that section.
         assert_eq!(
             names(&[("incast", "poisson"), ("", "incast")]),
             ["incast", "incast [1]"]

@@ -1,4 +1,4 @@
-//! The resolved scenario key by key, each with its meaning and whether the user gave it.
+//! The keys of the resolved scenario, each with its meaning and its origin, user or default.
 
 use super::{Scenario, SourceLocations, SwitchKind, topology};
 use crate::{WorkloadSection, WorkloadSettings};
@@ -13,7 +13,7 @@ pub struct Setting {
     pub key: &'static str,
     /// Value of the key.
     pub value: Value,
-    /// True if a scenario file or an override gives it, false if it is a default.
+    /// True if a scenario file or an override sets the key, false if the value is a default.
     pub given: bool,
     /// Meaning of the key.
     pub meaning: String,
@@ -21,9 +21,9 @@ pub struct Setting {
     pub source: &'static str,
     /// Description of the accepted values.
     pub expected: String,
-    /// Domain of the accepted values, where the key is no choice of a kind.
+    /// Domain of the accepted values; `None` if the key chooses a kind.
     pub domain: Option<ValueDomain>,
-    /// True if the resolved scenario has the key: some that few scenarios give are left out where they have their defaults.
+    /// True if the resolved scenario has the key: some rarely used keys are omitted if they have their defaults.
     pub resolved: bool,
 }
 
@@ -99,7 +99,7 @@ impl Scenario {
                 index,
                 None,
                 workload.transport_entries(),
-                // Those that differ from `[transport]`, where the others stand, or all.
+                // Without a separate transport, only the keys that differ from `[transport]`; otherwise all.
                 described_of(workload),
             );
         }
@@ -113,7 +113,7 @@ impl Scenario {
     }
 }
 
-/// The keys of the transport that a section has to itself.
+/// The keys of a section's separate transport.
 fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
     let mut described = workload.describe_transport();
     if workload.transport().is_some() {
@@ -124,7 +124,7 @@ fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
     described
 }
 
-/// Settings of the `index`-th section called `name`, of which there are `count` if there may be several.
+/// Settings of the `index`-th section called `name`, of `count` such sections.
 pub(crate) fn section_settings(
     (places, count): (&SourceLocations, usize),
     (name, index): (&str, usize),
@@ -132,7 +132,7 @@ pub(crate) fn section_settings(
     entries: Vec<(&'static str, Value)>,
     described: Vec<ParameterInfo>,
 ) -> Vec<Setting> {
-    // Keys below another one of the section have that for their section.
+    // Nested keys have the outer key as part of their section.
     let (section, below) = name.split_once('.').unwrap_or((name, ""));
     let written = |key: &str| match below {
         "" => key.to_owned(),
@@ -183,5 +183,5 @@ pub(crate) fn section_settings(
     settings
 }
 
-/// The kinds that a section can have, with a line on each, and the one that it has.
+/// The possible kinds of a section, with a line on each, and the actual kind.
 pub(crate) type SectionKinds = (&'static [(&'static str, &'static str)], &'static str);

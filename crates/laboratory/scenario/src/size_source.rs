@@ -10,10 +10,11 @@ use clearway_workload::WorkloadError;
 use clearway_workload::{PublishedSizes, SizeDistribution};
 use std::path::Path;
 
-/// Published distribution, or file of one. If both have the same name, the published one is meant; `./hadoop` is the file.
+/// Published distribution, or file with a distribution. If both have the same name, the name means the published distribution; `./hadoop`
+/// is the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SizeSource {
-    /// Distribution that is built in.
+    /// Built-in distribution.
     Published(&'static PublishedSizes),
     /// The path of a file.
     File(String),
@@ -26,7 +27,7 @@ impl Default for SizeSource {
 }
 
 impl SizeSource {
-    /// The distribution, for the setting `key` of the generator `D`. Files are looked for in `base_dir`, then in the current folder.
+    /// The distribution, for the setting `key` of the generator `D`. Files are searched in `base_dir`, then in the current folder.
     pub(crate) fn read<D: WorkloadDefinition>(
         &self,
         key: &'static str,

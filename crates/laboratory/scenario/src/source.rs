@@ -1,4 +1,4 @@
-//! From text to entries: dotted keys with values and the places where they stand.
+//! From text to entries: dotted keys with values and places.
 
 use crate::error::{ScenarioError, SourceLocation};
 use clearway_formats::KnownFile;
@@ -7,18 +7,18 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-/// One setting as the user wrote it.
+/// One setting in the user's input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The section: `""` for the top, `topology`, `switch`, `transport`, `workload`, ….
     pub section: String,
-    /// Number of the section among those of its name, from zero.
+    /// Number of the section among the sections of its name, from zero.
     pub index: usize,
     /// The key within the section, dotted if nested.
     pub key: String,
     /// Value of the key.
     pub value: Value,
-    /// Place where it was written.
+    /// Place in the input.
     pub place: SourceLocation,
 }
 
@@ -36,13 +36,13 @@ pub const SECTIONS: [&str; 7] = [
 /// The sections that a file may have.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSections {
-    /// All of them.
+    /// All sections.
     pub sections: &'static [&'static str],
-    /// Sections that may come several times, in double brackets.
+    /// Sections that may occur several times, in double brackets.
     pub several: &'static [&'static str],
     /// Tables that belong to the top.
     pub top: &'static [&'static str],
-    /// Sections that say nothing if they are empty, and are refused then.
+    /// Sections that have no effect if they are empty, so that empty ones are rejected.
     pub filled: &'static [&'static str],
 }
 
@@ -59,7 +59,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
 }
 
 impl FileSections {
-    /// Refuses an empty section that would say nothing.
+    /// Rejects an empty section without effect.
     fn check_filled(
         &self,
         name: &str,
@@ -136,7 +136,7 @@ impl FileSections {
         Ok(entries)
     }
 
-    /// "no such section", with the nearest that exists.
+    /// "no such section", with the nearest existing section.
     pub fn unknown_section(&self, place: &SourceLocation, section: &str) -> ScenarioError {
         let known = format!("the sections are: {}", self.sections.join(", "));
         let fix = suggestion(nearest(section, self.sections.iter().copied()), &known);
@@ -144,14 +144,14 @@ impl FileSections {
     }
 }
 
-/// True for what `[[name]]` makes.
+/// True for the items of `[[name]]`.
 fn is_sections(items: &[Spanned<DeValue<'_>>]) -> bool {
     let mut items = items.iter();
     items.any(|item| matches!(item.get_ref(), DeValue::Table(_)))
 }
 
 /// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes. An inline table
-/// sets each key in it, as if each had been set by itself.
+/// sets each of its keys, like separate overrides.
 pub fn read_override(text: &str) -> Result<Vec<Entry>, ScenarioError> {
     let place = SourceLocation::Override(text.into());
     let fault = |message: &str| {
@@ -211,8 +211,8 @@ fn numbered<'a>(
     Ok((name, index))
 }
 
-/// The entries of the inline table in `document`, whose keys are below `key` of a section. A kind comes first, because it makes room for
-/// the other keys.
+/// The entries of the inline table in `document`, whose keys are below `key` of a section. A kind comes first, because it removes keys of
+/// the old kind.
 fn inline_table(
     lines: &Lines<'_>,
     (section, index, key): (&str, usize, &str),
@@ -244,7 +244,7 @@ fn inline_table(
     Ok(entries)
 }
 
-/// A value in TOML; everything that is none is text.
+/// A value in TOML; anything else is text.
 pub(crate) fn read_value(text: &str) -> Value {
     let document = format!("x = {text}");
     let parsed = DeTable::parse(&document).ok().and_then(|table| {
@@ -258,7 +258,7 @@ struct Lines<'a> {
     file: &'a str,
     /// Offset of the end of each line.
     ends: Vec<usize>,
-    /// Place of everything, if it is not in a file.
+    /// Place of all entries, if they are not in a file.
     fixed: Option<SourceLocation>,
 }
 
@@ -315,7 +315,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The error about a text that is no TOML: it may be a file of another kind.
+/// The error about a text that is not TOML: the text may be a file of another kind.
 fn no_toml(
     lines: &Lines<'_>,
     (file, text): (&str, &str),
@@ -341,7 +341,7 @@ fn no_toml(
     )
 }
 
-/// Error of a key or section that stands in the file a second time, at `span`.
+/// Error about a key or section that occurs a second time, at `span`.
 fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> ScenarioError {
     let key = text.get(span.clone()).unwrap_or_default().trim();
     let line = lines.line(span.start);
@@ -349,7 +349,7 @@ fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> S
     let is_header = own.starts_with('[');
     let before: Vec<&'a str> = text.lines().take(line - 1).collect();
     let written = |line: &'a str| line.split('=').next().unwrap_or_default().trim();
-    // With what stands before it, if it is dotted.
+    // A dotted key includes the parts before `own`.
     let key = match written(own) {
         dotted if dotted.ends_with(key) => dotted,
         _ => key,
@@ -358,7 +358,7 @@ fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> S
         let rest = written(other).strip_prefix(key);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    // A key is unique in its section alone, which begins with the last header.
+    // A key must be unique only in its section, which begins at the last header.
     let first = before.iter().rposition(|other| match is_header {
         true => other.trim() == own,
         false => begins(other) || other.trim().starts_with('['),
@@ -382,7 +382,7 @@ fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> S
     )
 }
 
-/// TOML knows more kinds of values than scenarios use.
+/// Error about a kind of TOML value that scenarios do not use.
 fn unusable(place: &SourceLocation, key: &str, value: &Spanned<DeValue<'_>>) -> ScenarioError {
     match value.get_ref() {
         DeValue::Integer(number) => ScenarioError::at(

@@ -1,16 +1,16 @@
-//! A scenario to begin from: its most used keys, each with its meaning, as text.
+//! A scenario to start from: its most used keys, each with its meaning, as text.
 //!
-//! What a key means, its default and what it takes are those of its declaration, which `clearway explain` prints, too. Here stands only
-//! which keys are used most.
+//! Meaning, default and accepted values come from the key's declaration, as in `clearway explain`. This module only lists the most used
+//! keys.
 
 use crate::Setting;
 use clearway_units::ValueDomain;
 use std::fmt::Write as _;
 
-/// Columns of a comment.
+/// Width of a comment in columns.
 const WIDTH: usize = 100;
 
-/// The most used keys of each section; all others are named in a line.
+/// The most used keys of each section; a line names all other keys.
 const MOST_USED: [(&str, &[&str]); 7] = [
     ("", &["name", "seed", "stop.at-most"]),
     (
@@ -114,11 +114,11 @@ const MOST_USED: [(&str, &[&str]); 7] = [
     ("observe", &["series.every", "trace.perfetto", "trace.pcap"]),
 ];
 
-/// Parts of a transport: commented out, for a written one would stay when another `transport.kind` is chosen.
+/// Parts of a transport, which are commented out: an active part would stay when the user chooses another `transport.kind`.
 const PARTS: [&str; 4] = ["reliability", "controller", "spray", "feedback"];
 
-/// Text of a scenario with these settings, all of a section next to each other. Keys that are not among the most used have no lines of
-/// their own unless they are given. Reading it gives the same settings.
+/// Text of a scenario with these settings; the settings of a section must be adjacent. Other keys than the most used have separate lines
+/// only if they are given. Reading the text gives the same settings.
 pub fn starter(settings: &[Setting]) -> String {
     let mut text = String::from(
         "# A scenario: `clearway run FILE` runs it. Every key may be left out; `clearway explain KEY` says what it is then.\n\
@@ -130,7 +130,7 @@ pub fn starter(settings: &[Setting]) -> String {
     text
 }
 
-/// The section of a file that a setting stands in: `workload[1].transport` is a part of `workload[1]`.
+/// The file section of a setting: `workload[1].transport` is a part of `workload[1]`.
 fn stem(section: &str) -> &str {
     section.split('.').next().unwrap_or(section)
 }
@@ -191,7 +191,7 @@ fn capitalized(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Writes `comment` in lines of its own.
+/// Writes `comment` in separate lines.
 fn write_comment(text: &mut String, comment: &str) {
     let mut line = String::from("#");
     for word in comment.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The `[switch]` section: what all switches of the fabric are.
+//! The `[switch]` section: settings of all switches of the fabric.
 
 use crate::section::Section;
 use crate::transport_presets::{Keys, PresetKey};
@@ -40,7 +40,7 @@ pub struct SwitchSettings {
     pub ports: SwitchParameters,
     /// The shared buffer, if there is one.
     pub buffer: Option<SharedBufferParameters>,
-    /// Keys that have other defaults with the transport of the scenario.
+    /// Keys whose defaults come from the scenario's transport.
     designed: Keys,
 }
 
@@ -54,14 +54,14 @@ impl SwitchSettings {
         }
     }
 
-    /// Sets the defaults that a transport was designed with, as far as this kind of switch has such a thing.
+    /// Sets the defaults that a transport was designed with, except keys that this kind of switch does not have.
     pub(crate) fn design_for(&mut self, keys: &Keys) {
         for own in keys {
             let PresetKey { key, value, .. } = own;
             let is_apart = *key == "kind" || self.buffer.is_some() && *key == "trimming";
             if !is_apart {
                 let result = self.set(key, value);
-                // Keys of shared buffers mean nothing to lossy switches.
+                // Lossy switches do not have the keys of shared buffers.
                 let is_absent = result == Err(SetError::UnknownKey) && self.buffer.is_none();
                 debug_assert!(result.is_ok() || is_absent, "`{key}`: {result:?}");
                 if result.is_ok() {
@@ -71,7 +71,7 @@ impl SwitchSettings {
         }
     }
 
-    /// Description of `kind`, which decides what the other keys are.
+    /// Description of `kind`, which determines the other keys.
     pub(crate) fn kind_key() -> ParameterInfo {
         let names = Self::KIND_NAMES;
         ParameterInfo {
@@ -115,10 +115,10 @@ impl SwitchSettings {
 
     pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
         let buffer = self.buffer.iter().flat_map(ParameterSet::entries);
-        // Of no account unless links have agents.
+        // Rarely used keys are omitted if they have their defaults.
         let trims = self.ports.trimming;
         let usual = |(key, value): &(&str, Value)| match *key {
-            // What is usual elsewhere would be read as the default of the transport.
+            // Without the key, the reader would apply the transport's default.
             "ecn.last-hop" if self.designed.iter().any(|own| own.key == *key) => false,
             "pfc.agent-drops" | "ecn.last-hop" => *value == Value::Boolean(true),
             "ecn.classes" => *value == Value::List(Vec::new()),

@@ -1,8 +1,8 @@
-//! Words of the field that have another name here, or are said by another key: what is advised where somebody writes them.
+//! Words of the field that have another name or another key here, and the advice to users who write them.
 
 use crate::transport_presets::PRESETS;
 
-/// Values of the keys that name a kind, in capitals or not: the key, what is written, and what is meant.
+/// Values of the keys that name a kind, in any case: the key, the words, and their meaning.
 const NAMES: [(&str, &[&str], &str); 11] = [
     (
         "transport.kind",
@@ -61,7 +61,7 @@ const NAMES: [(&str, &[&str], &str); 11] = [
     ),
 ];
 
-/// Keys that do not exist in any section: what is written, and what is meant.
+/// Keys that do not exist in any section: the words, and their meaning.
 const KEYS: [(&[&str], &str); 9] = [
     (
         &["pfc", "lossless", "priorityflowcontrol", "pfcenabled"],
@@ -114,14 +114,13 @@ const KEYS: [(&[&str], &str); 9] = [
     ),
 ];
 
-/// Letters and digits of a word, in small letters.
+/// Letters and digits of a word, in lower case.
 fn plain(word: &str) -> String {
     let letters = word.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Advice for somebody who writes `name` for the kind that the key `section.key` names, of which there are `names`; none if it is no word
-/// of the field.
+/// Advice about `name` as a value of `section.key`, which accepts `names`; `None` if `name` is not a word of the field.
 pub(crate) fn meant_by_name(
     (section, key): (&str, &str),
     name: &str,
@@ -149,7 +148,7 @@ pub(crate) fn meant_by_name(
     (!parts.is_empty()).then(|| format!("did you mean {}?", alternatives(&parts)))
 }
 
-/// Names with commas between them, and "or" before the last.
+/// Names separated by commas, with "or" before the last.
 fn alternatives(names: &[String]) -> String {
     match names.split_last() {
         Some((last, [])) => last.clone(),
@@ -180,7 +179,7 @@ fn other_part(key: &str, name: &str, names: &[&str]) -> Option<String> {
         .then(|| format!("`{name}` is a whole transport: set `transport.kind = \"{name}\"`"))
 }
 
-/// Advice for somebody who writes the key `key` in a section that has none of this name; none if it is no word of the field.
+/// Advice about a key that the section does not have; `None` if `key` is not a word of the field.
 pub(crate) fn meant_by_key(key: &str) -> Option<String> {
     let word = plain(key);
     let known = KEYS

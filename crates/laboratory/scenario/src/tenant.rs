@@ -1,7 +1,7 @@
-//! Key `tenant` of `[[workload]]` sections: whose traffic a section is.
+//! Key `tenant` of `[[workload]]` sections: the owner of a section's traffic.
 //!
-//! A tenant changes no result. Shares of the network are compared between users, and with tenants a user is a host of a tenant: a host that
-//! sends for two of them is two users.
+//! A tenant changes no result. Shares of the network are compared between users. With tenants, a user is a host of a tenant: a host that
+//! sends for two tenants is two users.
 
 use clearway_units::{Parameter, Value, ValueDomain};
 
@@ -10,7 +10,7 @@ use clearway_units::{Parameter, Value, ValueDomain};
 pub struct TenantName(String);
 
 impl TenantName {
-    /// Most characters of a name: it stands in tables and in options.
+    /// Maximum number of characters of a name, which appears in tables and in options.
     const MOST: usize = 40;
 
     /// The name.
@@ -31,7 +31,7 @@ impl Parameter for TenantName {
     }
     fn from_value(value: &Value) -> Option<Self> {
         let name = String::from_value(value)?;
-        // Behind a colon an option has the hosts of the tenant.
+        // In options, a colon separates the tenant from its hosts.
         let is_name = |letter: char| letter != ':' && !letter.is_control();
         let is_shown = !name.trim().is_empty() && name.chars().all(is_name);
         (is_shown && name.chars().count() <= Self::MOST).then_some(Self(name))
@@ -51,7 +51,7 @@ clearway_units::parameters! {
 }
 
 impl TenantKeys {
-    /// Entries of a resolved scenario: most sections have no tenant, and need not say so.
+    /// Entries of a resolved scenario. Most sections have no tenant and then no entry.
     pub(crate) fn written(&self) -> Vec<(&'static str, Value)> {
         use clearway_units::ParameterSet as _;
         match self.tenant {
@@ -61,12 +61,12 @@ impl TenantKeys {
     }
 }
 
-/// Tenants of sections, by number: 0 for those without one, then in the order of the sections.
+/// Tenants of sections, by number: 0 for sections without a tenant, then in the order of the sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenants<'a> {
     /// Names of the tenants, from number 1 on.
     pub names: Vec<&'a str>,
-    /// For each section of the workload, the number of its tenant.
+    /// Number of the tenant of each workload section.
     pub of_section: Vec<u32>,
 }
 

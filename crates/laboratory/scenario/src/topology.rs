@@ -166,7 +166,7 @@ kinds! {
     File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
 }
 
-/// The whole section.
+/// The `[topology]` section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopologySettings {
     /// The shape.
@@ -204,14 +204,14 @@ impl TopologySettings {
         parameters
     }
 
-    /// Puts values in the place of "auto" where other keys of the section say which: as a user would have written them.
+    /// Replaces "auto" by values that follow from other keys of the section, as if the user had written them.
     pub(crate) fn settle(&mut self) {
         if let TopologyKind::FatTree(settings) = &mut self.kind {
             settings.settle();
         }
     }
 
-    /// Rule by which flows choose NICs where hosts have several.
+    /// Rule that chooses the NICs of flows if hosts have several.
     pub fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
             TopologyKind::Bcube(settings) => settings.nic_choice(seed),
@@ -220,7 +220,7 @@ impl TopologySettings {
         }
     }
 
-    /// True if the ranks of a job share the NICs of their hosts that are equally near, message by message.
+    /// True if the ranks of a job share the equally near NICs of their hosts, message by message.
     pub fn shares_nics(&self) -> bool {
         matches!(&self.kind, TopologyKind::File(settings) if settings.nics != NicSharing::First)
     }
@@ -235,7 +235,7 @@ impl TopologySettings {
         Some(links.routing).filter(|routing| *routing != GroupRouting::Minimal)
     }
 
-    /// True if hosts have NICs that send each packet by the port at which the least waits.
+    /// True if hosts have NICs that send each packet through the port with the shortest queue.
     pub(crate) fn has_least_queue_nics(&self) -> bool {
         match &self.kind {
             TopologyKind::MultiPlane(settings) => settings.port_choice == PortChoice::LeastQueue,
@@ -244,7 +244,7 @@ impl TopologySettings {
         }
     }
 
-    /// The key by which NICs send each packet by another port, and its value.
+    /// The key, with its value, that lets NICs send each packet through another port.
     pub(crate) fn overtaking_nics(&self) -> (&'static str, &'static str) {
         match &self.kind {
             TopologyKind::File(_) => ("nics", "stripe"),
@@ -252,7 +252,7 @@ impl TopologySettings {
         }
     }
 
-    /// True if the fabric is of groups of switches, all connected with each other.
+    /// True if the fabric consists of groups of switches that are all connected with each other.
     pub(crate) fn has_groups(&self) -> bool {
         matches!(
             self.kind,
@@ -260,7 +260,7 @@ impl TopologySettings {
         )
     }
 
-    /// Builds the fabric. `in_order` says that a transport needs packets in their order.
+    /// Builds the fabric. `in_order` is true if a transport needs packets in order.
     pub(crate) fn build(
         &self,
         base_dir: Option<&Path>,
@@ -367,7 +367,7 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
     .map_err(|error| topology_error(&["spines", "parallel-links"], &error))
 }
 
-/// As many spines as make the oversubscription.
+/// Number of spines that gives the oversubscription.
 fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
     let spines = s.oversubscription.spines(s.hosts_per_leaf, s.links);
     spines
@@ -387,9 +387,9 @@ fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
         })
 }
 
-/// The cables to switches above, switch by switch: what `failure` lines of a `.cm` file name.
+/// The cables to switches above, switch by switch, for the `failure` lines of a `.cm` file.
 pub struct Uplinks {
-    /// Of the switches of each tier, in their order.
+    /// Uplinks of the switches of each tier, in order.
     tiers: [Vec<Vec<usize>>; 3],
 }
 
@@ -504,7 +504,7 @@ fn first_word(text: &str) -> Option<&str> {
     text.split_whitespace().next()
 }
 
-/// Applies one exception: a link's name and what is different about it.
+/// Applies one exception: a link's name and its changed properties.
 fn apply_exception(
     topology: &mut Topology,
     links: &LinkNames<'_>,

@@ -78,7 +78,7 @@ pub(crate) fn build_from_file(
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
     match KnownFile::detect(text.as_bytes()) {
         None | Some(KnownFile::Topo | KnownFile::Hpcc) => {}
-        // A topology of htsim without tiers is one with an error.
+        // Without connections, the file is a topology of htsim that lacks its tiers, which the parser reports.
         Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}
         Some(known) if settings.format == FileFormat::Auto => {
             let message = format!(
@@ -120,7 +120,7 @@ pub(crate) fn build_from_file(
     })
 }
 
-/// Path of a file, or prefix of files, that the user names: beside the scenario, else in the current folder.
+/// Path of a file, or prefix of files, that the user names: in the scenario's folder, else in the current folder.
 pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
     let beside = base_dir.map(|folder| folder.join(name));
     beside
@@ -151,7 +151,7 @@ fn from_file(file: &TopoFile, port_queues: PortQueues) -> Result<Topology, Scena
     });
     if port_queues == PortQueues::File {
         topology.queues = queues.collect();
-        // Without any, this is a fabric as every other.
+        // Without queue lengths, the fabric is an ordinary one.
         if topology
             .queues
             .iter()

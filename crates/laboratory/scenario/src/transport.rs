@@ -70,8 +70,8 @@ impl Preset {
         }
     }
 
-    /// Sets what the preset has otherwise than its parts. Where the user has chosen other parts, these may not have the key, or have
-    /// another one of its name.
+    /// Sets the keys in which the preset differs from its parts. Parts that the user has chosen instead may not have the key, or may have
+    /// another key of the same name.
     fn apply(&self, settings: &mut TransportSettings) {
         for PresetKey { key, value, .. } in (self.keys)() {
             let result = settings.set(key, &value);
@@ -84,7 +84,7 @@ impl Preset {
         }
     }
 
-    /// True if it sets a key that begins with `prefix`.
+    /// True if the preset sets a key that begins with `prefix`.
     fn has(&self, prefix: &str) -> bool {
         (self.keys)().iter().any(|own| own.key.starts_with(prefix))
     }
@@ -110,7 +110,7 @@ impl Preset {
 /// The section, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportSettings {
-    /// The preset that it started from.
+    /// The preset of the transport.
     pub kind: &'static str,
     /// Packet sizes.
     pub packets: PacketParameters,
@@ -122,13 +122,13 @@ pub struct TransportSettings {
     pub selector: SelectorSettings,
     /// The reaction of receivers to congestion, with its settings.
     pub feedback: FeedbackSettings,
-    /// What one controller governs.
+    /// Scope of one controller.
     pub scope: ScopeParameters,
     /// Receiver credits.
     pub credit: CreditParameters,
 }
 
-/// The part called `key`: the one that the user names, or else the preset's.
+/// The part called `key`: the user's choice, or else the preset's.
 fn part<T>(
     entries: &[&Entry],
     key: &'static str,
@@ -152,7 +152,7 @@ fn names(parts: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<&'sta
 }
 
 impl TransportSettings {
-    /// Finds out which parts the section is made of; returns it with the entries that are still to be set.
+    /// Determines the parts of the section; returns the section with the entries that remain to be set.
     pub(crate) fn choose<'a>(
         registry: &Registry,
         entries: &[&'a Entry],
@@ -187,7 +187,7 @@ impl TransportSettings {
         Ok((settings, rest.collect()))
     }
 
-    /// A transport as its preset has it; `None` if there is none of this name.
+    /// A transport with the settings of its preset; `None` if no preset has this name.
     pub(crate) fn preset(registry: &Registry, name: &str) -> Option<Self> {
         let preset = Preset::named(name)?;
         let mut settings = Self {
@@ -207,7 +207,7 @@ impl TransportSettings {
     /// Keys of switches, with values, that the transport of these entries was designed with: defaults where it is simulated.
     ///
     /// # Errors
-    /// If there is no such transport.
+    /// If the transport does not exist.
     pub(crate) fn switch_keys(entries: &[&Entry]) -> Result<Keys, ScenarioError> {
         let kinds = PRESETS.map(|preset| preset.name);
         let preset = part(entries, "kind", &PRESETS[0], &kinds, Preset::named)?;
@@ -219,13 +219,13 @@ impl TransportSettings {
         Self::designed(self.kind).unwrap_or_default()
     }
 
-    /// Keys of switches that the preset `kind` was designed with; `None` if there is no such preset.
+    /// Keys of switches that the preset `kind` was designed with; `None` if the preset does not exist.
     pub(crate) fn designed(kind: &str) -> Option<Keys> {
         Preset::named(kind).map(|preset| (preset.switch)())
     }
 
-    /// Marks that `controller` was tuned with where it takes the place of another in the preset `kind`; `None` if it is the preset's own,
-    /// or hears no marks.
+    /// Marking keys that `controller` was tuned with, if it replaces the controller of the preset `kind`. `None` if it is the preset's own
+    /// controller, or has no marking keys.
     pub(crate) fn marks_for(kind: &str, controller: &str) -> Option<Keys> {
         let own = Preset::named(kind)?;
         let whose = PRESETS
@@ -236,7 +236,7 @@ impl TransportSettings {
         (own.controller != controller && !marks.is_empty()).then_some(marks)
     }
 
-    /// True if `value` is what the preset sets `key` of its reliability to, or the reliability's own default.
+    /// True if `value` is the preset's value for `key` of the reliability, or, without such a value, the reliability's default.
     pub(crate) fn is_default(&self, key: &str, value: &impl Parameter) -> bool {
         let preset = Preset::named(self.kind);
         let keys = preset.map_or_else(Vec::new, |preset| (preset.keys)());
@@ -253,7 +253,7 @@ impl TransportSettings {
         default == Some(value.to_value())
     }
 
-    /// In a few words, for errors about its keys.
+    /// Short description, for errors about the keys.
     pub(crate) fn parts(&self) -> String {
         format!(
             "a transport of reliability \"{}\", controller \"{}\", spray \"{}\" and feedback \"{}\"",
@@ -264,7 +264,7 @@ impl TransportSettings {
         )
     }
 
-    /// The keys that stay when the kind is changed.
+    /// True for the keys that stay when the kind changes.
     pub(crate) fn is_common(key: &str) -> bool {
         let common = [
             PacketParameters::describe(),
@@ -304,7 +304,7 @@ impl TransportSettings {
             ("feedback", text(self.feedback.name())),
         ];
         entries.extend(self.packets.entries());
-        // Where the preset has others, the defaults are said, too: read without them, they would be those of the preset.
+        // If the preset has other values, defaults are also written: otherwise the reader would apply the preset's values.
         let preset = Preset::named(self.kind);
         let is_preset = |prefix: &str| preset.is_some_and(|preset| preset.has(prefix));
         if self.scope != ScopeParameters::default() || is_preset("scope") {
@@ -320,7 +320,7 @@ impl TransportSettings {
         entries
     }
 
-    /// Every parameter; the parts have their preset's defaults.
+    /// Every parameter; the parts have the preset's defaults.
     pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
         let mut parameters = PartNames::describe();
         parameters.extend(PacketParameters::describe());
@@ -368,8 +368,8 @@ impl TransportSettings {
 }
 
 impl TransportSettings {
-    /// True if losses are taken for rare, and pause frames are relied upon: go-back-N under a controller that was designed for networks
-    /// without loss.
+    /// True if the transport assumes that losses are rare and relies on pause frames: go-back-N with a controller designed for lossless
+    /// networks.
     pub fn expects_no_loss(&self) -> bool {
         let is_go_back_n = matches!(self.reliability, Reliability::GoBackN(_));
         is_go_back_n && [Dcqcn::NAME, Hpcc::NAME, Timely::NAME].contains(&self.controller.name())

@@ -1,4 +1,4 @@
-//! Checks of transports with what fabrics and switches do for them.
+//! Checks of transports against fabrics and switches.
 
 use crate::error::ScenarioError;
 use crate::topology::TopologySettings;
@@ -9,10 +9,10 @@ use clearway_transport::congestion::credit::CreditScheme;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::Bytes;
 
-/// The least that is left of a packet: the shortest header that receivers can answer (UEC: 24 B and IP).
+/// Minimum size of a trimmed packet: the shortest header that receivers can answer (UEC: 24 B and IP).
 const SMALLEST_TRIM: Bytes = Bytes::new(24);
 
-/// Checks that the parts of a transport go with receiver credits.
+/// Checks that the parts of a transport support receiver credits.
 pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), ScenarioError> {
     let credit = &transport.credit;
     if credit.scheme == CreditScheme::None {
@@ -75,7 +75,7 @@ pub(crate) fn check_credit(transport: &TransportSettings) -> Result<(), Scenario
     Ok(())
 }
 
-/// Refuses fabrics in which each packet takes another path, for packets that must take one.
+/// Rejects fabrics in which each packet takes another path, if control packets must take the path of the data.
 pub(crate) fn check_one_path(
     transport: &TransportSettings,
     topology: &TopologySettings,
@@ -106,7 +106,7 @@ pub(crate) fn check_one_path(
     ))
 }
 
-/// Refuses packet trimming where nothing could come of it.
+/// Rejects packet trimming where it cannot work.
 pub(crate) fn check_trimming(
     transport: &TransportSettings,
     switch: &SwitchSettings,

@@ -1,22 +1,22 @@
-//! Presets of `[transport]`: a part of each kind by name, with the keys in which it differs, and the switches that its authors tuned it
-//! for.
+//! Presets of `[transport]`: a part of each kind by name, the keys with other defaults, and the switches that the authors tuned the
+//! transport for.
 //!
 //! # What comes with a preset
-//! A preset sets what its authors tuned: constants of the parts, and of the switches marks, queues, trimming, and whether there are pauses.
-//! Thresholds scale as their source does. DCQCN's are stated for a rate, and its rate steps grow with the line rate, so that thresholds are
-//! [times of the link](RelativeSize::OfTime); those of STrack and Ultra Ethernet are shares of the bandwidth-delay product; those of a
-//! simulator that keeps them at any rate are bytes.
+//! A preset sets the values that its authors tuned: constants of the parts, and marking, queues, trimming and pauses of the switches.
+//! Thresholds scale as in their source. DCQCN states its thresholds for one rate, and its rate steps grow with the line rate, so its
+//! thresholds are [times of the link](RelativeSize::OfTime). The thresholds of STrack and Ultra Ethernet are shares of the bandwidth-delay
+//! product. Thresholds of a simulator that keeps them at any rate are bytes.
 //!
-//! What belongs to the network is the same for all transports, whatever their papers had: packets of 4096 bytes and headers of 64, strict
-//! priority of acknowledgements, the size of a shared buffer. Presets that follow a simulator packet by packet (`dcqcn-2016`, `tmdml`)
-//! have its payload.
+//! Settings of the network are the same for all transports, regardless of their papers: packets of 4096 bytes and headers of 64 bytes,
+//! strict priority of acknowledgements, the size of a shared buffer. Presets that follow a simulator packet by packet (`dcqcn-2016`,
+//! `tmdml`) have the simulator's payload.
 //!
-//! Telemetry (HPCC), round trips (Swift, TIMELY) and allocated rates (s-PERC, 1RC) need no marks; switches mark all the same, and no one
-//! listens.
+//! Telemetry (HPCC), round trips (Swift, TIMELY) and allocated rates (s-PERC, 1RC) need no marks; switches mark packets anyway, and the
+//! transport ignores the marks.
 
 use clearway_units::{Bytes, Parameter, ParameterInfo, Rate, RelativeSize, Span, Value};
 
-/// A transport by name: one of each part.
+/// A transport by name: one part of each kind.
 pub(crate) struct Preset {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Preset {
     pub(crate) feedback: &'static str,
     /// Payload of a full packet in bytes, where the transport has its own default.
     pub(crate) payload: Option<u64>,
-    /// Keys of the parts whose defaults are others here. Those that another part does not have are left out.
+    /// Keys of the parts with other defaults here. If the user replaces a part, keys that the new part does not have are dropped.
     pub(crate) keys: fn() -> Keys,
     /// Keys of switches that the transport was designed with; `kind` is one of them.
     pub(crate) switch: fn() -> Keys,
@@ -42,7 +42,7 @@ pub(crate) struct PresetKey {
 }
 
 impl PresetKey {
-    /// Puts value and source in place of the defaults that `parameters` have.
+    /// Replaces the default and its source in `parameters`.
     pub(crate) fn describe_in(&self, parameters: &mut [ParameterInfo]) {
         let own = parameters.iter_mut().filter(|known| known.key == self.key);
         for parameter in own {
@@ -55,13 +55,13 @@ impl PresetKey {
 /// Keys with their values.
 pub(crate) type Keys = Vec<PresetKey>;
 
-/// Key that a preset sets to `value`, as `source` has it.
+/// Key that a preset sets to `value`, from `source`.
 fn key(key: &'static str, value: impl Parameter, source: &'static str) -> PresetKey {
     let value = value.to_value();
     PresetKey { key, value, source }
 }
 
-/// Key with a text or a kind by name.
+/// Key with a text or the name of a kind.
 fn text(name: &'static str, value: &str, source: &'static str) -> PresetKey {
     key(name, value.to_owned(), source)
 }
@@ -71,7 +71,7 @@ fn lossless(source: &'static str) -> PresetKey {
     text("kind", "shared-buffer", source)
 }
 
-/// A transport that changes no keys of its parts: what those below have in common.
+/// A transport with the defaults of its parts: the common base of the presets below.
 const PLAIN: Preset = Preset {
     name: "",
     summary: "",
@@ -165,7 +165,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
         switch: || vec![lossless("Snyder §3.3.4: in the simulator of HPCC")],
         ..PLAIN
     },
-    // As the paper runs it: over RDMA that relies on pause frames. Marks and notifications are not heard.
+    // As in the paper: over RDMA that relies on pause frames. The controller ignores marks and notifications.
     Preset {
         name: "timely",
         summary: "TIMELY: go-back-N, a rate that follows the gradient of the round-trip time, one path",
@@ -221,7 +221,7 @@ pub(crate) const PRESETS: [Preset; 16] = [
         switch: uet_trimming_switch,
         ..PLAIN
     },
-    // The window of the controller is that of the largest credit and more, so that credit alone decides; `controller = "nscc"` adds NSCC.
+    // The window of the controller is larger than the largest credit, so that only credit limits a sender; `controller = "nscc"` adds NSCC.
     Preset {
         name: "uet-rccc",
         summary: "Ultra Ethernet with receiver credits (RCCC), packet trimming with NACKs",
@@ -293,7 +293,7 @@ fn strack_switch() -> Keys {
     ]
 }
 
-/// Switches of DCQCN's testbed. Its paper states thresholds for 40 Gb/s, as it does the steps of the rate, which grow with the line rate.
+/// Switches of DCQCN's testbed. Its paper states thresholds and rate steps for 40 Gb/s; the rate steps grow with the line rate.
 fn dcqcn_switch() -> Keys {
     let of_link = |ns| RelativeSize::OfTime(Span::from_ns(ns));
     vec![
@@ -309,10 +309,10 @@ fn dcqcn_switch() -> Keys {
 }
 
 /// Settings of DCQCN in the ns-3 simulator that its authors published (bobzhuyb/ns3-rdma, the `mix/config.txt` of 2016): `RATE_AI`,
-/// `RATE_HAI`, `RP_TIMER` and `BYTE_COUNTER`, of which a flow sends too little between two notifications for a hyper increase;
-/// `CNP_INTERVAL`, `ALPHA_RESUME_INTERVAL`, `DCTCP_GAIN` and `FAST_RECOVERY_TIMES` are DCQCN's own, our defaults.
-/// `QbbNetDevice::CheckandSendQCN` runs each interval from the first packet of a flow on. It has no
-/// timeouts; ours stay, for links that fail.
+/// `RATE_HAI`, `RP_TIMER` and `BYTE_COUNTER`, which is so large that a flow sends too little between two notifications for a hyper
+/// increase. `CNP_INTERVAL`, `ALPHA_RESUME_INTERVAL`, `DCTCP_GAIN` and `FAST_RECOVERY_TIMES` equal DCQCN's values, which are our defaults.
+/// `QbbNetDevice::CheckandSendQCN` runs each interval from the first packet of a flow on. It has no timeouts; ours stay, for links that
+/// fail.
 fn dcqcn_2016() -> Keys {
     vec![
         key(
@@ -336,7 +336,7 @@ fn dcqcn_2016() -> Keys {
 }
 
 /// Switches of the same simulator: `KMIN` 40 and `KMAX` 1000 in units of 1030 bytes, `PMAX` 1, and `USE_DYNAMIC_PFC_THRESHOLD` with an
-/// alpha of 16 (`BroadcomNode`). Its pool is of 4000 x 1030 bytes whatever the switch, which is for `buffer` to say.
+/// alpha of 16 (`BroadcomNode`). Its pool is 4000 x 1030 bytes for any switch; here `buffer` sets the size.
 fn dcqcn_2016_switch() -> Keys {
     vec![
         lossless("ns3-rdma: PFC"),
@@ -351,7 +351,7 @@ fn dcqcn_2016_switch() -> Keys {
     ]
 }
 
-/// Beginning of a connection of TCP.
+/// Start of a TCP connection.
 fn tcp() -> Keys {
     vec![
         key(
@@ -367,9 +367,9 @@ fn tcp() -> Keys {
     ]
 }
 
-/// Switches of DCTCP. A step at K, above which each packet is marked. The paper asks for more than C x RTT / 7, plus what hosts send in
-/// bursts, and had 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25
-/// Gb/s, where flows then starve; what simulators of RDMA scale with the rate is 30 KB for each 10 Gb/s.
+/// Switches of DCTCP. A step at K, above which each packet is marked. The paper requires more than C x RTT / 7, plus the bursts of hosts,
+/// and uses 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25 Gb/s,
+/// where flows then starve. RDMA simulators scale K with the rate: 30 KB per 10 Gb/s.
 fn dctcp_switch() -> Keys {
     let k = RelativeSize::OfTime(Span::from_us(24));
     let source = "HPCC artifact: K of 30 KB at 10 Gb/s; DCTCP §3.4: above C x RTT / 7";
@@ -398,7 +398,7 @@ fn tcp_switch() -> Keys {
     ]
 }
 
-/// Source of what presets of Ultra Ethernet have.
+/// Source of the values in presets of Ultra Ethernet.
 const UEC: &str = "UEC reference simulator";
 
 /// Keys of Ultra Ethernet with packet trimming.
@@ -419,7 +419,7 @@ fn uet_with_trimming() -> Keys {
     keys
 }
 
-/// Switches that trim packets, as Ultra Ethernet has them.
+/// Switches that trim packets, as in Ultra Ethernet.
 fn uet_trimming_switch() -> Keys {
     let mut keys = vec![
         key("trimming", true, UEC),

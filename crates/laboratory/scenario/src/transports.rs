@@ -1,4 +1,4 @@
-//! The transports of a run: `[transport]`, and those that sections of the workload have to themselves.
+//! The transports of a run: `[transport]`, and the separate transports of workload sections.
 
 use crate::error::ScenarioError;
 use crate::limits::{check_agents, check_scope, check_transport};
@@ -8,20 +8,20 @@ use crate::{SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::congestion::ControllerSettings;
 use std::collections::BTreeSet;
 
-/// Most transports of a run: each host has an endpoint of each.
+/// Maximum number of transports of a run: each host has an endpoint of each transport.
 const MOST: usize = 16;
 
-/// Transports of a scenario, each once: sections with the same settings share one.
+/// Transports of a scenario, without duplicates: sections with the same settings share a transport.
 #[derive(Debug, Clone)]
 pub struct Transports<'a> {
-    /// The settings; the first are those of `[transport]`, whether or not a section has them.
+    /// Settings of the transports; the first are the settings of `[transport]`, even if no section uses them.
     pub settings: Vec<&'a TransportSettings>,
-    /// For each section of the workload, the place of its transport among them.
+    /// Index of each workload section's transport in `settings`.
     pub of_section: Vec<u8>,
 }
 
 impl<'a> Transports<'a> {
-    /// Of `usual` and what `sections` have instead.
+    /// Transports from `usual` and the separate transports of `sections`.
     pub(crate) fn from_sections(
         usual: &'a TransportSettings,
         sections: &'a [WorkloadSection],
@@ -42,18 +42,18 @@ impl<'a> Transports<'a> {
         }
     }
 
-    /// Flows have more than one.
+    /// True if the flows have several transports.
     pub fn are_several(&self) -> bool {
         let used: BTreeSet<u8> = self.of_section.iter().copied().collect();
         used.len() > 1
     }
 
-    /// The first section that has a transport; `None` if all have others.
+    /// The first section with this transport; `None` if no section has it.
     pub fn first_section(&self, transport: u8) -> Option<usize> {
         self.of_section.iter().position(|of| *of == transport)
     }
 
-    /// Names in results: that of the preset, and of the first section where several transports start from one.
+    /// Names in results: the preset's name, with the name of the first section if several transports have the same preset.
     pub fn names(&self, sections: &[String]) -> Vec<String> {
         let kinds = || self.settings.iter().map(|settings| settings.kind);
         let name = |(place, settings): (usize, &&TransportSettings)| {
@@ -69,7 +69,7 @@ impl<'a> Transports<'a> {
     }
 }
 
-/// Checks all transports of the `sections`, each against the switches and the other ones.
+/// Checks all transports of the `sections`, each against the switches and the other transports.
 pub(crate) fn check_transports(
     usual: &TransportSettings,
     sections: &[WorkloadSection],
@@ -110,7 +110,7 @@ pub(crate) fn check_transports(
     Ok(())
 }
 
-/// Refuses a transport whose rates links allocate: they know of no other traffic.
+/// Rejects a transport whose rates links allocate, because these links do not account for other traffic.
 fn check_alone(transport: &TransportSettings) -> Result<(), ScenarioError> {
     match &transport.controller {
         ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Err(ScenarioError::about(
@@ -126,7 +126,7 @@ fn check_alone(transport: &TransportSettings) -> Result<(), ScenarioError> {
 }
 
 impl ScenarioError {
-    /// The same error about the transport that a section of the workload has to itself.
+    /// The same error about the separate transport of a workload section.
     pub fn of_own_transport(mut self, places: &SourceLocations, section: usize) -> Self {
         self.message = format!("`workload[{section}].transport`: {}", self.message);
         if self.place.is_none() {

@@ -1,4 +1,4 @@
-//! Checks that the parts of a scenario fit each other, and packet sizes that follow from them.
+//! Checks that the parts of a scenario are compatible, and the resulting packet sizes.
 
 use crate::error::ScenarioError;
 use crate::{LONGEST, Scenario, TransportSettings};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Sizes of full packets and acknowledgements.
 ///
 /// # Errors
-/// If they make no packets.
+/// If the sizes give no valid packets.
 pub fn packet_sizes(transport: &TransportSettings) -> Result<PacketSizes, ScenarioError> {
     let packets = &transport.packets;
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
@@ -95,7 +95,7 @@ pub(crate) fn short_timeouts(
     short.map(|(key, timeout, _)| (key, timeout)).collect()
 }
 
-/// Timers against the network's round trip, and what control packets have to hold against its paths.
+/// Checks timers against the network's round trip, and the room in control packets against the network's paths.
 pub fn check_timers(
     transport: &TransportSettings,
     network: &NetworkFacts,
@@ -147,7 +147,7 @@ pub fn check_timers(
     Ok(())
 }
 
-/// A queue below one packet passes nothing, for ever.
+/// Checks that a queue holds a packet; a smaller queue never passes one.
 pub fn check_queue(
     scenario: &Scenario,
     topology: &Topology,
@@ -174,7 +174,7 @@ pub fn check_queue(
     Ok(())
 }
 
-/// Limits of queues that a topology file gives its ports, against a packet. A shared buffer does not use them.
+/// Checks the queue limits of a topology file against a packet. A shared buffer does not use these limits.
 pub fn check_queues_of_file(
     scenario: &Scenario,
     topology: &Topology,
@@ -201,7 +201,7 @@ fn longest_packet(network: &NetworkFacts) -> Bytes {
     Bytes::new(u64::from(network.payload + network.header))
 }
 
-/// Reserves and headrooms against the buffers.
+/// Checks reserves and headrooms against the buffers.
 pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
     setup.check_buffers().map_err(|error| {
         ScenarioError::about(
@@ -215,7 +215,7 @@ pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
     })
 }
 
-/// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
+/// Checks the marking thresholds. Relative thresholds depend on the rate of the port.
 pub fn check_ecn(
     scenario: &Scenario,
     topology: &Topology,

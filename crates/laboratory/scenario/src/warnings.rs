@@ -1,4 +1,4 @@
-//! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
+//! Warnings about a transport and its network: compatible settings that probably do not do what the user wants.
 
 use crate::transport_presets::PresetKey;
 use crate::validation::short_timeouts;
@@ -15,7 +15,7 @@ use clearway_transport::paths::{SelectorDefinition, Single};
 use clearway_transport::reliability::selective_repeat::Recovery;
 use clearway_units::{Span, Value};
 
-/// All warnings about the transports of a scenario, each of which sees the network in its own way.
+/// All warnings about the transports of a scenario; each transport has separate facts about the network.
 pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths) -> Vec<String> {
     let transports = scenario.transports();
     let mut all = Vec::new();
@@ -73,7 +73,7 @@ fn raised_timeouts(transport: &TransportSettings, network: &NetworkFacts) -> Vec
     short.map(raised).collect()
 }
 
-/// A transport of a section that was designed with other switches. Those of `[transport]` are the defaults of `[switch]`.
+/// Warning about a section's transport that was designed with other switches. The switches of `[transport]` are the defaults of `[switch]`.
 fn other_switches(
     scenario: &Scenario,
     transport: &TransportSettings,
@@ -97,7 +97,7 @@ fn other_switches(
     ))
 }
 
-/// A controller that is not the one of its transport's preset, over switches that mark as the preset has it.
+/// Warning about a controller that is not the preset's, with switches that mark for the preset.
 fn other_marks(scenario: &Scenario, transport: &TransportSettings) -> Option<String> {
     let controller = transport.controller.name();
     let marks = TransportSettings::marks_for(transport.kind, controller)?;
@@ -108,7 +108,7 @@ fn other_marks(scenario: &Scenario, transport: &TransportSettings) -> Option<Str
     ))
 }
 
-/// Keys of switches that the scenario neither sets nor has, of these, as a list; none if it has them all.
+/// List of the `keys` of switches that the scenario does not set and has other values for; `None` if there are none.
 fn not_as_designed(scenario: &Scenario, keys: &[PresetKey]) -> Option<String> {
     let switch = scenario.switch.entries();
     let kind = Value::Text(scenario.switch.kind().name().into());
@@ -146,7 +146,7 @@ fn unrecorded_hops(
     })
 }
 
-/// Swift aims at a round trip that no packet can have.
+/// Warning about a target of Swift below the round trip of any packet.
 fn unreachable_target(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
     let ControllerSettings::Swift(swift) = &transport.controller else {
         return None;
@@ -164,7 +164,7 @@ fn unreachable_target(transport: &TransportSettings, network: &NetworkFacts) -> 
     })
 }
 
-/// A transport that sprays, over switches that do not look at what it sprays with.
+/// Warning about a spraying transport over switches that ignore its path choice.
 fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<String> {
     let sprays = transport.selector.name() != Single::NAME;
     (sprays && routing == PathChoice::Destination).then(|| {
@@ -176,7 +176,7 @@ fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<St
     })
 }
 
-/// Go-back-N takes a packet that was overtaken for a lost one.
+/// Warning about go-back-N, which treats an overtaken packet as lost.
 fn everything_again(
     transport: &TransportSettings,
     routing: PathChoice,
@@ -184,7 +184,7 @@ fn everything_again(
 ) -> Option<String> {
     let sprays = transport.selector.name() != Single::NAME;
     let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
-    // Behind one switch all packets take one path.
+    // With a single switch all packets take one path.
     if !is_go_back_n || network.path.switches <= 1 {
         return None;
     }
@@ -204,7 +204,7 @@ fn everything_again(
     })
 }
 
-/// Settings of adaptive routing, which switches do not use.
+/// Settings of adaptive routing that switches do not use.
 fn idle_adaptive_keys(switch: &SwitchParameters) -> Option<String> {
     let is_set = *switch.adaptive != AdaptiveRoutingParameters::default();
     (is_set && !switch.routing.is_local()).then(|| {
@@ -236,7 +236,7 @@ fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Op
     })
 }
 
-/// Pauses on a dragonfly, whose links can wait for each other in a circle.
+/// Pauses on a dragonfly, whose links can wait for each other in a cycle.
 fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
     let pauses = scenario.switch.buffer.is_some() && scenario.topology.has_groups();
     pauses.then(|| {
@@ -279,7 +279,7 @@ fn unseen_losses(scenario: &Scenario, transport: &TransportSettings) -> Option<S
     })
 }
 
-/// A largest window that is less than a path holds.
+/// A maximum window below the bytes that a path holds.
 fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
     let (key, window) = match &transport.controller {
         ControllerSettings::Strack(own) => ("max-cwnd", Some(own.max_window)),
@@ -300,7 +300,7 @@ fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Optio
     })
 }
 
-/// A file that says nothing.
+/// An empty scenario file.
 fn empty_file(scenario: &Scenario) -> Option<String> {
     let file = scenario.places().empty_file()?;
     Some(format!(

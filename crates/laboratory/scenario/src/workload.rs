@@ -1,4 +1,4 @@
-//! A `[[workload]]` section: what makes the traffic, and in what its flows differ from those of other sections.
+//! A `[[workload]]` section: the generator of the traffic, and separate settings of its flows.
 
 use crate::attack::{AttackKeys, attack_of_jobs};
 use crate::error::ScenarioError;
@@ -14,7 +14,7 @@ use clearway_transport::congestion::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
 
-/// The keys of a section that begin so are keys of its transport.
+/// Prefix of the keys of the section's transport.
 const OWN: &str = "transport.";
 
 /// A class of data packets, 1 to 7.
@@ -45,12 +45,12 @@ clearway_units::parameters! {
     }
 }
 
-/// Settings of the controller that the flows of one section have to themselves.
+/// Separate controller settings for the flows of one section.
 #[derive(Debug, Clone, PartialEq)]
 struct OwnController {
-    /// Settings of the controller for all other flows of the transport.
+    /// Controller settings of all other flows of the transport.
     usual: ControllerSettings,
-    /// In the order of the controller's keys. A list has one value for each job.
+    /// Changed keys in the order of the controller's keys. A list has one value for each job.
     changes: Vec<(&'static str, Value)>,
 }
 
@@ -71,7 +71,7 @@ impl OwnController {
             .ok_or(SetError::UnknownKey)
     }
 
-    /// Number of values that the lists have; an error if they do not agree.
+    /// Number of values in each list; an error if the lists differ in length.
     fn count(&self) -> Result<Option<usize>, ScenarioError> {
         let lengths = self.changes.iter().filter_map(|(key, value)| match value {
             Value::List(values) => Some((*key, values.len())),
@@ -91,7 +91,7 @@ impl OwnController {
         }
     }
 
-    /// The settings, one after the other if there are lists; none if nothing differs.
+    /// The settings, one for each value of the lists; empty if nothing differs.
     fn variants(&self) -> Vec<ControllerSettings> {
         if self.changes.is_empty() {
             return Vec::new();
@@ -151,13 +151,13 @@ pub struct WorkloadSection {
     pub flows: FlowKeys,
     /// Attack by some of the flows.
     pub attack: AttackKeys,
-    /// The transport, if it is not that of `[transport]`.
+    /// The separate transport; `None` if the section uses `[transport]`.
     transport: Option<Box<TransportSettings>>,
     own: OwnController,
 }
 
 impl WorkloadSection {
-    /// A section with this traffic, whose flows have the controller that is `usual`.
+    /// A section with this traffic, whose flows have the `usual` controller.
     pub(super) fn with_usual_controller(
         traffic: WorkloadSettings,
         usual: &ControllerSettings,
@@ -200,25 +200,25 @@ impl WorkloadSection {
         Ok(section)
     }
 
-    /// The kind of its traffic.
+    /// The kind of the traffic.
     pub fn kind(&self) -> &'static str {
         self.traffic.kind()
     }
 
-    /// True if its flows are numbered after those of all other sections.
+    /// True if the section's flows have numbers after the flows of all other sections.
     pub fn is_posted(&self) -> bool {
         matches!(&self.traffic, WorkloadSettings::List(list) if list.order.posted)
     }
 
-    /// The transport that the section has to itself.
+    /// The separate transport of the section.
     pub fn transport(&self) -> Option<&TransportSettings> {
         self.transport.as_deref()
     }
 
-    /// Every key but those of the transport with its value; its name and its tenant if it has them, and those of an attack if one of
-    /// them is not the default.
+    /// Every key with its value, except the keys of the transport. Name and tenant are included if set, and the keys of an attack if one is
+    /// not the default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
-        // Most sections do not attack, and need not say so.
+        // Most sections do not attack and then omit these keys.
         let attacks = self.attack != AttackKeys::default();
         let attack = attacks.then(|| self.attack.entries());
         let own = self.flows.entries().into_iter();
@@ -228,7 +228,7 @@ impl WorkloadSection {
         named.chain(self.traffic.entries()).chain(own).collect()
     }
 
-    /// Every parameter but those of the transport.
+    /// Every parameter except the transport's.
     pub fn describe(&self) -> Vec<ParameterInfo> {
         let own = FlowKeys::describe().into_iter();
         let own = own.chain(AttackKeys::describe());
@@ -237,8 +237,8 @@ impl WorkloadSection {
         named.chain(self.traffic.describe()).chain(own).collect()
     }
 
-    /// The keys of the transport that its flows have to themselves, with their values: all of them if that is another than `[transport]`,
-    /// else those of the controller that differ. Lists have one value for each job.
+    /// The keys below `transport`, with their values: all keys of a separate transport, else the controller's keys that differ. Lists have
+    /// one value for each job.
     pub fn transport_entries(&self) -> Vec<(&'static str, Value)> {
         let Some(transport) = &self.transport else {
             return self.own.changes.clone();
@@ -253,8 +253,7 @@ impl WorkloadSection {
         entries
     }
 
-    /// Keys that its flows may have to themselves, with their meanings: those of the transport if it is another than `[transport]`, else
-    /// those of the controller.
+    /// Keys allowed below `transport`, with their meanings: the keys of a separate transport, else the keys of the controller.
     pub(super) fn describe_transport(&self) -> Vec<ParameterInfo> {
         match &self.transport {
             Some(transport) => transport.describe(),
@@ -262,19 +261,19 @@ impl WorkloadSection {
         }
     }
 
-    /// The settings of the controller that are its own: none, one for all flows, or one for each job.
+    /// The separate controller settings: none, one for all flows, or one for each job.
     pub fn variants(&self) -> Vec<ControllerSettings> {
         self.own.variants()
     }
 
-    /// The settings of the controller of its flows, where they are no jobs.
+    /// The controller settings of the flows, if the section has no jobs.
     pub fn controller(&self) -> ControllerSettings {
         let own = self.own.variants().into_iter().next();
         own.unwrap_or_else(|| self.own.usual.clone())
     }
 
-    /// Traffic of the section one flow after the other; `None` if the workload cannot do that, or if the section sets keys of its flows or
-    /// of their controller, or attacks.
+    /// Traffic of the section, generated flow by flow. `None` if the workload does not support this, or if the section sets keys of its
+    /// flows or of their controller, or attacks.
     pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
         let is_plain = self.own.changes.is_empty() && self.flows == FlowKeys::default();
         match is_plain && !self.attack.is_on() {
@@ -283,7 +282,7 @@ impl WorkloadSection {
         }
     }
 
-    /// Class of the section's data; that of the first job where jobs differ.
+    /// Class of the section's data; the class of the first job if jobs differ.
     pub(crate) fn class(&self) -> Class {
         let priorities = self.flows.priority.as_ref();
         let priority = priorities.and_then(|all| Class::new(all.get(0).0));
@@ -348,7 +347,7 @@ impl Section for WorkloadSection {
     }
 }
 
-/// True if the section's key stays when its kind is changed.
+/// True if the section's key stays when its kind changes.
 pub(super) fn is_common(key: &str) -> bool {
     let common = SectionKeys::describe().into_iter();
     let mut common = common
@@ -358,12 +357,12 @@ pub(super) fn is_common(key: &str) -> bool {
     is_of_transport(key) || common.any(|own| own.key == key)
 }
 
-/// True if the section's key is one of its transport.
+/// True if the section's key belongs to its transport.
 pub(super) fn is_of_transport(key: &str) -> bool {
     key.starts_with(OWN)
 }
 
-/// True if the section's key is one that all transports have, so that it outlives a change of the kind.
+/// True if all transports have the section's key, so that it survives a change of the kind.
 pub(super) fn is_of_any_transport(key: &str) -> bool {
     let key = key.strip_prefix(OWN);
     key.is_some_and(TransportSettings::is_common)
@@ -377,7 +376,7 @@ fn without_prefix(entry: &Entry) -> Entry {
     }
 }
 
-/// A list has a value for each job, and jobs alone have lists.
+/// Checks that a list has a value for each job, and that only jobs have lists.
 fn check_lists(key: &'static str, count: Option<usize>, jobs: usize) -> Result<(), ScenarioError> {
     match count {
         Some(count) if count != jobs => Err(ScenarioError::about(

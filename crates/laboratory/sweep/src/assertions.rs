@@ -23,7 +23,7 @@ pub(crate) fn resolved(
 }
 
 /// Values on axes, by the number of the axis.
-type Chosen = BTreeMap<usize, u32>;
+type AxisValues = BTreeMap<usize, u32>;
 
 struct Resolver<'a> {
     axes: &'a [Axis],
@@ -62,7 +62,7 @@ impl Resolver<'_> {
     fn check_pair(
         &self,
         point: &[u32],
-        other: &Chosen,
+        other: &AxisValues,
         places: &BTreeSet<&[u32]>,
     ) -> Result<(), ScenarioError> {
         let mut partner = point.to_vec();
@@ -109,7 +109,7 @@ impl Resolver<'_> {
     }
 
     /// Places of values on their axes.
-    fn chosen(&self, values: &[PlannedValue]) -> Result<Chosen, ScenarioError> {
+    fn chosen(&self, values: &[PlannedValue]) -> Result<AxisValues, ScenarioError> {
         let axes = self.axes;
         let find = |given: &PlannedValue| {
             let number = axes.iter().position(|axis| axis.key == given.key);
@@ -140,7 +140,7 @@ impl Resolver<'_> {
     }
 
     /// Keys and values, as spelled in results.
-    fn texts(&self, chosen: &Chosen) -> Vec<(String, String)> {
+    fn texts(&self, chosen: &AxisValues) -> Vec<(String, String)> {
         let texts = chosen.iter().map(|(&axis, &value)| {
             let axis = &self.axes[axis];
             (axis.key.clone(), text_of(&axis.values[value as usize]))

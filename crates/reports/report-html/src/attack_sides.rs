@@ -1,11 +1,11 @@
-//! Attackers and victims: what each side of an attack got.
+//! Attackers and victims: results of each side of an attack.
 
 use super::document::Document;
 use super::html::{Column, paragraph, table};
 use clearway_report::attack_sides::{HEADINGS, NOTE};
 use clearway_report::summary::Summary;
 
-/// The section on both sides of an attack; nothing without one.
+/// The section on both sides of an attack; empty without an attack.
 pub(super) fn section(document: &mut Document, summary: &Summary) {
     let Some(parties) = &summary.parties else {
         return;
@@ -14,7 +14,7 @@ pub(super) fn section(document: &mut Document, summary: &Summary) {
     let columns: Vec<_> = std::iter::once(("", Column::Text))
         .chain(HEADINGS.map(|heading| (heading, Column::Number)))
         .collect();
-    // Signs as in the rest of the page, where the terminal has letters.
+    // Signs as on the rest of the page; the terminal uses letters.
     let sign = |text: String| match text.strip_suffix('x') {
         Some(factor) => format!("{factor}×"),
         None => text.replace(" us", " µs"),

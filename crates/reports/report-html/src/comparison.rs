@@ -24,7 +24,7 @@ pub const COMPARISON_FILE_NAME: &str = "compare.html";
 pub struct ComparisonPage<'a> {
     /// The comparison.
     pub comparison: &'a Comparison,
-    /// Variants that the comparison was made of.
+    /// Variants that are compared.
     pub variants: &'a [Variant],
     /// Origin of the comparison.
     pub origin: &'a Origin,
@@ -75,7 +75,7 @@ fn header(document: &mut Document, page: &ComparisonPage<'_>) {
     }
 }
 
-/// The scenarios that are compared, each once.
+/// The compared scenarios, each once.
 fn names(comparison: &Comparison) -> String {
     let runs = comparison.variants.iter().flat_map(|variant| &variant.runs);
     let mut names: Vec<&str> = Vec::new();
@@ -87,7 +87,7 @@ fn names(comparison: &Comparison) -> String {
     names.join(", ")
 }
 
-/// As the page prints quantities.
+/// Quantities as the page prints them.
 fn in_page(text: &str) -> String {
     text.replace(" us", " µs").replace('x', "×")
 }
@@ -111,7 +111,7 @@ fn legend(comparison: &Comparison) -> String {
     table(&columns, &rows.collect::<Vec<_>>())
 }
 
-/// The word with a capital letter.
+/// The word with an initial capital letter.
 fn capitalised(word: &str) -> String {
     let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
     first.to_uppercase() + rest
@@ -203,18 +203,18 @@ fn ratio_cell(row: &MeasureRow, spread: &Spread) -> String {
     )
 }
 
-/// A variant as the plots show it.
-struct Drawn<'a> {
+/// A variant as plotted.
+struct PlottedVariant<'a> {
     name: String,
     colour: usize,
     variant: &'a Variant,
 }
 
-fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<Drawn<'a>> {
+fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<PlottedVariant<'a>> {
     let both = page.variants.iter().zip(&page.comparison.variants);
     let drawn = both.take(MOST_SERIES).enumerate();
     drawn
-        .map(|(colour, (variant, outcome))| Drawn {
+        .map(|(colour, (variant, outcome))| PlottedVariant {
             name: format!("{} {}", outcome.id, outcome.label),
             colour,
             variant,
@@ -223,7 +223,7 @@ fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<Drawn<'a>> {
 }
 
 /// Section on the iteration times of jobs, if all variants have jobs.
-fn jobs(document: &mut Document, drawn: &[Drawn<'_>]) {
+fn jobs(document: &mut Document, drawn: &[PlottedVariant<'_>]) {
     let variants = drawn.iter().map(|drawn| {
         let jobs = drawn.variant.runs.iter().flat_map(|run| &run.summary.jobs);
         let times = jobs.filter_map(JobSummary::mean_us).collect();
@@ -236,9 +236,9 @@ fn jobs(document: &mut Document, drawn: &[Drawn<'_>]) {
     }
 }
 
-fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
+fn completion(document: &mut Document, drawn: &[PlottedVariant<'_>]) {
     document.open_section("completion", "Completion times");
-    let sorted: Vec<(&Drawn<'_>, Vec<f64>)> = drawn
+    let sorted: Vec<(&PlottedVariant<'_>, Vec<f64>)> = drawn
         .iter()
         .filter_map(|drawn| {
             let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
@@ -261,7 +261,7 @@ fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
 }
 
 /// The distributions of completion times, all seeds of a variant together, and their tails.
-fn distributions(sorted: &[(&Drawn<'_>, Vec<f64>)]) -> Vec<Plot> {
+fn distributions(sorted: &[(&PlottedVariant<'_>, Vec<f64>)]) -> Vec<Plot> {
     let least = sorted
         .iter()
         .map(|(_, fcts)| fcts[0])
@@ -308,8 +308,8 @@ fn distributions(sorted: &[(&Drawn<'_>, Vec<f64>)]) -> Vec<Plot> {
 }
 
 /// Slowdown by flow size, if there are several sizes.
-fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
-    let binned: Vec<(&Drawn<'_>, Vec<SizeBin>)> = drawn
+fn by_size(drawn: &[PlottedVariant<'_>]) -> Vec<Plot> {
+    let binned: Vec<(&PlottedVariant<'_>, Vec<SizeBin>)> = drawn
         .iter()
         .map(|drawn| {
             let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
@@ -359,8 +359,8 @@ fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
         .collect()
 }
 
-/// Curves of the first run of each variant that was watched. Scale-up runs may have none to compare: `is_said` if that is worth saying.
-fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
+/// Curves of the first sampled run of each variant. Scale-up runs may lack common curves: `is_said` if the page has to mention that.
+fn over_time(document: &mut Document, drawn: &[PlottedVariant<'_>], is_said: bool) {
     let watched: Vec<_> = drawn
         .iter()
         .filter_map(|drawn| {
@@ -398,7 +398,7 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
                     .curves
                     .iter()
                     .find(|run_curve| run_curve.metric == metric)?;
-                // Timers may run on when all flows are done.
+                // Timers may continue after all flows are done.
                 let run_curve = run_curve.until(run.summary.simulated_us);
                 Some((drawn.name.as_str(), drawn.colour, run_curve))
             })
@@ -416,7 +416,7 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
     document.close_section();
 }
 
-/// Section on where the figures come from, and how to reproduce them.
+/// Section on the origin of the figures, and the command that reproduces them.
 fn provenance(document: &mut Document, page: &ComparisonPage<'_>) {
     document.open_section("reproduce", "Reproduce this comparison");
     let origin = page.origin;
@@ -469,7 +469,7 @@ mod tests {
         }
     }
 
-    /// Seed after seed, a hundred flows of two sizes.
+    /// A run with a hundred flows of two sizes.
     fn watched(seed: u64, us: u64) -> ComparedRun {
         let mut record = run();
         record.scenario.seed = seed;
@@ -551,7 +551,7 @@ mod tests {
                 .collect();
             assert_eq!(names, ["A quick", "B slow"], "{}", plot["id"]);
         }
-        // Nothing is drawn of the time after the run.
+        // The time after the run is not drawn.
         let goodput = &plots[5]["series"][1];
         assert_eq!(goodput["y"].as_array().unwrap().len(), 2);
     }

@@ -11,9 +11,9 @@ use clearway_report::{FlowTimes, RunRecord};
 use clearway_units::Span;
 use std::sync::Arc;
 
-/// A tail says nothing below this number of flows.
+/// Minimum number of flows for a tail to mean something.
 pub(super) const FEWEST_FOR_TAIL: usize = 100;
-/// Values that span more than this ratio are spread by their logarithm.
+/// Ratio of the values from which on the axis is logarithmic.
 pub(super) const WIDE: f64 = 50.0;
 
 /// The section on completion times.
@@ -50,7 +50,7 @@ pub(super) const fn nothing(completed: u64) -> &'static str {
     }
 }
 
-/// A point of a distribution: a value, how many are at most it, how many at least.
+/// A point of a distribution: a value, the number of values at most as large, and the number at least as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Quantile {
     pub(super) value: f64,
@@ -58,8 +58,8 @@ pub(super) struct Quantile {
     pub(super) at_least: usize,
 }
 
-/// At most [`MOST_POINTS`] − 1 exact points of the distribution of `sorted`, the least and the greatest value among them: evenly over the
-/// ranks, and denser the nearer the end, for that is what one looks for.
+/// At most [`MOST_POINTS`] − 1 exact points of the distribution of `sorted`, including the least and the greatest value. They are spread
+/// evenly over the ranks, and more densely near the end, which readers look at most.
 pub(super) fn reduce(sorted: &[f64]) -> Vec<Quantile> {
     const EVEN: usize = 600;
     let count = sorted.len();
@@ -89,7 +89,7 @@ pub(super) fn reduce(sorted: &[f64]) -> Vec<Quantile> {
     ranks.into_iter().map(quantile).collect()
 }
 
-/// The curve of how many are at most x: the cumulative distribution of `sorted`.
+/// The cumulative distribution of `sorted`: the number of values that are at most x.
 pub(crate) fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
     let points = reduce(sorted);
     let first = points.first().map(|point| point.value);
@@ -111,7 +111,7 @@ pub(crate) fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
     }
 }
 
-/// The curve of how many are at least x.
+/// The complementary distribution of `sorted`: the number of values that are at least x.
 pub(super) fn tail(name: &str, sorted: &[f64], colour: usize) -> Series {
     let points = reduce(sorted);
     let part = |point: &Quantile| point.at_least as f64 / sorted.len() as f64;
@@ -125,7 +125,7 @@ pub(super) fn tail(name: &str, sorted: &[f64], colour: usize) -> Series {
     }
 }
 
-/// The distribution of completion times against the ideal ones, and its tail. Both lists are sorted.
+/// The distribution of completion times and of ideal times, and the tail. Both lists are sorted.
 fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
     let mut series = vec![cumulative("FCT", fcts, 0)];
     let mut rules = Vec::new();
@@ -233,7 +233,7 @@ fn by_size(bins: &[SizeBin]) -> Option<Plot> {
     })
 }
 
-/// The classes that runs have in common, and all bins of this one.
+/// Table of the classes that all runs share, and of all bins of this run.
 fn size_tables(document: &mut Document, summary: &Summary) {
     let (bins, classes) = (&summary.slowdown_by_size, &summary.slowdown_by_class);
     if bins.is_empty() {
@@ -252,12 +252,12 @@ fn size_tables(document: &mut Document, summary: &Summary) {
     document.push(&details("All sizes", &size_table(bins)));
 }
 
-/// Position of a bin on the axis of sizes: the flow in its middle.
+/// Position of a bin on the axis of sizes: its median flow.
 pub(super) fn place_of(bin: &SizeBin) -> f64 {
     bin.median_bytes.max(1) as f64
 }
 
-/// The axis of slowdown: logarithmic if one decade would hide what is in another.
+/// The axis of slowdown: logarithmic if a linear axis would hide smaller values.
 pub(super) fn slowdown_axis<'a>(bins: impl IntoIterator<Item = &'a SizeBin>) -> Axis {
     let slowest = bins.into_iter().map(|bin| bin.slowdown.max);
     match slowest.fold(1.0, f64::max) > WIDE {
@@ -285,7 +285,7 @@ fn bins_note(bins: &[SizeBin]) -> String {
     format!("FCT / ideal FCT; {points}{few}")
 }
 
-/// Columns of slowdown, behind those that say whose it is.
+/// Columns of slowdown, after the columns that identify the row.
 const TAIL: [&str; 5] = ["p50", "p95", "p99", "p99.9", "max"];
 
 fn tail_table(rows: impl Iterator<Item = (String, u64, Tail)>) -> String {
@@ -320,7 +320,7 @@ fn class_table(classes: &[SizeClass]) -> String {
     )
 }
 
-/// The slowest flow that has an ideal: its completion time and its ideal one.
+/// The slowest flow that has an ideal: its completion time and its ideal time.
 pub(super) fn slowest(flows: &[FlowTimes]) -> Option<(Span, Span)> {
     let completed = flows.iter().filter_map(FlowTimes::fct_and_ideal);
     completed.max_by_key(|(fct, _)| *fct)
@@ -363,7 +363,7 @@ mod tests {
             let equal = |value: f64| {
                 sorted.partition_point(|v| *v <= value) - sorted.partition_point(|v| *v < value)
             };
-            // Between two points the curve is off by less than half a percent.
+            // Between two points the error of the curve is less than half a percent.
             for pair in points.windows(2) {
                 let skipped = pair[1].at_most - pair[0].at_most - equal(pair[1].value);
                 prop_assert!(skipped as f64 <= 0.005 * sorted.len() as f64);

@@ -8,11 +8,11 @@ use clearway_report::why::WhyRecord;
 pub struct Page<'a> {
     /// The run.
     pub record: &'a RunRecord,
-    /// The scenario with every default written out, as TOML; empty if it is not known.
+    /// The scenario as TOML with every default; empty if unknown.
     pub scenario_text: &'a str,
-    /// The same, key by key, in the order in which they are to be shown.
+    /// The keys of the scenario in display order.
     pub settings: &'a [ResolvedSetting],
-    /// Reasons why its slowest flows were slow, if somebody asked.
+    /// Reasons why the slowest flows of the run were slow, if requested.
     pub why: Option<&'a WhyRecord>,
 }
 
@@ -25,7 +25,7 @@ pub struct ResolvedSetting {
     pub key: String,
     /// Value of the key as the scenario writes it.
     pub value: String,
-    /// True if the user gave it, false if it is a default.
+    /// True if the user gave the value, false for a default.
     pub changed: bool,
     /// Meaning of the key.
     pub meaning: String,

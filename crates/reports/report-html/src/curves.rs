@@ -1,8 +1,8 @@
-//! Curves over time: chosen, shortened and gathered into plots.
+//! Curves over time: selection, reduction and assignment to plots.
 
 mod chosen;
 
-use self::chosen::Chosen;
+use self::chosen::ChosenSubjects;
 use super::document::Document;
 use super::format;
 use super::html::paragraph;
@@ -16,21 +16,21 @@ use clearway_units::{Span, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// From here on a value is no value: controllers that set no window, or no rate, say `u64::MAX`.
+/// Smallest value that means "unlimited": controllers that set no window, or no rate, report `u64::MAX`.
 const UNLIMITED: f64 = (1u64 << 63) as f64;
 
-/// Instants as the plots use them: equal runs of samples joined, so that at most [`MOST_POINTS`] are left.
+/// Instants of the plots: runs of equal numbers of samples are joined, so that at most [`MOST_POINTS`] are left.
 pub(super) struct Instants {
-    /// The lengths of the intervals as they came, in microseconds.
+    /// The original lengths of the intervals, in microseconds.
     lengths: Vec<f64>,
-    /// Number of samples that are joined into one.
+    /// Number of samples joined into one.
     run: usize,
     /// The ends of the joined intervals, in microseconds.
     pub(super) ends: Arc<[f64]>,
 }
 
 impl Instants {
-    /// Creates the instants up to `end`. Samples that are taken while the last timers run out are of no interest.
+    /// Creates the instants up to `end`. Later samples, taken while the last timers expire, are dropped.
     pub(super) fn from_times(times: &[Time], end: Span) -> Self {
         let end = Time::ZERO + end;
         let count = times.partition_point(|time| *time < end) + 1;
@@ -60,7 +60,7 @@ impl Instants {
             .map(move |from| from..(from + self.run).min(count))
     }
 
-    /// One value for each joined interval; of what happened in it, how much in a microsecond.
+    /// One value for each joined interval; for events, the number per microsecond.
     fn join(&self, merge: MergeRule, values: &[f64]) -> Vec<f64> {
         self.runs()
             .map(|run| {
@@ -79,11 +79,11 @@ impl Instants {
     }
 }
 
-/// So many events of links are drawn, and so many of them with their words: more would cover the curves.
+/// Maximum number of link events that are drawn, and of events with a label: more would cover the curves.
 const MOST_EVENTS: usize = 64;
 const MOST_WORDS: usize = 6;
 
-/// Lines at the events of links during the run, those of an instant as one.
+/// Lines at the link events of the run; events of one instant share a line.
 fn event_rules(record: &RunRecord) -> Vec<Rule> {
     let end = Time::ZERO + record.simulated;
     let events = record.link_events.iter().filter(|event| event.at <= end);
@@ -101,7 +101,7 @@ fn event_rules(record: &RunRecord) -> Vec<Rule> {
     rules.collect()
 }
 
-/// The sections on what was watched over time.
+/// The sections on the curves over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &RunObservations) {
     let instants = Instants::from_times(&observed.times, record.simulated);
     if instants.ends.is_empty() || observed.curves.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &R
         document.close_section();
         return;
     }
-    let chosen = Chosen::new(observed, &record.flow_times());
+    let chosen = ChosenSubjects::new(observed, &record.flow_times());
     let rules = event_rules(record);
     let groups: [(&str, &str, &[View]); 4] = [
         ("network", "The network over time", &RUN),
@@ -143,7 +143,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &R
                 Part::Sentence(sentence) => said.push(sentence),
             }
         }
-        // The peaks tell all that the depths tell.
+        // The peaks include the information of the depths.
         if plots.iter().any(|plot| plot.id == QUEUE_PEAK.id) {
             plots.retain(|plot| plot.id != "queue-depth");
         }
@@ -155,8 +155,8 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &R
     }
 }
 
-/// A metric of several runs laid over each other, each with a name and a colour; a sentence if all it has are zeros, `None` if it
-/// has nothing.
+/// A metric of several runs in one plot, each run with a name and a colour; a sentence if all values are zero, `None` without
+/// values.
 pub(super) fn overlay(
     metric: Metric,
     run_curves: &[(&str, usize, RunCurve)],
@@ -247,7 +247,7 @@ fn part(
     view: &View,
     observed: &RunObservations,
     instants: &Instants,
-    chosen: &Chosen,
+    chosen: &ChosenSubjects,
 ) -> Option<Part> {
     let mut series: Vec<Series> = Vec::new();
     for (place, &metric) in view.metrics.iter().enumerate() {
@@ -288,7 +288,7 @@ fn part(
     Some(Part::Plot(Box::new(plot)))
 }
 
-/// Note on a plot: what was left out, or what the figures are of.
+/// Note on a plot: curves that were left out, or the scope of the figures.
 fn note(view: &View, observed: &RunObservations, shown: usize) -> String {
     let metric = view.metrics[0];
     let all = observed.curves_of(metric).count();
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn many_samples_are_joined_by_what_they_mean() {
         let instants = Instants::from_times(&observed(2500).times, Span::from_us(2500));
-        // Three by three, and one that is left.
+        // Groups of three, and a remainder of one.
         assert_eq!(instants.ends.len(), 834);
         assert_eq!(instants.ends[..2], [3.0, 6.0]);
         assert_eq!(instants.ends[833], 2500.0);
@@ -380,7 +380,7 @@ mod tests {
                 let watched = watched(metric);
                 let instants =
                     Instants::from_times(&watched.times, Span::from_us(2 * MOST_POINTS as u64));
-                let chosen = Chosen(BTreeMap::from([(Subject::Run, 0)]));
+                let chosen = ChosenSubjects(BTreeMap::from([(Subject::Run, 0)]));
                 let Some(Part::Plot(plot)) = part(view, &watched, &instants, &chosen) else {
                     panic!("{metric:?} is not drawn");
                 };

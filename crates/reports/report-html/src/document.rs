@@ -6,14 +6,14 @@ use super::sha256::source_expression;
 use std::fmt::Write as _;
 
 pub(super) const STYLE: &str = include_str!("../assets/page.css");
-/// The plots first, then what a page does with them.
+/// Scripts: the plots first, then the behaviour of the page.
 const SCRIPTS: [&str; 3] = [PLOT_SCRIPT, include_str!("../assets/heat.js"), PAGE_SCRIPT];
-/// Part of the pages of sweeps alone.
+/// Script that only pages of sweeps contain.
 const SWEEP_SCRIPT: &str = include_str!("../assets/sweep.js");
 pub(super) const PLOT_SCRIPT: &str = include_str!("../assets/plot.js");
 pub(super) const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
 
-/// A page in the making: its body grows from top to bottom, its plots gather their data aside.
+/// A page under construction: its body grows from top to bottom; the data of its plots is collected separately.
 pub(crate) struct Document {
     title: String,
     body: String,
@@ -34,7 +34,7 @@ impl Document {
         }
     }
 
-    /// Appends HTML, every text in it already escaped.
+    /// Appends HTML in which every text is already escaped.
     pub(crate) fn push(&mut self, html: &str) {
         self.body.push_str(html);
         self.body.push('\n');
@@ -48,7 +48,7 @@ impl Document {
         ));
     }
 
-    /// Closes it.
+    /// Closes the section.
     pub(crate) fn close_section(&mut self) {
         self.push("</section>");
     }
@@ -102,13 +102,13 @@ impl Document {
 /// Parts of an HTML file.
 pub(super) struct File<'a> {
     pub(super) title: &'a str,
-    /// HTML, every text in it already escaped.
+    /// HTML in which every text is already escaped.
     pub(super) body: &'a str,
     /// JSON.
     pub(super) data: &'a str,
     pub(super) style: &'a str,
     pub(super) script: &'a str,
-    /// Sources that the security policy allows beside this style and this script, each with a semicolon before it.
+    /// Sources that the security policy allows in addition to this style and this script, each preceded by a semicolon.
     pub(super) sources: &'a str,
 }
 
@@ -157,13 +157,13 @@ mod tests {
         assert!(!html.contains("unsafe"));
         for forbidden in ["http://", "https://", "eval(", "innerHTML", "<link", "src="] {
             let allowed = match forbidden {
-                // The name of SVG, which nothing is loaded from.
+                // The namespace of SVG; nothing is loaded from there.
                 "http://" => html.matches("http://www.w3.org/2000/svg").count(),
                 _ => 0,
             };
             assert_eq!(html.matches(forbidden).count(), allowed, "{forbidden}");
         }
-        // Neither may end its own element.
+        // Neither may contain the end tag of its element.
         assert!(!STYLE.contains("</") && !SCRIPTS.concat().contains("</script"));
         assert!(!SWEEP_SCRIPT.contains("</script") && !SWEEP_SCRIPT.contains("innerHTML"));
     }

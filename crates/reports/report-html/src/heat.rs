@@ -1,9 +1,9 @@
-//! The heat map: what each link carried, marked, dropped and held back, laid out by the switches that it joins.
+//! The heat map: bytes, marks, drops and pauses of each link, arranged by the switches that the link joins.
 //!
-//! A panel shows the links from one tier to the next in one direction: a row for each lower switch, in it a cell for each of its links,
-//! in the order of the upper switches. On a leaf-spine fabric that is the matrix of leaves and spines; on a fat tree it leaves out
-//! the pairs that no link joins. Links of hosts stand in the row of their switch, or make one cell for each switch if there are
-//! thousands.
+//! A panel shows the links from one tier to the next in one direction. It has a row for each lower switch, with a cell for each of the
+//! switch's links, in the order of the upper switches. On a leaf-spine fabric the panel is the matrix of leaves and spines; on a fat tree
+//! pairs without a link are left out. Links of hosts are in the row of their switch. If there are thousands of them, they form one cell
+//! for each switch.
 
 use super::document::Document;
 use super::format;
@@ -14,15 +14,15 @@ use clearway_report::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From here on the links of hosts are summed up by switch.
+/// Number of host links from which on they are summed up by switch.
 const MANY_HOST_LINKS: usize = 1024;
-/// The most rows and columns of a panel; neighbours share a cell where there are more.
+/// Maximum number of rows and columns of a panel; with more, neighbours share a cell.
 const MOST_ROWS: usize = 128;
-/// Cells in a line of a panel that has no columns of its own.
+/// Cells in a line of a panel without columns.
 const WRAP: usize = 16;
-/// Links in the table for each of its criteria.
+/// Number of links that the table lists for each criterion.
 const LISTED: usize = 5;
-/// A link that cost the slowest flows less than this share of what the costliest did does not stand out by that.
+/// Share of the costliest link's delay below which the delay of a link is not notable.
 const SMALL: f64 = 0.05;
 
 /// One cell: a link, or several.
@@ -32,7 +32,7 @@ struct Cell {
     links: usize,
     /// The mean over the links.
     utilisation: f64,
-    /// The greatest, and the link that it is of.
+    /// The greatest utilisation, with its link.
     busiest: (f64, String),
     marks: u64,
     drops: u64,
@@ -57,7 +57,7 @@ impl Cell {
         }
     }
 
-    /// Several cells as one, with a name of its own.
+    /// Several cells as one, called `name`.
     fn join(name: String, cells: impl IntoIterator<Item = Self>) -> Option<Self> {
         let sum = |mut a: Self, b: Self| {
             let links = a.links + b.links;
@@ -87,11 +87,11 @@ struct Panel {
     title: String,
     row_names: Vec<String>,
     column_names: Vec<String>,
-    /// Row by row; all rows are as long as there are columns.
+    /// Row by row; all rows have as many cells as there are columns.
     cells: Vec<Vec<Option<Cell>>>,
 }
 
-/// Group of links that are drawn together: tiers from low to high (a host is below all switches), and true if the links lead downwards.
+/// Group of links that are drawn together: lower and upper tier (a host is below all switches), and true if the links lead downwards.
 type Group = (Option<u8>, Option<u8>, bool);
 
 /// The section on links.
@@ -145,7 +145,7 @@ fn panel(
     span: Span,
 ) -> Panel {
     let of_hosts = low.is_none();
-    // The owner of a row, and what it is ordered by within the row.
+    // The owner of a row, and the sort key within the row.
     let place = |link: &LinkRow| {
         let (lower, upper) = if downwards {
             (link.to, link.from)
@@ -214,7 +214,7 @@ fn title(observed: &RunObservations, (low, high, downwards): Group, links: usize
     )
 }
 
-/// Name for nodes of a tier: the letters with which all their names begin.
+/// Name for nodes of a tier: the common letters at the beginning of their names.
 fn kind_of_node(nodes: &[NodeRow], tier: Option<u8>) -> String {
     let mut own = nodes.iter().filter(|node| node.tier == tier);
     let stem = |node: &NodeRow| {
@@ -253,7 +253,7 @@ fn one_cell_each(
         .keys()
         .map(|owner| observed.nodes[*owner as usize].name.as_str())
         .collect();
-    // A line for each sixteen, longer ones where that makes too many.
+    // Sixteen cells in a line, or more if there would be too many lines.
     let width = WRAP * owners.len().div_ceil(WRAP * MOST_ROWS).max(1);
     let width = width.min(owners.len());
     Panel {
@@ -274,7 +274,7 @@ fn one_cell_each(
     }
 }
 
-/// The same with so many rows and columns joined that few enough are left.
+/// The same panel with rows and columns joined until few enough are left.
 fn coarser(panel: Panel) -> Panel {
     let high = panel.row_names.len().div_ceil(MOST_ROWS).max(1);
     let wide = panel.column_names.len().div_ceil(MOST_ROWS).max(1);
@@ -367,7 +367,7 @@ fn push_panel(text: &mut String, panel: &Panel) {
     text.push('}');
 }
 
-/// A list, or the one value that all of it has.
+/// A list, or a single value if all values are equal.
 fn push_column(text: &mut String, name: &str, values: &[f64]) {
     text.push_str(&format!(",\"{name}\":"));
     let mut known = values.iter().copied().filter(|value| value.is_finite());
@@ -379,7 +379,7 @@ fn push_column(text: &mut String, name: &str, values: &[f64]) {
     }
 }
 
-/// The links that come first by any of the criteria: before all, those that cost the slowest flows most.
+/// The first links by any criterion. The first criterion is the delay of the slowest flows.
 fn notable(observed: &RunObservations, span: Span, why: Option<&WhyRecord>) -> String {
     type Pick = fn(&LinkRow) -> u128;
     let criteria: [Pick; 4] = [

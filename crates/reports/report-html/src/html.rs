@@ -1,4 +1,4 @@
-//! Elements that pages are made of.
+//! HTML elements of pages.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -75,11 +75,11 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", prose(text))
 }
 
-/// Text for people; what stands between two backticks is code.
+/// Text for people; text between two backticks is code.
 pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        // A backtick without a partner.
+        // A backtick without a closing one.
         return Escaped(text).to_string();
     }
     let mut html = String::new();
@@ -92,7 +92,7 @@ pub(crate) fn prose(text: &str) -> String {
     html
 }
 
-/// Figures that matter most: name, value, and what stands under it.
+/// The most important figures: name, value, and the text under the value.
 pub(crate) fn tiles_of(figures: &[(&str, String, String)]) -> String {
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, under) in figures {
@@ -106,7 +106,7 @@ pub(crate) fn tiles_of(figures: &[(&str, String, String)]) -> String {
     html + "</dl>"
 }
 
-/// A part that opens on demand; `html` is escaped.
+/// A part that opens on demand; `html` is already escaped.
 pub(crate) fn details(summary: &str, html: &str) -> String {
     format!(
         "<details><summary>{}</summary>\n{html}\n</details>",

@@ -1,4 +1,4 @@
-//! `isolation.html`: who gains by attacks on a network, and who loses.
+//! `isolation.html`: gains of attackers and losses of victims on a network.
 
 use super::document::Document;
 use super::format;
@@ -43,7 +43,7 @@ pub fn render_isolation(study: &IsolationRecord) -> String {
     document.finish()
 }
 
-/// Answers that an operator wants first.
+/// Tiles with the answers that an operator wants first.
 fn tiles(document: &mut Document, study: &IsolationRecord) {
     let vulnerable = |cell: &&IsolationCell| cell.verdict == IsolationVerdict::Vulnerable;
     let vulnerable = study.cells.iter().filter(vulnerable).count();
@@ -89,7 +89,7 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
     document.push(&tiles_of(&figures));
 }
 
-/// Gains, harm and verdicts of all transports and scopes at one glance.
+/// Gains, harm and verdicts of all transports and scopes at a glance.
 fn matrix(study: &IsolationRecord) -> String {
     let (headings, rows) = study.matrix();
     let columns: Vec<_> = headings

@@ -1,4 +1,4 @@
-//! Jobs: how long their iterations took, one after the other and job against job.
+//! Jobs: the times of their iterations, in order, and a comparison of jobs.
 
 use super::completion::cumulative;
 use super::document::Document;
@@ -11,20 +11,20 @@ use clearway_report::quantity::plain;
 use clearway_report::summary::Summary;
 use std::sync::Arc;
 
-/// So many jobs are listed without being asked for.
+/// Maximum number of jobs that are listed without a click.
 const FEW: usize = 16;
-/// The most jobs that are listed at all: the slowest.
+/// Maximum number of jobs that are listed at all: the slowest.
 const LISTED: usize = 500;
-/// Points of a longer course would touch each other.
+/// Longest course whose points are marked: more points would touch each other.
 const MOST_MARKED: usize = 60;
 
-/// The section on jobs; nothing without any.
+/// The section on jobs; empty without jobs.
 pub(super) fn section(document: &mut Document, summary: &Summary) {
     if summary.jobs.is_empty() {
         return;
     }
     document.open_section("jobs", "Jobs");
-    // From the fastest to the slowest; those without an iteration are the slowest.
+    // From the fastest to the slowest; jobs without an iteration are the slowest.
     let mut ranked: Vec<&JobSummary> = summary.jobs.iter().collect();
     ranked.sort_by(|a, b| {
         let key = |job: &JobSummary| job.mean_us().unwrap_or(f64::INFINITY);
@@ -50,7 +50,7 @@ pub(super) fn section(document: &mut Document, summary: &Summary) {
     document.close_section();
 }
 
-/// The figure that one looks for first.
+/// The most important figure.
 pub(super) fn tile(summary: &Summary) -> Option<(&'static str, String, String)> {
     let us = summary.jobs_us?;
     let jobs = format::counted(summary.jobs.len(), "job", "jobs");
@@ -61,7 +61,7 @@ pub(super) fn tile(summary: &Summary) -> Option<(&'static str, String, String)> 
     Some(("Mean iteration", format::time(us.mean), under))
 }
 
-/// Iteration after iteration, a line for each of some jobs; `None` if none has more than one.
+/// Times of successive iterations, with a line for each of some jobs; `None` if no job has more than one iteration.
 fn courses(jobs: &[JobSummary], ranked: &[&JobSummary]) -> Option<Plot> {
     let has_course = |job: &&JobSummary| job.iterations_us.len() > 1;
     let all: Vec<&JobSummary> = match jobs.len() <= MOST_SERIES {
@@ -108,7 +108,7 @@ fn courses(jobs: &[JobSummary], ranked: &[&JobSummary]) -> Option<Plot> {
     })
 }
 
-/// Job against job, from the fastest to the slowest; `None` if there is nothing to compare.
+/// Times of all jobs, from the fastest to the slowest; `None` if there is nothing to compare.
 fn by_job(ranked: &[&JobSummary]) -> Option<Plot> {
     let known: Vec<Distribution> = ranked.iter().filter_map(|job| job.iteration_us).collect();
     if known.len() < 2 {
@@ -299,7 +299,7 @@ mod tests {
         })
     }
 
-    /// Number n of them takes n us longer; each as many iterations, the last 1 us longer still.
+    /// Jobs with equal numbers of iterations: iterations of job n take 100 us plus 7n modulo `count`, and the last one 1 us more.
     fn jobs(count: u64, iterations: u32) -> Vec<JobRow> {
         let one = |number: u64| {
             let mut times = vec![100 + number * 7 % count; iterations as usize];

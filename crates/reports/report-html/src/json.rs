@@ -1,4 +1,4 @@
-//! The page's data: JSON with numbers as short as their meaning allows.
+//! The page's data: JSON with numbers as short as their precision allows.
 
 /// Appends `value` with at most `digits` significant digits, in the shortest form; `null` if it is not a number.
 pub(crate) fn push_number(text: &mut String, value: f64, digits: usize) {
@@ -54,7 +54,7 @@ pub(crate) fn push_numbers(text: &mut String, values: &[f64], digits: usize) {
     text.push(']');
 }
 
-/// Appends a text. It may hold anything: what could end the script element that it stands in is written otherwise.
+/// Appends a text. It may hold any characters: sequences that could end the surrounding script element are escaped.
 pub(crate) fn push_text(text: &mut String, value: &str) {
     let quoted = serde_json::to_string(value).expect("a text can be written");
     for c in quoted.chars() {
@@ -69,7 +69,7 @@ pub(crate) fn push_text(text: &mut String, value: &str) {
     }
 }
 
-/// Appends a list of whatever `push` appends.
+/// Appends a list, with `push` for each element.
 pub(crate) fn push_list<T>(
     text: &mut String,
     items: impl IntoIterator<Item = T>,

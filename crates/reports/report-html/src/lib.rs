@@ -1,15 +1,15 @@
-//! `report.html`, and `compare.html` in its image: a run in one file that needs nothing else, for screens of every width and for paper.
+//! `report.html`, and `compare.html` in the same style: a run in one self-contained file, for screens of every width and for paper.
 //!
-//! Everything is chosen, counted and shortened here, so that a run of thousands of flows opens at once: a distribution becomes at most
-//! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves, or 3000 dots. Tables, captions and text
-//! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
-//! go; a security policy forbids the network and every script and style but the page's own.
+//! This crate selects, counts and shortens all data, so that a run of thousands of flows opens quickly. A distribution becomes at most
+//! 1000 of its exact points, and a curve over time at most 1000 intervals. A plot has at most 16 curves, or 3000 dots. Tables, captions
+//! and text alternatives are in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped everywhere. A
+//! security policy forbids the network and all scripts and styles except the page's.
 //!
-//! * [`render`] gives the report of a run, [`render_comparison`], [`render_sweep`], [`render_isolation`], [`render_plan`] and
+//! * [`render`] gives the report of a run. [`render_comparison`], [`render_sweep`], [`render_isolation`], [`render_plan`] and
 //!   [`render_testbed`] give pages of the documents of [`clearway_report`].
-//! * [`live`] gives the page of a run that goes on.
+//! * [`live`] gives the page of a run in progress.
 //!
-//! **Architecture Invariant:** this crate knows records and documents, and neither the simulator nor a terminal. It reads no clock and
+//! **Architecture Invariant:** this crate depends on records and documents, not on the simulator or a terminal. It reads no clock and
 //! no file; the same record gives the same page.
 
 mod attack_sides;
@@ -61,7 +61,7 @@ pub use testbed::render_testbed;
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "report.html";
 
-/// Maximum number of paused links that are listed if links were not watched.
+/// Maximum number of paused links that are listed if the run was not sampled.
 const LISTED: usize = 16;
 
 /// The report as HTML. The same page gives the same bytes.
@@ -121,10 +121,10 @@ fn header(document: &mut Document, record: &RunRecord) {
     }
 }
 
-/// A figure that one looks for first: its name, the figure, and what it is to be compared with.
+/// An important figure: its name, its value, and a value to compare with.
 type Figure = (&'static str, String, String);
 
-/// The figures that one looks for first.
+/// The most important figures.
 fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
     let tiles = jobs::tile(summary)
         .into_iter()
@@ -217,7 +217,7 @@ fn packet_tiles(summary: &Summary) -> Vec<Figure> {
     ]
 }
 
-/// Section over time of a run in which nothing was watched.
+/// Section over time for a run that was not sampled.
 fn unwatched(document: &mut Document, record: &RunRecord) {
     document.open_section("time", "Over time");
     document.push(&paragraph(
@@ -254,7 +254,7 @@ fn unwatched(document: &mut Document, record: &RunRecord) {
     document.close_section();
 }
 
-/// Section on where the figures come from, and how to reproduce them.
+/// Section on the origin of the figures, and the command that reproduces them.
 fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
     document.open_section("reproduce", "Reproduce this run");
     let command = Escaped(&record.command);

@@ -1,7 +1,7 @@
-//! The page of a run that goes on: the same plots as in a report, filled by a script that asks the program how far it is.
+//! The page of a run in progress: the same plots as in a report, filled by a script that asks the program for its progress.
 //!
-//! Here is only what the page is made of. Whoever serves it answers `GET api/state` and `POST api/control` beside it; what goes over
-//! that line is told where it is served.
+//! This module contains only the parts of the page. A server of the page also answers `GET api/state` and `POST api/control`; the server's
+//! module describes these messages.
 
 use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
 use super::html::Escaped;
@@ -23,22 +23,22 @@ const LIVE_SCRIPT: &str = include_str!("../assets/live.js");
 pub struct LivePage {
     /// The page.
     pub html: String,
-    /// Security policy of the page, for the header of the answer. It allows the page's own script, style and server, and nothing else.
+    /// Security policy of the page, for the header of the response. It allows only the page's script, style and server.
     pub policy: String,
 }
 
-/// A figure that one looks for first.
+/// An important figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tile {
     /// Name of the figure.
     pub name: &'static str,
     /// The figure, with its unit.
     pub value: String,
-    /// Values to compare the figure with, printed under it; may be empty.
+    /// Values to compare the figure with, printed under the value; may be empty.
     pub under: String,
 }
 
-/// The figures of a finished run that its report begins with.
+/// The figures at the beginning of the report of a finished run.
 pub fn tiles(record: &RunRecord) -> Vec<Tile> {
     let summary = Summary::from_record(record);
     outcome_tiles(record, &summary)
@@ -50,7 +50,7 @@ pub fn tiles(record: &RunRecord) -> Vec<Tile> {
 /// Plot of a live page.
 struct LivePlot {
     view: View,
-    /// Note beside the title: what a reader should know about the plot.
+    /// Note beside the title: explanation of the plot for the reader.
     note: &'static str,
     subjects: Subjects,
 }
@@ -59,7 +59,7 @@ struct LivePlot {
 enum Subjects {
     /// The run: one series for each metric.
     Run,
-    /// The first of those that there are.
+    /// The first subjects of the run.
     First,
     /// Subjects with the greatest values.
     Greatest,
@@ -110,7 +110,7 @@ const PLOTS: [LivePlot; 8] = [
     },
 ];
 
-/// True if a live page draws a metric. Windows, pacing rates and bytes in flight are left to the report.
+/// True if a live page draws a metric. Windows, pacing rates and bytes in flight appear only in the report.
 pub fn is_drawn_live(metric: Metric) -> bool {
     PLOTS.iter().any(|plot| plot.view.metrics.contains(&metric))
 }
@@ -122,7 +122,7 @@ struct LiveSeries {
     label: &'static str,
     shape: &'static str,
     join: Option<&'static str>,
-    /// Values are counts, drawn by how many there are in a microsecond.
+    /// True if values are counts, drawn as a number per microsecond.
     per_us: bool,
 }
 
@@ -133,7 +133,7 @@ struct LivePlotData {
     label: &'static str,
     unit: &'static str,
     series: Vec<LiveSeries>,
-    /// Each metric has one series, of the run.
+    /// True if each metric has one series, for the run.
     of_run: bool,
     ranked: bool,
     /// The metric whose subjects are shown.
@@ -167,7 +167,7 @@ impl LivePlot {
     }
 }
 
-/// The page of a run of `scenario`; `sampled` says whether there will be anything to plot.
+/// The page of a run of `scenario`; `sampled` is true if there will be curves to plot.
 pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
     let mut body = String::new();
     let _ = write!(
@@ -292,7 +292,7 @@ mod tests {
         assert!(unsampled.contains("Nothing is sampled"));
     }
 
-    /// The script has no metric by name but the one of its tile: what it draws, and how, it is told.
+    /// The script contains no name of a metric except the one of its tile: the page tells it the metrics and their plots.
     #[test]
     fn the_script_knows_no_metric() {
         for metric in Metric::ALL {

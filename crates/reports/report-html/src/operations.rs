@@ -1,4 +1,4 @@
-//! Operations of a scale-up run: the distribution of their latency, by section and kind, and what they asked of the fabric.
+//! Operations of a scale-up run: the distribution of their latency, by section and kind, and their use of the fabric.
 
 use super::completion::{FEWEST_FOR_TAIL, WIDE, cumulative, tail};
 use super::document::Document;
@@ -11,7 +11,7 @@ use clearway_report::summary::Summary;
 use clearway_report::{OperationResults, RunRecord};
 use clearway_results::{BreakdownFigures, LatencyCycles, OperationClass, OperationFigures};
 
-/// The section on operations; nothing in a run of packets.
+/// The section on operations; empty for a run of packets.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
     let (Some(results), Some(operations)) = (&record.operations, &summary.operations) else {
         return;
@@ -33,7 +33,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
     document.close_section();
 }
 
-/// The figures that one looks for first.
+/// The most important figures.
 pub(super) fn tiles(
     operations: &OperationSummary,
     simulated_us: f64,
@@ -172,7 +172,7 @@ fn by_section(operations: &OperationSummary) -> String {
     table(&columns, &rows)
 }
 
-/// Table of all figures but those of latency.
+/// Table of all figures except latencies.
 fn figures(operations: &OperationSummary) -> String {
     let columns = [
         ("Figure", Column::Text),
@@ -197,7 +197,7 @@ mod tests {
     use clearway_report::observed::{Curve, Metric, NodeRow, RunObservations, Subject};
     use clearway_units::Time;
 
-    /// Watched run: tokens of 20 GPUs, of which some are below zero, and two reduction tables.
+    /// Sampled run: tokens of 20 GPUs, some of them below zero, and two reduction tables.
     fn watched() -> RunRecord {
         let mut record = scale_up_run();
         let node = |name: String, tier| NodeRow { name, tier };

@@ -1,7 +1,7 @@
 //! `report.html` of a plan: unified circles as HotNets'22 draws them (Figs. 3 to 5), before and after the rotations.
 //!
-//! Time runs counter-clockwise from the right. Each job has a ring, and its arcs on it; what is asked for above the whole is marked on
-//! the outside. Arcs are SVG that needs no script.
+//! Time runs counter-clockwise from the right. Each job has a ring with its arcs. Demand above the capacity is marked on the outside.
+//! Arcs are SVG and need no script.
 
 use super::document::Document;
 use super::html::{Column, Escaped, paragraph, table, tiles_of};
@@ -14,14 +14,14 @@ use std::fmt::Write as _;
 /// The name of the page in the folder of a plan.
 pub const PLAN_FILE_NAME: &str = "report.html";
 
-/// Circles that are drawn.
+/// Maximum number of circles that are drawn.
 const MOST_CIRCLES: usize = 24;
-/// Links in the table.
+/// Maximum number of links in the table.
 const MOST_LINKS: usize = 500;
-/// A ring with more arcs than this would be a blur.
+/// Maximum number of arcs on a ring: more would blur.
 const MOST_ARCS: usize = 720;
 
-/// Half of the drawing.
+/// Centre of the drawing: half of its width.
 const CENTRE: f64 = 130.0;
 /// The radius of the outermost ring.
 const OUTER: f64 = 100.0;
@@ -97,7 +97,7 @@ fn tiles(document: &mut Document, plan: &PlanRecord) {
     document.push(&tiles_of(&figures));
 }
 
-/// Links that the same jobs load in the same way have one drawing.
+/// Adds the circles. Links that the same jobs load in the same way share a drawing.
 fn circles(document: &mut Document, plan: &PlanRecord) {
     let mut alike: BTreeMap<String, Vec<&PlannedLinkRow>> = BTreeMap::new();
     for link in plan.links.iter().filter(|link| link.circle.is_some()) {
@@ -158,7 +158,7 @@ fn figure(plan: &PlanRecord, group: &[&PlannedLinkRow]) -> String {
     )
 }
 
-/// The colour of a job on all links of its circle.
+/// The colour of a job, the same on all links of its circle.
 fn colour(plan: &PlanRecord, link: &PlannedLinkRow, job: u32) -> usize {
     let circle = link.circle.map(|index| &plan.circles[index]);
     circle
@@ -226,7 +226,7 @@ fn drawing(plan: &PlanRecord, link: &PlannedLinkRow, rotated: bool) -> String {
         .map_or(0.0, |index| plan.circles[index].perimeter_us);
     let mut svg = format!(
         "<svg viewBox=\"-30 0 {} {}\" role=\"img\" aria-label=\"{}, {caption}: score {}\">\n",
-        // Words stand on both sides.
+        // Texts are on both sides.
         2.0 * CENTRE + 60.0,
         2.0 * CENTRE,
         Escaped(&link.name),
@@ -270,7 +270,7 @@ fn drawing(plan: &PlanRecord, link: &PlannedLinkRow, rotated: bool) -> String {
     svg
 }
 
-/// The times at the four quarters of a turn.
+/// Times at the four quarters of a turn.
 fn quarters(turn: f64) -> String {
     let mut svg = String::new();
     for (quarter, anchor, dx, dy) in [
@@ -294,7 +294,7 @@ fn quarters(turn: f64) -> String {
     svg
 }
 
-/// The unit in which a turn is written, and its microseconds.
+/// The unit of the times of a turn, and its length in microseconds.
 fn unit_of(turn_us: f64) -> (&'static str, f64) {
     match turn_us {
         long if long >= 10e6 => ("s", 1e6),
@@ -334,9 +334,9 @@ fn ring(
     svg
 }
 
-/// Arcs on which more than the whole is asked for: starts and lengths in parts of a turn.
+/// Arcs on which the demand exceeds the capacity: starts and lengths in parts of a turn.
 fn clashes(arcs: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
-    // What rounding leaves of arcs that only touch.
+    // Rounding error of arcs that only touch.
     const NOTHING: f64 = 1e-7;
     let mut edges: Vec<(f64, f64)> = Vec::new();
     for &(start, length, share) in arcs {
@@ -365,7 +365,7 @@ fn clashes(arcs: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
     clashes
 }
 
-/// A place on a circle: a part of a turn counter-clockwise from the right.
+/// A point on a circle, at a part of a turn counter-clockwise from the right.
 fn point(part: f64, radius: f64) -> (f64, f64) {
     let (sine, cosine) = (part * TAU).sin_cos();
     (CENTRE + radius * cosine, CENTRE - radius * sine)
@@ -377,7 +377,7 @@ fn path(arcs: impl Iterator<Item = (f64, f64)>, radius: f64) -> String {
     for (start, length) in arcs {
         let (x, y) = point(start, radius);
         let _ = write!(path, "M{x:.2} {y:.2}");
-        // No arc command ends where it began, so a long one takes two.
+        // An SVG arc command cannot end where it began, so a long arc needs two.
         let parts = if length > 0.5 { 2 } else { 1 };
         for part in 1..=parts {
             let (x, y) = point(start + length * f64::from(part) / f64::from(parts), radius);

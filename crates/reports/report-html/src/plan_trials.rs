@@ -1,10 +1,10 @@
-//! The part of a plan's page that tells what became of its jobs in the simulator.
+//! The part of a plan's page on the trials of its jobs in the simulator.
 
 use super::document::Document;
 use super::html::{Column, paragraph, table};
 use clearway_report::plan::PlanRecord;
 
-/// The section, if anything was simulated.
+/// The section, if there were trials.
 pub(super) fn section(document: &mut Document, plan: &PlanRecord) {
     let Some(trials) = &plan.trials else {
         return;

@@ -1,7 +1,7 @@
-//! Plots as data: what the script draws, and what stands in the page for those who cannot see it.
+//! Plots as data: input of the script, and text alternatives for readers who cannot see the plots.
 //!
-//! A plot is a function of a title, two axes and several named series, so that runs can be laid over each other as well as the
-//! flows of one run.
+//! A plot is a function of a title, two axes and several named series, so it can combine several runs as well as the flows of one
+//! run.
 
 use super::format;
 use super::html::{Column, Escaped, details, table};
@@ -11,9 +11,9 @@ use clearway_results::{self as results, MergeRule};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The most points of a series.
+/// Maximum number of points of a series.
 pub(crate) const MOST_POINTS: usize = 1000;
-/// The most series of a plot.
+/// Maximum number of series of a plot.
 pub(crate) const MOST_SERIES: usize = 16;
 
 /// Unit of the numbers along an axis.
@@ -25,11 +25,11 @@ pub(crate) enum Unit {
     Bytes,
     /// Bits per second.
     Rate,
-    /// Things.
+    /// Counts.
     Count,
-    /// Things per microsecond.
+    /// Counts per microsecond.
     PerMicrosecond,
-    /// Times something else.
+    /// Multiples.
     Factor,
     /// A part of one.
     Fraction,
@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// As the script calls it.
+    /// Name in the script.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Time => "us",
@@ -95,11 +95,11 @@ pub(crate) struct Axis {
     pub(crate) unit: Unit,
     /// Scale of the axis.
     pub(crate) scale: Scale,
-    /// Value at which the axis must begin, at the latest.
+    /// Upper bound of the beginning of the axis.
     pub(crate) from: Option<f64>,
-    /// Value at which the axis must end, at the earliest.
+    /// Lower bound of the end of the axis.
     pub(crate) to: Option<f64>,
-    /// Plots of one group zoom along x together.
+    /// Group of the plot: plots of one group zoom along x together.
     pub(crate) group: Option<&'static str>,
 }
 
@@ -116,7 +116,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis as long as its values ask for.
+    /// A logarithmic axis over the range of its values.
     pub(crate) fn log(label: &'static str, unit: Unit) -> Self {
         Self {
             scale: Scale::Log,
@@ -125,7 +125,7 @@ impl Axis {
         }
     }
 
-    /// The same, which also covers `to`.
+    /// The same axis, extended to cover `to`.
     pub(crate) fn to(self, to: f64) -> Self {
         Self {
             to: Some(to),
@@ -151,18 +151,18 @@ impl Axis {
     }
 }
 
-/// Shape of a series: the way in which points become a line.
+/// Shape of a series: the way in which points form a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Joined: the value changes from one to the next.
+    /// Joined: the value changes linearly between points.
     Line,
     /// The value holds from the point before up to this one.
     Interval,
     /// The value holds from this point to the next one.
     Step,
-    /// Joined, each one marked.
+    /// Joined, with a mark at each point.
     Points,
-    /// Dots that nothing joins; several may be above each other.
+    /// Separate dots; several may have the same x.
     Dots,
 }
 
@@ -186,19 +186,19 @@ impl Shape {
     }
 }
 
-/// Method by which the script joins points where there are more of them than pixels.
+/// Method by which the script merges points if there are more points than pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// Not at all.
+    /// Never merge.
     Never,
-    /// By the mean over their intervals.
+    /// Mean over the intervals of the points.
     Mean,
-    /// By the greatest of them.
+    /// Maximum of the points.
     Peak,
 }
 
 impl Join {
-    /// Method for values that are merged in this way. Levels stay as they are: the script draws each.
+    /// Method for values that are merged in this way. Levels are not merged: the script draws each value.
     pub(crate) const fn from_merge(merge: MergeRule) -> Self {
         match merge {
             MergeRule::Last => Self::Never,
@@ -207,7 +207,7 @@ impl Join {
         }
     }
 
-    /// As the script calls it; `None` if it does not join.
+    /// Name in the script; `None` if points are not merged.
     pub(super) const fn name(self) -> Option<&'static str> {
         match self {
             Self::Never => None,
@@ -222,13 +222,13 @@ impl Join {
 pub(crate) struct Series {
     /// Name of the series; it may hold any characters.
     pub(crate) name: String,
-    /// Growing.
+    /// Positions along x, increasing.
     pub(crate) x: Arc<[f64]>,
-    /// As many; what is not a number is a gap.
+    /// One value for each position; NaN is a gap.
     pub(crate) y: Vec<f64>,
     /// Shape in which the series is drawn.
     pub(crate) shape: Shape,
-    /// Method by which points are joined.
+    /// Method by which points are merged.
     pub(crate) join: Join,
     /// Colour of the series, from 0 to 15: the same subject has the same colour in every plot.
     pub(crate) colour: usize,
@@ -250,20 +250,20 @@ pub(crate) struct Plot {
     pub(crate) id: &'static str,
     /// Title: what the plot shows.
     pub(crate) title: String,
-    /// Note beside the title: what a reader should know about the plot.
+    /// Note beside the title: explanation of the plot for the reader.
     pub(crate) note: String,
-    /// Along.
+    /// Horizontal axis.
     pub(crate) x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub(crate) y: Axis,
-    /// At most [`MOST_SERIES`].
+    /// Series of the plot, at most [`MOST_SERIES`].
     pub(crate) series: Vec<Series>,
-    /// Values to compare with.
+    /// Lines at values to compare with.
     pub(crate) rules: Vec<Rule>,
 }
 
 impl Plot {
-    /// The element that the script draws into, with the same in words and figures.
+    /// The element that the script draws into, with a text alternative.
     pub(crate) fn figure(&self) -> String {
         let note = match self.note.as_str() {
             "" => String::new(),
@@ -369,7 +369,7 @@ impl Plot {
 }
 
 impl Series {
-    /// The first of its highest points.
+    /// The first of the highest points.
     fn highest(&self) -> Option<(f64, f64)> {
         let points = self.x.iter().copied().zip(self.y.iter().copied());
         points
@@ -378,7 +378,7 @@ impl Series {
     }
 }
 
-/// Appends `{"lists":[…],"plots":[…]}`: lists of x are shared.
+/// Appends `{"lists":[…],"plots":[…]}`: plots share lists of x.
 pub(super) fn push_plots(text: &mut String, plots: &[Plot]) {
     let mut lists: Vec<Arc<[f64]>> = Vec::new();
     for series in plots.iter().flat_map(|plot| &plot.series) {

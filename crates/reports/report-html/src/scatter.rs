@@ -1,4 +1,4 @@
-//! Start against finish, a dot for each flow.
+//! Finish against start, with a dot for each flow.
 
 use super::format;
 use super::plot::{Axis, Join, Plot, Series, Shape, Unit};
@@ -6,7 +6,7 @@ use clearway_report::FlowTimes;
 use clearway_report::summary::Summary;
 use clearway_units::mix64;
 
-/// The most dots: more would hide each other.
+/// Maximum number of dots: more would hide each other.
 pub(super) const MOST_DOTS: usize = 3000;
 
 /// The plot, if flows start at different times.
@@ -54,10 +54,10 @@ pub(super) fn plot(flows: &[FlowTimes], summary: &Summary) -> Option<Plot> {
     })
 }
 
-/// Start and finish in microseconds of at most [`MOST_DOTS`] of the flows that completed, sorted, and how many completed.
+/// Start and finish in microseconds of at most [`MOST_DOTS`] of the completed flows, sorted, and the number of completed flows.
 ///
-/// Which ones does not depend on their order: the first and the last to start and to finish, and those whose numbers have the
-/// smallest hashes, so that no pattern in the numbers makes one in the plot.
+/// The choice does not depend on the order of the flows. It consists of the first and the last flow to start and to finish, and of the
+/// flows whose numbers have the smallest hashes, so that a pattern in the numbers does not appear in the plot.
 fn dots(flows: &[FlowTimes]) -> (Vec<(f64, f64)>, usize) {
     let completed = |place: &u32| flows[*place as usize].fct_and_ideal().is_some();
     let mut places: Vec<u32> = (0..flows.len() as u32).filter(completed).collect();
@@ -93,7 +93,7 @@ mod tests {
     use crate::sample::times;
     use clearway_units::Span;
 
-    /// Flow n starts at n us; some never finish.
+    /// Flow n starts at n us; some flows never finish.
     fn flows(count: u32) -> Vec<FlowTimes> {
         let row = |n: u32| {
             times(
@@ -132,7 +132,7 @@ mod tests {
         assert!(chosen.iter().any(|dot| dot.1 == last));
         rows.reverse();
         assert_eq!(dots(&rows).0, chosen);
-        // They are spread evenly: about three in ten of each thousand.
+        // The dots are spread evenly: about three in ten of each thousand.
         for thousand in 0..10 {
             let own = chosen.iter().filter(|dot| dot.0 as u64 / 1000 == thousand);
             let count = own.count();

@@ -1,4 +1,4 @@
-//! Sections of the workload: what the flows of each got.
+//! Results by section of the workload.
 
 use super::completion::cumulative;
 use super::document::Document;
@@ -10,7 +10,7 @@ use clearway_report::by_section::{FlowFigures, SectionSummary};
 use clearway_report::summary::Summary;
 use clearway_report::{FlowTimes, RunRecord};
 
-/// Section on the sections of the workload; nothing if all flows are of one.
+/// Section on the sections of the workload; empty if all flows belong to one.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
     if summary.sections.is_empty() {
         return;
@@ -38,7 +38,7 @@ pub(super) const FIGURES: [&str; 9] = [
     "Goodput",
 ];
 
-/// Table of all sections, with a row for each size class of those that have several.
+/// Table of all sections, with a row for each size class of the sections that have several.
 fn breakdown(sections: &[SectionSummary]) -> String {
     let columns: Vec<_> = [("Section", Column::Text)]
         .into_iter()

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
-/// The policy's name of an inline script or style: `'sha256-…'`, in base64.
+/// The name of an inline script or style in the policy: `'sha256-…'`, in base64.
 pub(super) fn source_expression(text: &str) -> String {
     let hash = digest(&SHA256, text.as_bytes());
     format!("'sha256-{}'", BASE64_STANDARD.encode(hash))

@@ -1,7 +1,7 @@
 //! `report.html` of a sweep: a measure along the axes of the plan, the best point, assertions, and a table of all points.
 //!
-//! Estimates and intervals are computed here, for each measure; the script draws the one that is chosen. The table of the measure that
-//! matters most stands in the HTML.
+//! Estimates and intervals are computed here, for each measure; the script draws the selected measure. The table of the primary measure
+//! is in the HTML.
 
 use super::document::Document;
 use super::format;
@@ -17,9 +17,9 @@ use std::fmt::Write as _;
 /// The name of the page in the folder of a sweep.
 pub const SWEEP_FILE_NAME: &str = "report.html";
 
-/// Points up to which medians are offered: their intervals take time.
+/// Maximum number of points for which medians are offered: their intervals take time.
 const MOST_FOR_MEDIANS: usize = 300;
-/// Failures that are listed.
+/// Maximum number of listed failures.
 const MOST_FAILURES: usize = 200;
 /// Digits of numbers for the script.
 const DIGITS: usize = 6;
@@ -155,7 +155,7 @@ fn axes(document: &mut Document, sweep: &SweepRecord, primary: usize) {
     document.close_section();
 }
 
-/// As the page prints quantities.
+/// Quantities as the page prints them.
 fn in_page(text: &str) -> String {
     let mut page = String::new();
     let (mut is_first, mut is_behind_number) = (true, false);
@@ -163,7 +163,7 @@ fn in_page(text: &str) -> String {
         if !is_first {
             page.push(' ');
         }
-        // Of ratios and quantities alone, not of names.
+        // Only ratios and quantities change, not names.
         let core = word.trim_end_matches([',', '.', ':', ';', ')']);
         let digits = core.trim_start_matches(['(', '-']);
         let is_number = digits.starts_with(|c: char| c.is_ascii_digit());
@@ -305,7 +305,7 @@ fn provenance(document: &mut Document, sweep: &SweepRecord) {
     document.close_section();
 }
 
-/// Unit as the script calls it.
+/// Name of a unit in the script.
 fn unit_name(unit: Unit) -> &'static str {
     match unit {
         Unit::Us => "us",
@@ -316,7 +316,7 @@ fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// Measures that are not the same in all runs; the one that matters most in any case.
+/// Measures that differ between runs, and the primary measure in any case.
 fn shown(sweep: &SweepRecord, primary: usize) -> Vec<usize> {
     let differs = |measure: usize| {
         let mut values = sweep.runs.iter().filter_map(|run| run.values[measure]);
@@ -328,7 +328,7 @@ fn shown(sweep: &SweepRecord, primary: usize) -> Vec<usize> {
     std::iter::once(primary).chain(others).collect()
 }
 
-/// What the script draws.
+/// Data for the script.
 fn data(sweep: &SweepRecord, primary: usize) -> String {
     let points = sweep.points();
     let shown = shown(sweep, primary);
@@ -396,8 +396,8 @@ fn push_point(text: &mut String, sweep: &SweepRecord, point: &SweepPoint) {
     text.push('}');
 }
 
-/// `{best, alike, sentence, rows: [[value, low, high, seeds, share], ...]}`: the best points of all groups, those that cannot be told
-/// apart from them, the answer, and a row for each point.
+/// `{best, alike, sentence, rows: [[value, low, high, seeds, share], ...]}`: the best points of all groups, points that cannot be
+/// distinguished from them, the answer, and a row for each point.
 fn push_estimates(
     text: &mut String,
     sweep: &SweepRecord,
@@ -479,7 +479,7 @@ mod tests {
         let rows = &of["measures"][0]["by"]["median"]["rows"];
         assert_eq!(rows.as_array().unwrap().len(), 4);
         assert_eq!(rows[3][3], 1.0, "one of two runs has a value");
-        // What is the same in all runs is nothing to choose.
+        // A measure that is equal in all runs leaves no choice.
         let mut measures = of["measures"].as_array().unwrap().iter();
         assert!(!measures.any(|measure| measure["name"] == "packets.acks"));
         assert!(page.contains("2 of 2 runs not complete"));

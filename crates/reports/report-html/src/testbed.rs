@@ -1,4 +1,4 @@
-//! `report.html` of a test bed: simulation and reality, side by side.
+//! `report.html` of a test bed: simulation and measurement, side by side.
 
 use super::document::Document;
 use super::format;

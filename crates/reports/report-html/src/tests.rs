@@ -5,7 +5,7 @@ use clearway_report::observed::{
 };
 use clearway_units::{Rate, Span, Time};
 
-/// A fabric with figures that differ from link to link, watched without curves.
+/// A fabric with different figures for each link, without curves.
 pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunObservations {
     let hosts = leaves * hosts_per_leaf;
     let node = |name: String, tier| NodeRow { name, tier };
@@ -42,20 +42,20 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunOb
     }
 }
 
-/// Every metric of packets over `samples` intervals: those of links and flows for `subjects` of each.
+/// Every metric of packets over `samples` intervals; metrics of links and flows have `subjects` subjects each.
 fn with_curves(mut observed: RunObservations, samples: u64, subjects: u32) -> RunObservations {
     observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
     for &metric in Metric::ALL {
         let own: Vec<Subject> = match metric.info().scope {
             SubjectKind::Link => (0..subjects).map(Subject::Link).collect(),
             SubjectKind::Flow => (0..subjects).map(Subject::Flow).collect(),
-            // Those are of scale-up runs, which have no flows.
+            // These belong to scale-up runs, which have no flows.
             SubjectKind::Gpu | SubjectKind::Switch => Vec::new(),
             SubjectKind::Run => vec![Subject::Run],
         };
         for (place, subject) in own.into_iter().enumerate() {
             let value = |n: u64| {
-                // Every value has its own digits, as measurements have.
+                // Every value has different digits, as in measurements.
                 let noise = clearway_units::mix64(n * 131 + place as u64) % 1_000_003;
                 1e9 + noise as f64 * 123.456 * (place as f64 + 1.0)
             };
@@ -247,7 +247,7 @@ fn a_watched_run_has_all_plots_and_the_heat_map() {
     assert_eq!(queues["series"].as_array().unwrap().len(), 4);
     let times = queues["series"][0]["x"].as_u64().unwrap() as usize;
     assert_eq!(data["plots"]["lists"][times][49], 5);
-    // Links have the colours in one plot that they have in another.
+    // A link has the same colour in all plots.
     let rates = &data["plots"]["plots"][9];
     for place in 0..4 {
         let (a, b) = (&queues["series"][place], &rates["series"][place]);
@@ -323,7 +323,7 @@ fn the_same_record_gives_the_same_bytes() {
     assert_eq!(html(&record), html(&record.clone()));
 }
 
-/// 8192 flows of ever different duration on 128 leaves, 40 curves of each kind over 2000 intervals.
+/// 8192 flows of different durations on 128 leaves, with 40 curves of each kind over 2000 intervals.
 fn large() -> RunRecord {
     let mut record = run();
     record.flows = (0..8192)

@@ -1,4 +1,4 @@
-//! Transports of a run that has several: what the flows of each got.
+//! Results by transport, for runs with several transports.
 
 use super::document::Document;
 use super::format;
@@ -7,7 +7,7 @@ use super::sections;
 use clearway_report::by_transport::TransportSummary;
 use clearway_report::summary::Summary;
 
-/// Section on the transports; nothing if the run has one.
+/// Section on the transports; empty if the run has one.
 pub(super) fn section(document: &mut Document, summary: &Summary) {
     if summary.transports.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Plots of curves over time: the metrics of each plot. Titles and axes are those of the table of metrics.
+//! Plots of curves over time: the metrics of each plot. Titles and axes come from the table of metrics.
 
 use super::plot::Unit;
 use clearway_results::{Metric, MetricInfo};
@@ -22,7 +22,7 @@ impl View {
         Self { id, title, metrics }
     }
 
-    /// Declaration of the first metric: its unit and axis hold for all.
+    /// Declaration of the first metric, whose unit and axis apply to all.
     pub(super) const fn info(&self) -> &'static MetricInfo {
         self.metrics[0].info()
     }

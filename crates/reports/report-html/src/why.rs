@@ -1,4 +1,4 @@
-//! The section on slow flows: the bound of the run, where the time of the slowest flows went, and the links that cost them most.
+//! The section on slow flows: the bound of the run, the parts of the slowest flows' time, and the links that delayed them most.
 
 use super::document::Document;
 use super::format;
@@ -7,12 +7,12 @@ use clearway_report::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
 use clearway_results::DelayPart;
 use std::fmt::Write as _;
 
-/// Width of a bar in its own units.
+/// Width of a bar in SVG units.
 const WIDTH: f64 = 1000.0;
-/// Links that are listed.
+/// Maximum number of listed links.
 const LISTED: usize = 10;
 
-/// The colour of a part, among those of curves. What an idle network takes, too, is grey.
+/// The colour of a part, among the colours of curves. Time that an idle network also takes is grey.
 const fn colour(part: DelayPart) -> usize {
     match part {
         DelayPart::Serialisation | DelayPart::Propagation | DelayPart::SwitchLatency => 7,
@@ -26,7 +26,7 @@ const fn colour(part: DelayPart) -> usize {
     }
 }
 
-/// The section; how to ask if nobody has.
+/// The section; without `why`, a hint how to request it.
 pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
     let Some(why) = why else {
         document.push(
@@ -61,7 +61,7 @@ pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
     document.close_section();
 }
 
-/// Signs as in the rest of the page, where the terminal has letters.
+/// Signs as on the rest of the page; the terminal uses letters.
 fn signs(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -91,7 +91,7 @@ fn legend(parts: &[DelayPart]) -> String {
     html + "</ul>"
 }
 
-/// The colour of a kind of time on the critical path of a job.
+/// The colour of a kind of time on a job's critical path.
 const fn colour_of(part: PathPart) -> usize {
     match part {
         PathPart::Message(part) => colour(part),
@@ -100,7 +100,7 @@ const fn colour_of(part: PathPart) -> usize {
     }
 }
 
-/// The longest iteration: a bar, and what cost it most.
+/// Adds the longest iteration: a bar, and its largest costs.
 fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
     document.push("<h3>The critical path of an iteration</h3>");
     let rows = iteration.parts.iter().map(|row| Segment {
@@ -172,7 +172,7 @@ struct Segment {
     ps: u64,
 }
 
-/// The parts of a flow as a bar, and the flow in words.
+/// The parts of a flow as a bar, with the flow in words.
 fn flow_bar(flow: &SlowFlow) -> String {
     let rows = DelayPart::ALL.into_iter().flat_map(|part| {
         let own = flow.parts.iter().filter(move |row| row.part == part);

@@ -3,15 +3,15 @@
 use crate::table::{Align, Table, wrapped};
 use clearway_report::comparison::{Comparison, MEAN_ITERATION, MeasureRow, Unit};
 
-/// Columns of the answer on a terminal.
+/// Width of the answer on a terminal, in columns.
 const ANSWER_WIDTH: usize = 100;
 
-/// As many variants beside the first as fit on a terminal.
+/// Maximum number of variants that fit on a terminal, besides the first.
 const PER_BLOCK: usize = 4;
 
-/// Text of a comparison: what is compared, then a row for each measure and a column for each variant.
+/// Text of a comparison: the compared scenarios, then a row for each measure and a column for each variant.
 ///
-/// Measures that are zero everywhere are left out where most runs have none of them.
+/// Measures of events that most runs do not have are left out if they are zero everywhere.
 pub fn comparison_table(comparison: &Comparison) -> String {
     let mut text = legend(comparison);
     if let Some(answer) = comparison.answer() {
@@ -19,7 +19,7 @@ pub fn comparison_table(comparison: &Comparison) -> String {
         text = format!("{lines}\n\n{text}");
     }
     let others: Vec<usize> = (1..comparison.variants.len()).collect();
-    // The first alone makes a block, too.
+    // Without other variants the first variant still makes a block.
     let blocks: Vec<&[usize]> = match others.is_empty() {
         true => vec![&[]],
         false => others.chunks(PER_BLOCK).collect(),
@@ -52,7 +52,7 @@ fn legend(comparison: &Comparison) -> String {
     table.render(120)
 }
 
-/// The first variant and those at `others`.
+/// Table of the first variant and the variants at `others`.
 fn block_table(comparison: &Comparison, others: &[usize]) -> Table {
     let first = &comparison.variants[0].id;
     let mut table = Table::new()
@@ -110,7 +110,7 @@ fn explanation(comparison: &Comparison) -> String {
     text
 }
 
-/// One row with medians and ratios, and one with ranges where there are any.
+/// Adds a row with medians and ratios, and a row with ranges if there are any.
 fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
     let shown = || [0].iter().chain(others).map(|&place| &row.values[place]);
     let cells = shown().enumerate().flat_map(|(place, spread)| {

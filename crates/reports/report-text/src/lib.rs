@@ -5,11 +5,11 @@
 //!   [`testbed_text`], [`why_text`] and [`why_comparison_text`] give the documents of [`clearway_report`].
 //! * [`Table`] aligns columns.
 //!
-//! Cells, headings and sentences come from [`clearway_report`], so that pages show the same ones. This crate decides which of them
+//! Cells, headings and sentences come from [`clearway_report`], so that pages show the same ones. This crate decides which cells
 //! a terminal shows, in which order and how wide.
 //!
-//! **Architecture Invariant:** this crate knows records and documents, and neither the simulator nor pages. It reads no clock and prints
-//! nothing itself; the same record gives the same text.
+//! **Architecture Invariant:** this crate depends on records and documents, not on the simulator or pages. It reads no clock and prints
+//! nothing; the same record gives the same text.
 
 mod comparison;
 mod isolation;

@@ -5,7 +5,7 @@ use clearway_report::plan::{PlanRecord, PlannedLinkRow, TrialsRecord, degrees, p
 use clearway_report::quantity;
 use std::fmt::Write as _;
 
-/// Links that the table in a terminal has at most; those with the lowest scores come first then.
+/// Maximum number of links in the table; if there are more, the links with the lowest scores are shown.
 const MOST_LINKS: usize = 40;
 
 /// Tables and remarks of a plan.

@@ -12,16 +12,16 @@ use clearway_report::attack_sides::{HEADINGS, NOTE};
 use clearway_report::by_size::Tail;
 use clearway_report::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use clearway_report::summary::{StatusName, Summary};
-use clearway_results::{PacketCounts, Shown, TotalUnit};
+use clearway_results::{PacketCounts, ShowCondition, TotalUnit};
 use jobs::jobs;
 use labels::{label, labelled};
 use sections::sections;
 use transports::transports;
 
-/// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
+/// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, need more.
 ///
-/// It says what ran, how many flows completed, how long jobs and flows took against an idle network, what happened to the packets, and what
-/// the simulation cost; of a scale-up run, which has no flows, how long its operations took.
+/// It shows the scenario, the number of completed flows, the times of jobs and flows compared with an idle network, the packet counts, and
+/// the cost of the simulation. For a scale-up run, which has no flows, it shows the times of operations.
 pub fn summary_table(summary: &Summary) -> String {
     let if_flows = |part: fn(&Summary) -> String| match summary.is_of_flows() {
         true => part(summary),
@@ -96,7 +96,7 @@ fn completion_times(summary: &Summary) -> String {
     let Some(fct) = summary.fct_us else {
         return match summary.flows.completed {
             0 => format!("{}  no flow completed\n", label("FCT")),
-            // They are connections of jobs.
+            // All flows are connections of jobs.
             _ => String::new(),
         };
     };
@@ -128,7 +128,7 @@ fn completion_times(summary: &Summary) -> String {
     )
 }
 
-/// Slowdown by size, if the flows are of several classes.
+/// Slowdown by size, if the flows belong to several classes.
 fn slowdown_by_class(summary: &Summary) -> String {
     let classes = &summary.slowdown_by_class;
     if classes.len() < 2 {
@@ -178,9 +178,9 @@ fn packets(summary: &Summary) -> String {
         let number = (total.of)(packets);
         let mut text = total.phrase.to_owned();
         match total.shown {
-            Shown::Never => continue,
-            Shown::IfAny if number == 0 => continue,
-            Shown::IfAny | Shown::Always => {}
+            ShowCondition::Never => continue,
+            ShowCondition::IfAny if number == 0 => continue,
+            ShowCondition::IfAny | ShowCondition::Always => {}
         }
         if total.part_of_sent {
             text += &format!(" ({} of sent)", percent(number, packets.data_sent));

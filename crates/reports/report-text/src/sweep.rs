@@ -13,18 +13,18 @@ use clearway_report::sweep::{
 use groups::answer_text;
 use std::fmt::Write as _;
 
-/// Points that the table in a terminal has at most.
+/// Maximum number of points in the table.
 const MOST_POINTS: usize = 40;
 
-/// Failures that are listed at most.
+/// Maximum number of listed failures.
 const MOST_FAILURES: usize = 4;
 
-/// The answer of a sweep by a measure (the [primary](SweepRecord::primary) one if none is named), then points with intervals, the best of
+/// The answer of a sweep by a measure (by default the [primary](SweepRecord::primary) one), then points with intervals, the best of
 /// each [group](SweepRecord::groups) first, then assertions and failures.
 pub fn sweep_table(sweep: &SweepRecord, measure: Option<&str>) -> String {
     let named = measure.map(|name| (name, sweep.place_of(name)));
     let measure = match named {
-        // Another measure would answer a question that nobody has asked.
+        // The answer for another measure would not be the requested one.
         Some((name, None)) => return no_value(name) + "\n" + &remarks(sweep),
         Some((_, measure)) => measure,
         None => sweep.primary(),
@@ -85,7 +85,7 @@ fn point_table(sweep: &SweepRecord, groups: &[RankedGroup], measure: usize) -> T
     table
 }
 
-/// Assertions, failures and what is missing.
+/// Assertions, failures and missing runs.
 fn remarks(sweep: &SweepRecord) -> String {
     let mut text = String::new();
     for outcome in &sweep.assertions {

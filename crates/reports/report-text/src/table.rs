@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-/// The blanks between two columns.
+/// Number of blanks between two columns.
 const GAP: usize = 2;
-/// The last column is never made narrower than this, even if the table then is wider than asked for.
+/// Minimum width of the last column, even if the table is then wider than requested.
 const MIN_WRAP: usize = 20;
 /// Width at which [`Table`]'s `Display` wraps.
 const DEFAULT_WIDTH: usize = 80;
 
-/// On which side the cells of a column line up.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// Left, for text.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// A table of text: every column as wide as its widest cell, the last one wrapped between words.
+/// A table of text: every column is as wide as its widest cell, and the last column wraps between words.
 ///
 /// ```
 /// use clearway_report_text::{Align, Table};
@@ -66,9 +66,9 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table as lines of at most `width` characters, where the columns but the last leave room for that.
+    /// The table as lines of at most `width` characters, if the columns before the last leave room for that.
     ///
-    /// A word that is longer than the room for it is not broken, so that it can be copied.
+    /// A word that is longer than its column is not broken, so that it can be copied.
     pub fn render(&self, width: usize) -> String {
         let Some(last) = self.columns.len().checked_sub(1) else {
             return String::new();
@@ -162,7 +162,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Text in lines of at most so many columns, where words allow it.
+/// Text in lines of at most `width` columns, if its words allow it.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = Table::new().column("", Align::Left);
     lines.row([text]);

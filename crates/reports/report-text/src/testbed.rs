@@ -3,10 +3,10 @@
 use crate::table::{Align, Table};
 use clearway_report::testbed::TestbedRecord;
 
-/// Flows from which on classes of sizes stand in the table instead.
+/// Number of flows from which on the table shows size classes instead.
 const MOST_ROWS: usize = 24;
 
-/// Tables of a simulation and a test bed, and where the two differ.
+/// Tables of a simulation and a test bed, and the differences between the two.
 pub fn testbed_text(record: &TestbedRecord) -> String {
     let mut text = format!(
         "{} on a test bed with {} switches: {}, {} over {} of {:.3} Gb/s\n",

@@ -13,7 +13,7 @@ use clearway_units::Span;
 use iteration::iteration_text;
 use std::fmt::Write as _;
 
-/// Parts of each flow that are listed on a terminal.
+/// Maximum number of parts that a terminal lists for each flow.
 const SHOWN: usize = 5;
 
 /// Bound of a run, its slow flows and the parts of their times.

@@ -1,8 +1,8 @@
-//! Attackers and victims: what each side of a run with an attack got.
+//! Attackers and victims: results of each side of a run with an attack.
 //!
-//! A message of an attacker is made of several flows; it lasts from the start of the first to the end of the last. A user is a host that
-//! sends, or where sections of the workload name tenants, a host of a tenant: shares are compared between users, because an attack
-//! multiplies flows.
+//! A message of an attacker consists of several flows. The message lasts from the start of the first flow to the end of the last flow.
+//! A user is a host that sends, or, where sections of the workload name tenants, a host of a tenant. Shares are compared between users,
+//! because an attack multiplies flows.
 
 use crate::quantity::{count, factor, microseconds, prefixed};
 use crate::record::FlowRow;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// User of the network: a host that sends, for a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {
-    /// Number of the tenant; 0 of sections without one.
+    /// Number of the tenant; 0 for sections without a tenant.
     pub tenant: u32,
     /// Number of the host.
     pub host: u32,
@@ -38,25 +38,25 @@ pub struct AttackSide {
     pub users: u64,
     /// Number of messages.
     pub messages: u64,
-    /// Messages of which all has arrived.
+    /// Messages that arrived completely.
     pub completed: u64,
-    /// Flows that carried them.
+    /// Flows that carried the messages.
     pub flows: u64,
-    /// Goodput of the users in bit/s: bytes of their completed messages over the sum of the completion times of these, zero without such;
-    /// `None` without users.
+    /// Goodput of the users in bit/s: bytes of a user's completed messages over the sum of their completion times, zero if no message
+    /// completed; `None` without users.
     pub goodput_bps: Option<Distribution>,
     /// Completion times of messages in microseconds; `None` if no message completed.
     pub fct_us: Option<Distribution>,
-    /// Completion times as multiples of those alone on an idle network, of messages in one flow; `None` without such messages.
+    /// Completion times as multiples of the times alone on an idle network, for messages of one flow; `None` without such messages.
     pub slowdown: Option<Distribution>,
 }
 
-/// Message as it was carried.
+/// Message with the flows that carried it.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     flows: u64,
     bytes: u64,
-    /// First start and last finish, in picoseconds; `None` if a flow of it did not complete.
+    /// First start and last finish, in picoseconds; `None` if a flow of the message did not complete.
     times: Option<(u64, u64)>,
     slowdown: Option<f64>,
 }
@@ -85,7 +85,7 @@ impl Message {
     }
 }
 
-/// Messages of one side by sender, section, label and flow.
+/// Messages of one side, by sender, section, label and flow.
 type Messages = BTreeMap<(User, u32, u64, u32), Message>;
 
 /// Results of both sides.
@@ -93,14 +93,14 @@ type Messages = BTreeMap<(User, u32, u64, u32), Message>;
 pub struct AttackSides {
     /// Users that attack.
     pub attackers: AttackSide,
-    /// All others.
+    /// All other users.
     pub victims: AttackSide,
     /// Jain's index over the goodputs of all users; `None` with fewer than two.
     pub user_fairness: Option<f64>,
 }
 
 impl AttackSides {
-    /// Results of the users that are part of an attack, and of all others, where sections have these tenants; `None` if there is no attack.
+    /// Results of the users that take part in an attack, and of all others; `tenants` are the sections' tenants. `None` without an attack.
     pub fn from_flows(flows: &[FlowRow], tenants: &[u32]) -> Option<Self> {
         let pieces = flows.iter().filter(|flow| flow.attack.is_some());
         let attackers: BTreeSet<User> = pieces.map(|flow| User::from_flow(flow, tenants)).collect();
@@ -108,7 +108,7 @@ impl AttackSides {
         (!attackers.is_empty()).then(|| Self::among(flows, tenants, attacks))
     }
 
-    /// Results of the users that `attacks` names, and of all others, where sections have these tenants.
+    /// Results of the users for which `attacks` is true, and of all others; `tenants` are the tenants of the sections.
     pub fn among(flows: &[FlowRow], tenants: &[u32], attacks: impl Fn(User) -> bool) -> Self {
         let [attackers, victims] = [true, false].map(|side| {
             let mut messages = Messages::new();
@@ -117,7 +117,7 @@ impl AttackSides {
                 if attacks(user) != side {
                     continue;
                 }
-                // Labels of several sections may be equal. A flow that is no piece is a message by itself.
+                // Labels of several sections may be equal. A flow that is not a piece of a message is a whole message.
                 let key = match flow.attack {
                     Some(label) => (user, flow.section, label, u32::MAX),
                     None => (user, flow.section, flow.label, flow.flow),
@@ -144,7 +144,7 @@ impl AttackSides {
 pub struct AttackPair {
     /// Without the attack.
     pub before: AttackSides,
-    /// With it.
+    /// With the attack.
     pub after: AttackSides,
 }
 
@@ -190,7 +190,7 @@ impl AttackSides {
     }
 }
 
-/// Goodput of each user in bit/s: zero of one that completed no message.
+/// Goodput of each user in bit/s; zero for a user that completed no message.
 fn goodputs(messages: &Messages) -> Vec<f64> {
     let mut users: BTreeMap<User, (u64, u64)> = BTreeMap::new();
     for (&(user, ..), message) in messages {
@@ -292,7 +292,7 @@ mod tests {
             })
         };
         assert_eq!(sides(&[1, 2, 1]), [(1, 2, 80e9), (2, 2, 20e9)]);
-        // Without tenants host 3 is one user, and its own slow message dilutes what it has by the attack: 3 MB in 600 us.
+        // Without tenants host 3 is one user, and its slow message dilutes its gain from the attack: 3 MB in 600 us.
         assert_eq!(sides(&[]), [(1, 3, 40e9), (1, 1, 20e9)]);
     }
 

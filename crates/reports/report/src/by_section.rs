@@ -1,9 +1,8 @@
-//! Completion times by section of the workload, and by size class within each: in a mix of traffic, percentiles over all flows are
-//! those of whichever section has most of them.
+//! Completion times by section of the workload, and by size class within each section: in a mix of traffic, percentiles over all flows
+//! are dominated by the section with the most flows.
 //!
-//! Sections of the same name count as one. Size classes are those of [`by_size`](crate::by_size). Flows that did not complete count in
-//! `flows`, and in nothing else. Connections of jobs, which have no completion time that means anything, count in `flows`,
-//! `completed` and the goodput.
+//! Sections of the same name count as one. Size classes are defined in [`by_size`](crate::by_size). Flows that did not complete count
+//! only in `flows`. Connections of jobs have no meaningful completion time, so they count only in `flows`, `completed` and the goodput.
 
 use crate::by_size::{class_bounds, class_name, class_of};
 use crate::record::FlowTimes;
@@ -28,7 +27,7 @@ pub struct FlowFigures {
     pub goodput_bps: Option<f64>,
 }
 
-/// Figures of the flows of a section that are of one size class.
+/// Figures of one size class of the flows of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SectionClass {
     /// All flows have more bytes; 0 in the first class.
@@ -52,10 +51,10 @@ impl SectionClass {
 pub struct SectionSummary {
     /// Name of the section.
     pub name: String,
-    /// Figures of all of its flows.
+    /// Figures of all flows of the section.
     #[serde(flatten)]
     pub figures: FlowFigures,
-    /// Figures by size class, from the smallest flows on; classes without flows are left out.
+    /// Figures by size class, from the smallest flows on, without classes that have no flows.
     pub by_class: Vec<SectionClass>,
 }
 
@@ -93,7 +92,7 @@ impl Goodput {
         self.last = self.last.max(other.last);
     }
 
-    /// In bit/s, from the first start to the last finish; `None` if that was no time.
+    /// Goodput in bit/s, from the first start to the last finish; `None` if no time passed between them.
     pub(crate) fn bits_per_second(&self) -> Option<f64> {
         (self.last > self.first).then(|| {
             let seconds = self.last.since(self.first).as_ps() as f64 * 1e-12;
@@ -102,7 +101,7 @@ impl Goodput {
     }
 }
 
-/// Flows on their way to figures.
+/// Flows of which figures are computed later.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Collected {
     flows: u64,
@@ -141,7 +140,7 @@ impl Collected {
     }
 }
 
-/// For each section, the first one of its name: sections of one name are one in all results.
+/// For each section, the number of the first section with the same name: results merge sections of one name.
 pub(crate) fn firsts_of_names(names: &[String]) -> Vec<u32> {
     let mut firsts = BTreeMap::new();
     let numbered = names.iter().zip(0..);
@@ -150,7 +149,7 @@ pub(crate) fn firsts_of_names(names: &[String]) -> Vec<u32> {
         .collect()
 }
 
-/// Flows by section, in the order of the sections: `names` are those of the sections by their numbers. Nothing if all flows are of one.
+/// Flows by section, in the order of the sections; `names` holds the name of each section by number. Empty if all flows are in one section.
 pub(crate) fn by_section(flows: &[FlowTimes], names: &[String]) -> Vec<SectionSummary> {
     let name = |section: u32| names.get(section as usize).map_or("", String::as_str);
     let firsts = firsts_of_names(names);
@@ -193,7 +192,7 @@ mod tests {
     use crate::sample::times;
     use clearway_units::Span;
 
-    /// A flow of 10 us alone that takes so many microseconds.
+    /// A flow that takes 10 us alone and takes `us` microseconds here.
     fn flow(number: u32, section: u32, bytes: u64, us: Option<u64>) -> FlowTimes {
         FlowTimes {
             section,

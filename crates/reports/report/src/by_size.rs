@@ -1,16 +1,16 @@
 //! Slowdown by flow size: bins of equal count within a run, and fixed classes that runs of different traffic have in common.
 //!
-//! Both are over the flows that completed and have an ideal completion time, sorted by size. Flows of equal size are never parted, so
-//! it does not matter how they are ordered among themselves.
+//! Both cover the flows that completed and have an ideal completion time, sorted by size. Flows of equal size are never split, so the
+//! order among them does not matter.
 //!
-//! **Bins** say how slowdown depends on size in one run. If there are at most [`MOST_BINS`] sizes, each has a bin of its own. Otherwise
-//! the flows are cut into [`MOST_BINS`] bins of equally many (5 % each), or fewer with at least [`FEWEST_PER_BIN`] flows each, by
-//! [`equal_count_bins`]: a size that many flows share gets a bin of its own, which may be much larger than the others.
+//! **Bins** show how slowdown depends on size in one run. If there are at most [`MOST_BINS`] sizes, each size has its own bin. Otherwise
+//! [`equal_count_bins`] cuts the flows into [`MOST_BINS`] bins with equal numbers of flows (5 % each), or into fewer bins with at least
+//! [`FEWEST_PER_BIN`] flows each. A size that many flows share gets its own bin, which may be much larger than the others.
 //!
-//! **Classes** are the powers of ten from 1 KB to 100 MB: of each, the flows above the power before and up to it, and one of what is
-//! larger. Classes without flows are left out.
+//! **Classes** end at the powers of ten from 1 KB to 100 MB. A class holds the flows above the previous power and up to its own. One more
+//! class holds all larger flows. Classes without flows are left out.
 //!
-//! Percentiles are nearest rank, and therefore values that occurred. One of fewer flows than it needs is the slowest flow: p95 takes
+//! Percentiles are nearest rank, so they are values that occurred. A percentile of too few flows is the slowest flow: p95 takes
 //! 20 flows to be exceeded by at most one in twenty, p99 takes 100 and p99.9 takes 1000.
 
 use crate::quantity::bytes;
@@ -19,10 +19,10 @@ use clearway_units::statistics::{equal_count_bins, nearest_rank};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The most bins: 5 % of the flows each.
+/// Maximum number of bins: each holds 5 % of the flows.
 pub const MOST_BINS: usize = 20;
 
-/// A bin of several sizes holds about as many flows at least, or there are fewer bins.
+/// Approximate minimum number of flows in a bin of several sizes; with fewer flows there are fewer bins.
 pub const FEWEST_PER_BIN: usize = 10;
 
 /// Upper ends of the size classes, in bytes. One more class holds all larger flows.
@@ -64,7 +64,7 @@ pub struct SizeBin {
 /// Flows between two powers of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SizeClass {
-    /// All flows have more bytes; 0 in the first class, which flows without any bytes belong to, too.
+    /// All flows have more bytes; 0 in the first class, which also holds flows without bytes.
     pub above_bytes: u64,
     /// No flow has more bytes; `None` in the last class.
     pub up_to_bytes: Option<u64>,
@@ -79,12 +79,12 @@ pub struct SizeClass {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowsBySize {
     sizes: Vec<u64>,
-    /// One for each, sorted among those of equal size.
+    /// Slowdown of each flow, sorted among flows of equal size.
     slowdowns: Vec<f64>,
 }
 
 impl FlowsBySize {
-    /// The completed ones among `flows`, which may be of several runs.
+    /// The completed flows among `flows`, which may belong to several runs.
     pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowTimes>) -> Self {
         let completed = |flow: &FlowTimes| Some((flow.bytes, flow.slowdown()?));
         let mut pairs: Vec<(u64, f64)> = flows.into_iter().filter_map(completed).collect();
@@ -131,7 +131,7 @@ impl FlowsBySize {
             .collect()
     }
 
-    /// Of a range that is not empty.
+    /// Distribution over a range that is not empty.
     fn tail(&self, range: Range<usize>) -> Tail {
         let mut sorted = self.slowdowns[range].to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -149,14 +149,14 @@ impl FlowsBySize {
 }
 
 impl SizeClass {
-    /// Name of the class, such as `up to 10 KB` or `over 100 MB`. It leaves out the lower end: a class holds only flows above the class
-    /// before it.
+    /// Name of the class, such as `up to 10 KB` or `over 100 MB`. It leaves out the lower end: a class holds only flows above the previous
+    /// class.
     pub fn name(&self) -> String {
         class_name(self.above_bytes, self.up_to_bytes)
     }
 }
 
-/// Name of the class above and up to so many bytes; see [`SizeClass::name`].
+/// Name of the class above `above_bytes` and up to `up_to_bytes`; see [`SizeClass::name`].
 pub(crate) fn class_name(above_bytes: u64, up_to_bytes: Option<u64>) -> String {
     match up_to_bytes {
         Some(end) => format!("up to {}", bytes(end)),
@@ -164,12 +164,12 @@ pub(crate) fn class_name(above_bytes: u64, up_to_bytes: Option<u64>) -> String {
     }
 }
 
-/// Place of the class of flows of so many bytes, from that of the smallest on.
+/// Place of the class of a flow with `bytes` bytes, counted from the smallest class.
 pub(crate) fn class_of(bytes: u64) -> usize {
     CLASS_ENDS.partition_point(|&end| end < bytes)
 }
 
-/// Bytes that flows of the class at `place` are above, and those that they are up to.
+/// Bounds of the class at `place` in bytes: flows are above the first and up to the second.
 pub(crate) fn class_bounds(place: usize) -> (u64, Option<u64>) {
     let above = place.checked_sub(1).map_or(0, |below| CLASS_ENDS[below]);
     (above, CLASS_ENDS.get(place).copied())
@@ -182,7 +182,7 @@ mod tests {
     use clearway_units::Span;
     use proptest::prelude::*;
 
-    /// Flows of these sizes, number n n+1 times as slow as ideal.
+    /// Flows of these sizes; flow n is n+1 times as slow as ideal.
     fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> Vec<FlowTimes> {
         (0..)
             .zip(sizes)
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn many_sizes_are_cut_into_bins_of_equal_count() {
-        // Backwards, so that they have to be sorted.
+        // In descending order, so that the bins need sorting.
         let flows = of_sizes((1..=1000).rev());
         let bins = FlowsBySize::from_flows(&flows).bins();
         assert_eq!(bins.len(), MOST_BINS);

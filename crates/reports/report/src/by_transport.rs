@@ -1,7 +1,7 @@
-//! Results by transport, where sections of the workload have transports of their own.
+//! Results by transport, where sections of the workload name transports.
 //!
-//! Figures are those of [`by_section`](crate::by_section), over the flows of all sections that have a transport. Packets are counted at
-//! its senders, those of flows that did not complete included.
+//! Figures are the same as in [`by_section`](crate::by_section), over the flows of all sections with one transport. Packets are counted
+//! at the senders, including packets of flows that did not complete.
 
 use crate::by_section::{Collected, FlowFigures};
 use crate::record::{FlowTimes, TransportRow};
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct TransportSummary {
     /// Name of the transport.
     pub name: String,
-    /// Names of the sections whose flows have it.
+    /// Names of the sections whose flows use the transport.
     pub sections: Vec<String>,
-    /// Figures of all of its flows.
+    /// Figures of all flows of the transport.
     #[serde(flatten)]
     pub figures: FlowFigures,
     /// Data packets sent, retransmissions included.
@@ -25,7 +25,7 @@ pub struct TransportSummary {
     pub timeouts: u64,
 }
 
-/// Flows by transport, in the order of the transports; nothing if the run has one. `names` are those of the sections.
+/// Flows by transport, in the order of the transports; empty if the run has one transport. `names` are the names of the sections.
 pub(crate) fn by_transport(
     flows: &[FlowTimes],
     transports: &[TransportRow],
@@ -37,7 +37,7 @@ pub(crate) fn by_transport(
     let mut collected = vec![Collected::default(); transports.len()];
     for flow in flows {
         let has = |transport: &TransportRow| transport.sections.contains(&flow.section);
-        // What no section lists has the transport of `[transport]`.
+        // Flows outside the listed sections use the transport of `[transport]`.
         let place = transports.iter().position(has).unwrap_or(0);
         collected[place].add(flow);
     }
@@ -94,7 +94,7 @@ mod tests {
             flow(1, 1, Some(50)),
             flow(2, 2, Some(20)),
             flow(3, 2, None),
-            // Posted by a program, in no section.
+            // Posted by a program, outside every section.
             flow(4, 3, Some(20)),
         ];
         let transports = [transport("rocev2", &[0, 2]), transport("strack", &[1])];

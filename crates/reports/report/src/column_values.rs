@@ -1,21 +1,21 @@
-//! Columns in memory, laid out as in Arrow: values side by side, texts as bytes with offsets, and beside them which rows have a value.
+//! Columns in memory, laid out as in Arrow: contiguous values, texts as bytes with offsets, and a mask of the rows that have a value.
 
 /// Values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnValues {
-    /// 32 bits without a sign.
+    /// 32-bit unsigned integers.
     U32(Vec<u32>),
-    /// 64 bits without a sign.
+    /// 64-bit unsigned integers.
     U64(Vec<u64>),
-    /// 64 bits with a sign: times in picoseconds.
+    /// 64-bit signed integers: times in picoseconds.
     I64(Vec<i64>),
     /// Floating point numbers.
     Double(Vec<f64>),
     /// Texts.
     Text {
-        /// Where each text begins in `bytes`, and where the last ends.
+        /// Start of each text in `bytes`, then the end of the last text.
         offsets: Vec<i32>,
-        /// The texts, one behind the other.
+        /// The concatenated texts.
         bytes: Vec<u8>,
     },
 }
@@ -23,8 +23,8 @@ pub enum ColumnValues {
 /// Column of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnData {
-    /// One value for each row. Rows without one have any.
+    /// One value for each row. Rows without a value hold an arbitrary one.
     pub values: ColumnValues,
-    /// True for rows that have a value; `None` if all have one by the declaration of the column.
+    /// True for rows that have a value; `None` if the declaration of the column gives every row a value.
     pub present: Option<Vec<bool>>,
 }

@@ -1,6 +1,6 @@
 //! Columns of the Parquet files of a result, with their types, units and meanings, and the metrics of `series.parquet`.
 //!
-//! The tables that the writers use are the tables that are told here; [`page`] is the book's chapter made of them.
+//! The writers use the same tables that this module describes; [`page`] makes the book's chapter from them.
 
 use crate::parquet_table::Columns;
 use crate::{flows, iterations, links, operations, series, sweep};
@@ -14,9 +14,9 @@ pub struct ColumnInfo {
     pub name: Cow<'static, str>,
     /// Type of the values.
     pub of_type: &'static str,
-    /// Unit of the values; nothing of numbers without one and of text.
+    /// Unit of the values; empty for text and for numbers without a unit.
     pub unit: Cow<'static, str>,
-    /// Rows that have no value; nothing if all have one.
+    /// Rows that have no value; empty if all rows have one.
     pub null: &'static str,
     /// Meaning, as a fragment.
     pub meaning: &'static str,
@@ -77,7 +77,7 @@ pub fn files() -> Vec<FileInfo> {
     ]
 }
 
-/// All tables that a result can have: its files, and what programs in other languages see beside them.
+/// All tables that a result can have: the files, and the tables that only programs in other languages see.
 pub fn tables() -> Vec<FileInfo> {
     let mut tables = files();
     tables.push(FileInfo {

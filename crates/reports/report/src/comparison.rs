@@ -1,26 +1,25 @@
-//! Several variants side by side: what each came to, as a ratio to the first, and what the seeds alone can explain.
+//! Several variants side by side: results of each, ratios to the first, and differences that the seeds alone can explain.
 //!
 //! A *variant* is a scenario with its settings, run with one or more seeds. A *measure* is one number of a run. Over the seeds of
-//! a variant a measure has a median (of an even number of values, the mean of the two in the middle), a least and a greatest
-//! value. The *ratio* is the median divided by the median of the first variant; of two zeros it is 1, of something to zero there
-//! is none.
+//! a variant a measure has a median (of an even number of values, the mean of the two in the middle), a minimum and a maximum.
+//! The *ratio* is the median divided by the median of the first variant. If both are zero, the ratio is 1. If only the median of the
+//! first variant is zero, there is no ratio.
 //!
-//! **The spread of seeds**: the ranges from the least to the greatest value of a variant and of the first one are laid side by
-//! side. If they overlap, and be it in one point, the difference is *within the spread of seeds*: some seed of the one is not
-//! better than some seed of the other. If they do not, every seed of the one is beyond every seed of the other. With fewer than
-//! two seeds on either side nothing is said. This is no test of significance: of `m` and `n` independent seeds of one and the
-//! same thing, chance alone parts the ranges in 2 of `(m+n)!/(m!n!)` cases: 1 of 3 for two seeds each, 1 of 10 for three, 1 of 35
-//! for four, 1 of 126 for five.
+//! **The spread of seeds**: the ranges from the minimum to the maximum of a variant and of the first variant are compared. If they
+//! overlap, even in one point, the difference is *within the spread of seeds*: some seed of one variant is not better than some seed of
+//! the other. If they do not overlap, every seed of one is beyond every seed of the other. With fewer than two seeds on either side
+//! there is no verdict. The comparison of ranges is not a test of significance: of `m` and `n` independent seeds of the same variant,
+//! chance alone separates the ranges in 2 of `(m+n)!/(m!n!)` cases: 1 of 3 for two seeds each, 1 of 10 for three, 1 of 35 for four,
+//! 1 of 126 for five.
 //!
-//! **Intervals**: the mean over seeds has a 95 % interval by Student's t, and so has the ratio of the means, over the seeds that a variant
-//! shares with the first one: two runs of one seed are a pair, so that what the seed does to both does not count
-//! ([`ratio_estimate`]). An interval without 1 is a difference that seeds explain in fewer than 5 % of
-//! such comparisons; with many measures, some are. The median, whose ratio the table shows, may differ from the mean.
-//! An interval that reaches below zero, where no ratio is, says that seeds are too few for how much they differ: the table has that in its
-//! place.
+//! **Intervals**: the mean over seeds has a 95 % interval by Student's t. The ratio of the means also has an interval, over the seeds
+//! that a variant shares with the first variant. Two runs of one seed are a pair, so an effect of the seed on both does not count
+//! ([`ratio_estimate`]). An interval without 1 is a difference that seeds explain in fewer than 5 % of such comparisons; with many
+//! measures, some are. The median, whose ratio the table shows, may differ from the mean. No ratio is below zero: an interval that
+//! reaches below zero means that there are too few seeds for their differences, and the table says so instead of the interval.
 //!
 //! # `compare.json`
-//! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know.
+//! Within schema 1 fields and measures are only ever added. A reader must skip unknown fields.
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
@@ -59,7 +58,7 @@ pub use run_curves::{METRICS as COURSE_METRICS, RunCurve};
 pub use stored::{FILE_NAME, ReadComparisonError, StoredComparison};
 
 use crate::jobs::JobCounts;
-use crate::measures::{Shown, measures_of};
+use crate::measures::{ShowIf, measures_of};
 use crate::summary::StatusName;
 use clearway_statistics::{mean_estimate, median, ratio_estimate};
 use serde::Serialize;
@@ -95,7 +94,7 @@ pub struct Comparison {
 /// A measure of all variants.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasureRow {
-    /// Path of the measure in `summary.json`, or a name of its own.
+    /// Path of the measure in `summary.json`, or another name.
     pub name: Cow<'static, str>,
     /// Name of the measure for people.
     pub title: Cow<'static, str>,
@@ -103,7 +102,7 @@ pub struct MeasureRow {
     pub unit: Unit,
     /// Condition under which tables show it.
     #[serde(skip)]
-    shown: Shown,
+    shown: ShowIf,
     /// One for each variant.
     pub values: Vec<Spread>,
 }
@@ -119,7 +118,7 @@ pub struct Spread {
     pub min: Option<f64>,
     /// The greatest value.
     pub max: Option<f64>,
-    /// The median as a multiple of that of the first variant.
+    /// The median as a multiple of the first variant's median.
     pub ratio: Option<f64>,
     /// True if the ranges of this and the first variant overlap; `None` if either has fewer than two values.
     pub within_spread: Option<bool>,
@@ -127,11 +126,11 @@ pub struct Spread {
     pub mean: Option<f64>,
     /// Interval of the mean; `None` if there are fewer than two values.
     pub mean_interval: Option<[f64; 2]>,
-    /// The mean as a multiple of that of the first variant, over the seeds that both have.
+    /// The mean as a multiple of the first variant's mean, over the seeds that both have.
     pub mean_ratio: Option<f64>,
-    /// Interval of that ratio; `None` if they share fewer than two seeds, or the first mean may be zero.
+    /// Interval of `mean_ratio`; `None` if the variants share fewer than two seeds, or the first mean may be zero.
     pub mean_ratio_interval: Option<[f64; 2]>,
-    /// Seeds of which this and the first variant have values.
+    /// Seeds for which this and the first variant have values.
     pub common_seeds: usize,
     /// Seed of each run.
     #[serde(skip)]
@@ -178,7 +177,7 @@ impl Spread {
         self.per_seed.iter().flatten().count()
     }
 
-    /// Compares it with the first variant.
+    /// Compares the spread with the spread of the first variant.
     fn against(mut self, first: &Self, unit: Unit) -> Self {
         self.ratio = match (self.median, first.median) {
             _ if unit == Unit::Index => None,
@@ -199,7 +198,7 @@ impl Spread {
 }
 
 impl Comparison {
-    /// Compares `variants` with the first of them.
+    /// Compares `variants` with the first variant.
     ///
     /// # Panics
     /// If there is no variant, or one without runs.
@@ -250,7 +249,7 @@ impl Comparison {
         runs.any(|run| run.status != StatusName::Complete)
     }
 
-    /// `compare.json`: the comparison with where it comes from, indented, with a final line break.
+    /// `compare.json`: the comparison with its origin, indented, with a final line break.
     pub fn to_json(&self, origin: &Origin) -> String {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -283,9 +282,9 @@ pub struct Origin {
     pub version: String,
     /// Revision of the source that the program was built from.
     pub revision: String,
-    /// The command that made it.
+    /// Command that made the comparison.
     pub command: String,
-    /// False if the user interrupted it.
+    /// False if the user interrupted the comparison.
     pub complete: bool,
 }
 

@@ -1,24 +1,24 @@
-//! Completed flows in the text format of the HPCC simulator for ns-3 (`fct.txt`), which the scripts of that world read.
+//! Completed flows in the text format of the HPCC simulator for ns-3 (`fct.txt`), which scripts of its users read.
 //!
-//! One line per flow, in order of completion, words parted by a blank:
+//! One line per flow, in order of completion, with columns separated by blanks:
 //!
-//! | column | what |
+//! | column | meaning |
 //! |---|---|
 //! | sip | address of the sender: 8 hexadecimal digits, see [`address`] |
 //! | dip | address of the receiver |
 //! | sport | source port |
 //! | dport | destination port |
 //! | size | payload in bytes |
-//! | start | when it was ready to be sent, in ns |
-//! | fct | from then until its last byte was acknowledged, in ns |
-//! | standalone fct | the same, alone in the network, in ns |
+//! | start | time at which the flow was ready to be sent, in ns |
+//! | fct | time from the start until the last byte was acknowledged, in ns |
+//! | standalone fct | the same for the flow alone in the network, in ns |
 //!
 //! Times are rounded down to nanoseconds.
 
 use clearway_units::{Span, Time};
 use std::fmt::Write as _;
 
-/// Maximum number of hosts that have an address of their own. With more hosts, two would share one.
+/// Maximum number of hosts with unique addresses. With more hosts, two would share one.
 pub const MOST_HOSTS: u32 = 1 << 16;
 
 /// One line.
@@ -38,7 +38,7 @@ pub struct FctRow {
     pub start: Time,
     /// Completion time: from the start until the last byte was acknowledged.
     pub fct: Span,
-    /// The same, alone in the network.
+    /// Completion time of the flow alone in the network.
     pub standalone_fct: Span,
 }
 

@@ -1,10 +1,10 @@
-//! `flows.parquet`: one row for each flow, or message of a flow; by number, or where flows are not listed before the run, as they
-//! ended.
+//! `flows.parquet`: one row for each flow, or message of a flow. Rows are ordered by number, or, if flows are not listed before the run,
+//! by completion.
 //!
 //! [`columns`](crate::columns) says what each column means.
 //!
-//! Times are signed because one subtracts them: in most data frames a difference of unsigned columns wraps around silently. That
-//! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
+//! Times are signed because readers subtract them: in most data frames a difference of unsigned columns wraps around silently. Signed
+//! times have room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
 //! `clearway.scenario.hash` and `clearway.scenario.seed`. Columns are compressed with Snappy, in row groups of up to 65 536 rows.
 
 mod read;
@@ -25,7 +25,7 @@ use thiserror::Error;
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "flows.parquet";
 
-/// The most rows of a row group: what a reader must at least decode at a time.
+/// Maximum number of rows in a row group: a reader decodes at least this many at a time.
 pub const ROWS_PER_GROUP: usize = 65_536;
 
 pub(crate) const COLUMNS: &Columns<FlowRow> = &[
@@ -133,7 +133,7 @@ const SECTION: &str = "section";
 
 /// Writes `flows.parquet` row by row; [`columns`](crate::columns) describes them.
 ///
-/// It holds one row group at a time, so that the memory needed does not grow with the number of flows.
+/// It holds one row group at a time, so that memory does not grow with the number of flows.
 pub struct FlowsWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     /// Names of sections.
@@ -142,10 +142,10 @@ pub struct FlowsWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> FlowsWriter<W> {
-    /// Begins the file in `sink`. Rows are of `sections`.
+    /// Begins the file in `sink`, with rows of `sections`.
     ///
     /// # Errors
-    /// If `sink` does.
+    /// If `sink` fails.
     pub fn new(
         sink: W,
         version: &str,
@@ -166,7 +166,7 @@ impl<W: Write + Send> FlowsWriter<W> {
     /// Adds a row.
     ///
     /// # Errors
-    /// If the sink does, a time is beyond 2^63 ps, or the row is of a section that has no name.
+    /// If the sink fails, a time is beyond 2^63 ps, or the section of the row has no name.
     pub fn add(&mut self, row: FlowRow) -> std::result::Result<(), WriteFlowsError> {
         self.rows.push(row);
         if self.rows.len() == ROWS_PER_GROUP {
@@ -191,7 +191,7 @@ impl<W: Write + Send> FlowsWriter<W> {
 /// Writes the flows of `record` to `sink` as [`FlowsWriter`] does.
 ///
 /// # Errors
-/// If `sink` does, or a time is beyond 2^63 ps.
+/// If `sink` fails, or a time is beyond 2^63 ps.
 pub fn write_flows(
     sink: impl Write + Send,
     record: &RunRecord,

@@ -1,12 +1,12 @@
-//! Result folders that are there in full, unless the disk has no room for that.
+//! Result folders that appear complete, or, if the disk has no room, with the files that are complete.
 //!
-//! All files of a result are written into a hidden [holder] beside the final place and moved from there with one rename once they are on
-//! disk. A former result is first moved into the same holder and deleted at the end. If the program is killed at any point, the final
-//! name holds the former result, the new one, or (between two renames) nothing, in which case the holder has both and the next run puts
-//! the new one in place; never a part of one.
+//! All files of a result are written into a hidden [holder] beside the final place. Once they are on disk, one rename moves them to the
+//! final place. A former result is first moved into the same holder and deleted at the end. If the program is killed at any point, the
+//! final name holds the former result, the new one, or (between two renames) nothing. In the last case the holder has both, and the next
+//! run puts the new result in place. The final name never holds a part of a result.
 //!
-//! A file that cannot be written is left out, and with it the claim to be a result: what is whole goes to the final place if nothing is
-//! there, else beside it, and the error says which files these are, where they are, and which are missing.
+//! If a file cannot be written, the result is incomplete and lacks that file. The complete files go to the final place if nothing is
+//! there, otherwise beside it. The error names these files, their place, and the missing files.
 
 mod error;
 mod replaceable;
@@ -25,13 +25,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Seek as _, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of attempts to publish a result while other processes put theirs at the same place.
+/// Maximum number of attempts to publish a result while other processes put their results at the same place.
 const ATTEMPTS: u32 = 16;
 
-/// The resolved scenario, which says nothing of the run and is no reason to keep a part of a result.
+/// The resolved scenario, which tells nothing about the run and is not a reason to keep a part of a result.
 const SCENARIO: &str = "scenario.toml";
 
-/// Bytes that are set aside for `summary.json`, the most important file and a small one, lest others leave no room for it.
+/// Bytes reserved for `summary.json`, the most important file and a small one, so that other files leave room for it.
 const SUMMARY_ROOM: usize = 8 << 10;
 
 /// A result folder in the making. Dropping it without [`finish`](Self::finish) leaves no trace.
@@ -39,7 +39,7 @@ const SUMMARY_ROOM: usize = 8 << 10;
 pub struct ResultFolder {
     target: PathBuf,
     holder: PathBuf,
-    /// Files that are open but not written yet.
+    /// Files that are open but not yet written.
     reserved: BTreeMap<String, File>,
     /// Files that could not be written.
     missing: Vec<MissingFile>,
@@ -48,11 +48,11 @@ pub struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Prepares the folder that is to appear at `target`, and its parents.
+    /// Prepares the folder that will appear at `target`, and its parents.
     ///
-    /// A former result, an empty folder or nothing may be there now: what else is there is left alone, and refused here, before any time
-    /// goes into a run. A former result is deleted with all the files in it when the new one is published. Holders of killed processes
-    /// beside it are deleted.
+    /// The target may be a former result, an empty folder or missing. Anything else is left alone and refused here, before any time goes
+    /// into a run. A former result is deleted with all its files when the new one is published. Holders of killed processes in the same
+    /// folder are deleted.
     pub fn create(target: impl AsRef<Path>) -> Result<Self, FolderError> {
         let target = resolve(target.as_ref())?;
         check_replaceable(&target, &target)?;
@@ -78,23 +78,22 @@ impl ResultFolder {
         }
     }
 
-    /// The absolute path at which the folder is to appear.
+    /// The absolute path at which the folder will appear.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Opens the file `name`, which is to be [added](Self::add) later, while there are descriptors.
+    /// Opens the file `name`, to be [added](Self::add) later, while file descriptors are available.
     ///
     /// # Panics
-    /// If `name` is not a plain file name: results have no folders in them.
+    /// If `name` is not a plain file name: results do not contain folders.
     pub fn reserve(&mut self, name: &str) -> Result<(), FolderError> {
         let file = self.create_file(name)?;
         self.reserved.insert(name.into(), file);
         Ok(())
     }
 
-    /// Creates the file `name`, which grows during the run and must be [completed](Self::complete); `target()/name` is where it is to
-    /// appear.
+    /// Creates the file `name`, which grows during the run and must be [completed](Self::complete); its final path is `target()/name`.
     ///
     /// # Panics
     /// If `name` is not a plain file name.
@@ -112,7 +111,7 @@ impl ResultFolder {
         fs::write(&path, contents).map_err(FolderError::io("write", &path))
     }
 
-    /// Adds the file `name` with what `fill` writes. If that fails, the file is missing in the result, which goes on without it.
+    /// Adds the file `name` with the output of `fill`. If that fails, the result continues without the file.
     ///
     /// # Panics
     /// If `name` is not a plain file name.
@@ -136,16 +135,16 @@ impl ResultFolder {
         self.complete(name, written);
     }
 
-    /// Completes the file `name`: it is whole, or missing in the result, which goes on without it.
+    /// Completes the file `name`. If that fails, the result continues without the file.
     pub fn complete(&mut self, name: &str, file: Result<File, Box<dyn Error + Send + Sync>>) {
         let on_disk = file.and_then(|mut file| {
-            // A file that was reserved may have been longer than what was written.
+            // A reserved file may have been longer than the data written to it.
             let length = file.stream_position()?;
             file.set_len(length)?;
             Ok(file.sync_all()?)
         });
         if let Err(source) = on_disk {
-            // Its room goes to the files that follow. If that fails, it is not taken for one that is whole.
+            // Its room goes to the files that follow. If the removal fails, the file is still not counted as complete.
             let _ = fs::remove_file(self.file(name));
             self.missing.push(MissingFile {
                 name: name.into(),
@@ -154,8 +153,9 @@ impl ResultFolder {
         }
     }
 
-    /// Adds `summary.json`, `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there
-    /// are jobs, and `operations.parquet` in place of `flows.parquet` after a scale-up run; gives back the summary.
+    /// Adds the tables of `record`, and returns the summary. The tables are `summary.json`; `flows.parquet`, unless its rows were
+    /// [written](RunRecord::written) before; `iterations.parquet` if there are jobs; and after a scale-up run `operations.parquet` in place
+    /// of `flows.parquet`.
     pub fn add_tables(&mut self, record: &RunRecord) -> Summary {
         let summary = Summary::from_record(record);
         self.add(summary::FILE_NAME, |file| {
@@ -175,10 +175,10 @@ impl ResultFolder {
         summary
     }
 
-    /// Puts the folder in place of what was there.
+    /// Replaces the former result, if any, by the folder.
     ///
-    /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before
-    /// is there still, unless the error is [`FolderError::NotRestored`] or [`FolderError::NotDeleted`].
+    /// A run that stopped early or was interrupted is published in the same way, with its status. If publishing fails, the former result
+    /// is still in place, unless the error is [`FolderError::NotRestored`] or [`FolderError::NotDeleted`].
     pub fn finish(mut self) -> Result<(), FolderError> {
         for name in std::mem::take(&mut self.reserved).into_keys() {
             let path = self.file(&name);
@@ -194,7 +194,7 @@ impl ResultFolder {
         self.disposable = false;
         let deleted = match has_former {
             true => fs::remove_dir_all(&self.holder),
-            // Needs no descriptor.
+            // Removing an empty folder needs no descriptor.
             false => fs::remove_dir(&self.holder),
         };
         deleted.map_err(|source| FolderError::NotDeleted {
@@ -204,14 +204,14 @@ impl ResultFolder {
         })
     }
 
-    /// [Adds the tables](Self::add_tables) and [finishes](Self::finish); gives back the summary.
+    /// [Adds the tables](Self::add_tables) and [finishes](Self::finish); returns the summary.
     pub fn publish(mut self, record: &RunRecord) -> Result<Summary, FolderError> {
         let summary = self.add_tables(record);
         self.finish()?;
         Ok(summary)
     }
 
-    /// Puts what is whole where it harms nothing, and says what that is.
+    /// Puts the complete files where they do no harm, and returns an error that lists them.
     fn keep_part(mut self) -> FolderError {
         let missing = std::mem::take(&mut self.missing);
         let kept = names(&self.staging());
@@ -226,14 +226,14 @@ impl ResultFolder {
         }
     }
 
-    /// Moves what is whole to the target, if nothing is there and later runs will know it for a result; else beside it.
+    /// Moves the complete files to the target, if nothing is there and later runs will recognise them as a result; else beside it.
     fn place_part(&self, kept: &[String]) -> Option<PathBuf> {
         let is_known = kept.iter().any(|name| name == summary::FILE_NAME);
         let target = is_known.then(|| self.target.clone());
         self.place(target.into_iter().chain(self.beside("partial")))
     }
 
-    /// Keeps results that are whole beside the place where they were to appear, which `error` says cannot be had.
+    /// Keeps complete results beside their intended place, which `error` says is not available.
     fn keep_beside(&self, error: FolderError) -> FolderError {
         match self.place(self.beside("new")) {
             Some(place) => FolderError::Beside {
@@ -255,7 +255,7 @@ impl ResultFolder {
         })
     }
 
-    /// Moves the files to the first of `places` that is free: over an empty folder, or nothing.
+    /// Moves the files to the first of `places` that is free: an empty folder, or nothing.
     fn place(&self, mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
         let placed = places.find_map(|place| match fs::rename(self.staging(), &place) {
             Ok(()) => Some(Some(place)),
@@ -290,7 +290,7 @@ impl ResultFolder {
                 return Ok(has_former);
             };
             attempt += 1;
-            // Who was in the way may have been moved aside by yet another process since.
+            // Another process may have moved the obstacle aside in the meantime.
             let overtaken = matches!(
                 source.kind(),
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
@@ -305,9 +305,9 @@ impl ResultFolder {
         }
     }
 
-    /// Moves what is at the target into the holder; `None` if nothing is there.
+    /// Moves the folder at the target into the holder; `None` if nothing is there.
     ///
-    /// It is inspected once it is out of the reach of other processes, and put back if it is not ours.
+    /// The folder is inspected once other processes cannot reach it, and put back if it is not a replaceable result.
     fn move_former_aside(&mut self, attempt: u32) -> Result<Option<PathBuf>, FolderError> {
         if fs::symlink_metadata(&self.target)
             .is_err_and(|error| error.kind() == ErrorKind::NotFound)
@@ -316,7 +316,7 @@ impl ResultFolder {
         }
         let folder = staging::former(&self.holder, attempt);
         fs::create_dir(&folder).map_err(FolderError::io("create the folder", &folder))?;
-        // Whoever finds the holder of a killed process reads there which result it is.
+        // A process that finds the holder of a killed process reads the name of the result there.
         let former = folder.join(self.target.file_name().unwrap_or_default());
         match fs::rename(&self.target, &former) {
             Ok(()) => {}
@@ -348,13 +348,13 @@ impl ResultFolder {
 impl Drop for ResultFolder {
     fn drop(&mut self) {
         if self.disposable {
-            // Nobody is left to tell if this fails, and the holder harms nothing.
+            // A failure cannot be reported any more, and the holder does no harm.
             let _ = fs::remove_dir_all(&self.holder);
         }
     }
 }
 
-/// The absolute path of `target`, links followed, so that a link to a folder stays one.
+/// The absolute path of `target`, with links followed, so that a link to a folder remains a link.
 fn resolve(target: &Path) -> Result<PathBuf, FolderError> {
     let resolved = match fs::symlink_metadata(target) {
         Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target),
@@ -363,13 +363,13 @@ fn resolve(target: &Path) -> Result<PathBuf, FolderError> {
     resolved.map_err(FolderError::io("find the folder", target))
 }
 
-/// The file from its beginning.
+/// The file, positioned at its beginning.
 fn rewound(mut file: File) -> io::Result<File> {
     file.rewind()?;
     Ok(file)
 }
 
-/// The names in `folder`, sorted; none if it cannot be read.
+/// The names in `folder`, sorted; empty if it cannot be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

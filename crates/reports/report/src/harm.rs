@@ -1,18 +1,18 @@
-//! Harm of an attack to its victims: a verdict of its own, because who harms others need not gain by it.
+//! Harm of an attack to its victims: a separate verdict, because an attacker can harm others without a gain.
 //!
-//! Each seed is judged by itself, from its runs without and with the attack, which have the same messages. A seed in which the victims do
-//! better is a seed without harm: it is not set off against the others.
+//! Each seed is judged separately, from its runs without and with the attack, which have the same messages. A seed in which the victims
+//! do better is a seed without harm: it does not compensate for other seeds.
 
 use crate::attack_sides::{AttackPair, AttackSide, AttackSides};
 use crate::seed_spread::SeedSpread;
 use serde::Serialize;
 
-/// Factor by which the victims of an attack have less goodput, or a greater slowdown, from which on it is called harmful.
+/// Factor of lost goodput or of additional slowdown of the victims from which on an attack is called harmful.
 ///
-/// The same as [`VULNERABLE`](crate::isolation::VULNERABLE) of the attackers' gain.
+/// It equals [`VULNERABLE`](crate::isolation::VULNERABLE), the limit of the attackers' gain.
 pub const HARMFUL: f64 = 1.2;
 
-/// Verdict on what an attack does to its victims.
+/// Verdict on the effect of an attack on its victims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Harm {
@@ -25,7 +25,7 @@ pub enum Harm {
 }
 
 impl Harm {
-    /// The verdict on seeds, each of which is harmed, unharmed, or cannot tell.
+    /// The verdict over seeds: harmed, unharmed, or unknown for each.
     fn from_seeds(seeds: &[Option<bool>]) -> Self {
         let all = |harmed| !seeds.is_empty() && seeds.iter().all(|seed| *seed == Some(harmed));
         match (all(true), all(false)) {
@@ -45,13 +45,13 @@ impl Harm {
     }
 }
 
-/// Figures of the victims of one seed with the attack, over those without.
+/// Figures of the victims with the attack, over those without, for one seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SeedRatios {
     goodput: Option<f64>,
     p99_slowdown: Option<f64>,
     p999_slowdown: Option<f64>,
-    /// Messages that are complete without the attack are not with it: percentiles are then of those that the attack left.
+    /// Some messages complete only without the attack: percentiles with the attack then cover only the messages that completed.
     truncated: bool,
 }
 
@@ -70,7 +70,7 @@ impl SeedRatios {
         }
     }
 
-    /// Harm to the victims; `None` if that cannot be told.
+    /// Harm to the victims; `None` if unknown.
     fn is_harmed(&self) -> Option<bool> {
         let goodput = self.goodput.map(|ratio| ratio * HARMFUL <= 1.0);
         let slowdowns = [self.p99_slowdown, self.p999_slowdown];
@@ -102,7 +102,7 @@ pub(crate) fn mean_goodput_of_all(parties: &AttackSides) -> Option<f64> {
     (users > 0).then(|| sum / users as f64)
 }
 
-/// Harm to the victims over all seeds, with the figures that it rests on.
+/// Harm to the victims over all seeds, with the figures behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct HarmOverSeeds {
     pub(crate) goodput: Option<SeedSpread>,
@@ -135,7 +135,7 @@ mod tests {
     use crate::sample::flow;
     use clearway_units::{Span, Time};
 
-    /// Attacker 0 sends 1 MB within 100 us, and victim 1 a message in each of so many microseconds, 0 for one that does not complete.
+    /// Attacker 0 sends 1 MB within 100 us; victim 1 sends a message for each duration in microseconds, 0 if the message does not complete.
     fn parties(victim: &[u64]) -> AttackSides {
         let row = |number: u32, src: u32, us: u64| FlowRow {
             src,
@@ -169,7 +169,7 @@ mod tests {
             pair(&[100], &[100]),
         );
         assert_eq!(verdict(&[worse.clone(), worse.clone()]), Harm::Harmful);
-        // Five times as fast with one seed does not make up for half the speed with another one.
+        // Five times the speed with one seed does not compensate for half the speed with another.
         let mixed = HarmOverSeeds::from_pairs(&[worse, better.clone()]);
         assert_eq!((mixed.verdict, mixed.seeds), (Harm::Unsure, 1));
         assert!(mixed.goodput.unwrap().median > 2.0);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn seeds_are_paired_with_themselves() {
-        // Each seed's victims take twice as long, though the fast seed's are still faster than the slow seed's were.
+        // The victims take twice as long with each seed, though those of the fast seed remain faster than those of the slow seed were.
         let pairs = [pair(&[100], &[200]), pair(&[400], &[800])];
         let harm = HarmOverSeeds::from_pairs(&pairs);
         assert_eq!(harm.verdict, Harm::Harmful);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_tail_is_harm_by_itself() {
-        // Of a thousand messages two take twenty times as long: 4 % of the goodput, and the 99.9th percentile.
+        // Of a thousand messages two take twenty times as long, which costs 4 % of the goodput and raises the 99.9th percentile.
         let before = vec![100; 1000];
         let mut after = before.clone();
         after[..2].fill(2000);
@@ -210,7 +210,7 @@ mod tests {
     fn what_does_not_complete_is_not_called_unharmed() {
         let lost = pair(&[100, 100], &[100, 0]);
         assert_eq!(verdict(&[lost]), Harm::Unsure);
-        // Nothing at all completes: a goodput of zero.
+        // No message completes: a goodput of zero.
         let starved = HarmOverSeeds::from_pairs(&[pair(&[100], &[0])]);
         assert_eq!(starved.verdict, Harm::Harmful);
         assert_eq!(starved.goodput.unwrap().median, 0.0);

@@ -1,6 +1,6 @@
-//! Flows in the words that htsim's UEC program prints, which the scripts of that world search for.
+//! Flows in the output format of htsim's UEC program, which scripts of its users search.
 //!
-//! A line when a flow starts and one when it is done, in the order of time, then a line of totals:
+//! A line when a flow starts and a line when it completes, in the order of time, then a line of totals:
 //!
 //! ```text
 //! Flow Uec_SRC_DST flowId LABEL uecSrc NUMBER starting at US
@@ -8,8 +8,8 @@
 //! New: N Rtx: N RTS: 0 Bounced: 0 ACKs: N NACKs: N Pulls: 0
 //! ```
 //!
-//! As there, times are microseconds with six significant digits, and bytes are those of `P` full packets. What there follows are
-//! counters of its own congestion control, which do not exist here.
+//! As in htsim, times are microseconds with six significant digits, and bytes count `P` full packets. In htsim, counters of its
+//! congestion control follow; they do not exist here.
 
 use crate::quantity::without_trailing_zeros;
 use clearway_units::Time;
@@ -30,9 +30,9 @@ pub struct HtsimRow {
     pub packets: u64,
     /// Payload of a full packet in bytes.
     pub payload: u32,
-    /// Time at which the flow was ready to be sent; `None` if it never was.
+    /// Time at which the flow was ready to be sent; `None` if it was never ready.
     pub start: Option<Time>,
-    /// Time at which the last byte was acknowledged; `None` if that did not happen.
+    /// Time at which the last byte was acknowledged; `None` if the flow did not complete.
     pub finish: Option<Time>,
 }
 
@@ -51,7 +51,7 @@ pub struct HtsimTotals {
 
 /// The text of the file.
 pub fn htsim_txt(rows: &[HtsimRow], totals: HtsimTotals) -> String {
-    // At one instant what ends comes first, for it may be what starts the next.
+    // At one instant completions come first, because a completion may start the next flow.
     let moments = |row: &HtsimRow| [(row.finish, false), (row.start, true)];
     let mut lines: Vec<(Time, bool, &HtsimRow)> = rows
         .iter()

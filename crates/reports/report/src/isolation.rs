@@ -1,7 +1,7 @@
-//! `isolation.json`: who gains by attacks on a network, and who loses.
+//! `isolation.json`: gains of attackers and losses of victims on a network.
 //!
-//! Within schema 1 fields are only ever added, at any level; a reader must skip what it does not know. Figures are medians over seeds, each
-//! with the least and the greatest of a seed. Both runs of a pair, without and with an attack, have the same seed and the same messages.
+//! Within schema 1 fields are only ever added, at any level. A reader must skip unknown fields. Figures are medians over seeds, with the
+//! minimum and maximum over seeds. Both runs of a pair, without and with an attack, have the same seed and the same messages.
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
@@ -29,7 +29,7 @@
 //! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with none, else `unsure` |
 //! | `….harmed_seeds` | integer | seeds with which they are: `loss` is at most 1/1.2, or one of the ratios of slowdowns at least 1.2 |
 //!
-//! A spread is an object with `median`, `least` and `greatest`. The goodput of a user is that of [`AttackSide`].
+//! A spread is an object with `median`, `least` and `greatest`. [`AttackSide`] defines the goodput of a user.
 
 pub use crate::attack_sides::AttackPair;
 pub use crate::harm::{HARMFUL, Harm};
@@ -43,12 +43,13 @@ use serde::Serialize;
 /// The name of the document in the folder of a study.
 pub const FILE_NAME: &str = "isolation.json";
 
-/// Gain of attackers from which on a transport is called vulnerable: Table 3.2 of the dissertation has no number.
+/// Gain of attackers from which on a transport is called vulnerable: Table 3.2 of the dissertation gives no number.
 pub const VULNERABLE: f64 = 1.2;
 
-/// Mean slowdown of the attackers' messages without the attack from which on there is something to gain.
+/// Mean slowdown of the attackers' messages without the attack from which on an attack can gain.
 ///
-/// An attack wins back at most what contention, or a slow start, costs. Below the gain of [`VULNERABLE`] no transport could be called so.
+/// An attack regains at most the cost of contention or of a slow start. If that is less than [`VULNERABLE`], no attack could reach this
+/// gain.
 pub const CONTENDED: f64 = VULNERABLE;
 
 /// Verdict on a transport under an attack.
@@ -61,7 +62,7 @@ pub enum IsolationVerdict {
     Secure,
     /// Attackers gain with some seeds, or nothing was measured.
     Unsure,
-    /// Attackers gain with no seed, but have met no contention without the attack with any, and no victim is harmed.
+    /// Attackers gain with no seed, but met contention without the attack with no seed either, and no victim is harmed.
     NotTested,
 }
 
@@ -85,21 +86,21 @@ impl IsolationVerdict {
 pub struct IsolationCell {
     /// Name of the transport.
     pub transport: String,
-    /// Enforcement scope: what one controller governs.
+    /// Enforcement scope: the flows that one controller governs.
     pub scope: String,
     /// Kind of the attack.
     pub attack: String,
     /// Number of seeds.
     pub seeds: usize,
-    /// Goodput of attackers with the attack over that without.
+    /// Goodput of attackers with the attack over goodput without.
     pub gain: Option<SeedSpread>,
-    /// Goodput of victims with the attack over that without.
+    /// Goodput of victims with the attack over goodput without.
     pub loss: Option<SeedSpread>,
-    /// 99th percentile of the victims' slowdown with the attack over that without.
+    /// 99th percentile of the victims' slowdown with the attack over the percentile without.
     pub p99_slowdown_ratio: Option<SeedSpread>,
-    /// 99.9th percentile of the victims' slowdown with the attack over that without.
+    /// 99.9th percentile of the victims' slowdown with the attack over the percentile without.
     pub p999_slowdown_ratio: Option<SeedSpread>,
-    /// Goodput of all users with the attack over that without.
+    /// Goodput of all users with the attack over goodput without.
     pub user_goodput_ratio: Option<SeedSpread>,
     /// Goodput of the mean attacker without the attack.
     pub goodput_before_bps: Option<SeedSpread>,
@@ -127,13 +128,13 @@ pub struct IsolationCell {
     pub incomplete: u64,
     /// Verdict on the transport under the attack.
     pub verdict: IsolationVerdict,
-    /// Verdict on what the attack does to victims.
+    /// Verdict on the effect of the attack on victims.
     pub harm: Harm,
     /// Seeds with which victims are harmed.
     pub harmed_seeds: usize,
 }
 
-/// Study of attacks on a scenario; the fields are described in the [table of the module](self).
+/// Study of attacks on a scenario; the [table of the module](self) describes the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IsolationRecord {
     /// Always 1.
@@ -142,7 +143,7 @@ pub struct IsolationRecord {
     pub version: String,
     /// Revision of the source.
     pub revision: String,
-    /// The command that makes the study again.
+    /// Command that repeats the study.
     pub command: String,
     /// Name of the scenario.
     pub scenario: String,
@@ -150,7 +151,7 @@ pub struct IsolationRecord {
     pub attackers: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// False if interrupted.
+    /// False if the study was interrupted.
     pub complete: bool,
     /// Transports under attacks.
     pub cells: Vec<IsolationCell>,
@@ -210,7 +211,7 @@ impl IsolationCell {
         }
     }
 
-    /// Reason of a verdict that is none.
+    /// Reason for the verdict `not-tested`.
     fn reason(&self) -> &'static str {
         match (self.verdict, self.incomplete) {
             (IsolationVerdict::NotTested, 0) => ": nothing was contended",
@@ -218,7 +219,7 @@ impl IsolationCell {
         }
     }
 
-    /// Harm, for people. In brackets: the slowdown by which victims are harmed, where their goodput alone would not say so.
+    /// Harm, for people. In brackets: the slowdown by which victims are harmed, if their goodput alone does not show it.
     fn harm_text(&self) -> String {
         let median = |spread: Option<SeedSpread>| spread.map(|spread| spread.median);
         let (p99, p999) = (
@@ -235,7 +236,8 @@ impl IsolationCell {
         self.harm.text().to_owned() + measure
     }
 
-    /// Jain's index without and with the attack. An index that rises while users or victims get less is no improvement, and is left out.
+    /// Jain's index without and with the attack. If the index rises while users or victims get less, that is not an improvement, and the
+    /// index is left out.
     fn fairness_text(&self) -> String {
         let index = |spread: Option<SeedSpread>| {
             spread.map_or("-".into(), |index| format!("{:.3}", index.median))

@@ -1,8 +1,8 @@
-//! `iterations.parquet`: one row for each iteration of a job that began, job by job, each in its order. Runs without jobs have none.
+//! `iterations.parquet`: one row for each iteration of a job that began, job by job, in order. Runs without jobs have no rows.
 //!
 //! [`columns`](crate::columns) says what each column means.
 //!
-//! Types, metadata and compression are those of [`flows`](crate::flows).
+//! Types, metadata and compression are the same as in [`flows`](crate::flows).
 
 use crate::flows::WriteFlowsError;
 use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
@@ -24,7 +24,7 @@ pub const FILE_NAME: &str = "iterations.parquet";
 /// The most rows of a row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
-/// An iteration and whose it is.
+/// An iteration with its job.
 pub(crate) struct Row {
     job: u32,
     iteration: u32,
@@ -94,10 +94,10 @@ pub(crate) fn rows(record: &RunRecord) -> impl Iterator<Item = Row> {
     })
 }
 
-/// Writes the iterations of the jobs of `record` to `sink`; the columns are described in the [table of the module](self).
+/// Writes the iterations of the jobs of `record` to `sink`; the [table of the module](self) describes the columns.
 ///
 /// # Errors
-/// If `sink` does, or a time is beyond 2^63 ps.
+/// If `sink` fails, or a time is beyond 2^63 ps.
 pub fn write_iterations(
     sink: impl Write + Send,
     record: &RunRecord,
@@ -114,11 +114,11 @@ pub fn write_iterations(
     Ok(())
 }
 
-/// Reads what [`write_iterations`] wrote, from a result folder or an `iterations.parquet`: the iterations of each job that has
-/// begun, by its number.
+/// Reads the output of [`write_iterations`], from a result folder or an `iterations.parquet`: the iterations of each job that began, by
+/// number of the job.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, holds something else, or says what cannot be.
+/// If the file cannot be read, is damaged, holds something else, or has an impossible value.
 pub fn read_iterations(
     path: impl AsRef<Path>,
 ) -> Result<BTreeMap<u32, Vec<IterationRow>>, ReadTableError> {

@@ -1,29 +1,29 @@
-//! Jobs: ranks that run a collective or a training iteration again and again, and how long an iteration takes.
+//! Jobs: ranks that repeat a collective or a training iteration, and the time of an iteration.
 //!
-//! An iteration begins with its first rank and is over when its last rank is through. All that is said of a job is about the
-//! iterations that were over when the run ended.
+//! An iteration begins with its first rank and ends with its last rank. All figures of a job cover the iterations that ended before the
+//! run ended.
 //!
-//! **Bandwidths** are those of nccl-tests, in GB/s of 10⁹ bytes: the *algorithm bandwidth* is the size of the collective over the mean
-//! time of an iteration, and the *bus bandwidth* that times a factor that belongs to the collective, such as 2·(n − 1)/n for an
-//! all-reduce of n ranks: what each link must carry whatever the algorithm, to be compared with the rate of a network card.
+//! **Bandwidths** are defined as in nccl-tests, in GB/s of 10⁹ bytes. The *algorithm bandwidth* is the size of the collective over the
+//! mean time of an iteration. The *bus bandwidth* is the algorithm bandwidth times a factor of the collective, such as 2·(n − 1)/n for an
+//! all-reduce of n ranks: the rate that each link must carry with any algorithm, comparable with the rate of a network card.
 
 use crate::record::{IterationRow, JobRow};
 use crate::statistics::{Distribution, mean_of_picoseconds};
 use clearway_units::Span;
 use serde::{Deserialize, Serialize};
 
-/// The most iterations of a job whose times are listed.
+/// Maximum number of iterations of a job whose times are listed.
 pub const MOST_ITERATIONS: usize = 1000;
 
-/// A job, and how long its iterations took; the fields are described in the [table of `summary.json`](crate::summary).
+/// A job with the times of its iterations; the [table of `summary.json`](crate::summary) describes the fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// The user's name for it.
+    /// The user's name for the job.
     pub label: String,
-    /// Name of the section of the workload that it belongs to; `None` in results of older versions.
+    /// Name of the job's section of the workload; `None` in results of older versions.
     #[serde(default)]
     pub section: Option<String>,
-    /// Name of the tenant whose job it is, if its section names one.
+    /// Name of the job's tenant, if its section names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Number of ranks of the job.
@@ -34,15 +34,15 @@ pub struct JobSummary {
     /// The connections between its ranks.
     #[serde(default)]
     pub flows: JobFlows,
-    /// Number of iterations that the job was to run.
+    /// Number of iterations that the job had to run.
     pub iterations: u32,
-    /// Number of iterations that were over when the run ended.
+    /// Number of iterations that ended before the run ended.
     pub completed: u32,
     /// Times of the completed iterations, in microseconds; `None` without any.
     pub iteration_us: Option<Distribution>,
     /// Start of the first iteration, in microseconds.
     pub start_us: Option<f64>,
-    /// End of the last iteration, in microseconds; `None` if not all were over.
+    /// End of the last iteration, in microseconds; `None` if some iterations did not end.
     pub end_us: Option<f64>,
     /// The size of the collective in bytes.
     pub bytes: Option<u64>,
@@ -59,7 +59,7 @@ pub struct JobSummary {
 pub struct JobFlows {
     /// Number of the first connection.
     pub first: u32,
-    /// Number of connections. They are numbered one after the other.
+    /// Number of connections. They have consecutive numbers.
     pub count: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct JobFlows {
 pub struct JobCounts {
     /// All jobs.
     pub total: u64,
-    /// Jobs of which all iterations were over when the run ended.
+    /// Jobs whose iterations all ended before the run ended.
     pub completed: u64,
 }
 
@@ -84,7 +84,7 @@ impl JobCounts {
 }
 
 impl JobSummary {
-    /// Sums up a job of a run whose sections have these names.
+    /// Summarises a job of a run whose sections have these names.
     pub fn from_job(job: &JobRow, sections: &[String]) -> Self {
         let times: Vec<Span> = job.times.iter().filter_map(IterationRow::time).collect();
         let completed = times.len() as u32;
@@ -122,13 +122,13 @@ impl JobSummary {
         }
     }
 
-    /// The mean time of an iteration in microseconds; `None` if none was over.
+    /// The mean time of an iteration in microseconds; `None` if no iteration ended.
     pub fn mean_us(&self) -> Option<f64> {
         Some(self.iteration_us?.mean)
     }
 }
 
-/// Distribution of the mean time of an iteration over `jobs`, in microseconds; `None` if no iteration of any was over.
+/// Distribution of the mean time of an iteration over `jobs`, in microseconds; `None` if no iteration of any job ended.
 pub fn over_jobs(jobs: &[JobRow]) -> Option<Distribution> {
     let mean = |job: &JobRow| {
         let times = job.times.iter().filter_map(IterationRow::time);
@@ -137,12 +137,12 @@ pub fn over_jobs(jobs: &[JobRow]) -> Option<Distribution> {
     Distribution::of_picoseconds(jobs.iter().filter_map(mean).collect())
 }
 
-/// `None` if it took no time, which no rate belongs to.
+/// Rate in 10^9 bytes per second; `None` if no time passed.
 fn gigabytes_per_second(bytes: u64, us: f64) -> Option<f64> {
     (us > 0.0).then(|| bytes as f64 / (us * 1e3))
 }
 
-/// At most `most` places out of `count`, in their order, as even as can be, the first and the last among them: place i of them is
+/// At most `most` places out of `count`, in order, as evenly spaced as possible, including the first and the last: place i is
 /// ⌊i·(count − 1)/(most − 1)⌋.
 ///
 /// # Panics

@@ -1,33 +1,34 @@
 //! Results of a finished run as records and files: `summary.json`, `flows.parquet`, and documents on several runs.
 //!
-//! The command line fills a [`RunRecord`] from a run; everything here only formats it. The crates `clearway-report-text` and
+//! The command line fills a [`RunRecord`] from a run; this crate only formats it. The crates `clearway-report-text` and
 //! `clearway-report-html` lay the records out for a terminal and as pages.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
-//! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes, [`by_section`] the same by section of the
-//!   workload. [`StartFinish`] tells whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
-//! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
+//! * [`FlowsBySize`] gives slowdown by flow size; [`by_size`] documents its bins and classes, [`by_section`] the same by section of the
+//!   workload. [`StartFinish`] shows whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
+//! * [`JobSummary`] gives the iteration times of a job; [`jobs`] documents its bandwidths.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back.
 //! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back.
-//! * [`OperationSummary`] tells what a scale-up run came to; [`operation_summary`] documents its fields. [`write_operations`] writes
+//! * [`OperationSummary`] gives the results of a scale-up run; [`operation_summary`] documents its fields. [`write_operations`] writes
 //!   `operations.parquet`.
 //! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back.
-//! * [`RunTables`] gives all of these in memory, column by column.
-//! * [`columns`] documents each column of all of these files; the book's page is made of the same tables.
-//! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
-//!   of them as htsim does, see [`htsim`].
+//! * [`RunTables`] gives all these tables in memory, column by column.
+//! * [`columns`] documents each column of all these files; the book's page is made from the same tables.
+//! * [`fct_txt`] writes completed flows in the format of HPCC's simulator for ns-3; [`fct`] documents the columns. [`htsim_txt`] writes
+//!   them in the format of htsim, see [`htsim`].
 //! * [`PcapngWriter`] writes captures for Wireshark.
-//! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
-//! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
-//! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents.
+//! * [`write_timeline`] writes `trace.perfetto`; [`timeline`] documents its elements.
+//! * [`ResultFolder`] puts these files, and any others of the caller, in place in one step. [`Owner`] identifies the process of temporary
+//!   files.
+//! * [`Comparison`] compares variants: `compare.json`, which [`comparison`] documents.
 //! * [`PlanRecord`] is `plan.json`; [`plan`] documents the fields.
 //! * [`SweepRecord`] is `sweep.json` and [`write_sweep`] writes `sweep.parquet`; [`sweep`] documents the fields.
-//! * [`TestbedRecord`](testbed::TestbedRecord) is what a simulation and a test bed make of one scenario; [`testbed`] documents it.
+//! * [`TestbedRecord`](testbed::TestbedRecord) compares one scenario in the simulator and on a test bed; [`testbed`] documents it.
 //! * [`WhyRecord`](why::WhyRecord) is `why.json`; [`why`] documents the fields.
 //! * [`quantity`] prints single quantities for people.
 //!
-//! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
-//! nothing itself; the same record gives the same bytes.
+//! **Architecture Invariant:** this crate does not depend on the simulator, scenarios or arguments. It reads no clock and prints
+//! nothing; the same record gives the same bytes.
 
 pub mod attack_sides;
 pub mod by_section;
@@ -68,7 +69,7 @@ pub mod timeline;
 mod unit;
 pub mod why;
 
-// `sample` names this crate as other crates do.
+// `sample` refers to this crate by name, as other crates do.
 #[cfg(test)]
 extern crate self as clearway_report;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Links of a run: one row for each direction of a cable, with its totals. A table in memory, of which there is no file.
+//! Links of a run: one row for each direction of a cable, with its totals. The table is only in memory; there is no file of it.
 //!
 //! [`columns`](crate::columns) says what each column means.
 

@@ -1,4 +1,4 @@
-//! Measures of a run: numbers that comparisons, sweeps and assertions know by name. All of them follow from its summary.
+//! Measures of a run: numbers that comparisons, sweeps and assertions refer to by name. All follow from the run's summary.
 
 use crate::by_section::FlowFigures;
 use crate::by_size::{CLASS_ENDS, Tail, class_bounds, class_name, class_of};
@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 /// A measure of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Measure {
-    /// Path of the measure in `summary.json`, or a name of its own.
+    /// Path of the measure in `summary.json`, or another name.
     pub(crate) name: Cow<'static, str>,
     pub(crate) title: Cow<'static, str>,
     pub(crate) unit: Unit,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShowIf,
     pub(crate) of: Source,
 }
 
@@ -33,12 +33,12 @@ pub(crate) enum Source {
     Figure(&'static FigureColumn<OperationFigures>),
 }
 
-/// Jobs that a figure is of.
+/// Jobs that a figure covers.
 #[derive(Debug, Clone)]
 pub(crate) enum JobsOf {
-    /// Jobs of the sections of a name.
+    /// Jobs of the sections with this name.
     Section(String),
-    /// Jobs of the sections of a tenant.
+    /// Jobs of the sections of this tenant.
     Tenant(String),
 }
 
@@ -50,7 +50,7 @@ impl JobsOf {
         }
     }
 
-    /// Beginning of the names of the measures, and the name of the section or the tenant.
+    /// Prefix of the names of the measures, and the name of the section or the tenant.
     fn names(&self) -> (&'static str, &str) {
         match self {
             Self::Section(name) => (SECTIONS, name),
@@ -64,12 +64,12 @@ impl JobsOf {
 pub(crate) struct SectionFlows {
     /// Name of the section.
     section: String,
-    /// Place of the only class of sizes, if not all count.
+    /// Place of the size class; `None` for all flows of the section.
     class: Option<usize>,
 }
 
 impl SectionFlows {
-    /// Figures of these flows in a run, if it has any.
+    /// Figures of these flows in a run, if the run has any.
     fn figures<'a>(&self, run: &'a Summary) -> Option<&'a FlowFigures> {
         let mut sections = run.sections.iter();
         let section = sections.find(|section| section.name == self.section)?;
@@ -83,7 +83,7 @@ impl SectionFlows {
 }
 
 impl Measure {
-    /// Value of the measure in a run, if it has one.
+    /// Value of the measure in a run, if the run has one.
     pub(crate) fn value(&self, run: &Summary) -> Option<f64> {
         match &self.of {
             Source::Run(of) => of(run),
@@ -94,7 +94,7 @@ impl Measure {
         }
     }
 
-    /// True of a figure of operations, which only scale-up runs have.
+    /// True for a figure of operations, which only scale-up runs have.
     #[cfg(test)]
     pub(crate) fn is_of_operations(&self) -> bool {
         matches!(self.of, Source::Figure(_))
@@ -103,26 +103,26 @@ impl Measure {
 
 /// Condition under which the table shows a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShowIf {
     Always,
     /// Unless all runs are scale-up runs, which have no flows.
     IfFlows,
-    /// If some variant has any: for what most runs have none of.
+    /// If some variant has a value above zero: for events that most runs do not have.
     IfAny,
-    /// If some variant has a value of the measure of this name.
+    /// If some variant has a value of the named measure.
     IfKnown(&'static str),
     /// If some variant has a value.
     IfHas,
     /// If every variant has a value.
     IfAllHave,
-    /// As `IfFlows`, if some variant has a value, or not every one has a value of the measure of this name.
+    /// As `IfFlows`, if some variant has a value, or not every variant has a value of the named measure.
     UnlessAllHave(&'static str),
-    /// If some variant has flows of the class, and not all flows of all variants are of one.
+    /// If some variant has flows of the class, and the flows of all variants do not all belong to one class.
     IfClassesDiffer,
 }
 
 const fn shown_if(
-    shown: Shown,
+    shown: ShowIf,
     name: &'static str,
     title: &'static str,
     unit: Unit,
@@ -143,7 +143,7 @@ const fn measure(
     unit: Unit,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::Always, name, title, unit, of)
+    shown_if(ShowIf::Always, name, title, unit, of)
 }
 
 const fn if_flows(
@@ -152,17 +152,17 @@ const fn if_flows(
     unit: Unit,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::IfFlows, name, title, unit, of)
+    shown_if(ShowIf::IfFlows, name, title, unit, of)
 }
 
-/// Of completion times, which flows of jobs have none of.
+/// Measure of completion times, which flows of jobs do not have.
 const fn completion(
     name: &'static str,
     title: &'static str,
     unit: Unit,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::UnlessAllHave(MEAN_ITERATION), name, title, unit, of)
+    shown_if(ShowIf::UnlessAllHave(MEAN_ITERATION), name, title, unit, of)
 }
 
 const fn if_known(
@@ -172,26 +172,26 @@ const fn if_known(
     unit: Unit,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::IfKnown(of_what), name, title, unit, of)
+    shown_if(ShowIf::IfKnown(of_what), name, title, unit, of)
 }
 
-/// A percentile of the slowdown of a class of sizes.
+/// A percentile of the slowdown of a size class.
 const fn of_class(
     name: &'static str,
     title: &'static str,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::IfClassesDiffer, name, title, Unit::Ratio, of)
+    shown_if(ShowIf::IfClassesDiffer, name, title, Unit::Ratio, of)
 }
 
-/// The class that ends at that place of [`CLASS_ENDS`], or the last one.
+/// The class that ends at `PLACE` of [`CLASS_ENDS`], or the last class.
 fn class<const PLACE: usize>(run: &Summary) -> Option<Tail> {
     let end = CLASS_ENDS.get(PLACE).copied();
     let mut classes = run.slowdown_by_class.iter();
     Some(classes.find(|class| class.up_to_bytes == end)?.slowdown)
 }
 
-/// For each class its median and its tail: those that differ between transports.
+/// Median and tail of each class: the figures that differ between transports.
 macro_rules! class_measures {
     ($($place:literal $name:literal $title:literal),+) => {
         [$(
@@ -254,7 +254,7 @@ fn section_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure>
             sections.push((&section.name, BTreeSet::new()));
             sections.len() - 1
         });
-        // Bytes above which flows of the class are, and one more, tell it.
+        // The lower bound of a class, plus one byte, identifies the class.
         let classes = section.by_class.iter();
         sections[place]
             .1
@@ -282,12 +282,12 @@ fn tenant_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure> 
     measures.collect()
 }
 
-/// Measures that runs may have of a tenant.
+/// Measures that runs may have for a tenant.
 pub(crate) fn measures_of_tenant(name: &str) -> impl Iterator<Item = Measure> + use<> {
     iterations_measures(JobsOf::Tenant(name.to_owned()))
 }
 
-/// Measures of a section and of these classes of sizes.
+/// Measures of a section and of these size classes.
 fn of_section(name: &str, classes: impl Iterator<Item = usize>) -> impl Iterator<Item = Measure> {
     let whole = of_flows(name, None, &SECTION_FIGURES);
     let classes = classes.flat_map(|class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES));
@@ -297,8 +297,8 @@ fn of_section(name: &str, classes: impl Iterator<Item = usize>) -> impl Iterator
         .chain(classes)
 }
 
-/// Times of the iterations of all jobs of a section or of a tenant in a run, in microseconds; of more than
-/// [`MOST_ITERATIONS`](crate::jobs::MOST_ITERATIONS) of a job those that its summary has.
+/// Times of the iterations of all jobs of a section or of a tenant in a run, in microseconds. A job with more than
+/// [`MOST_ITERATIONS`](crate::jobs::MOST_ITERATIONS) iterations contributes the iterations listed in its summary.
 fn iterations_of(run: &Summary, whose: &JobsOf) -> Option<Distribution> {
     let own = run.jobs.iter().filter(|job| whose.has(job));
     let times: Vec<f64> = own.flat_map(|job| job.iterations_us.clone()).collect();
@@ -322,24 +322,24 @@ fn iterations_measures(whose: JobsOf) -> impl Iterator<Item = Measure> + use<> {
                 JobsOf::Tenant(_) => format!("tenant {own}: {title}").into(),
             },
             unit: Unit::Us,
-            shown: Shown::IfHas,
+            shown: ShowIf::IfHas,
             of: Source::Iterations(whose.clone(), of),
         }
     })
 }
 
-/// Measures that runs may have of a section, whatever the sizes of its flows.
+/// Measures that runs may have for a section, for all sizes of its flows.
 pub(crate) fn measures_of_section(name: &str) -> Vec<Measure> {
     of_section(name, 0..=CLASS_ENDS.len()).collect()
 }
 
-/// Beginning of the names of measures of sections.
+/// Prefix of the names of measures of sections.
 pub(crate) const SECTIONS: &str = "sections.";
 
-/// Beginning of the names of measures of tenants.
+/// Prefix of the names of measures of tenants.
 pub(crate) const TENANTS: &str = "tenants.";
 
-/// Name in `summary.json`, title and unit of a figure, and what it is.
+/// Name in `summary.json`, title, unit and function of a figure.
 type SectionFigure = (
     &'static str,
     &'static str,
@@ -375,7 +375,7 @@ const SECTION_FIGURES: [SectionFigure; 8] = [
     }),
 ];
 
-/// Figures of the flows of a section that are of one class of sizes.
+/// Figures of one size class of the flows of a section.
 const SECTION_CLASS_FIGURES: [SectionFigure; 2] = [
     ("slowdown.p50", "p50", Unit::Ratio, |figures| {
         Some(figures.slowdown?.p50)
@@ -406,7 +406,7 @@ fn of_flows(section: &str, class: Option<usize>, figures: &[SectionFigure]) -> V
             name: name.into(),
             title: title.into(),
             unit,
-            shown: Shown::IfHas,
+            shown: ShowIf::IfHas,
             of: Source::Section(SectionFlows { section, class }, of),
         }
     };
@@ -425,10 +425,10 @@ const fn if_all_have(
     unit: Unit,
     of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
-    shown_if(Shown::IfAllHave, name, title, unit, of)
+    shown_if(ShowIf::IfAllHave, name, title, unit, of)
 }
 
-/// Name of the mean iteration time: over jobs, of the mean of each.
+/// Name of the mean over jobs of each job's mean iteration time.
 pub const MEAN_ITERATION: &str = "jobs_us.mean";
 
 /// Measures of the iterations of jobs.
@@ -500,7 +500,7 @@ pub(crate) const SHARING_MEASURES: [Measure; 4] = {
         if_known(STARTS_DIFFER, STARTS_DIFFER, "finish order", Index, |run| {
             run.start_finish?.spearman
         }),
-        // Of flows that start together it tells nothing that the completion times do not.
+        // For flows that start together it adds nothing to the completion times.
         if_known(
             "start_finish.finish_spread_us",
             STARTS_DIFFER,
@@ -556,9 +556,9 @@ pub(crate) const OTHER_MEASURES: [Measure; 3] = {
 fn figures() -> impl Iterator<Item = Measure> {
     OperationFigures::figures().filter_map(|figure| {
         let shown = match figure.shown {
-            clearway_results::Shown::Always => Shown::IfKnown(figure.path),
-            clearway_results::Shown::IfAny => Shown::IfAny,
-            clearway_results::Shown::Never => return None,
+            clearway_results::ShowCondition::Always => ShowIf::IfKnown(figure.path),
+            clearway_results::ShowCondition::IfAny => ShowIf::IfAny,
+            clearway_results::ShowCondition::Never => return None,
         };
         Some(Measure {
             name: figure.path.into(),
@@ -574,9 +574,9 @@ fn figures() -> impl Iterator<Item = Measure> {
 pub(crate) fn totals() -> impl Iterator<Item = Measure> {
     PacketCounts::TOTALS.iter().filter_map(|total| {
         let shown = match total.shown {
-            clearway_results::Shown::Always => Shown::IfFlows,
-            clearway_results::Shown::IfAny => Shown::IfAny,
-            clearway_results::Shown::Never => return None,
+            clearway_results::ShowCondition::Always => ShowIf::IfFlows,
+            clearway_results::ShowCondition::IfAny => ShowIf::IfAny,
+            clearway_results::ShowCondition::Never => return None,
         };
         Some(Measure {
             name: total.path.into(),

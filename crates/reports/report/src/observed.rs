@@ -1,7 +1,7 @@
 //! Observations of a run: curves over time, and totals of each link.
 //!
-//! Curves share their sampling instants. Early samples may be closer together than late ones, or have been merged, so the
-//! instants are given one by one.
+//! Curves share their sampling instants. Early samples may be closer together than late samples, or have been merged, so each instant
+//! is given.
 
 pub use clearway_results::{
     Curve, EventLog, Fairness, JainCourse, Metric, SeriesRow, Subject, SubjectKind, TraceEvent,
@@ -14,7 +14,7 @@ use clearway_units::{Rate, Span, Time};
 pub struct NodeRow {
     /// `host7`, `leaf3`.
     pub name: String,
-    /// 0 for switches next to hosts, growing upwards; `None` for a host.
+    /// Tier of a switch: 0 next to hosts, increasing upwards; `None` for a host.
     pub tier: Option<u8>,
 }
 
@@ -29,26 +29,26 @@ pub struct LinkRow {
     pub to: u32,
     /// Rate of the link.
     pub rate: Rate,
-    /// Bytes that it carried, headers included.
+    /// Bytes that the link carried, headers included.
     pub bytes: u64,
-    /// Packets that it carried.
+    /// Packets that the link carried.
     pub packets: u64,
-    /// Packets that the queue in front of it marked.
+    /// Packets that the queue in front of the link marked.
     pub marks: u64,
-    /// Packets that were dropped in front of it, or lost on it.
+    /// Packets that were dropped in front of the link, or lost on it.
     pub drops: u64,
-    /// Data packets that the queue in front of it trimmed.
+    /// Data packets that the queue in front of the link trimmed.
     pub trims: u64,
     /// Number of times that flow control paused the link.
     pub pauses: u64,
     /// Total time for which flow control paused the link.
     pub paused: Span,
-    /// The most bytes that were in its data queue.
+    /// Maximum number of bytes in the link's data queue.
     pub peak_queue: u64,
 }
 
 impl LinkRow {
-    /// The part of what it could have carried in `span` that it did carry.
+    /// Share of the link's capacity over `span` that was used.
     pub fn utilisation(&self, span: Span) -> f64 {
         let possible = self.rate.as_bps() as f64 * span.as_ps() as f64 * 1e-12;
         if possible > 0.0 {
@@ -62,7 +62,7 @@ impl LinkRow {
 /// Observations of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunObservations {
-    /// The ends of the intervals, growing; the first one begins at time zero.
+    /// The ends of the intervals, increasing; the first interval begins at time zero.
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
     pub curves: Vec<Curve>,
@@ -70,7 +70,7 @@ pub struct RunObservations {
     pub nodes: Vec<NodeRow>,
     /// Links, each cable twice.
     pub links: Vec<LinkRow>,
-    /// Fairness within the last set of flows; `None` if there were never two at once.
+    /// Fairness within the last set of flows; `None` if there were never two flows at the same time.
     pub fairness: Option<Fairness>,
 }
 

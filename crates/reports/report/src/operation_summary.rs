@@ -1,6 +1,6 @@
 //! Figures of a scale-up run: the object `operations` of [`summary.json`](crate::summary).
 //!
-//! Its figures, `completed` to `packet_hops`, are those of the table [`OperationFigures`], which says what each means; `latency_cycles` is
+//! The figures `completed` to `packet_hops` are declared in the table [`OperationFigures`], with their meanings; `latency_cycles` is
 //! null if no operation completed. `by_section` is a list with an object for each section of the workload and each kind of operation that
 //! completed in it:
 //!
@@ -21,7 +21,7 @@ use clearway_units::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The object `operations`; its fields are described in the [module](self).
+/// The object `operations`; the [module](self) describes its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// Figures of the run.
@@ -69,7 +69,7 @@ impl OperationSummary {
         }
     }
 
-    /// Time that so many cycles take, in microseconds.
+    /// Time of a number of cycles, in microseconds.
     pub fn cycles_as_us(&self, cycles: f64) -> f64 {
         cycles * Span::from_ps(self.figures.totals.cycle_ps).as_us()
     }
@@ -139,7 +139,7 @@ impl OperationSummary {
     }
 }
 
-/// A figure for people, without its unit; a dash if there is none.
+/// A figure for people, without its unit; a dash if the figure is missing.
 pub fn number(value: Option<f64>) -> String {
     match value {
         None => "-".into(),

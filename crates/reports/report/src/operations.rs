@@ -1,8 +1,8 @@
-//! `operations.parquet`: one row for each completed operation of a scale-up run, by GPU and number. Runs of packets have none.
+//! `operations.parquet`: one row for each completed operation of a scale-up run, by GPU and number. Runs of packets have no rows.
 //!
 //! [`columns`](crate::columns) says what each column means.
 //!
-//! Types, metadata and compression are those of [`flows`](crate::flows).
+//! Types, metadata and compression are the same as in [`flows`](crate::flows).
 
 use crate::flows::WriteFlowsError;
 use crate::parquet_table::{
@@ -19,7 +19,7 @@ pub const FILE_NAME: &str = "operations.parquet";
 /// The most rows of a row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
-/// An operation with what its columns need beside it.
+/// An operation with the context that its columns need.
 pub(crate) struct Row {
     operation: OperationRow,
     cycle_ps: u64,
@@ -33,7 +33,7 @@ impl Row {
         }
     }
 
-    /// The target, if it is a group, or if it is not.
+    /// The target, if its kind matches `is_group`.
     fn target(&self, is_group: bool) -> Option<u32> {
         let OperationRow { kind, target, .. } = self.operation;
         (kind.goes_to_group() == is_group).then_some(target)
@@ -112,7 +112,7 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
 /// Writes the operations `results` of `record` to `sink`; [`columns`](crate::columns) describes them.
 ///
 /// # Errors
-/// If `sink` does, a time is beyond 2^63 ps, or an operation is of a section that has no label.
+/// If `sink` fails, a time is beyond 2^63 ps, or the section of an operation has no label.
 pub fn write_operations(
     sink: impl Write + Send,
     record: &RunRecord,

@@ -1,10 +1,10 @@
-//! Owners of temporary files: which process one belongs to, and whether that process is gone.
+//! Owners of temporary files: the process that a file belongs to, and a check that the process has ended.
 //!
-//! The name of a temporary file says whose it is: `MACHINE-PROCESS-START`. MACHINE stands for one boot of one kernel and one namespace of
-//! processes, so that on a file system that machines or containers share, a process number of another is never looked up here. START is
-//! the instant at which the process started, which tells it from a later one with the same number.
+//! The name of a temporary file contains its owner: `MACHINE-PROCESS-START`. MACHINE stands for one boot of one kernel and one namespace
+//! of processes. On a file system that machines or containers share, process numbers of other machines are therefore never looked up.
+//! START is the instant at which the process started. It distinguishes the process from a later process with the same number.
 //!
-//! On systems without `/proc` owners are not known to be gone; age alone decides there.
+//! On systems without `/proc` the end of an owner is unknown; only the age of the file decides there.
 
 use clearway_units::mix64;
 use std::fmt::{self, Display};
@@ -14,13 +14,13 @@ use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Age at which a temporary file is taken for abandoned whose owner cannot be looked up: longer than any run.
+/// Age from which on a temporary file counts as abandoned if its owner cannot be looked up: longer than any run.
 const ABANDONED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A process that has temporary files.
+/// A process with temporary files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Zero if it is not known.
+    /// Identity of the machine; zero if unknown.
     machine: u64,
     process: u32,
     start: u64,
@@ -29,7 +29,7 @@ pub struct Owner {
 impl Owner {
     /// The present process.
     pub fn this() -> Self {
-        // Looked up once for each process; a process that is forked is another one.
+        // Looked up once for each process; a forked process is a different process.
         static KNOWN: Mutex<Option<Owner>> = Mutex::new(None);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process::id();
@@ -48,7 +48,7 @@ impl Owner {
         }
     }
 
-    /// The owner that `text` was [printed](Display) from.
+    /// The owner whose [text](Display) is `text`.
     pub fn read(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let machine = parts.next().filter(|part| part.len() == 16)?;
@@ -61,7 +61,7 @@ impl Owner {
         same.then_some(owner)
     }
 
-    /// True if the process has ended; `None` if that cannot be known here, because it is one of another machine.
+    /// True if the process has ended; `None` if that is unknown here, because the process belongs to another machine.
     pub fn is_gone(self) -> Option<bool> {
         let is_here = self.machine != 0 && self.machine == Self::this().machine;
         is_here.then(|| start_of(self.process) != Some(self.start))
@@ -74,8 +74,9 @@ impl Owner {
 
     /// True if the file `entry` of this owner is abandoned. `fresh` has just been written to the same file system.
     ///
-    /// That is so if the owner is a process of this machine that has ended, or if nobody can tell and the file has not changed for
-    /// 30 days before `fresh`. Files of another user are never abandoned: their processes may be hidden.
+    /// A file is abandoned if its owner is a process of this machine that has ended. If the state of the owner is unknown, the file is
+    /// abandoned if it was last changed more than 30 days before `fresh`. Files of another user are never abandoned: their processes may be
+    /// hidden.
     pub fn has_abandoned(self, entry: &DirEntry, fresh: &Metadata) -> bool {
         let Ok(metadata) = entry.metadata() else {
             return false;
@@ -111,7 +112,7 @@ fn machine() -> Option<u64> {
 /// Start of a process, in ticks since the machine started; `None` if there is no such process, or no `/proc`.
 fn start_of(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in brackets, may hold anything. The state follows it, the third field; the start is the 22nd.
+    // The program name, in brackets, may contain any characters. The state follows it as the third field; the start is the 22nd.
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }
@@ -146,7 +147,7 @@ mod tests {
     use std::fs::File;
     use std::time::SystemTime;
 
-    /// An entry of `folder` that was last changed so long ago.
+    /// An entry of `folder` that was last changed `age` ago.
     fn aged(folder: &Path, name: &str, age: Duration) -> DirEntry {
         let file = File::create(folder.join(name)).unwrap();
         let now = file.metadata().unwrap().modified().unwrap();

@@ -1,4 +1,4 @@
-//! Reading Parquet back: by name and type of columns, and with an answer to whatever has become of the file.
+//! Reading Parquet back: columns by name and type, with an error for every kind of damage.
 
 use clearway_input::{InputError, InputKind};
 use parquet::data_type::DataType;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The most values that are decoded at a time: what a damaged row count can make the reader reserve.
+/// Maximum number of values decoded at a time. It limits the memory that a damaged row count can make the reader reserve.
 const BATCH: usize = 65_536;
 
 /// A table that could not be read back.
@@ -24,7 +24,7 @@ pub enum ReadTableError {
         /// Reason.
         source: InputError,
     },
-    /// The file is no Parquet, or a damaged one.
+    /// The file is damaged or not Parquet.
     #[error("`{}` is damaged or not Parquet", path.display())]
     Damaged {
         /// The file.
@@ -40,7 +40,7 @@ pub enum ReadTableError {
         /// Description of what is missing or of another type.
         what: String,
     },
-    /// A value cannot be.
+    /// A value is impossible.
     #[error("`{}` is damaged: row {row}: {what}", path.display())]
     Impossible {
         /// The file.
@@ -66,7 +66,7 @@ impl From<ParquetError> for Fault {
     }
 }
 
-/// Shows the row groups of the table at `path` in turn; of a folder, those of `file_name` in it.
+/// Passes the row groups of the table at `path` to `each` in turn; if `path` is a folder, those of `file_name` in it.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, or `each` fails.
@@ -83,7 +83,7 @@ pub(crate) fn read_groups(
         Ok(file) => file,
         Err(source) => return Err(ReadTableError::Unreadable { path, source }),
     };
-    // The Parquet library panics at some files that are damaged: what is wrong with a file is not a defect of the program.
+    // The Parquet library panics on some damaged files; a damaged file is not a defect of this program.
     let read = catch_unwind(AssertUnwindSafe(|| read(file, each)));
     let read = read.unwrap_or_else(|_| {
         let message = "its parts contradict each other";
@@ -109,7 +109,7 @@ fn read(
     Ok(())
 }
 
-/// Fails if a column says that it lies outside of the file, which the library takes for impossible.
+/// Fails if a column lies outside of the file according to its metadata, which the library assumes to be impossible.
 fn check_extents(metadata: &ParquetMetaData, length: u64) -> Result<(), Fault> {
     let columns = metadata
         .row_groups()
@@ -136,7 +136,7 @@ pub(crate) fn has_column(group: &dyn RowGroupReader, name: &str) -> bool {
     columns.any(|column| column.path().parts() == [name])
 }
 
-/// The values of the column `name`, none of which may be missing.
+/// The values of the column `name`; no value may be missing.
 pub(crate) fn required<T: DataType>(
     group: &dyn RowGroupReader,
     name: &str,

@@ -1,4 +1,4 @@
-//! Writing Parquet: tables whose columns are functions of a row, and what every file of a result says of itself.
+//! Writing Parquet: tables whose columns are functions of a row, and the metadata of every file of a result.
 
 use crate::column_values::{ColumnData, ColumnValues};
 use crate::record::ScenarioIdentity;
@@ -13,19 +13,19 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Column of a table: what is stored, and what the book says of it.
+/// Column of a table: its stored values, and its description in the book.
 pub(crate) struct Column<R> {
     pub(crate) name: Cow<'static, str>,
     pub(crate) values: Values<R>,
-    /// Unit of the values; nothing of numbers without one and of text.
+    /// Unit of the values; empty for text and for numbers without a unit.
     pub(crate) unit: Cow<'static, str>,
-    /// Rows without a value; nothing if all have one.
+    /// Rows without a value; empty if all rows have one.
     pub(crate) null: &'static str,
     /// Meaning, as a fragment.
     pub(crate) meaning: &'static str,
 }
 
-/// Column that all rows have a value of.
+/// Column with a value in every row.
 pub(crate) const fn column<R>(
     name: &'static str,
     values: Values<R>,
@@ -63,7 +63,7 @@ pub(crate) enum Values<R> {
     Double(fn(&R) -> f64),
     OptionalDouble(fn(&R) -> Option<f64>),
     Text(fn(&R) -> ByteArray),
-    /// One of several columns of a kind, by its number.
+    /// Value of one of several similar columns, by its number.
     DoubleOf(usize, fn(&R, usize) -> f64),
     OptionalDoubleOf(usize, fn(&R, usize) -> Option<f64>),
     TextOf(usize, fn(&R, usize) -> ByteArray),
@@ -121,7 +121,7 @@ pub(crate) fn in_memory<R>(
     columns.iter().map(column).collect()
 }
 
-/// Compression and metadata of every Parquet file of a result.
+/// Compression and metadata that every Parquet file of a result has.
 pub(crate) fn properties(
     version: &str,
     revision: &str,
@@ -136,7 +136,7 @@ pub(crate) fn properties(
     properties_of(version, revision, metadata)
 }
 
-/// Compression of a Parquet file, and `metadata` beside the program that wrote it.
+/// Compression of a Parquet file, and `metadata` next to the version of the program that wrote the file.
 pub(crate) fn properties_of(
     version: &str,
     revision: &str,
@@ -156,7 +156,7 @@ pub(crate) fn properties_of(
 }
 
 impl<R> Column<R> {
-    /// The same column as one of several, with the name and number that it has among them.
+    /// The same column as one of several similar columns, with its name and number.
     pub(crate) fn called(mut self, name: impl Into<String>, number: usize) -> Self {
         self.name = Cow::Owned(name.into());
         match &mut self.values {
@@ -261,7 +261,7 @@ impl<R> Values<R> {
         names: &[ByteArray],
         writer: &mut SerializedColumnWriter<'_>,
     ) -> Result<()> {
-        // Parquet stores unsigned integers as the signed ones with the same bits.
+        // Parquet stores unsigned integers as signed integers with the same bits.
         match self {
             Self::U32(value) => {
                 required::<_, Int32Type>(writer, rows, |row| Ok(value(row).cast_signed()))
@@ -302,7 +302,7 @@ impl<R> Values<R> {
     }
 }
 
-/// Values of a column in which rows may lack one.
+/// Values of a column in which some rows may have none.
 fn some_of<T: Default + Copy>(
     values: impl IntoIterator<Item = Option<T>>,
     column: fn(Vec<T>) -> ColumnValues,

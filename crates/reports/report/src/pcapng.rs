@@ -1,8 +1,8 @@
-//! Captures in the format pcapng (`draft-ietf-opsawg-pcapng`), which Wireshark and its relatives read.
+//! Captures in the format pcapng (`draft-ietf-opsawg-pcapng`), which Wireshark and related tools read.
 //!
-//! A file has one section: a header with what made it, one interface for each link that was captured, the frames in the order in
-//! which they are given, and last how many frames each interface has seen and left out. Times are in picoseconds since
-//! the beginning of the run, which readers show as seconds since 1970; those of today round them down to nanoseconds.
+//! A file has one section: a header with the name of the program, one interface for each captured link, the frames in the order in
+//! which they are given, and finally the numbers of frames that each interface has seen and left out. Times are in picoseconds since
+//! the beginning of the run, which readers show as seconds since 1970. Current readers round them down to nanoseconds.
 
 use clearway_units::{Rate, Time};
 use std::io::{self, Write};
@@ -36,28 +36,28 @@ pub struct CapturedLink {
     pub name: String,
     /// Rate of the link.
     pub rate: Rate,
-    /// The most bytes that are kept of a frame.
+    /// Maximum number of bytes kept of a frame.
     pub snap: u32,
 }
 
-/// One number of an interface for each call of [`PcapngWriter::interface`], from zero.
+/// Number of an interface: each call of [`PcapngWriter::interface`] returns the next one, from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceId(u32);
 
-/// Writes a capture piece by piece. Nothing is kept but the number of interfaces; put a buffer between it and a file.
+/// Writes a capture piece by piece. It keeps only the number of interfaces, so put a buffer between it and a file.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     to: W,
     interfaces: u32,
-    /// The content of the present block.
+    /// Content of the current block.
     block: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture that `application` has made; `comment` says of what.
+    /// Begins a capture made by `application`; `comment` describes its contents.
     ///
     /// # Errors
-    /// If it cannot be written; so too below.
+    /// If writing fails, as in the other methods.
     pub fn new(to: W, application: &str, comment: &str) -> io::Result<Self> {
         let mut writer = Self {
             to,
@@ -75,7 +75,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface. Its frames come after it.
+    /// Describes an interface. The frames of the interface come after this call.
     pub fn interface(&mut self, link: &CapturedLink) -> io::Result<InterfaceId> {
         self.put(&LINK_TYPE_ETHERNET.to_le_bytes());
         self.put(&[0, 0]);
@@ -89,7 +89,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(InterfaceId(self.interfaces - 1))
     }
 
-    /// Writes a frame of `length` bytes that was seen at `time`; `bytes` are those that are kept, all or the first.
+    /// Writes a frame of `length` bytes that was seen at `time`; `bytes` are the kept bytes: all, or the first ones.
     pub fn frame(
         &mut self,
         interface: InterfaceId,
@@ -106,7 +106,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end(ENHANCED_PACKET)
     }
 
-    /// Says at the end how many frames an interface has seen until `time`, and how many of these the file lacks.
+    /// Writes at the end how many frames an interface has seen until `time`, and how many of them the file lacks.
     pub fn statistics(
         &mut self,
         interface: InterfaceId,
@@ -121,7 +121,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end(INTERFACE_STATISTICS)
     }
 
-    /// Gives back what was written to, once everything has gone there.
+    /// Flushes the output and returns it.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
@@ -131,7 +131,7 @@ impl<W: Write> PcapngWriter<W> {
         self.block.extend_from_slice(bytes);
     }
 
-    /// The upper half comes first, whatever the order of bytes.
+    /// Writes a time: the upper half comes first in either byte order.
     fn put_time(&mut self, time: Time) {
         let ps = time.as_ps();
         self.put(&((ps >> 32) as u32).to_le_bytes());
@@ -142,7 +142,7 @@ impl<W: Write> PcapngWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// An option; without the one that ends them all, which may be left out. A longer value than fits is cut.
+    /// Adds an option. The option that ends a list may be left out, and is. A value that is too long is cut.
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = &value[..value.len().min(u16::MAX.into())];
         self.put(&code.to_le_bytes());
@@ -151,7 +151,7 @@ impl<W: Write> PcapngWriter<W> {
         self.pad();
     }
 
-    /// Writes the block: its length stands at both ends.
+    /// Writes the block, with its length at both ends.
     fn end(&mut self, kind: u32) -> io::Result<()> {
         let length = (self.block.len() as u32 + 12).to_le_bytes();
         self.to.write_all(&kind.to_le_bytes())?;

@@ -1,7 +1,7 @@
-//! `plan.json`: which jobs can share links, how far each is rotated, and what comes of it.
+//! `plan.json`: jobs that can share links, the rotation of each, and the result.
 //!
-//! Within schema 1 fields are only ever added, at any level; a reader must skip what it does not know. The order of the fields is fixed,
-//! and the same plan gives the same bytes. `null` stands where there is nothing to say. Jobs and circles are spoken of by their places in
+//! Within schema 1 fields are only ever added, at any level. A reader must skip unknown fields. The order of the fields is fixed,
+//! and the same plan gives the same bytes. A field without a value is `null`. Jobs and circles are referred to by their places in
 //! the lists, from 0.
 //!
 //! | field | type, unit | meaning |
@@ -66,16 +66,16 @@ pub const FILE_NAME: &str = "plan.json";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanVerdict {
-    /// The jobs never ask for more than there is.
+    /// The jobs never demand more than the capacity.
     Compatible,
-    /// The jobs ask for more than there is, whatever the rotations.
+    /// The jobs demand more than the capacity with any rotations.
     Incompatible,
-    /// No rotations were found, and none excluded.
+    /// The search found no rotations, and did not prove that there are none.
     Unknown,
 }
 
 impl PlanVerdict {
-    /// In one word.
+    /// The verdict as one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Compatible => "compatible",
@@ -92,9 +92,9 @@ pub struct PlannedPhase {
     pub start_us: f64,
     /// Length of the phase.
     pub length_us: f64,
-    /// Share of a link or GPU that the phase takes, if that is known as a share.
+    /// Share of a link or GPU that the phase takes, if it is known as a share.
     pub share: Option<f64>,
-    /// Rate on a link that the phase takes, if that is known as a rate.
+    /// Rate on a link that the phase takes, if it is known as a rate.
     pub rate_bps: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ pub struct PlannedJobRow {
     pub name: String,
     /// Placement at which the job is to run; `None` if there is no choice.
     pub placement: Option<String>,
-    /// Circle of the job; `None` if the job shares nothing that could run short.
+    /// Circle of the job; `None` if the job shares no resource that could run short.
     pub circle: Option<usize>,
     /// Iteration time of the job alone.
     pub alone_us: f64,
@@ -119,7 +119,7 @@ pub struct PlannedJobRow {
     pub shift_us: f64,
     /// The same as an angle.
     pub angle_degrees: f64,
-    /// 0 is the most urgent.
+    /// Priority of the job: 0 is the most urgent.
     pub priority: u32,
     /// Phases in which the job loads links.
     pub communication: Vec<PlannedPhase>,
@@ -134,15 +134,15 @@ pub struct PlannedLinkRow {
     pub name: String,
     /// `link` or `gpu`.
     pub kind: &'static str,
-    /// The jobs that use it.
+    /// The jobs that use the link or GPU.
     pub jobs: Vec<u32>,
-    /// Circle of these jobs; `None` if they never could ask for more than there is.
+    /// Circle of these jobs; `None` if they can never demand more than the capacity.
     pub circle: Option<usize>,
     /// Mean demand.
     pub load: f64,
     /// 1 if jobs never collide.
     pub score: f64,
-    /// The same if nothing were moved in time.
+    /// The same score if no job were moved in time.
     pub score_before: f64,
     /// Time in a turn in which they collide.
     pub overlap_us: f64,
@@ -166,7 +166,7 @@ pub struct CircleRow {
     pub sectors: u32,
     /// Collisions of all links in a turn.
     pub overlap_us: f64,
-    /// No rotations have less.
+    /// Proven lower bound of `overlap_us` over all rotations.
     pub least_overlap_us: f64,
     /// Verdict on the jobs of the circle.
     pub verdict: PlanVerdict,
@@ -183,7 +183,7 @@ pub struct MoveRow {
     pub from: String,
     /// Placement at which the job should be.
     pub to: String,
-    /// Value of [`PlanRecord::missing`] if this job alone stayed.
+    /// Value of [`PlanRecord::missing`] if only this job stayed.
     pub missing_without: f64,
 }
 
@@ -198,13 +198,13 @@ pub struct PlanRecord {
     pub command: String,
     /// Name of the plan.
     pub name: String,
-    /// Hash of all that it depends on.
+    /// Hash of all inputs of the plan.
     pub hash: String,
-    /// All circles in one word.
+    /// Verdict on all circles together.
     pub verdict: PlanVerdict,
-    /// Sum of what is missing to a full score, over all links and GPUs.
+    /// Sum of the shortfalls from a full score, over all links and GPUs.
     pub missing: f64,
-    /// The same at the placements at which the jobs are.
+    /// The same sum at the current placements of the jobs.
     pub missing_before: f64,
     /// `[plan]`: keys and values.
     #[serde(serialize_with = "as_map")]
@@ -219,7 +219,7 @@ pub struct PlanRecord {
     pub moves: Vec<MoveRow>,
     /// Reasons for the plan, for people.
     pub reasons: Vec<String>,
-    /// Phases were measured.
+    /// True if phases were measured in the simulator.
     pub profiled: bool,
     /// Trials of the jobs in the simulator.
     pub trials: Option<TrialsRecord>,
@@ -306,7 +306,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A score with three digits, which is only 1 if nothing is missing.
+/// A score with three digits, which is 1 only if nothing is missing.
 pub fn score(score: f64) -> String {
     match score {
         1.0 => "1".into(),

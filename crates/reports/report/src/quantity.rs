@@ -1,6 +1,6 @@
 //! Quantities for people: a few significant digits, a unit, thousands separators.
 //!
-//! These round. Where nothing may be lost, print [`Span`] and [`clearway_units::Bytes`] themselves. All quantities are at least zero.
+//! These functions round. For exact values, print [`Span`] and [`clearway_units::Bytes`] themselves. All quantities are at least zero.
 
 use clearway_units::Span;
 
@@ -33,7 +33,7 @@ pub fn microseconds(us: f64) -> String {
     }
     let (number, unit) = significant(us, &TIME_UNITS, 4);
     match unit {
-        // Nothing is finer than a picosecond.
+        // A picosecond is the smallest unit.
         "ps" => format!("{:.0} ps", us * 1e6),
         _ => format!("{number} {unit}"),
     }
@@ -69,7 +69,7 @@ pub fn factor(ratio: f64) -> String {
     format!("{number}{unit}")
 }
 
-/// A number of any kind with four significant digits: `48.88`; at most three of them after the dot.
+/// A number of any kind with four significant digits: `48.88`; at most three digits after the decimal point.
 pub fn plain(value: f64) -> String {
     significant(value, &[("", 1.0)], 4).0
 }
@@ -79,7 +79,7 @@ pub(crate) fn three_digits(value: f64) -> String {
     significant(value, &[("", 1.0)], 3).0
 }
 
-/// `part` of `whole` in percent: `0.02 %`. Of nothing, it is `0 %`.
+/// `part` of `whole` in percent: `0.02 %`. If `whole` is zero, the result is `0 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {
         return "0 %".into();
@@ -92,10 +92,10 @@ pub fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// `value` in the largest unit in which it is at least one once rounded, with `digits` significant digits (at least those before
-/// the dot). `units` go from the largest to the smallest, which takes what is below one, too.
+/// `value` in the largest unit in which the rounded value is at least one, with `digits` significant digits (at least the digits before
+/// the decimal point). `units` go from the largest to the smallest; values below one of the smallest also use the smallest.
 fn significant<'a>(value: f64, units: &[(&'a str, f64)], digits: i32) -> (String, &'a str) {
-    // From here on a number is rounded up to the next power of ten.
+    // From this value on a number is rounded up to the next power of ten.
     let nearly_one = 1.0 - 0.5 * 0.1f64.powi(digits);
     let (unit, scale) = *units
         .iter()
@@ -110,7 +110,7 @@ fn significant<'a>(value: f64, units: &[(&'a str, f64)], digits: i32) -> (String
     (separate(&format!("{scaled:.decimals$}")), unit)
 }
 
-/// Puts a comma between each three digits before the dot.
+/// Puts a comma between groups of three digits before the decimal point.
 fn separate(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let mut separated = String::new();
@@ -123,7 +123,7 @@ fn separate(number: &str) -> String {
     separated + fraction
 }
 
-/// A decimal number without zeros that say nothing.
+/// A decimal number without trailing zeros.
 pub(crate) fn without_trailing_zeros(number: &str) -> &str {
     if number.contains('.') {
         number.trim_end_matches('0').trim_end_matches('.')
@@ -132,7 +132,7 @@ pub(crate) fn without_trailing_zeros(number: &str) -> &str {
     }
 }
 
-/// Share that `part` is of `whole`, in whole percent: `71 %`; with a tenth below one percent.
+/// Share of `part` in `whole`, in whole percent: `71 %`; with one decimal below one percent.
 pub fn share(part: u64, whole: u64) -> String {
     let share = 100.0 * part as f64 / whole.max(1) as f64;
     match share {

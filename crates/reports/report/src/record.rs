@@ -1,4 +1,4 @@
-//! The input of every output: one record of a run, filled by the caller.
+//! The input of every output: one record of a run, which the caller fills.
 
 use crate::observed::{EventLog, RunObservations};
 use clearway_results::{
@@ -14,7 +14,7 @@ use std::ops::Range;
 pub struct FlowRow {
     /// Number of the flow in the run.
     pub flow: u32,
-    /// The number by which the workload knows the flow or message, such as its line in an imported file.
+    /// Number of the flow or message in the workload, such as its line in an imported file.
     pub label: u64,
     /// Number of the sending host.
     pub src: u32,
@@ -22,12 +22,12 @@ pub struct FlowRow {
     pub dst: u32,
     /// Bytes of the message, without headers.
     pub bytes: u64,
-    /// Time at which the message was ready to send; `None` if what it waits for never happened.
+    /// Time at which the message was ready to send; `None` if the event that it waits for never happened.
     pub start: Option<Time>,
     /// Time at which the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
     pub finish: Option<Time>,
-    /// The completion time of the same message alone on an idle network: a lower bound. Zero
-    /// for a connection on which a job posts many messages: it has no completion time that means anything.
+    /// The completion time of the same message alone on an idle network: a lower bound. Zero for a connection on which a job posts many
+    /// messages, because such a connection has no meaningful completion time.
     pub ideal_fct: Span,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
@@ -39,14 +39,14 @@ pub struct FlowRow {
     pub probes: u64,
     /// Retransmission timeouts that expired.
     pub timeouts: u64,
-    /// Label of the message that the flow is a piece of, if it is part of an attack.
+    /// Label of the attacker's message that the flow is a piece of, if the flow is part of an attack.
     pub attack: Option<u64>,
-    /// Section of the workload that it belongs to: a place in [`RunRecord::sections`].
+    /// Section of the workload that the flow belongs to: a place in [`RunRecord::sections`].
     pub section: u32,
 }
 
 impl FlowRow {
-    /// The flow completion time: from ready to the last acknowledgement. `None` if the flow did not complete.
+    /// The flow completion time: from the start to the last acknowledgement. `None` if the flow did not complete.
     ///
     /// # Panics
     /// If the flow finished before it started.
@@ -70,7 +70,7 @@ fn slowdown(fct: Span, ideal: Span) -> Option<f64> {
     (!ideal.is_zero()).then(|| fct.as_ps() as f64 / ideal.as_ps() as f64)
 }
 
-/// Values of a flow that statistics need: much less than its row, because runs have millions of flows.
+/// Values of a flow that statistics need: much smaller than the row of the flow, because runs have millions of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowTimes {
     /// Number of the flow in the run.
@@ -81,7 +81,7 @@ pub struct FlowTimes {
     pub bytes: u64,
     /// The completion time alone on an idle network; zero as in [`FlowRow`].
     pub ideal_fct: Span,
-    /// [`Time::NEVER`] if that did not happen.
+    /// Start of the flow; [`Time::NEVER`] if it never started.
     pub(crate) start: Time,
     pub(crate) finish: Time,
 }
@@ -100,12 +100,12 @@ impl From<&FlowRow> for FlowTimes {
 }
 
 impl FlowTimes {
-    /// Time at which the message was ready to send, if it ever was.
+    /// Time at which the message was ready to send, if ever.
     pub fn start(&self) -> Option<Time> {
         (!self.start.is_never()).then_some(self.start)
     }
 
-    /// Time at which the last byte was acknowledged at the sender, if it was.
+    /// Time at which the last byte was acknowledged at the sender, if ever.
     pub fn finish(&self) -> Option<Time> {
         (!self.finish.is_never()).then_some(self.finish)
     }
@@ -124,7 +124,7 @@ impl FlowTimes {
         Some(finish.since(start))
     }
 
-    /// The completion time, and the one alone on an idle network; `None` if the flow did not complete or its ideal is zero.
+    /// The completion time, and the completion time alone on an idle network; `None` if the flow did not complete or its ideal is zero.
     pub fn fct_and_ideal(&self) -> Option<(Span, Span)> {
         let fct = self.fct()?;
         (!self.ideal_fct.is_zero()).then_some((fct, self.ideal_fct))
@@ -136,24 +136,24 @@ impl FlowTimes {
     }
 }
 
-/// A job of a run, and how long its iterations took.
+/// A job of a run with the times of its iterations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
-    /// The user's name for it, such as `ring-all-reduce 3`.
+    /// The user's name for the job, such as `ring-all-reduce 3`.
     pub label: String,
-    /// The hosts of its ranks.
+    /// The hosts of the job's ranks.
     pub hosts: Vec<u32>,
-    /// Number of the section of the workload that it belongs to, from zero.
+    /// Number of the job's section of the workload, from zero.
     pub section: u32,
-    /// The numbers of the flows that are its connections.
+    /// The numbers of the flows that are the job's connections.
     pub flows: Range<u32>,
-    /// Number of iterations that the job was to run.
+    /// Number of iterations that the job had to run.
     pub iterations: u32,
-    /// The size of its collective in bytes as nccl-tests count it; `None` if it is no single collective.
+    /// The size of the job's collective in bytes as nccl-tests count it; `None` if the job is not a single collective.
     pub bytes: Option<u64>,
-    /// By which its bus bandwidth exceeds its algorithm bandwidth, such as 2·(n − 1)/n for an all-reduce of n ranks; finite.
+    /// Factor between bus bandwidth and algorithm bandwidth, such as 2·(n − 1)/n for an all-reduce of n ranks; finite.
     pub bus_factor: Option<f64>,
-    /// The iterations that began, in their order.
+    /// The iterations that began, in order.
     pub times: Vec<IterationRow>,
 }
 
@@ -162,17 +162,17 @@ pub struct JobRow {
 pub struct IterationRow {
     /// Time at which the first rank began.
     pub begun: Time,
-    /// Time at which the first message was posted; `None` if none ever was.
+    /// Time at which the first message was posted; `None` if no message was.
     pub sending: Option<Time>,
-    /// Time at which the last rank was through; `None` if that did not happen before the run ended.
+    /// Time at which the last rank finished; `None` if that did not happen before the run ended.
     pub over: Option<Time>,
 }
 
 impl IterationRow {
-    /// From the first rank that began to the last that was through; `None` if it was not over.
+    /// Time from the begin of the first rank to the end of the last rank; `None` if the iteration did not end.
     ///
     /// # Panics
-    /// If it was over before it began.
+    /// If the iteration ended before it began.
     pub fn time(&self) -> Option<Span> {
         let over = self.over?;
         assert!(
@@ -187,7 +187,7 @@ impl IterationRow {
 /// Operations of a scale-up run, in which GPUs read and write each other's memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationResults {
-    /// Work of the run and the time that it took.
+    /// Work of the run and its duration.
     pub totals: OperationTotals,
     /// Use of reduction tables.
     pub reduction_table: ReductionTableUse,
@@ -195,28 +195,28 @@ pub struct OperationResults {
     pub fabric: FabricUse,
     /// Labels of the sections of the workload.
     pub sections: Vec<String>,
-    /// Completed operations, in the order in which they are to be written.
+    /// Completed operations, in the order of writing.
     pub rows: Vec<OperationRow>,
 }
 
 /// A completed operation: a row of `operations.parquet`. Runs have millions of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationRow {
-    /// Number of the GPU that initiated it.
+    /// Number of the GPU that initiated the operation.
     pub gpu: u32,
     /// Number of the operation at that GPU, in the order of sending.
     pub number: u32,
-    /// Section of the workload that posted it: a place in [`OperationResults::sections`].
+    /// Section of the workload that posted the operation: a place in [`OperationResults::sections`].
     pub section: u32,
-    /// Number of the group, or of the GPU, that it went to: its [kind](OperationClass::goes_to_group) says which.
+    /// Number of the target group or GPU; the [kind](OperationClass::goes_to_group) tells which.
     pub target: u32,
     /// Kind of the operation.
     pub kind: OperationClass,
-    /// Cycle in which it was posted.
+    /// Cycle in which the operation was posted.
     pub posted_cycle: u64,
-    /// Cycle in which its head flit left the GPU.
+    /// Cycle in which the operation's head flit left the GPU.
     pub sent_cycle: u64,
-    /// Cycle in which its response was there.
+    /// Cycle in which the operation's response arrived.
     pub completed_cycle: u64,
 }
 
@@ -224,7 +224,7 @@ impl OperationRow {
     /// Cycles from injection to response.
     ///
     /// # Panics
-    /// If it completed before it was sent.
+    /// If the operation completed before it was sent.
     pub fn latency_cycles(&self) -> u64 {
         assert!(
             self.completed_cycle >= self.sent_cycle,
@@ -239,14 +239,14 @@ impl OperationRow {
 /// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// All that the workload asked for was done.
+    /// All work of the workload was done.
     Complete,
-    /// The run ended before all was done: it reached a limit, or nothing was left to happen.
+    /// The run ended before all work was done: it reached a limit, or no events were left.
     Incomplete {
         /// Reason, as a fragment such as `stopped at stop.at-most = 50ms`.
         reason: String,
     },
-    /// The user interrupted the run; the figures cover what was simulated until then.
+    /// The user interrupted the run; the figures cover the simulated time until then.
     Interrupted,
 }
 
@@ -255,7 +255,7 @@ pub enum Status {
 pub struct ScenarioIdentity {
     /// The scenario's name.
     pub name: String,
-    /// Hash of the resolved scenario: equal hashes, equal scenarios.
+    /// Hash of the resolved scenario: scenarios with equal hashes are equal.
     pub hash: String,
     /// The seed of all random streams.
     pub seed: u64,
@@ -264,7 +264,7 @@ pub struct ScenarioIdentity {
 /// Pauses of a link by flow control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PausedLink {
-    /// Name of the link: from which node to which.
+    /// Name of the link: its two nodes, in the direction of the link.
     pub link: String,
     /// Number of pauses.
     pub pauses: u64,
@@ -286,7 +286,7 @@ pub struct LinkEventRow {
 pub struct TransportRow {
     /// Name of the transport.
     pub name: String,
-    /// Sections of the workload whose flows have it: places in [`RunRecord::sections`].
+    /// Sections of the workload whose flows use the transport: places in [`RunRecord::sections`].
     pub sections: Vec<u32>,
     /// Data packets sent, retransmissions included.
     pub data_sent: u64,
@@ -296,7 +296,7 @@ pub struct TransportRow {
     pub timeouts: u64,
 }
 
-/// Record of a run: all that the outputs say about it.
+/// Record of a run: all data that the outputs show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// Version of the program.
@@ -307,35 +307,34 @@ pub struct RunRecord {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: Status,
-    /// Keys of the scenario that its file or overrides give, such as `topology.hosts`; all others have their defaults.
+    /// Keys of the scenario that its file or overrides give, such as `topology.hosts`; all other keys have their defaults.
     pub given: Vec<String>,
-    /// Warnings about the scenario: settings that fit together but hardly do what was meant.
+    /// Warnings about the scenario: settings that are consistent but probably not intended.
     pub scenario_warnings: Vec<String>,
     /// The simulated time that passed.
     pub simulated: Span,
-    /// All flows, those that never started included, in the order in which they are to be written; none if they were
-    /// [written](Self::written) while the run went on.
+    /// All flows, including flows that never started, in the order of writing; empty if they were [written](Self::written) during the run.
     pub flows: Vec<FlowRow>,
-    /// Sizes and times of the flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
+    /// Sizes and times of the flows whose rows are already in the result folder; see [`FlowsWriter`](crate::FlowsWriter).
     pub written: Option<Vec<FlowTimes>>,
-    /// Names of the sections of the workload that flows belong to; those of equal name count as one.
+    /// Names of the sections of the workload that flows belong to; sections of equal name count as one.
     pub sections: Vec<String>,
-    /// Number of the tenant of each section; where it is left out, or 0, the sending host is the user.
+    /// Number of the tenant of each section; if it is missing or 0, the sending host is the user.
     pub tenants: Vec<u32>,
     /// Names of the tenants, from number 1 on.
     pub tenant_names: Vec<String>,
-    /// The transports of flows; empty if all have one.
+    /// The transports of flows; empty if all flows use the same one.
     pub transports: Vec<TransportRow>,
-    /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
-    /// of `flows`, which has the connections.
+    /// Jobs: ranks that repeat a collective or a training iteration. `flows` has rows for the connections of jobs, not for the messages on
+    /// them.
     pub jobs: Vec<JobRow>,
-    /// Operations of a scale-up run; `None` of a run of packets, which has flows.
+    /// Operations of a scale-up run; `None` for a run of packets, which has flows.
     pub operations: Option<OperationResults>,
     /// Packet counts over all hosts and switches.
     pub packets: PacketCounts,
     /// The links that were paused.
     pub paused_links: Vec<PausedLink>,
-    /// The events of links, in the order of time; some may be after the end.
+    /// The events of links, in the order of time; some may be after the end of the run.
     pub link_events: Vec<LinkEventRow>,
     /// Links that data packets crossed, summed over packets.
     pub data_packet_hops: u64,
@@ -349,18 +348,18 @@ pub struct RunRecord {
     pub cpu_seconds: f64,
     /// Wall time of the simulation in seconds; finite.
     pub wall_seconds: f64,
-    /// The most memory that the process held, in bytes.
+    /// Maximum memory of the process, in bytes.
     pub peak_rss_bytes: u64,
     /// The command that reproduces the run.
     pub command: String,
-    /// Curves and totals of links, if they were watched.
+    /// Curves and totals of links, if the run was sampled.
     pub observed: Option<RunObservations>,
     /// Single events, if they were recorded.
     pub events: Option<EventLog>,
 }
 
 impl RunRecord {
-    /// Warnings about the scenario, and about what the run came to.
+    /// Warnings about the scenario and about the outcome of the run.
     pub fn warnings(&self) -> Vec<String> {
         [&self.scenario_warnings[..], &self.packets.warnings()].concat()
     }

@@ -1,11 +1,11 @@
-//! Figures over seeds: the median, with the least and the greatest of a seed.
+//! Figures over seeds: the median, the minimum and the maximum.
 
 use serde::Serialize;
 
 /// A figure over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeedSpread {
-    /// The median; of an even number the mean of the two in the middle.
+    /// The median; for an even number of values, the mean of the two in the middle.
     pub median: f64,
     /// The least.
     pub least: f64,

@@ -1,9 +1,9 @@
 //! `series.parquet`: curves over time, one row for each value.
 //!
-//! [`columns`](crate::columns) says what each column means, and has the metrics.
+//! [`columns`](crate::columns) gives the meaning of each column and lists the metrics.
 //!
-//! Rows are written while the run goes on, ordered by time. The interval grows as a run gets long, and is longer where nothing
-//! happened, so weigh means by `interval_ps`. Links and flows have rows only while they are followed. The metadata is that of
+//! Rows are written during the run, ordered by time. The interval grows as a run gets long, and is longer where nothing happened, so
+//! weigh means by `interval_ps`. Links and flows have rows only while they are followed. The metadata is the same as in
 //! [`flows.parquet`](crate::flows).
 
 mod read;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "series.parquet";
 
-/// The most rows that wait to be written.
+/// Maximum number of rows that wait to be written.
 pub const ROWS_PER_GROUP: usize = 65_536;
 
 /// A sample with the place of its subject's name.
@@ -66,7 +66,7 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
     ),
 ];
 
-/// Samples of a run that was watched, and the names of their subjects.
+/// Samples of a run, and the names of their subjects.
 pub(crate) fn named(samples: &[SeriesRow], record: &RunRecord) -> (Vec<Row>, Vec<ByteArray>) {
     let observed = record.observed.as_ref();
     let mut subjects = Subjects::default();
@@ -83,7 +83,7 @@ struct Subjects {
 }
 
 impl Subjects {
-    /// A sample with the place of its subject's name. `name` is asked once for each subject.
+    /// A sample with the place of its subject's name. `name` is called once for each subject.
     fn row(&mut self, row: SeriesRow, name: impl Fn(Subject) -> String) -> Row {
         let names = &mut self.names;
         let subject = *self.places.entry(row.subject).or_insert_with(|| {
@@ -105,7 +105,7 @@ impl<W: Write + Send> SeriesWriter<W> {
     /// Begins the file.
     ///
     /// # Errors
-    /// If `sink` does.
+    /// If `sink` fails.
     pub fn new(
         sink: W,
         version: &str,
@@ -120,10 +120,10 @@ impl<W: Write + Send> SeriesWriter<W> {
         })
     }
 
-    /// Adds rows. `name` says how a subject is called, and is asked once for each.
+    /// Adds rows. `name` returns the name of a subject and is called once for each subject.
     ///
     /// # Errors
-    /// If the sink does, or a time is beyond 2^63 ps.
+    /// If the sink fails, or a time is beyond 2^63 ps.
     pub fn add(
         &mut self,
         rows: impl IntoIterator<Item = SeriesRow>,
@@ -138,10 +138,10 @@ impl<W: Write + Send> SeriesWriter<W> {
         Ok(())
     }
 
-    /// Ends the file; gives back what it was written to.
+    /// Ends the file; returns the sink.
     ///
     /// # Errors
-    /// If the sink does.
+    /// If the sink fails.
     pub fn finish(mut self) -> std::result::Result<W, WriteFlowsError> {
         if !self.waiting.is_empty() {
             self.write_group()?;

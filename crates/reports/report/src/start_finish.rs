@@ -1,7 +1,7 @@
 //! Order in which flows finish, compared with the order in which they start.
 //!
-//! Of flows that compete for one link, fair sharing lets those that start first finish first, and all finish close together if they
-//! are equally long. Where late flows win, early ones finish last: the rank correlation of starts and finishes turns negative.
+//! If flows share a link fairly, those that start first finish first, and flows of equal length finish close together. If late flows
+//! win, early flows finish last: the rank correlation of starts and finishes becomes negative.
 
 use crate::record::FlowTimes;
 use clearway_units::Time;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StartFinish {
     /// [Spearman's rank correlation](spearman) of start and finish: 1 if flows finish in the order of their starts, −1 in the
-    /// opposite order. `None` if all start, or all finish, at the same instant, and of a single flow.
+    /// opposite order. `None` if all flows start, or all finish, at the same instant, and for a single flow.
     pub spearman: Option<f64>,
     /// From the first start to the last one, in microseconds.
     pub start_spread_us: f64,
@@ -21,7 +21,7 @@ pub struct StartFinish {
 }
 
 impl StartFinish {
-    /// Of those `flows` that completed, without connections of jobs, whose ideal is zero; `None` if there are none.
+    /// Starts and finishes of the completed `flows`, without connections of jobs, whose ideal is zero; `None` if no flow is left.
     pub fn from_flows(flows: &[FlowTimes]) -> Option<Self> {
         let pairs: Vec<(u64, u64)> = flows
             .iter()

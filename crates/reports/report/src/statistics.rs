@@ -23,14 +23,14 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// The distribution of times in picoseconds, in microseconds; `None` without any. The mean is rounded to a picosecond.
+    /// The distribution, in microseconds, of times in picoseconds; `None` without values. The mean is rounded to a picosecond.
     pub(crate) fn of_picoseconds(mut times: Vec<u64>) -> Option<Self> {
         times.sort_unstable();
         let mean = mean_of_picoseconds(&times)?;
         Self::of_sorted(&times, mean as f64 / 1e6, |ps| ps as f64 / 1e6)
     }
 
-    /// The distribution of finite ratios; `None` without any.
+    /// The distribution of finite ratios; `None` without values.
     pub fn of_ratios(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_unstable_by(f64::total_cmp);
         // Summed in sorted order, so that the mean does not depend on the order of the flows.
@@ -38,7 +38,7 @@ impl Distribution {
         Self::of_sorted(&ratios, mean, |ratio| ratio)
     }
 
-    /// The distribution of whole numbers; `None` without any.
+    /// The distribution of whole numbers; `None` without values.
     pub(crate) fn of_counts(counts: &mut [u64]) -> Option<Self> {
         counts.sort_unstable();
         let sum: u128 = counts.iter().map(|&count| u128::from(count)).sum();
@@ -59,7 +59,7 @@ impl Distribution {
     }
 }
 
-/// Rounded to a picosecond; `None` without any.
+/// Mean, rounded to a picosecond; `None` without values.
 pub(crate) fn mean_of_picoseconds(times: &[u64]) -> Option<u64> {
     let count = times.len() as u128;
     let sum: u128 = times.iter().map(|&time| u128::from(time)).sum();
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(distribution.mean, distribution.max);
     }
 
-    /// The definition itself: the least value such that at least `per_mille` thousandths of the values are at most it.
+    /// The definition: the least value such that at least `per_mille` thousandths of the values are at most this value.
     fn by_definition(values: &[u64], per_mille: usize) -> u64 {
         let covered = |limit| values.iter().filter(|&&value| value <= limit).count();
         let enough = |&limit: &u64| covered(limit) * 1000 >= per_mille * values.len();

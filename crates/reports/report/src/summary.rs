@@ -1,7 +1,7 @@
-//! `summary.json`: what a run came to, in one small document.
+//! `summary.json`: the results of a run, in one small document.
 //!
-//! Within schema 1 fields are only ever added, at any level; a reader must skip what it does not know. The order of the fields is
-//! fixed, and the same record gives the same bytes. `null` stands where there is nothing to say.
+//! Within schema 1 fields are only ever added, at any level. A reader must skip unknown fields. The order of the fields is
+//! fixed, and the same record gives the same bytes. A field without a value is `null`.
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
@@ -72,12 +72,12 @@
 //! | `peak_rss_bytes` | bytes | the most memory that the process held; 0 where the system does not tell it |
 //!
 //! `fct_us`, `ideal_fct_us`, `slowdown`, `iteration_us` and `jobs_us` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`;
-//! percentiles are nearest rank. The first three are null if no flow completed. Times are given in microseconds as floating point
-//! numbers; exact picoseconds of flows stand in `flows.parquet`.
+//! percentiles are nearest rank. The first three are null if no flow completed. Times are floating point numbers in microseconds;
+//! `flows.parquet` has the exact picoseconds of flows.
 //!
-//! A connection on which a job posts many messages is a flow whose ideal completion time is zero. It counts in `flows`, but has no
-//! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
-//! leave it out.
+//! A connection on which a job posts many messages is a flow whose ideal completion time is zero. Such a flow counts in `flows`, but has
+//! no meaningful completion time: `fct_us`, `ideal_fct_us`, `slowdown` and the figures derived from them, such as `start_finish`, leave it
+//! out.
 
 use crate::attack_sides::AttackSides;
 use crate::by_section::{Goodput, SectionSummary, by_section};
@@ -101,7 +101,7 @@ pub const FILE_NAME: &str = "summary.json";
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
 
-/// The contents of `summary.json`; the fields are described in the [table of the module](self).
+/// The contents of `summary.json`; the [table of the module](self) describes the fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Always [`SCHEMA`].
@@ -114,9 +114,9 @@ pub struct Summary {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: StatusName,
-    /// Reason why the run is incomplete; `None` if it is not.
+    /// Reason why the run is incomplete; otherwise `None`.
     pub status_reason: Option<String>,
-    /// Keys of the scenario that the user has given.
+    /// Keys of the scenario that the user gave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<String>,
     /// Warnings about the scenario and the run.
@@ -136,16 +136,16 @@ pub struct Summary {
     /// completed.
     #[serde(default)]
     pub goodput_bps: Option<f64>,
-    /// Slowdown by size, in bins of equally many flows.
+    /// Slowdown by size, in bins with equal numbers of flows.
     #[serde(default)]
     pub slowdown_by_size: Vec<SizeBin>,
-    /// Slowdown by size, in classes that runs have in common.
+    /// Slowdown by size, in classes that are the same for all runs.
     #[serde(default)]
     pub slowdown_by_class: Vec<SizeClass>,
-    /// Results by section of the workload; none if all flows are of one.
+    /// Results by section of the workload; empty if all flows belong to one section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<SectionSummary>,
-    /// Results by transport; none if all flows have one.
+    /// Results by transport; empty if all flows use one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transports: Vec<TransportSummary>,
     /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.
@@ -154,13 +154,13 @@ pub struct Summary {
     /// Results of attackers and victims; `None` if no flow is part of an attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parties: Option<AttackSides>,
-    /// Operations of a scale-up run; `None` of a run of packets.
+    /// Operations of a scale-up run; `None` for a run of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationSummary>,
-    /// Fairness within the last set of flows; `None` if nothing was watched.
+    /// Fairness within the last set of flows; `None` if the run was not sampled.
     #[serde(default)]
     pub fairness: Option<Fairness>,
-    /// Jobs and how long their iterations took.
+    /// Jobs with the times of their iterations.
     #[serde(default)]
     pub jobs: Vec<JobSummary>,
     /// The mean time of an iteration in microseconds, over the jobs; `None` if no job completed one.
@@ -194,11 +194,11 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusName {
-    /// All was done.
+    /// All work was done.
     Complete,
-    /// The run ended before all was done.
+    /// The run ended before all work was done.
     Incomplete,
-    /// The user interrupted it.
+    /// The user interrupted the run.
     Interrupted,
 }
 
@@ -226,7 +226,7 @@ impl FlowCounts {
 }
 
 impl Summary {
-    /// Sums up `record`.
+    /// Summarises `record`.
     pub fn from_record(record: &RunRecord) -> Self {
         let (status, status_reason) = match &record.status {
             Status::Complete => (StatusName::Complete, None),
@@ -292,18 +292,17 @@ impl Summary {
         summary
     }
 
-    /// True if flows, and their packets, are what the run is about: not in a scale-up run.
+    /// True if the results are about flows and packets; false for a scale-up run.
     pub fn is_of_flows(&self) -> bool {
         self.operations.is_none() || self.flows.total > 0
     }
 
-    /// True if the system did not tell the CPU time: that was no short run, and took none.
+    /// True if the system did not report the CPU time: it is zero although the run took a second or more.
     pub fn is_cpu_unknown(&self) -> bool {
         self.cpu_seconds == 0.0 && self.wall_seconds >= 1.0
     }
 
-    /// Fills in what follows from the `flows` of the run and summaries of older versions lack. `sections` are the names of their
-    /// sections.
+    /// Computes from `flows` the figures that summaries of older versions lack. `sections` are the names of the sections of the flows.
     pub fn analyse(&mut self, flows: &[FlowTimes], sections: &[String]) {
         let mut goodput = Goodput::default();
         flows.iter().for_each(|flow| goodput.add(flow));
@@ -323,7 +322,7 @@ impl Summary {
         json
     }
 
-    /// Reads the contents of a `summary.json`; fields that this version does not know are skipped.
+    /// Reads the contents of a `summary.json`; fields that are unknown to this version are skipped.
     pub fn from_json(json: &str) -> Result<Self, ReadSummaryError> {
         #[derive(Deserialize)]
         struct Version {
@@ -372,7 +371,7 @@ pub enum ReadSummaryError {
     /// The text is not JSON, or a field is missing or of the wrong type.
     #[error("not a Clearway summary")]
     Malformed(#[from] serde_json::Error),
-    /// The summary follows a schema of another version.
+    /// The schema of the summary has another version.
     #[error("a summary of schema {found}, where this version reads schema {SCHEMA}")]
     Schema {
         /// The schema of the summary.

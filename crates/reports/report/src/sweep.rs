@@ -1,12 +1,12 @@
 //! A sweep: runs of one scenario at many points, each with several seeds.
 //!
 //! An *axis* is a key of the scenario that the plan varies; a *point* is a value on each axis; a run is a point with a seed. The measures
-//! of a run are those of a [comparison](crate::comparison), and follow from its summary alone.
+//! of a run are the same as in a [comparison](crate::comparison), and follow from its summary alone.
 //!
 //! # `sweep.json`
-//! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know. Nothing in it depends on
-//! when, where or in which order the runs were done, the command apart. `sweep.parquet` has the same by run, with the time and memory
-//! that each took; [`columns`](crate::columns) says what each column means.
+//! Within schema 1 fields and measures are only ever added. A reader must skip unknown fields. Except for the command, the document does
+//! not depend on time, place or order of the runs. `sweep.parquet` has the same data by run, with the time and memory of each run;
+//! [`columns`](crate::columns) gives the meaning of each column.
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
@@ -75,21 +75,21 @@ pub struct SweepRecord {
     pub version: String,
     /// Revision of the source that the program was built from.
     pub revision: String,
-    /// The command that made it.
+    /// Command that made the record.
     pub command: String,
-    /// What the plan varies.
+    /// Keys that the plan varies.
     pub axes: Vec<SweepAxis>,
     /// Measures that some run has.
     pub measures: Vec<SweepMeasure>,
-    /// Runs that were done, or failed, in the order of the plan.
+    /// Runs that were done or failed, in the order of the plan.
     pub runs: Vec<SweepRun>,
-    /// Runs of the plan that were not done yet.
+    /// Runs of the plan that are not done yet.
     pub missing: u64,
     /// Runs that failed.
     pub failures: Vec<SweepFailure>,
     /// Outcomes of the plan's assertions.
     pub assertions: Vec<AssertionOutcome>,
-    /// What a tuning chose, if the record is that of one.
+    /// Choice of a tuning, if the record belongs to one.
     pub tuning: Option<TuningRecord>,
 }
 
@@ -100,17 +100,17 @@ pub struct SweepAxis {
     pub key: String,
     /// Distinct values as the plan gives them, in its order.
     pub values: Vec<String>,
-    /// The same values as numbers, if all are quantities.
+    /// The values as numbers, if all are quantities.
     pub numbers: Option<AxisNumbers>,
-    /// True of what nobody who builds or runs a network chooses, such as message sizes and failures: points compete with those that have
-    /// the same value.
+    /// True for conditions that nobody who builds or runs a network chooses, such as message sizes and failures: points compete only with
+    /// points that have the same value.
     pub given: bool,
 }
 
 /// Values of an axis as numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisNumbers {
-    /// Base unit of the key: `ps`, `bytes`, `bit/s`; nothing of plain numbers.
+    /// Base unit of the key: `ps`, `bytes`, `bit/s`; empty for plain numbers.
     pub unit: String,
     /// A number for each value.
     pub values: Vec<f64>,
@@ -119,7 +119,7 @@ pub struct AxisNumbers {
 /// Measure of the runs of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SweepMeasure {
-    /// Path of the measure in `summary.json`, or a name of its own.
+    /// Path of the measure in `summary.json`, or another name.
     pub name: String,
     /// Name of the measure for people.
     pub title: String,
@@ -131,18 +131,18 @@ pub struct SweepMeasure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SweepStatus {
-    /// All was done.
+    /// All work was done.
     Complete,
-    /// The run ended before all was done.
+    /// The run ended before all work was done.
     Incomplete,
-    /// The user interrupted it.
+    /// The user interrupted the run.
     Interrupted,
     /// The run left no results.
     Failed,
 }
 
 impl SweepStatus {
-    /// In one word.
+    /// The status as one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -176,11 +176,11 @@ pub struct SweepRun {
     pub status: SweepStatus,
     /// Value of each of [`SweepRecord::measures`], if the run has one.
     pub values: Vec<Option<f64>>,
-    /// Wall time in seconds; `None` of a run that failed.
+    /// Wall time in seconds; `None` for a run that failed.
     pub wall_seconds: Option<f64>,
-    /// CPU time in seconds; `None` of a run that failed.
+    /// CPU time in seconds; `None` for a run that failed.
     pub cpu_seconds: Option<f64>,
-    /// The most memory held, in bytes; `None` of a run that failed.
+    /// Maximum memory in bytes; `None` for a run that failed.
     pub peak_rss_bytes: Option<u64>,
 }
 
@@ -193,11 +193,11 @@ pub struct SweepFailure {
     pub place: Vec<u32>,
     /// Seed of the run.
     pub seed: u64,
-    /// What happened, for people.
+    /// Reason of the failure, for people.
     pub reason: String,
 }
 
-/// Run as a plan knows it, with the summary that it left.
+/// Run with its place in the plan and the summary that it left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummarizedRun {
     /// Hash of the resolved scenario and the program: name of the run's folder.
@@ -211,7 +211,7 @@ pub struct SummarizedRun {
 }
 
 impl SweepRecord {
-    /// Sets measures and runs from `runs`, which are in the order of the plan. Measures that no run has a value of are left out.
+    /// Sets measures and runs from `runs`, which are in the order of the plan. A measure that no run has a value of is left out.
     pub fn measure(&mut self, runs: &[SummarizedRun]) {
         let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
         let mut measures = measures_of(summaries.clone());
@@ -287,24 +287,24 @@ pub struct SweepPoint {
     pub runs: Vec<usize>,
 }
 
-/// True if runs may have a measure of this name: one that all runs know, or of a section of the workload or a tenant.
+/// True if runs may have a measure of this name: a measure of all runs, or of a section of the workload or a tenant.
 pub fn is_measure(name: &str) -> bool {
     is_of_part(name) || crate::measures::fixed_measures().any(|measure| measure.name == name)
 }
 
-/// Names of the measures that runs may have of these sections of a workload.
+/// Names of the measures that runs may have for these sections of a workload.
 pub fn section_measures<'a>(sections: impl Iterator<Item = &'a str>) -> Vec<String> {
     let measures = sections.flat_map(crate::measures::measures_of_section);
     measures.map(|measure| measure.name.into_owned()).collect()
 }
 
-/// Names of the measures that runs may have of these tenants.
+/// Names of the measures that runs may have for these tenants.
 pub fn tenant_measures<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
     let measures = tenants.flat_map(crate::measures::measures_of_tenant);
     measures.map(|measure| measure.name.into_owned()).collect()
 }
 
-/// True of the name of a measure of a section of the workload or of a tenant.
+/// True if `name` is a measure of a section of the workload or of a tenant.
 pub fn is_of_part(name: &str) -> bool {
     [crate::measures::SECTIONS, crate::measures::TENANTS]
         .iter()

@@ -1,4 +1,4 @@
-//! Tables of runs and sweeps in memory, with the columns of their Parquet files: for those who want no file.
+//! Tables of runs and sweeps in memory, with the columns of their Parquet files: for callers that do not want a file.
 //!
 //! Columns are laid out as in Arrow; see [`ColumnData`].
 
@@ -31,7 +31,7 @@ pub enum TableName {
 }
 
 impl TableName {
-    /// All of them.
+    /// All tables.
     pub const ALL: [Self; 5] = [
         Self::Flows,
         Self::Iterations,
@@ -40,7 +40,7 @@ impl TableName {
         Self::Series,
     ];
 
-    /// The name as one types it.
+    /// The name as a user types it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Flows => "flows",
@@ -68,11 +68,11 @@ impl TableName {
 pub struct RunTables<'a> {
     /// Record of the run, with the rows of its flows.
     pub record: &'a RunRecord,
-    /// Samples, in the order in which they came.
+    /// Samples, in order of arrival.
     pub samples: &'a [SeriesRow],
 }
 
-/// Value that has no place in a table, such as a time beyond 2^63 ps.
+/// Value that does not fit a table, such as a time beyond 2^63 ps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TableDataError(String);
@@ -98,7 +98,7 @@ impl RunTables<'_> {
     /// If a value does not fit its column.
     ///
     /// # Panics
-    /// If there are no such rows.
+    /// If the table does not have these rows.
     pub fn batch(&self, table: TableName, range: Range<usize>) -> Batch {
         let record = self.record;
         let (first, count) = (range.start, range.len());
@@ -147,7 +147,7 @@ impl SweepRecord {
     /// If a value does not fit its column.
     ///
     /// # Panics
-    /// If there are no such rows.
+    /// If the table does not have these rows.
     pub fn batch(&self, range: Range<usize>) -> Batch {
         let rows = sweep::rows(self, &self.runs[range]);
         batch(&sweep::columns(self), &rows, &[])

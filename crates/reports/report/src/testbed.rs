@@ -34,7 +34,7 @@ pub struct TestbedRecord {
     pub line_rate_gbps: f64,
     /// Base round trips.
     pub round_trip: RoundTrips,
-    /// Keys of the simulated scenario that it does not give itself, from the software: `KEY=VALUE`.
+    /// Keys of the simulated scenario, as `KEY=VALUE`, that come from the software and not from the scenario.
     pub software: Vec<String>,
     /// Flows, in order of their numbers.
     pub flows: Vec<TestbedFlow>,
@@ -42,9 +42,9 @@ pub struct TestbedRecord {
     pub links: Vec<TestbedLink>,
     /// Hosts, by number.
     pub hosts: Vec<TestbedHost>,
-    /// Processor time of the whole machine in that time, whoever had it.
+    /// CPU time of the whole machine during the flows, for all processes.
     pub machine_cpu_seconds: f64,
-    /// Where the two differ, and why.
+    /// Differences between the two sides, with their reasons.
     pub differences: Vec<Difference>,
     /// Windows of flows.
     pub windows: Vec<TestbedCurve>,
@@ -57,13 +57,13 @@ pub struct TestbedRecord {
 /// Base round trips, without queues.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct RoundTrips {
-    /// Least of the handshakes over the most links.
+    /// Minimum over the handshakes with the most links.
     pub measured_least_us: f64,
-    /// Median of the connections.
+    /// Median over the connections.
     pub measured_median_us: f64,
-    /// Of a handshake's datagrams in the simulated fabric.
+    /// Round trip of a handshake's datagrams in the simulated fabric.
     pub simulated_us: f64,
-    /// Delays of the simulated links come from the measured round trip.
+    /// True if the delays of the simulated links come from the measured round trip.
     pub calibrated: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct RoundTrips {
 pub struct SideCounts {
     /// Data packets sent, retransmissions included.
     pub packets: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among the data packets.
     pub retransmitted: u64,
     /// Acknowledgements that echoed a mark.
     pub marked: u64,
@@ -87,14 +87,14 @@ pub struct PathUsed {
     pub packets: u64,
     /// Acknowledgements with a mark.
     pub marked: u64,
-    /// Times that it was taken for dead.
+    /// Number of times that the path was declared dead.
     pub downs: u64,
 }
 
-/// A flow on both sides.
+/// A flow in the simulator and on the test bed.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TestbedFlow {
-    /// Its number.
+    /// Number of the flow.
     pub flow: u32,
     /// Host that sends.
     pub src: u32,
@@ -102,9 +102,9 @@ pub struct TestbedFlow {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
-    /// Time at which it was to begin.
+    /// Planned start time.
     pub start_us: f64,
-    /// Time by which it began late on the bed.
+    /// Delay of the start on the bed.
     pub late_us: f64,
     /// Completion time in the simulator; none if it did not finish.
     pub simulated_us: Option<f64>,
@@ -116,11 +116,11 @@ pub struct TestbedFlow {
     pub measured: SideCounts,
     /// Paths on the bed.
     pub paths: Vec<PathUsed>,
-    /// Times that the message was delivered on the bed.
+    /// Number of deliveries of the message on the bed.
     pub deliveries: u32,
-    /// Every delivery had the bytes that were sent.
+    /// True if every delivery had the bytes that were sent.
     pub intact: bool,
-    /// Reason why it did not finish on the bed.
+    /// Reason why the flow did not finish on the bed.
     pub error: Option<String>,
 }
 
@@ -136,7 +136,7 @@ impl TestbedFlow {
     }
 }
 
-/// A link on both sides.
+/// A link in the simulator and on the test bed.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TestbedLink {
     /// Name of the link.
@@ -158,20 +158,20 @@ pub struct TestbedLink {
 /// Cost of a host's process.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct TestbedHost {
-    /// Its number.
+    /// Number of the host.
     pub host: u32,
-    /// Processor time from the start to the end of all flows.
+    /// CPU time from the start to the end of all flows.
     pub cpu_seconds: f64,
-    /// Time of that.
+    /// Wall time from the start to the end of all flows.
     pub wall_seconds: f64,
 }
 
 /// A difference between simulation and reality.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs, in a few words.
+    /// The differing quantity, in a few words.
     pub what: String,
-    /// The facts, and what follows from them.
+    /// The facts and their consequences.
     pub facts: String,
 }
 
@@ -186,7 +186,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The word for it.
+    /// Name of the side.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -195,12 +195,12 @@ impl Side {
     }
 }
 
-/// A curve over time. Its unit is that of its list: bytes, or bits per second.
+/// A curve over time. The unit follows from the list of the curve: bytes, or bits per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TestbedCurve {
-    /// Name: of a flow, a path or a link.
+    /// Name of the flow, path or link.
     pub name: String,
-    /// Number of the flow, path or link among those of its list, which has its colour.
+    /// Place of the flow, path or link in its list, which selects its colour.
     pub index: usize,
     /// Side of the curve.
     pub side: Side,
@@ -215,7 +215,7 @@ pub struct TestbedCurve {
 pub struct TestbedClass {
     /// Sizes, in words.
     pub name: String,
-    /// Flows that are done on both sides.
+    /// Flows that completed on both sides.
     pub flows: usize,
     /// Median, 99th percentile and maximum, simulated.
     pub simulated_us: [f64; 3],
@@ -224,14 +224,14 @@ pub struct TestbedClass {
 }
 
 impl TestbedRecord {
-    /// True if every flow finished on the bed, was delivered once and as it was sent.
+    /// True if every flow finished on the bed, and was delivered exactly once and intact.
     pub fn is_sound(&self) -> bool {
         let sound =
             |flow: &TestbedFlow| flow.measured_us.is_some() && flow.deliveries == 1 && flow.intact;
         self.flows.iter().all(sound)
     }
 
-    /// Flows that came more than once, or with other bytes.
+    /// Number of flows that were delivered more than once, or with other bytes.
     pub fn broken(&self) -> usize {
         let broken = |flow: &&TestbedFlow| flow.deliveries > 1 || !flow.intact;
         self.flows.iter().filter(broken).count()
@@ -244,7 +244,7 @@ impl TestbedRecord {
         nearest_rank(&ratios, 500)
     }
 
-    /// Completion times of all flows, and of those of each decade of sizes if there are several.
+    /// Completion times of all flows, and by decade of sizes if there are several.
     pub fn classes(&self) -> Vec<TestbedClass> {
         let done: Vec<&TestbedFlow> = self.flows.iter().filter(|f| f.ratio().is_some()).collect();
         let decades = [0, 10_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
@@ -286,7 +286,7 @@ impl TestbedRecord {
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
 
-    /// Links that carried anything, with their share of what leaves the same switch.
+    /// Links that carried data, each with its share of the traffic that leaves the same switch.
     pub fn link_rows(&self) -> Vec<Vec<String>> {
         let from = |link: &TestbedLink| link.link.split('-').next().unwrap_or("").to_owned();
         let used = |link: &&TestbedLink| {
@@ -316,7 +316,7 @@ impl TestbedRecord {
     }
 }
 
-/// Simulated and measured number in a cell.
+/// Simulated and measured number in one cell.
 fn both(simulated: Option<u64>, measured: Option<u64>) -> String {
     let number = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
     format!("{} / {}", number(simulated), number(measured))
@@ -327,7 +327,7 @@ fn ms(us: Option<f64>) -> String {
 }
 
 impl TestbedFlow {
-    /// Cells of its row: number, hosts, size, simulated and measured time, their ratio, retransmissions, marks, paths.
+    /// Cells of the flow's row: number, hosts, size, simulated and measured time, their ratio, retransmissions, marks, paths.
     pub fn cells(&self) -> Vec<String> {
         let (simulated, measured) = (&self.simulated, &self.measured);
         vec![
@@ -360,7 +360,7 @@ impl TestbedClass {
         })
     }
 
-    /// Cells of its row: name, number of flows, simulated and measured times, ratio of the medians.
+    /// Cells of the class's row: name, number of flows, simulated and measured times, ratio of the medians.
     pub fn cells(&self) -> Vec<String> {
         let mut cells = vec![self.name.clone(), self.flows.to_string()];
         let times = self.simulated_us.iter().chain(&self.measured_us);

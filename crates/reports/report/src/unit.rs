@@ -5,13 +5,13 @@ use crate::quantity::{count, factor, microseconds, plain, prefixed};
 use clearway_results::{FigureUnit, TotalUnit};
 use serde::Serialize;
 
-/// Unit in which a measure counts.
+/// Unit of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Microseconds.
     Us,
-    /// A number from −1 to 1, of which ratios mean nothing.
+    /// A number from −1 to 1, whose ratios are meaningless.
     Index,
     /// A multiple.
     Ratio,
@@ -22,7 +22,7 @@ pub enum Unit {
     GigabytesPerSecond,
     /// Flows.
     Flows,
-    /// Packets and the like.
+    /// Packets and similar totals.
     #[serde(untagged)]
     Total(TotalUnit),
     /// Units of figures of operations.
@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// True if more of a measure in this unit is better; less is if not.
+    /// True if more of a measure in this unit is better, false if less is.
     pub fn is_more_better(self) -> bool {
         matches!(
             self,
@@ -58,7 +58,7 @@ impl Unit {
         }
         match self {
             Self::Us => microseconds(value),
-            // What rounds to zero has no sign.
+            // A value that rounds to zero has no sign.
             Self::Index => format!("{:.3}", (value * 1000.0).round() / 1000.0 + 0.0),
             Self::Ratio => factor(value),
             Self::Bps => {
@@ -70,7 +70,7 @@ impl Unit {
             Self::Figure(FigureUnit::Cycles) => format!("{} cycles", number(Some(value))),
             Self::Figure(_) => number(Some(value)),
             Self::Flows | Self::Total(_) if value.fract() == 0.0 => count(value as u64),
-            // Means, and medians of even numbers of seeds.
+            // Means, and medians of even numbers of seeds, may be fractions.
             Self::Flows | Self::Total(_) => {
                 let tenths = (value * 10.0).round() as u64;
                 format!("{}.{}", count(tenths / 10), tenths % 10)
@@ -78,7 +78,7 @@ impl Unit {
         }
     }
 
-    /// A range for people, `48.88..50.12 us`: a unit that both ends have is said once.
+    /// A range for people, `48.88..50.12 us`: a unit that both ends share appears once.
     pub(crate) fn print_range(self, low: f64, high: f64) -> String {
         let (low, high) = (self.print(low), self.print(high));
         let unit_of = |text: &str| {

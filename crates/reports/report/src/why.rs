@@ -1,4 +1,4 @@
-//! `why.json`: why the slowest flows of a run were slow, and a bound that no transport could have beaten.
+//! `why.json`: reasons why the slowest flows of a run were slow, and a lower bound for every transport.
 //!
 //! | field | unit | meaning |
 //! |---|---|---|
@@ -57,7 +57,7 @@ pub const FILE_NAME: &str = "why.json";
 /// The version of the schema.
 pub const SCHEMA: u32 = 1;
 
-/// Contents of `why.json`; the fields are described in the [table of the module](self).
+/// Contents of `why.json`; the [table of the module](self) describes the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyRecord {
     /// Always [`SCHEMA`].
@@ -66,13 +66,13 @@ pub struct WhyRecord {
     pub scenario: ScenarioIdentity,
     /// Digest of the run.
     pub digest: String,
-    /// Bound that no transport could have beaten.
+    /// Lower bound that holds for every transport.
     pub bound: Bound,
     /// The flows, the slowest first.
     pub flows: Vec<SlowFlow>,
     /// The links that cost these flows most.
     pub links: Vec<CostlyLink>,
-    /// The longest iteration of a job, or the one that was asked for; absent without jobs.
+    /// The longest iteration of a job, or the requested one; absent without jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iteration: Option<SlowIteration>,
 }
@@ -80,7 +80,7 @@ pub struct WhyRecord {
 /// Cause of a lower bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// No traffic at all.
+    /// The run has no traffic.
     Nothing,
     /// Flows that start one another.
     Chain(Vec<u32>),
@@ -88,7 +88,7 @@ pub enum Limit {
     Job {
         /// Name of the job.
         label: String,
-        /// Messages and computations, in their order.
+        /// Messages and computations, in order.
         steps: Vec<StepRow>,
     },
     /// Load of links.
@@ -99,7 +99,7 @@ pub enum Limit {
         what: String,
         /// Bytes on the wire.
         bytes: u64,
-        /// Rate of all together.
+        /// Total rate of the links.
         rate_bps: u64,
     },
 }
@@ -115,7 +115,7 @@ pub struct StepRow {
     /// Length of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The least time that it takes.
+    /// Minimum time of the step.
     pub ps: u64,
 }
 
@@ -124,19 +124,19 @@ pub struct StepRow {
 pub struct Bound {
     /// Time at which the first flow was ready.
     pub from_us: f64,
-    /// The least time of the run.
+    /// Minimum duration of the run.
     pub least_us: f64,
-    /// The time that it took, if it is complete.
+    /// Actual duration of the run; `None` if the run is not complete.
     pub took_us: Option<f64>,
-    /// The ratio of the two.
+    /// Ratio of the actual to the minimum duration.
     pub ratio: Option<f64>,
     /// The cause in words.
     pub sentence: String,
     /// Links of a cut.
     pub links: Vec<String>,
-    /// Bytes that cross them.
+    /// Bytes that cross these links.
     pub bytes: u64,
-    /// Rate of the links together.
+    /// Total rate of the links.
     pub rate_bps: u64,
     /// Flows of a chain.
     pub flows: Vec<u32>,
@@ -154,13 +154,13 @@ pub struct JobChain {
     pub messages: usize,
     /// Number of computations.
     pub computations: usize,
-    /// The first messages and computations, in their order.
+    /// The first messages and computations, in order.
     pub steps: Vec<StepRow>,
 }
 
 impl JobChain {
     fn from_steps(label: &str, steps: &[StepRow]) -> Self {
-        /// Steps that are listed.
+        /// Maximum number of listed steps.
         const MOST: usize = 1000;
         let messages = steps.iter().filter(|step| step.flow.is_some()).count();
         Self {
@@ -172,7 +172,7 @@ impl JobChain {
     }
 }
 
-/// A flow and where its time went.
+/// A flow and the parts of its time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlowFlow {
     /// Number of the flow.
@@ -185,32 +185,32 @@ pub struct SlowFlow {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
-    /// Time at which it was ready.
+    /// Time at which the flow was ready.
     pub start_ps: u64,
     /// Completion time.
     pub completion_ps: u64,
-    /// Completion time alone on an idle network, zero if it is not known.
+    /// Completion time alone on an idle network; zero if unknown.
     pub ideal_ps: u64,
-    /// Nodes that its data passed.
+    /// Nodes that the flow's data passed.
     pub path: String,
-    /// Number of different ways.
+    /// Number of different paths of the data.
     pub ways: usize,
-    /// The link that cost it most.
+    /// The link that delayed the flow most.
     pub bottleneck: Option<String>,
-    /// Other flows whose data it waited for there.
+    /// Other flows whose data the flow waited for at the bottleneck.
     pub sharers: usize,
     /// Parts of the completion time, the longest first.
     pub parts: Vec<DelayRow>,
-    /// Events that a connection of a job waited for, those of the longest waits first.
+    /// Events that a connection of a job waited for, the longest waits first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<JobWaitRow>,
-    /// Links that its data crossed.
+    /// Links that the flow's data crossed.
     pub links: Vec<WaitRow>,
     /// The flow in words.
     pub sentence: String,
 }
 
-/// Kind of event that lets a rank of a job send.
+/// Kind of event that allows a rank of a job to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Awaited {
@@ -231,7 +231,7 @@ pub enum Awaited {
 pub struct JobWaitRow {
     /// Kind of the events.
     pub what: Awaited,
-    /// Host that it waited for.
+    /// Host at which the events happened.
     pub host: u32,
     /// Connection of the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,7 +241,7 @@ pub struct JobWaitRow {
 }
 
 impl JobWaitRow {
-    /// The events in words, with the time.
+    /// The events in words, with their time.
     pub fn say(&self) -> String {
         let host = self.host;
         let flow = self
@@ -264,7 +264,7 @@ pub struct DelayRow {
     /// Kind of the part.
     #[serde(serialize_with = "part_name")]
     pub part: DelayPart,
-    /// The link, if it is of one.
+    /// The link, if the part belongs to one.
     pub link: Option<String>,
     /// Length of the part.
     pub ps: u64,
@@ -275,24 +275,24 @@ pub struct DelayRow {
 pub struct WaitRow {
     /// The link.
     pub link: String,
-    /// Packets that crossed it.
+    /// Packets that crossed the link.
     pub packets: u64,
-    /// Mean time in front of it.
+    /// Mean waiting time in front of the link.
     pub mean_wait_us: f64,
-    /// Other flows whose data waited there before it.
+    /// Other flows whose data waited in front of the link ahead of the flow.
     pub sharers: usize,
     /// Rate of the link.
     pub rate_bps: u64,
 }
 
-/// Time that a link cost several flows.
+/// Delay that a link caused to several flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostlyLink {
     /// The link.
     pub link: String,
-    /// Time of their critical paths behind other flows in front of it.
+    /// Time that the flows' critical paths spent behind other flows in front of the link.
     pub queueing_us: f64,
-    /// Time of their critical paths in which it was paused.
+    /// Time that the flows' critical paths spent while the link was paused.
     pub paused_us: f64,
     /// Number of these flows.
     pub flows: usize,
@@ -302,7 +302,7 @@ fn part_name<S: Serializer>(part: &DelayPart, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(part.name())
 }
 
-/// Costs of links to flows together, the costliest first.
+/// Delays that links cause to the flows together, the costliest link first.
 pub fn costly_links(flows: &[SlowFlow]) -> Vec<CostlyLink> {
     let mut costs: BTreeMap<&str, (u64, u64, BTreeSet<u32>)> = BTreeMap::new();
     for flow in flows {
@@ -333,12 +333,12 @@ impl WhyRecord {
     /// The document as JSON.
     ///
     /// # Panics
-    /// Never: it has no maps with keys that are no texts.
+    /// Never: all keys of its maps are texts.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("the document can be written") + "\n"
     }
 
-    /// The parts that any of the flows has, in the order in which they are shown.
+    /// The parts that occur in any of the flows, in display order.
     pub fn parts(&self) -> Vec<DelayPart> {
         let has = |part: &DelayPart| self.flows.iter().any(|flow| !flow.total(*part).is_zero());
         DelayPart::ALL.into_iter().filter(has).collect()

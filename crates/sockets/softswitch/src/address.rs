@@ -5,14 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Bits of the prefix that all hosts share.
 pub const PREFIX_LENGTH: u8 = 16;
-/// The same of their IPv6 addresses.
+/// Bits of the IPv6 prefix that all hosts share.
 pub const PREFIX_LENGTH_V6: u8 = 64;
 
 /// 10.77.0.0.
 const NETWORK: u32 = 10 << 24 | 77 << 16;
 /// fd77::.
 const NETWORK_V6: u128 = 0xfd77 << 112;
-/// The first address is that of the network, the last one is for broadcasts.
+/// Most hosts: the first address belongs to the network, the last one to broadcasts.
 const MOST_HOSTS: u32 = (1 << 16) - 2;
 
 /// IPv4 address of a host, in 10.77.0.0/16: 10.77.0.1 for host 0, 10.77.1.0 for host 255.
@@ -29,13 +29,13 @@ pub fn address_v6_of(host: HostId) -> Ipv6Addr {
     Ipv6Addr::from(NETWORK_V6 + u128::from(host.0) + 1)
 }
 
-/// Number of the host with an IPv4 address, were there so many.
+/// Number of the host with an IPv4 address, whether or not the fabric has that many hosts.
 pub(crate) fn host_of(address: u32) -> Option<HostId> {
     let number = address.checked_sub(NETWORK + 1)?;
     (number < MOST_HOSTS).then_some(HostId(number))
 }
 
-/// The same of an IPv6 address.
+/// Number of the host with an IPv6 address.
 pub(crate) fn host_of_v6(address: u128) -> Option<HostId> {
     let number = address.checked_sub(NETWORK_V6 + 1)?;
     let number = u32::try_from(number).ok()?;

@@ -1,11 +1,11 @@
-//! Commands that change links while packets are forwarded, one a line.
+//! Commands that change links during forwarding, one per line.
 //!
 //! ```text
 //! link NAME CHANGE...
 //! ```
 //!
-//! NAME is that of a cable, both directions of which are meant, `leaf0-spine1`, or of one direction, `leaf0>spine1`; a `*` stands for any
-//! text, so that `link *spine1 down` is the end of a switch. The changes are those of [`Change`].
+//! NAME is a cable, `leaf0-spine1`, which means both directions, or one direction, `leaf0>spine1`. A `*` stands for any text, so `link
+//! *spine1 down` takes a whole switch down. [`Change`] lists the changes.
 
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{Rate, Span, nearest, suggestion};
@@ -48,29 +48,29 @@ impl FromStr for Probability {
 /// Change of a directed link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// `down`: what leaves the queue is lost. Switches do not take another way: that is what a transport can show.
+    /// `down`: packets that leave the queue are lost. Switches do not reroute: the transport has to react.
     Down,
     /// `up`: the end of `down`.
     Up,
     /// `loss 1%`: packets that leave are lost with this probability.
     Loss(Probability),
-    /// `duplicate 1%`: they arrive twice.
+    /// `duplicate 1%`: packets arrive twice with this probability.
     Duplicate(Probability),
-    /// `reorder 5% 200us`: they arrive so much later, others pass them.
+    /// `reorder 5% 200us`: packets arrive this much later with this probability, and others pass them.
     Reorder(Probability, Span),
     /// `delay 1ms`: propagation delay.
     Delay(Span),
     /// `rate 100Mbps`: rate of transmission, from the next packet on.
     Rate(Rate),
-    /// `corrupt 0.1%`: a bit behind the IP header is wrong.
+    /// `corrupt 0.1%`: a bit behind the IP header flips with this probability.
     Corrupt(Probability),
-    /// `mark 100%`: packets that can be marked are, however short the queue.
+    /// `mark 100%`: markable packets are marked with this probability, however short the queue.
     Mark(Probability),
-    /// `reset`: as in the scenario.
+    /// `reset`: back to the scenario's values.
     Reset,
 }
 
-/// Words of the changes, with what follows each.
+/// Keywords of the changes, with their arguments.
 const CHANGES: [(&str, &str); 10] = [
     ("down", ""),
     ("up", ""),
@@ -84,7 +84,7 @@ const CHANGES: [(&str, &str); 10] = [
     ("reset", ""),
 ];
 
-/// A command that has been understood.
+/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Command {
     /// The links that change.
@@ -130,10 +130,10 @@ impl ActiveLinks {
         Self(topology.links_up().map(named).collect())
     }
 
-    /// Reads a command; `None` for a line without one: empty, or a comment after `#`.
+    /// Parses a command; `None` for a line without a command: empty, or a comment after `#`.
     ///
     /// # Errors
-    /// At the first word that cannot be meant.
+    /// At the first invalid word.
     pub fn read(&self, line: &str) -> Result<Option<Command>, CommandError> {
         let line = line.split('#').next().unwrap_or_default();
         let mut words = line.split_whitespace();

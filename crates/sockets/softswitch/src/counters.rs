@@ -3,7 +3,7 @@
 /// Counters of a directed link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForwardedLinkCounters {
-    /// Packets that have left the queue, whatever has become of them then.
+    /// Packets that have left the queue, whatever their fate.
     pub packets: u64,
     /// Bytes of these packets, with IP headers.
     pub bytes: u64,
@@ -21,7 +21,7 @@ pub struct ForwardedLinkCounters {
     pub reordered: u64,
     /// Packets in which the impairment `corrupt` has changed a bit.
     pub corrupted: u64,
-    /// The most bytes that were in the queue, the packet in transmission included.
+    /// Most bytes in the queue at any time, including the packet in transmission.
     pub largest_queue: u64,
 }
 
@@ -39,10 +39,10 @@ pub struct Totals {
     pub received: u64,
     /// Packets handed to hosts.
     pub delivered: u64,
-    /// Packets without an IP header that fits them.
+    /// Packets without a valid IP header.
     pub malformed: u64,
-    /// Packets to no host of the fabric: multicast is one.
+    /// Packets whose destination is not a host of the fabric, such as multicast.
     pub no_route: u64,
-    /// Packets for which there was no memory, or which are longer than the fabric takes.
+    /// Packets dropped for lack of memory, or longer than the fabric accepts.
     pub no_memory: u64,
 }

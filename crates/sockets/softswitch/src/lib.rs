@@ -1,8 +1,8 @@
-//! A fabric in user space: switches and links emulated between hosts in network namespaces, for what a kernel cannot do.
+//! A fabric in user space: emulates switches and links between hosts in network namespaces, with features that the kernel lacks.
 //!
-//! A [`SoftSwitch`] is all switches and links of a scenario's fabric. IP packets of hosts go in and come out at the host that they are
-//! for, after the delays, queues and rates of the links between, marked by the rules of the simulated switches and spread over paths by
-//! their hash. [`Command`]s take links down, slow them, and let them lose, copy, reorder, corrupt or mark packets.
+//! A [`SoftSwitch`] is all switches and links of a scenario's fabric. IP packets of hosts go in and come out at their destination host,
+//! after the delays, queues and rates of the links on the path. The rules of the simulated switches mark packets, and a hash spreads
+//! packets over paths. [`Command`]s take links down, slow them, and make them lose, duplicate, reorder, corrupt or mark packets.
 //!
 //! ```text
 //!   host h ── TUN device ──► on_packet(now, h, packet)
@@ -11,13 +11,14 @@
 //!   host g ◄─ TUN device ─── poll_delivery() ◄─ advance(now)
 //! ```
 //!
-//! What differs from the simulated fabric: a switch has one queue for each link, as a real packet does not say whether it is control;
-//! hosts have a queue in front of their link, as they are not paced by it; and hashes have the destination port and the protocol in them.
+//! The fabric differs from the simulated fabric in three points. A switch has one queue for each link, because a real packet does not tell
+//! whether it is control. Hosts have a queue in front of their link, because the link does not pace them. Hashes include the destination
+//! port and the protocol.
 //!
-//! [`tun`] connects it with TUN devices and real time, on Linux.
+//! [`tun`] connects the fabric to TUN devices and real time, on Linux.
 //!
-//! **Architecture invariant:** everything but `tun` is without clock, thread, file and socket. Nothing that comes makes it panic or takes
-//! memory without bound.
+//! **Architecture invariant:** everything except `tun` works without clock, thread, file and socket. No packet makes the crate panic or use
+//! unbounded memory.
 
 mod address;
 mod command;

@@ -1,4 +1,4 @@
-//! A directed link: its queue, its wire, and what goes wrong on it.
+//! A directed link: its queue, its wire, and its impairments.
 
 use crate::command::{Change, Probability};
 use crate::counters::ForwardedLinkCounters;
@@ -18,7 +18,7 @@ pub(crate) enum Node {
     Switch(usize),
 }
 
-/// Impairments of a link that somebody asked for.
+/// Impairments of a link, set by commands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Impairments {
     is_down: bool,
@@ -29,11 +29,11 @@ struct Impairments {
     mark: Probability,
 }
 
-/// Fate of a packet whose last bit has left.
+/// Fate of a packet after its last bit has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum TransmitOutcome {
     Lost(Slot),
-    /// Arrival at this time, as of its copy.
+    /// Arrival at this time; the second slot is a copy that arrives with it.
     Carried(Slot, Time, Option<Slot>),
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Link {
     latency: Span,
     /// Rate and delay of the scenario.
     original: (Rate, Span),
-    /// Marks; hosts make none.
+    /// Marking rules; `None` at hosts, which do not mark.
     rules: Option<QueueRules>,
     /// Bytes in the queue above which a packet is dropped.
     limit: u64,
@@ -57,13 +57,13 @@ pub(crate) struct Link {
     errors: Option<Box<LinkErrors>>,
     marking: RandomStream,
     chance: RandomStream,
-    /// Arrival of the last packet that was not held back: none passes it.
+    /// Arrival of the last packet that was not held back; later packets do not pass it.
     last_arrival: Time,
     pub(crate) counters: ForwardedLinkCounters,
 }
 
 impl Link {
-    /// The link of a topology. Without rules it begins at a host, whose queue has this limit.
+    /// A link of a topology. A link without rules begins at a host, whose queue has the given limit.
     pub(crate) fn new(
         topology: &Topology,
         id: LinkId,
@@ -119,8 +119,12 @@ impl Link {
         Ok(is_first.then(|| now + self.clock.span_of(size as u32)))
     }
 
-    /// Ends the transmission of the first packet at `now`. Returns what becomes of it, and the end of the next transmission.
-    pub(crate) fn finish(&mut self, now: Time, pool: &mut Pool) -> (Option<Fate>, Option<Time>) {
+    /// Ends the transmission of the first packet at `now`. Returns the packet's fate, and the end of the next transmission.
+    pub(crate) fn finish(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+    ) -> (Option<TransmitOutcome>, Option<Time>) {
         let Some(slot) = self.queue.pop_front() else {
             return (None, None);
         };
@@ -152,7 +156,7 @@ impl Link {
         self.chance.chance(probability.as_f64())
     }
 
-    fn fate(&mut self, now: Time, slot: Slot, pool: &mut Pool) -> Fate {
+    fn fate(&mut self, now: Time, slot: Slot, pool: &mut Pool) -> TransmitOutcome {
         let Impairments {
             is_down,
             loss,
@@ -165,7 +169,7 @@ impl Link {
         let packet = pool.bytes_mut(slot);
         if is_down {
             self.counters.down += 1;
-            return Fate::Lost(slot);
+            return TransmitOutcome::Lost(slot);
         }
         let size = packet.len().min(usize::from(u16::MAX)) as u16;
         let is_hit = self
@@ -174,7 +178,7 @@ impl Link {
             .is_some_and(|errors| errors.hit(now, size));
         if self.hits(loss) || is_hit {
             self.counters.lost += 1;
-            return Fate::Lost(slot);
+            return TransmitOutcome::Lost(slot);
         }
         if self.hits(marking) && is_markable(headers.version, packet) {
             mark(headers.version, packet);
@@ -199,7 +203,7 @@ impl Link {
             false => None,
         };
         self.counters.duplicated += u64::from(copy.is_some());
-        Fate::Carried(slot, arrival, copy)
+        TransmitOutcome::Carried(slot, arrival, copy)
     }
 
     /// Changes one bit.
@@ -235,6 +239,6 @@ impl Link {
     }
 }
 
-/// Refusal of a packet for want of room.
+/// Refusal of a packet by a full queue.
 #[derive(Debug)]
 pub(crate) struct QueueFull;

@@ -1,4 +1,4 @@
-//! IP packets as switches see them: where they go, what ECMP hashes, the ECN field.
+//! IP packets as switches see them: destination, ECMP fields, ECN field.
 
 use crate::address::{host_of, host_of_v6};
 use clearway_transport::header_hash;
@@ -8,7 +8,7 @@ use clearway_units::{HostId, mix64};
 const IPV4_HEADER: usize = 20;
 /// Header of IPv6 without extensions.
 const IPV6_HEADER: usize = 40;
-/// The most extension headers of IPv6 that are followed to the ports.
+/// Most IPv6 extension headers to skip on the way to the ports.
 const MOST_EXTENSIONS: u32 = 8;
 
 /// Version of the Internet Protocol.
@@ -18,15 +18,15 @@ pub(crate) enum Version {
     V6,
 }
 
-/// Fields that switches read of a packet.
+/// Packet fields that switches read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub(crate) version: Version,
-    /// The host that the packet is for, were there so many.
+    /// Destination host, whether or not the fabric has that many hosts.
     pub(crate) to: HostId,
     /// Fields that ECMP hashes, without the source host.
     entropy: Entropy,
-    /// Offset of what follows the header of the Internet Protocol.
+    /// Offset of the IP payload.
     pub(crate) payload: usize,
 }
 
@@ -41,9 +41,9 @@ struct Entropy {
 /// Fault of a packet that a switch cannot forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacketFault {
-    /// No IP header, or one that does not fit the packet.
+    /// No IP header, or a header that does not match the packet.
     Malformed,
-    /// The destination is no host.
+    /// The destination is not a host.
     NoRoute,
 }
 
@@ -113,7 +113,7 @@ fn ipv6(packet: &[u8]) -> Result<Headers, PacketFault> {
     })
 }
 
-/// Entropy behind the extension headers. A packet that ends within them has none, but is a packet.
+/// Entropy behind the extension headers. A packet that ends within them has no entropy, but is still valid.
 fn entropy_v6(packet: &[u8], first: u8) -> Entropy {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -162,7 +162,7 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// True if the sender of this packet, which has [`Headers`], takes ECN marks and nobody has marked it yet (RFC 3168: ECT(0), ECT(1)).
+/// True if this packet, which has [`Headers`], is ECN-capable and not marked yet (RFC 3168: ECT(0), ECT(1)).
 pub(crate) fn is_markable(version: Version, packet: &[u8]) -> bool {
     let field = match version {
         Version::V4 => packet[1] & 3,
@@ -171,7 +171,7 @@ pub(crate) fn is_markable(version: Version, packet: &[u8]) -> bool {
     matches!(field, 1 | 2)
 }
 
-/// Marks a packet: congestion experienced. In IPv4 the checksum is brought up to date (RFC 1624).
+/// Marks a packet: congestion experienced. In IPv4, updates the checksum (RFC 1624).
 pub(crate) fn mark(version: Version, packet: &mut [u8]) {
     match version {
         Version::V6 => packet[1] |= 0x30,

@@ -1,4 +1,4 @@
-//! Memory of packets: each has a buffer that is used again when it has gone.
+//! Memory of packets: each packet has a buffer, which is reused after the packet leaves.
 
 use crate::packet::Headers;
 
@@ -14,14 +14,14 @@ struct Stored {
     hash: u32,
 }
 
-/// Buffers of equal size, made when they are first needed.
+/// Buffers of equal size, allocated on first use.
 #[derive(Debug)]
 pub(crate) struct Pool {
     stored: Vec<Stored>,
     free: Vec<Slot>,
     /// Bytes of a buffer.
     longest: usize,
-    /// The most buffers.
+    /// Most buffers.
     most: usize,
 }
 
@@ -35,7 +35,7 @@ impl Pool {
         }
     }
 
-    /// Stores a packet, unless it is too long or all buffers are taken.
+    /// Stores a packet, unless it is too long or all buffers are in use.
     pub(crate) fn store(&mut self, packet: &[u8], headers: Headers, hash: u32) -> Option<Slot> {
         let slot = self.vacant(packet.len(), headers, hash)?;
         let stored = &mut self.stored[slot.0 as usize];
@@ -76,7 +76,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// Gives a buffer back.
+    /// Puts a buffer back into the pool.
     pub(crate) fn release(&mut self, slot: Slot) {
         self.free.push(slot);
     }
@@ -97,7 +97,7 @@ impl Pool {
         (stored.headers, stored.hash)
     }
 
-    /// Packets that are stored.
+    /// Stored packets.
     pub(crate) fn in_use(&self) -> usize {
         self.stored.len() - self.free.len()
     }

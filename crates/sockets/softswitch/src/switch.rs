@@ -3,7 +3,7 @@
 use crate::address;
 use crate::command::Command;
 use crate::counters::{ForwardedLinkCounters, Totals};
-use crate::link::{Fate, Link, Node};
+use crate::link::{Link, Node, TransmitOutcome};
 use crate::packet::{Headers, PacketFault};
 use crate::pool::{Pool, Slot};
 use clearway_fabric::topology::{LinkId, Routes, Topology};
@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Memory for packets in queues and on wires.
 const MEMORY: usize = 512 << 20;
 
-/// Description of a fabric, all of it but limits that of a simulation.
+/// Description of a fabric: the description of a simulation, plus limits.
 #[derive(Debug, Clone)]
 pub struct FabricPlan<'a> {
     /// Nodes and links.
@@ -25,9 +25,9 @@ pub struct FabricPlan<'a> {
     pub routes: Routes,
     /// Queues, marks, choice of paths.
     pub switch: &'a SwitchParameters,
-    /// Round trip by which queues are sized, where the scenario gives them as parts of the bandwidth-delay product.
+    /// Round trip that sizes queues, if the scenario gives them relative to the bandwidth-delay product.
     pub propagation_rtt: Span,
-    /// Limit of the queue in front of the link of a host, which marks nothing.
+    /// Limit of the queue in front of a host's link, which does not mark.
     pub host_queue: Bytes,
     /// Longest packet in bytes, with its IP header.
     pub longest_packet: u16,
@@ -35,19 +35,19 @@ pub struct FabricPlan<'a> {
     pub seed: u64,
 }
 
-/// Fabric that user space cannot be.
+/// Reason why user space cannot emulate a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitFabric {
     /// A host has several NICs.
     #[error("hosts of this fabric have several NICs")]
     SeveralNics,
-    /// Packets take detours, which their frames do not tell of.
+    /// Packets take detours, which real frames do not encode.
     #[error("packets of this fabric take detours")]
     Detours,
-    /// Switches choose a port for each packet by what waits there, and user space does not.
+    /// Switches choose a port for each packet by its queue, which user space does not.
     #[error("switches or NICs choose ports by their queues")]
     LocalChoice,
-    /// There are more hosts than addresses.
+    /// More hosts than addresses.
     #[error("{0} hosts are more than there are addresses in 10.77.0.0/16")]
     TooManyHosts(u32),
 }
@@ -71,7 +71,7 @@ impl UnfitFabric {
 pub struct Delivery<'a> {
     /// The host.
     pub host: HostId,
-    /// Arrival, which is not later than the time of the call that made it happen.
+    /// Time of arrival, not later than the time of the call that caused it.
     pub at: Time,
     /// The IP packet.
     pub packet: &'a [u8],
@@ -79,7 +79,7 @@ pub struct Delivery<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
-    /// Carry out the scheduled command with this number.
+    /// Execute the scheduled command with this number.
     Command(usize),
     /// The last bit of the first packet of the link's queue leaves.
     End(LinkId),
@@ -87,8 +87,8 @@ enum Action {
     Arrival(LinkId, Slot),
 }
 
-/// At equal times commands come first, then ends of transmissions, then arrivals, as in the simulator; those of a kind in the order in
-/// which they were foreseen, so that nothing is overtaken.
+/// At equal times commands come first, then ends of transmissions, then arrivals, as in the simulator; events of a kind keep the order in
+/// which they were scheduled, so packets do not overtake each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
@@ -99,16 +99,16 @@ struct Event {
 
 /// All switches and links of a fabric.
 ///
-/// It is a state machine without clock and IO: [`advance`](Self::advance) carries out what has become due,
-/// [`on_packet`](Self::on_packet) takes a packet from a host, [`poll_delivery`](Self::poll_delivery) gives out what has reached one, and
-/// [`deadline`](Self::deadline) says when something will be due. Spurious calls are harmless. Time never goes back: earlier times count
-/// as the latest one. The same packets and commands at the same times give the same outcome.
+/// A state machine without clock and IO: [`advance`](Self::advance) executes due events, [`on_packet`](Self::on_packet) takes a packet from
+/// a host, [`poll_delivery`](Self::poll_delivery) hands out a packet that has reached its host, and [`deadline`](Self::deadline) is the
+/// time of the next event. Spurious calls are harmless. Time never goes back: an earlier time counts as the latest time. The same packets
+/// and commands at the same times give the same outcome.
 #[derive(Debug)]
 pub struct SoftSwitch {
     now: Time,
     forwarding: Forwarding,
     hosts: u32,
-    /// By number of the link; `None` for those that the scenario takes down.
+    /// Links by number; `None` for links that the scenario takes down.
     links: Vec<Option<Link>>,
     pool: Pool,
     events: BinaryHeap<Reverse<Event>>,
@@ -116,7 +116,7 @@ pub struct SoftSwitch {
     number: u64,
     commands: Vec<Command>,
     deliveries: VecDeque<(HostId, Time, Slot)>,
-    /// Buffer of the delivery that was given out last.
+    /// Buffer of the last delivery handed out.
     lent: Option<Slot>,
     totals: Totals,
 }
@@ -125,7 +125,7 @@ impl SoftSwitch {
     /// An empty fabric.
     ///
     /// # Errors
-    /// If its hosts cannot be addressed.
+    /// If user space cannot emulate the fabric.
     pub fn new(plan: &FabricPlan<'_>) -> Result<Self, UnfitFabric> {
         let topology = plan.topology;
         if !topology.further_nics.is_empty() {
@@ -178,7 +178,7 @@ impl SoftSwitch {
         self.hosts
     }
 
-    /// Carries out all that is due until `now`.
+    /// Executes all events up to `now`.
     pub fn advance(&mut self, now: Time) {
         while let Some(Reverse(event)) = self.events.peek().copied() {
             if event.at > now {
@@ -198,10 +198,10 @@ impl SoftSwitch {
         self.now = self.now.max(now);
     }
 
-    /// A host sends a packet.
+    /// Takes a packet from a host.
     ///
     /// # Panics
-    /// If there is no such host.
+    /// If the host does not exist.
     pub fn on_packet(&mut self, now: Time, from: HostId, packet: &[u8]) {
         assert!(from.0 < self.hosts, "{from:?} is no host");
         self.advance(now);
@@ -224,7 +224,7 @@ impl SoftSwitch {
         }
     }
 
-    /// Changes links at once.
+    /// Changes links immediately.
     pub fn apply(&mut self, now: Time, command: &Command) {
         self.advance(now);
         self.carry_out(command);
@@ -248,7 +248,7 @@ impl SoftSwitch {
         Some(Delivery { host, at, packet })
     }
 
-    /// Time at which something is due; [`Time::NEVER`] if nothing will be unless a packet comes.
+    /// Time of the next event; [`Time::NEVER`] if nothing happens before the next packet.
     pub fn deadline(&self) -> Time {
         if !self.deliveries.is_empty() {
             return self.now;
@@ -268,7 +268,7 @@ impl SoftSwitch {
         self.totals
     }
 
-    /// Packets in queues, on wires, and those that have not been polled.
+    /// Packets in queues, on wires, and delivered packets not polled yet.
     pub fn in_flight(&self) -> u64 {
         self.pool.in_use() as u64 - u64::from(self.lent.is_some())
     }
@@ -326,8 +326,8 @@ impl SoftSwitch {
         }
         match fate {
             None => {}
-            Some(Fate::Lost(slot)) => self.pool.release(slot),
-            Some(Fate::Carried(slot, arrival, copy)) => {
+            Some(TransmitOutcome::Lost(slot)) => self.pool.release(slot),
+            Some(TransmitOutcome::Carried(slot, arrival, copy)) => {
                 self.foresee(arrival, Action::Arrival(id, slot));
                 if let Some(copy) = copy {
                     self.foresee(arrival, Action::Arrival(id, copy));

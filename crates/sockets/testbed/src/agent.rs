@@ -1,7 +1,7 @@
-//! The process of a host: it listens, connects to those that its flows go to, and carries the flows out.
+//! The process of a host: listens, connects to the receivers of its flows, and sends the flows.
 //!
-//! It is told what to do by lines on standard input and tells by lines on standard output, see [`crate::task`]. It ends when its input
-//! does, whatever it is at, so that no host outlives the command that started it.
+//! The process reads commands from standard input and writes replies to standard output, see [`crate::task`]. It exits when its input ends,
+//! whatever its state, so no host outlives the command that started it.
 
 use crate::content::{is_message, message};
 use crate::fault::Fault;
@@ -27,20 +27,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, sleep_until, timeout};
 
-/// Samples of a flow from which on every other one is dropped.
+/// Samples of a flow at which every other sample is dropped.
 const MOST_SAMPLES: usize = 1000;
-/// Time that a handshake may take.
+/// Longest time of a handshake.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Tag of messages that only wake a connection.
 const WAKING: u64 = u64::MAX;
-/// Time in which all paths of a connection have answered, and after which a connection's snapshot is made anew.
+/// Time within which all paths of a connection answer, and after which a connection's snapshot is renewed.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Is a host until the input ends.
+/// Runs a host until the input ends.
 ///
 /// # Errors
-/// If the process cannot be one: what fails later is told on standard output.
+/// If the host cannot start; later failures are reported on standard output.
 pub fn agent() -> Result<(), Fault> {
     let runtime = Builder::new_current_thread()
         .event_interval(1)
@@ -82,7 +82,7 @@ async fn until<T>(mut end: oneshot::Receiver<()>, work: impl Future<Output = T>)
     .await
 }
 
-/// Messages that have come.
+/// Received messages.
 type Received = Arc<Mutex<Vec<(Instant, ReceivedFlow)>>>;
 
 async fn host(mut orders: UnboundedReceiver<HostCommand>) -> Result<(), String> {
@@ -185,7 +185,7 @@ async fn serve(server: Server, received: Received) {
     }
 }
 
-/// Waits until the paths of a connection have answered, and its snapshot tells of that: two empty messages see to it.
+/// Waits until the paths of a connection have answered and its snapshot shows this: two empty messages cause both.
 async fn settle(channel: &Channel) -> Result<(), SendError> {
     for _ in 0..2 {
         sleep(SETTLE).await;
@@ -202,7 +202,7 @@ struct Host {
 }
 
 impl Host {
-    /// A connection for each flow, one after the other: handshakes at once would measure each other.
+    /// Opens a connection for each flow, one after the other: concurrent handshakes would distort each other's round trips.
     async fn connect(&self, settings: &Settings) -> Result<Vec<Channel>, String> {
         let mut channels = Vec::new();
         for flow in &self.task.flows {
@@ -268,7 +268,7 @@ fn us_since(zero: Instant, at: Instant) -> f64 {
     at.saturating_duration_since(zero).as_nanos() as f64 / 1000.0
 }
 
-/// A flow that is being sent.
+/// A flow in transmission.
 struct Sending {
     channel: Channel,
     flow: u32,
@@ -291,7 +291,7 @@ impl Sending {
         Self {
             channel,
             flow: flow.flow,
-            // Before the start, so that it takes no time from the flow.
+            // Created before the start, so that it does not take time from the flow.
             data: message(flow.flow, flow.bytes as usize).into(),
             zero,
             start: zero + Duration::from_nanos((flow.start_us * 1000.0) as u64),
@@ -378,7 +378,7 @@ fn sample(at_us: f64, snapshot: &ConnectionSnapshot) -> FlowSample {
     }
 }
 
-/// Drops every other sample, and takes them half as often, once there are many.
+/// Drops every other sample and halves the sampling rate, once there are many samples.
 fn thin(samples: &mut Vec<FlowSample>, every: &mut Duration) {
     if samples.len() >= MOST_SAMPLES {
         let mut index = 0;

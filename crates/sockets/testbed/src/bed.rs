@@ -1,4 +1,4 @@
-//! Beds: making them, and taking them away.
+//! Creation and removal of beds.
 
 use crate::fault::Fault;
 use crate::name::BedName;
@@ -8,19 +8,19 @@ use crate::state::{self, BedState};
 use crate::system::{carry_out, look};
 use std::hash::{Hash as _, Hasher as _};
 
-/// Parts that were taken away.
+/// Removed parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Removed {
     /// Namespaces.
     pub namespaces: usize,
-    /// There was a record of the bed.
+    /// A record of the bed existed.
     pub known: bool,
 }
 
-/// Makes a bed. What was made of it is taken away again if something fails, or if `interrupted` says so.
+/// Creates a bed. Removes the created parts again if a step fails, or if `interrupted` returns true.
 ///
 /// # Errors
-/// If there is a bed of this name, or the system refuses a step.
+/// If a bed with this name exists, or the system refuses a step.
 pub fn up(
     plan: &BedPlan,
     scenario: &str,
@@ -51,7 +51,7 @@ pub fn up(
         children: Vec::new(),
         namespaces: plan.namespaces().cloned().collect(),
     };
-    // First of all, so that a process that is killed in the middle leaves a record.
+    // First of all, so that a process killed in the middle leaves a record.
     state::write(&plan.name, &state)?;
     for step in &plan.steps {
         let done = match interrupted() {
@@ -75,16 +75,16 @@ fn digest(plan: &BedPlan) -> u64 {
     hasher.finish()
 }
 
-/// The bed that is up, if it is the one of the plan.
+/// The bed that is up, if it matches the plan.
 ///
 /// # Errors
-/// If another one of this name is, or one that was never finished.
+/// If a different or unfinished bed with this name is up.
 pub fn find(plan: &BedPlan, switches: Switches) -> Result<Option<BedState>, Fault> {
     let state = state::read(&plan.name)?;
     state.map(|state| check(plan, switches, state)).transpose()
 }
 
-/// The bed of a record, if all of it is there and it is the one of the plan.
+/// The bed of a record, if it is complete and matches the plan.
 fn check(plan: &BedPlan, switches: Switches, state: BedState) -> Result<BedState, Fault> {
     let is_same = (state.plan, state.switches) == (digest(plan), switches);
     match is_same && state.complete {
@@ -111,7 +111,7 @@ fn already_up(name: &BedName, state: &BedState) -> Fault {
     )
 }
 
-/// Takes a bed away, whether it is whole or not, and ends the processes that were started for it. Without one, nothing is done.
+/// Removes a bed, complete or not, and ends its processes. Does nothing without a bed.
 ///
 /// # Errors
 /// If the system refuses.
@@ -133,7 +133,7 @@ pub fn down(name: &BedName) -> Result<Removed, Fault> {
     })
 }
 
-/// Namespaces of a bed that there are.
+/// Existing namespaces of a bed.
 fn existing(name: &BedName) -> Result<Vec<String>, Fault> {
     let listed = look("ip", &["netns", "list"])?;
     let names = listed

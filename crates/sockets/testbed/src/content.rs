@@ -1,8 +1,8 @@
-//! Content of messages, by which the receiver knows them.
+//! Content of messages, which lets the receiver verify them.
 
 use clearway_units::mix64;
 
-/// Bytes that a flow's message begins to repeat after; a prime, so that blocks in the wrong place are noticed.
+/// Period of a message's content in bytes; a prime, so that misplaced blocks are detected.
 const PERIOD: usize = 65_521;
 
 /// The message of a flow.
@@ -16,7 +16,7 @@ pub(crate) fn message(flow: u32, bytes: usize) -> Vec<u8> {
     message
 }
 
-/// True if a message is the one of the flow.
+/// True if a message has the content of the flow's message.
 pub(crate) fn is_message(flow: u32, message: &[u8]) -> bool {
     let pattern = pattern(flow, message.len());
     message

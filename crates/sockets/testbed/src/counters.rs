@@ -1,7 +1,7 @@
 //! Bytes that links of the kernel have carried, over time.
 //!
-//! A thread enters the namespace of each switch once and opens its `/proc/net/dev`, which stays that of the namespace. Reading it then
-//! costs no process, so that samples can be milliseconds apart on a machine that is busy with the hosts.
+//! A thread enters the namespace of each switch once and opens its `/proc/net/dev`, which stays bound to the namespace. Reading the file
+//! then needs no process, so samples can be milliseconds apart on a machine that is busy with the hosts.
 
 use crate::plan::{BedPlan, device};
 use crate::simulate::watched_links;
@@ -26,7 +26,7 @@ pub(crate) struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// Opens the counters of a bed whose switches are the kernel's.
+    /// Opens the counters of a bed with kernel switches.
     pub(crate) fn open(plan: &BedPlan, topology: &Topology) -> io::Result<Self> {
         let ports = topology.ports();
         let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
@@ -45,7 +45,7 @@ impl LinkCounters {
                 device: device(topology, &ports, link),
             });
         }
-        // A thread of its own: this one stays where it is.
+        // A separate thread, so that this thread stays in its namespace.
         let opened = thread::spawn(move || namespaces.iter().map(|name| open_in(name)).collect());
         let files: io::Result<Vec<File>> = opened
             .join()

@@ -1,9 +1,9 @@
-//! Delays of links: those that a scenario gives, and the one that its simulation needs for all others.
+//! Delays of links: the delays that a scenario gives, and the delay that its simulation uses for all other links.
 //!
-//! A link has the delay of `topology.link-delay`, unless the scenario says something else of it (`fabric-link-delay`, `links`, a file of a
-//! fabric). Where nobody gives that key, the delay of such a link is *open*: a bed adds nothing to what software takes, and the simulation
-//! has the delay by which a handshake takes as long as it was measured to take. What the scenario gives is on the bed and in the simulation
-//! alike, and no part of what was measured is put down to it twice.
+//! A link has the delay of `topology.link-delay`, unless the scenario gives another one (`fabric-link-delay`, `links`, a fabric file). If
+//! the scenario does not give that key, the delay of such a link is *open*: a bed adds nothing to the software's delay, and the simulation
+//! uses the delay at which a handshake takes the measured time. Delays from the scenario apply to both the bed and the simulation, and no
+//! part of the measured time counts twice.
 
 use crate::fault::Fault;
 use clearway_fabric::topology::{LinkId, NextHops, NodeId, Topology};
@@ -22,9 +22,9 @@ const LEAST: Span = Span::from_us(1);
 /// Delay of a directed link, with the latency of the switch at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LinkDelay {
-    /// Delay by the scenario.
+    /// Delay from the scenario.
     given: Span,
-    /// The open delay comes on top.
+    /// The open delay is added.
     is_open: bool,
 }
 
@@ -49,7 +49,7 @@ impl LinkDelays {
             };
             return Ok(Self(all(&scenario)?.into_iter().map(given).collect()));
         }
-        // What follows from the key is what differs between two values of it.
+        // Load the scenario with two values of the key: delays that follow from the key differ.
         let with = |delay: Span| {
             let mut overrides = overrides.to_vec();
             overrides.push(format!("{LINK_DELAY}=\"{}ps\"", delay.as_ps()));
@@ -71,8 +71,8 @@ impl LinkDelays {
         self.0[link.0 as usize].given
     }
 
-    /// The open delay by which the fastest handshake of a run takes `round_trip`, where `transmission` is the time of so many bytes on a
-    /// link; `None` if it does not matter.
+    /// The open delay at which the fastest handshake of a run takes `round_trip`, where `transmission` is the time of a number of bytes on
+    /// a link; `None` if the delay does not matter.
     pub(crate) fn calibrate(
         &self,
         assembly: &Assembly,
@@ -123,7 +123,7 @@ pub(crate) fn hops(assembly: &Assembly, flow: &FlowSpec) -> u32 {
     assembly.routes.paths.between(flow.src, flow.dst).hops
 }
 
-/// Links between the ends of the flow whose ends are the farthest apart. Handshakes of such flows are the ones that count.
+/// Links between the ends of the longest-distance flow. Only handshakes of such flows count.
 pub(crate) fn most_hops(assembly: &Assembly) -> u32 {
     let flows = assembly.workload.flows.iter();
     flows.map(|flow| hops(assembly, flow)).max().unwrap_or(0)
@@ -136,13 +136,13 @@ pub(crate) fn simulated_handshake(assembly: &Assembly) -> Span {
     })
 }
 
-/// Time of so many bytes on a link.
+/// Time of `bytes` bytes on a link.
 pub(crate) fn transmission(topology: &Topology, link: LinkId, bytes: u32) -> Span {
     let rate = topology.cables[link.cable()].rate;
     rate.span_of(clearway_units::Bytes::new(bytes.into()))
 }
 
-/// Round trip of the fastest handshake, of those between hosts that are the farthest apart: a connection tries all of its paths.
+/// Round trip of the fastest handshake among the pairs of hosts that are farthest apart: a connection tries all its paths.
 fn fastest_handshake(assembly: &Assembly, time: &dyn Fn(LinkId, u32) -> Span) -> Span {
     let most = most_hops(assembly);
     let flows = assembly.workload.flows.iter();
@@ -157,7 +157,7 @@ fn fastest_handshake(assembly: &Assembly, time: &dyn Fn(LinkId, u32) -> Span) ->
     round_trips.min().unwrap_or(Span::ZERO)
 }
 
-/// Ways that packets may take.
+/// Paths that packets may take.
 struct Ways<'a> {
     assembly: &'a Assembly,
     ports: Vec<Vec<LinkId>>,

@@ -1,4 +1,4 @@
-//! Differences between simulation and reality, and their reasons: sentences that follow from what was counted.
+//! Differences between simulation and reality, and their reasons: sentences derived from counters.
 
 use crate::plan::Switches;
 use crate::setup::BedSetup;
@@ -8,10 +8,10 @@ use clearway_transport::Reliability;
 use clearway_units::{Bytes, Span};
 use std::thread::available_parallelism;
 
-/// Part of the machine's processors from which on hosts wait for them.
+/// Utilisation of the machine's processors above which hosts wait for them.
 const BUSY: f64 = 0.8;
 
-/// The differences of a record that is otherwise complete.
+/// The differences for an otherwise complete record.
 pub(crate) fn differences(
     setup: &BedSetup,
     assembly: &Assembly,
@@ -201,7 +201,7 @@ fn losses(record: &TestbedRecord) -> Difference {
     )
 }
 
-/// Bit errors by `netem`, which knows packets alone.
+/// Bit errors by `netem`, which only knows packets.
 fn bit_errors(setup: &BedSetup, assembly: &Assembly) -> Option<Difference> {
     let mut cables = assembly.topology.cables.iter();
     let has_errors = cables.any(|cable| cable.bit_error_rate > 0.0);

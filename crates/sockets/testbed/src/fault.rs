@@ -1,8 +1,8 @@
-//! Faults for the user to mend.
+//! Faults that the user can fix.
 
 use std::fmt;
 
-/// Fault: what is wrong, and how to mend it.
+/// Fault: the problem and its fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Fault, and its place.

@@ -1,4 +1,4 @@
-//! The processes of hosts, and what is said to them.
+//! The processes of hosts, and the commands to them.
 
 use crate::fault::Fault;
 use crate::plan::BedPlan;
@@ -12,10 +12,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at whether the user interrupts.
+/// Interval of checks for an interruption by the user.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The processes of all hosts. They end when this is dropped.
+/// The processes of all hosts, which end on drop.
 pub(crate) struct Hosts {
     children: Vec<(Child, ChildStdin)>,
     replies: Receiver<(usize, Option<HostReply>)>,
@@ -55,7 +55,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Says something to a host.
+    /// Sends a command to a host.
     pub(crate) fn tell(&mut self, host: usize, order: &HostCommand) -> Result<(), Fault> {
         let mut line = serde_json::to_string(order).unwrap_or_default();
         line.push('\n');
@@ -66,12 +66,12 @@ impl Hosts {
         written.map_err(|_| ended(host))
     }
 
-    /// Says something to all hosts.
+    /// Sends a command to all hosts.
     pub(crate) fn tell_all(&mut self, order: &HostCommand) -> Result<(), Fault> {
         (0..self.children.len()).try_for_each(|host| self.tell(host, order))
     }
 
-    /// The next word of a host, if one comes soon.
+    /// The next reply of a host, if it arrives soon.
     pub(crate) fn next(&self) -> Result<Option<(usize, HostReply)>, Fault> {
         match self.replies.recv_timeout(LOOK) {
             Ok((host, None)) => Err(ended(host)),
@@ -81,7 +81,7 @@ impl Hosts {
         }
     }
 
-    /// One answer of each host that `take` understands, by host. `meanwhile` is called often; it may end the wait.
+    /// A reply of each host that `take` accepts, by host. Calls `meanwhile` often, which may end the wait.
     pub(crate) fn answers<T>(
         &self,
         longest: Duration,
@@ -135,7 +135,7 @@ fn ended(host: usize) -> Fault {
     )
 }
 
-/// Hands over what a process says, line by line, and `None` when it ends.
+/// Forwards the output of a process line by line, and `None` when the process ends.
 fn listen(
     host: usize,
     stdout: std::process::ChildStdout,

@@ -9,12 +9,12 @@
 //!           simulation ──────────┴──► TestbedRecord: one table, one page
 //! ```
 //!
-//! A [`BedPlan`] is a pure function of a scenario's fabric: commands for `ip` and `tc`. [`up`] carries it out and [`down`] takes away what
-//! is there, also after a crash: a bed is known by its record and by the names of its namespaces. [`run()`] carries a scenario's flows over
-//! a bed by the transport cores of the simulator, then simulates the same scenario.
+//! A [`BedPlan`] is a pure function of a scenario's fabric: commands for `ip` and `tc`. [`up`] executes the plan, and [`down`] removes the
+//! existing parts, even after a crash: the record of a bed and the names of its namespaces identify them. [`run()`] sends a scenario's
+//! flows over a bed with the transport cores of the simulator, then simulates the same scenario.
 //!
-//! **Architecture invariant:** Linux alone, no terminal and no process exit. What is simulated and what is sent come from one
-//! [`BedSetup`]; only namespaces of the bed are changed.
+//! **Architecture invariant:** Linux only, no terminal and no process exit. The simulation and the real flows come from one [`BedSetup`].
+//! Only namespaces of the bed change.
 
 #![cfg(target_os = "linux")]
 

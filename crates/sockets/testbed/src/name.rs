@@ -9,15 +9,15 @@ const LONGEST: usize = 16;
 /// Device of a host, in its namespace.
 pub(crate) const HOST_DEVICE: &str = "cw0";
 
-/// Name of a bed: letters and digits, so that the namespaces of one bed are never taken for those of another.
+/// Name of a bed: letters and digits, so that namespaces of different beds are never confused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BedName(String);
 
 impl BedName {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// If it is empty, long, or has other characters than small letters and digits.
+    /// If the name is empty, too long, or contains characters other than lowercase letters and digits.
     pub fn new(text: &str) -> Result<Self, Fault> {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         if text.is_empty() || text.len() > LONGEST || !text.bytes().all(fits) {
@@ -34,12 +34,12 @@ impl BedName {
         &self.0
     }
 
-    /// Beginning of the names of all namespaces of the bed.
+    /// Prefix of the names of all namespaces of the bed.
     pub fn prefix(&self) -> String {
         format!("cw-{}-", self.0)
     }
 
-    /// Beginning of the names of hosts' namespaces; the number of the host follows.
+    /// Prefix of the names of hosts' namespaces; the number of the host follows.
     pub fn host_prefix(&self) -> String {
         format!("cw-{}-h", self.0)
     }
@@ -66,7 +66,7 @@ pub fn address_of(host: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 77, 0, 1).to_bits() + host)
 }
 
-/// Addresses of the two ends of a cable, in 10.78.0.0/16; those of switches, and of hosts towards their switch.
+/// Addresses of the two ends of a cable, in 10.78.0.0/16, at switches, and at hosts towards their switch.
 pub(crate) fn cable_addresses(cable: usize) -> [Ipv4Addr; 2] {
     let first = u32::from(Ipv4Addr::new(10, 78, 0, 0)) + 2 * cable as u32;
     [Ipv4Addr::from_bits(first), Ipv4Addr::from_bits(first + 1)]

@@ -1,9 +1,8 @@
 //! Plan of a bed: namespaces, cables, addresses, routes and rates, as a pure function of a scenario's fabric.
 //!
-//! Hosts are namespaces with one device, `cw0`. With switches of the kernel, each switch is a namespace, too, and each cable a pair of
-//! `veth` devices; port `p` of a switch is its device `pN`. A port's rate and queue are a `tbf` queueing discipline; routes are those of
-//! the simulator, with all
-//! equal next hops, among which the kernel chooses by a hash over addresses and ports.
+//! Hosts are namespaces with one device, `cw0`. With kernel switches, each switch is also a namespace, and each cable a pair of `veth`
+//! devices; port `p` of a switch is its device `pN`. A port's rate and queue are a `tbf` queueing discipline. Routes come from the
+//! simulator, with all equal next hops; the kernel chooses among them by a hash over addresses and ports.
 
 use crate::fault::Fault;
 use crate::name::{BedName, HOST_DEVICE, address_of, cable_addresses};
@@ -16,9 +15,9 @@ use std::fmt::Write as _;
 pub const MOST_NAMESPACES: usize = 64;
 /// Bytes of Ethernet in front of an IP packet, which count for the rate of a port.
 pub(crate) const ETHERNET: u32 = 14;
-/// Rate above which one machine does not carry a link.
+/// Rate above which one machine cannot carry a link.
 const FASTEST: Rate = Rate::from_gbps(10);
-/// Queue of a host's own port: what its transport sends at once, which its NIC would hold back.
+/// Queue of a host's port, for bursts of its transport that a NIC would hold back.
 const HOST_QUEUE: u64 = 1 << 20;
 
 /// Program of a step.
@@ -37,24 +36,24 @@ pub enum StepProgram {
 pub struct CommandBatch {
     /// The program.
     pub program: StepProgram,
-    /// Namespace; `None` for the one that the process is in.
+    /// Namespace; `None` for the namespace of the process.
     pub namespace: Option<String>,
-    /// Commands, one a line.
+    /// Commands, one per line.
     pub batch: String,
 }
 
-/// Manner in which packets are forwarded between hosts.
+/// Kind of switches between hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Switches {
     /// Namespaces that route, with rates by `tbf`: no congestion marks.
     Kernel,
-    /// `clearway softswitch`, which has all that the scenario says.
+    /// `clearway softswitch`, which implements the whole scenario.
     Soft,
 }
 
 impl Switches {
-    /// The word for it.
+    /// Name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -63,14 +62,14 @@ impl Switches {
     }
 }
 
-/// A bed that can be made.
+/// Plan of a bed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BedPlan {
-    /// Name of the switch or host.
+    /// Name of the bed.
     pub name: BedName,
     /// Namespaces of hosts, by number.
     pub hosts: Vec<String>,
-    /// Namespaces of switches; none if these are in user space.
+    /// Namespaces of switches; empty if the switches run in user space.
     pub switches: Vec<String>,
     /// The plan needs `netem`, for delays or losses of links.
     pub needs_netem: bool,
@@ -78,16 +77,16 @@ pub struct BedPlan {
     pub steps: Vec<CommandBatch>,
 }
 
-/// Delay and loss of a directed link that the kernel has to make.
+/// Delay and loss of a directed link that the kernel has to add.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkImpairment {
-    /// Delay that the scenario gives to the link; what software takes anyway comes on top.
+    /// Delay that the scenario gives to the link; the software's delay adds to it.
     pub delay: Span,
     /// Probability that a packet is lost.
     pub loss: f64,
 }
 
-/// Facts about packets that the fabric alone does not tell.
+/// Facts about packets that the fabric does not contain.
 #[derive(Debug, Clone)]
 pub struct PortFacts {
     /// Longest IP packet.
@@ -102,7 +101,7 @@ impl BedPlan {
     /// Plans the bed.
     ///
     /// # Errors
-    /// If the fabric is none that one machine can be made into.
+    /// If one machine cannot emulate the fabric.
     pub fn new(
         name: &BedName,
         assembly: &Assembly,
@@ -137,14 +136,14 @@ impl BedPlan {
         self.hosts.iter().chain(&self.switches)
     }
 
-    /// The steps that give ports their rates, queues, delays and losses. They may be carried out again, and make whole again what has died.
+    /// Steps that set the rates, queues, delays and losses of ports. A repetition is allowed and revives dead links.
     pub(crate) fn shapes(&self) -> impl Iterator<Item = &CommandBatch> {
         let steps = self.steps.iter();
         steps.filter(|step| step.program == StepProgram::Tc)
     }
 
-    /// The steps after which switches of the kernel lose what they should send over a cable, in both directions: the queues of its ports
-    /// drop everything, and no route changes.
+    /// Steps after which kernel switches lose all packets over a cable, in both directions: the queues of its ports drop everything, and no
+    /// route changes.
     pub(crate) fn death(
         &self,
         assembly: &Assembly,
@@ -198,7 +197,7 @@ impl BedPlan {
     }
 }
 
-/// Refuses fabrics that cannot be made into namespaces.
+/// Rejects fabrics that namespaces cannot emulate.
 fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
     if !topology.further_nics.is_empty() {
         return Err(Fault::new(
@@ -242,7 +241,7 @@ fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A fabric of the kernel's.
+/// A fabric of kernel switches.
 struct KernelFabric<'a> {
     topology: &'a Topology,
     routes: &'a Routes,
@@ -280,7 +279,7 @@ impl<'a> KernelFabric<'a> {
             plan.push(StepProgram::Ip, Some(&namespace), self.addresses(node));
             plan.push(StepProgram::Tc, Some(&namespace), self.shapes(node));
         }
-        // Once all devices are up: a route over a device that is down is refused.
+        // After all devices are up, because the kernel rejects a route over a device that is down.
         for node in 0..self.ports.len() {
             let node = NodeId(node as u32);
             let namespace = self.namespace(plan, node);
@@ -317,7 +316,7 @@ impl<'a> KernelFabric<'a> {
         script += "echo 0 >conf/all/rp_filter\necho 0 >conf/default/rp_filter\n";
         if let Some(switch) = self.topology.switch_index(node) {
             script += "echo 1 >ip_forward\necho 1 >fib_multipath_hash_policy\n";
-            // Otherwise switches of two tiers would choose alike. Older kernels have one seed for all.
+            // Otherwise switches of two tiers would make the same choices. Older kernels have one seed for all.
             let _ = writeln!(
                 script,
                 "if [ -e fib_multipath_hash_seed ]; then echo {} >fib_multipath_hash_seed; fi",
@@ -340,7 +339,7 @@ impl<'a> KernelFabric<'a> {
         batch
     }
 
-    /// Delay and loss that the kernel has to add to a link; `None` if it need not.
+    /// Delay and loss that the kernel has to add to a link; `None` if neither is needed.
     fn netem(&self, link: LinkId) -> Option<LinkImpairment> {
         let impairment = self.facts.impairments[link.0 as usize];
         (!impairment.delay.is_zero() || impairment.loss > 0.0).then_some(impairment)
@@ -351,7 +350,7 @@ impl<'a> KernelFabric<'a> {
         for &link in &self.ports[node.0 as usize] {
             let rate = self.topology.cables[link.cable()].rate;
             let frame = u64::from(self.facts.mtu + ETHERNET);
-            // As short as a frame: an idle port lets so much pass at once.
+            // Short, because an idle port sends a burst without delay.
             let burst = frame.max(rate.bytes_in(Span::from_us(50)).as_u64());
             let queue = match self.topology.switch_index(node) {
                 None => HOST_QUEUE,
@@ -432,7 +431,7 @@ pub(crate) fn device(topology: &Topology, ports: &[Vec<LinkId>], link: LinkId) -
     format!("p{}", port.unwrap_or(0))
 }
 
-/// Links that die in mid-run, both directions of each cable, and when.
+/// Cables that die during a run, in both directions, and their times of death.
 pub(crate) fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
     let cables = topology.cables.iter().enumerate();
     let dying = cables.filter(|(_, cable)| cable.up && cable.dead_from != Time::NEVER);

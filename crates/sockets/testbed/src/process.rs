@@ -1,4 +1,4 @@
-//! Processes of a bed, which another command may have to end.
+//! Processes of a bed, which another command can end.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-/// Time that processes have to end by themselves once they are asked to.
+/// Time that processes have to exit after a request.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two looks at processes that are to end.
+/// Interval of checks for the end of processes.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Process of a host or of the switches in user space.
@@ -16,12 +16,12 @@ const LOOK: Duration = Duration::from_millis(5);
 pub struct Process {
     /// Number of the process.
     pub pid: u32,
-    /// Start of the process, in clock ticks since the machine began: numbers are given again, pairs of both are not.
+    /// Start of the process, in clock ticks since the machine began: process numbers are reused, pairs of both are not.
     pub started: u64,
 }
 
 impl Process {
-    /// The process that has a number at present; `None` if none has.
+    /// The process that has a number at present; `None` if there is none.
     pub(crate) fn from_pid(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let started = start_of_running(&stat)?;
@@ -36,7 +36,7 @@ impl Process {
     fn signal(self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let (Some(pid), true) = (pid, self.is_running()) {
-            // One that has ended meanwhile needs no signal.
+            // A process that has ended in the meantime needs no signal.
             let _ = kill_process(pid, signal);
         }
     }
@@ -52,7 +52,7 @@ fn start_of_running(stat: &str) -> Option<u64> {
     (!matches!(state, "Z" | "X")).then_some(started)
 }
 
-/// Waits until all have ended; false if some have not after `longest`.
+/// Waits until all processes have ended; false if some still run after `longest`.
 pub(crate) fn have_ended(processes: &[Process], longest: Duration) -> bool {
     let mut waited = Duration::ZERO;
     while processes.iter().any(|process| process.is_running()) {
@@ -65,7 +65,7 @@ pub(crate) fn have_ended(processes: &[Process], longest: Duration) -> bool {
     true
 }
 
-/// Ends processes: asks all of them, and kills those that do not listen.
+/// Ends processes: asks all processes to exit, and kills the rest.
 pub(crate) fn end(processes: &[Process]) {
     for signal in [Signal::TERM, Signal::KILL] {
         processes.iter().for_each(|process| process.signal(signal));

@@ -1,4 +1,4 @@
-//! Both sides of a run, side by side.
+//! Measurement and simulation of a run, side by side.
 
 use crate::delays::{LINK_DELAY, simulated_handshake};
 use crate::differences::differences;
@@ -18,9 +18,9 @@ use clearway_units::statistics::nearest_rank;
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeMap;
 
-/// Most flows whose windows are drawn.
+/// Most flows whose windows are plotted.
 const MOST_WINDOWS: usize = 8;
-/// Most samples of links; then every other one is dropped.
+/// Most samples of links; beyond, every other sample is dropped.
 const MOST_SAMPLES: usize = 1000;
 
 /// Record of a bed.
@@ -58,7 +58,7 @@ impl Measured {
     }
 }
 
-/// Puts the two sides together.
+/// Combines measurement and simulation.
 pub(crate) fn build(
     setup: &BedSetup,
     assembly: &Assembly,
@@ -251,7 +251,7 @@ fn curve(
     }
 }
 
-/// Rates from bytes that were counted up to instants.
+/// Rates from cumulative byte counts.
 fn rates(counted: &[(f64, u64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     counted.windows(2).filter_map(|pair| {
         let [(from, before), (to, after)] = [pair[0], pair[1]];
@@ -260,7 +260,7 @@ fn rates(counted: &[(f64, u64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     })
 }
 
-/// Rates on the paths of one flow: that of which most paths died, or the first.
+/// Rates on the paths of one flow: the flow with the most dead paths, or the first.
 fn path_rates(setup: &BedSetup, measured: &Measured) -> Vec<TestbedCurve> {
     let downs = |flow: &SentFlow| flow.paths.iter().map(|path| path.downs).sum::<u64>();
     let chosen = measured

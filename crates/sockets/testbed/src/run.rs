@@ -27,23 +27,23 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time that hosts have to do what takes no time.
+/// Time limit of hosts for steps that take almost no time.
 pub(crate) const SHORT: Duration = Duration::from_secs(30);
-/// Time that processes of an earlier run have to end.
+/// Time limit for processes of an earlier run to end.
 const ENDING: Duration = Duration::from_secs(2);
-/// Time from the word to begin to the beginning.
+/// Time from the start command to the start.
 pub(crate) const LEAD: Duration = Duration::from_millis(200);
-/// Time between samples, where a run is not long.
+/// Time between samples of a short run.
 const SAMPLE: Span = Span::from_ms(2);
 
-/// Time between two questions for counters.
+/// Time between two requests for counters.
 const ASK: Span = Span::from_ms(20);
 
 /// Request for a run.
 pub struct BedRequest<'a> {
-    /// Parts that scenarios may name.
+    /// Components that scenarios may name.
     pub laboratory: &'a Laboratory,
-    /// The scenario, as the user calls it.
+    /// The scenario, as the user names it.
     pub source: &'a str,
     /// Changes to it.
     pub overrides: &'a [String],
@@ -51,15 +51,15 @@ pub struct BedRequest<'a> {
     pub name: &'a BedName,
     /// Switches that forward.
     pub switches: Switches,
-    /// The program itself, which hosts and switches in user space are.
+    /// The program to start for hosts and for switches in user space.
     pub program: &'a Path,
     /// Arguments of the program for a host.
     pub agent: &'a [&'a str],
     /// The bed stays.
     pub keep: bool,
-    /// True once the user wants the end.
+    /// True once the user interrupts.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Hears what goes on.
+    /// Receiver of progress messages.
     pub tell: &'a dyn Fn(&str),
 }
 
@@ -67,14 +67,14 @@ pub struct BedRequest<'a> {
 pub enum Ended {
     /// Both sides.
     Done(Box<TestbedRecord>),
-    /// The user has interrupted it; nothing is left but what was there before.
+    /// The user has interrupted the run; the state before the run is restored.
     Interrupted,
 }
 
-/// Carries the scenario's flows over a bed, and simulates them.
+/// Sends the scenario's flows over a bed, and simulates them.
 ///
 /// # Errors
-/// If the scenario is none for a bed, or the system refuses something.
+/// If a bed cannot carry the scenario, or the system refuses a step.
 pub fn run(request: &BedRequest<'_>) -> Result<Ended, Fault> {
     let result = both(request);
     match result {
@@ -107,7 +107,7 @@ pub(crate) fn interrupted() -> Fault {
     Fault::new("interrupted", "run the command again")
 }
 
-/// Takes a bed away at the end, come what may.
+/// Guard that removes a bed at the end in any case.
 pub(crate) struct Guard<'a> {
     pub(crate) name: &'a BedName,
     pub(crate) keep: bool,
@@ -116,7 +116,7 @@ pub(crate) struct Guard<'a> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if !self.keep {
-            // What is left is known by its record, so that `down` can be asked for again.
+            // The record names the remaining parts, so the user can call `down` again.
             let _ = down(self.name);
         }
     }
@@ -142,7 +142,7 @@ fn on_bed(request: &BedRequest<'_>, setup: &BedSetup, plan: &BedPlan) -> Result<
     Ok(measured)
 }
 
-/// Makes a bed that is up as it was at first, for another run.
+/// Resets a bed that is up to its initial state, for another run.
 fn begin_again(plan: &BedPlan, state: &BedState) -> Result<(), Fault> {
     if state.has_switch() {
         return Err(Fault::new(
@@ -156,7 +156,7 @@ fn begin_again(plan: &BedPlan, state: &BedState) -> Result<(), Fault> {
             ),
         ));
     }
-    // Those of a run that was killed end by themselves.
+    // Processes of a killed run exit on their own.
     if !have_ended(&state.children, ENDING) {
         return Err(Fault::new(
             format!("another run on bed `{}` is under way", plan.name),
@@ -167,16 +167,16 @@ fn begin_again(plan: &BedPlan, state: &BedState) -> Result<(), Fault> {
         ));
     }
     state::update(&plan.name, |state| state.children.clear())?;
-    // Links may have died in an earlier run, whichever scenario that was of.
+    // Links may have died in an earlier run, whatever its scenario.
     plan.shapes().try_for_each(carry_out)
 }
 
-/// The fabric of a bed while a run goes on: its switches, counters and the failures that are to come.
+/// The fabric of a bed during a run: its switches, counters and upcoming failures.
 struct Fabric {
     switch: Option<SoftSwitch>,
     counters: Option<LinkCounters>,
     first: Vec<u64>,
-    /// Packets that queues of the kernel had dropped before.
+    /// Packets that queues of the kernel had dropped before the run.
     dropped: BTreeMap<String, u64>,
     failures: VecDeque<(Time, Vec<CommandBatch>, String)>,
     /// Names of the links that are watched, and when switches in user space were asked for counters last.
@@ -224,7 +224,7 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Lets links fail whose time has come, and takes a sample.
+    /// Fails links that are due, and takes a sample.
     fn look(&mut self, at: Time, measured: &mut Measured) -> Result<(), Fault> {
         while self.failures.front().is_some_and(|(due, ..)| *due <= at) {
             let Some((_, steps, line)) = self.failures.pop_front() else {
@@ -291,7 +291,7 @@ fn kernel_drops(setup: &BedSetup, plan: &BedPlan) -> Result<BTreeMap<String, u64
                 .strip_prefix('p')
                 .and_then(|port| port.parse::<usize>().ok());
             let node = topology.switch_node(switch).0 as usize;
-            // A `netem` counts what the `tbf` within it drops as its own.
+            // A `netem` also counts the drops of the `tbf` within it.
             if queue["root"] == true
                 && let Some(&link) = port.and_then(|port| ports[node].get(port))
             {
@@ -303,7 +303,7 @@ fn kernel_drops(setup: &BedSetup, plan: &BedPlan) -> Result<BTreeMap<String, u64
     Ok(drops)
 }
 
-/// Lets the hosts do their work.
+/// Drives the hosts through a run.
 fn drive(
     request: &BedRequest<'_>,
     setup: &BedSetup,
@@ -366,7 +366,7 @@ fn drive(
     Ok(measured)
 }
 
-/// Round trips of the connections over the most links, which are the ones that a simulation is given, of those of each host.
+/// Round trips of the connections over the most links, selected from the round trips of each host; the simulation uses these.
 fn farthest(setup: &BedSetup, round_trips: &[Vec<f64>]) -> Vec<f64> {
     let assembly = &setup.assembly;
     let most = most_hops(assembly);
@@ -383,7 +383,7 @@ fn farthest(setup: &BedSetup, round_trips: &[Vec<f64>]) -> Vec<f64> {
     far
 }
 
-/// Processor time of the whole machine so far, whoever had it; zero where the system does not tell.
+/// Processor time of the whole machine so far, over all processes; zero if the system does not report it.
 fn machine_cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));

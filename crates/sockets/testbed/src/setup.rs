@@ -1,7 +1,7 @@
-//! From a scenario to what a bed and a simulation of it need.
+//! Setup of a bed and of its simulation, derived from a scenario.
 //!
-//! What the scenario says holds for both. What it does not say is the software's: packet sizes, number of paths, timers. These become keys
-//! of the simulated scenario, and are told with the results.
+//! Keys of the scenario hold for both. The software determines the rest: packet sizes, number of paths, timers. These values become keys of
+//! the simulated scenario, and the results list them.
 
 use crate::delays::{LINK_DELAY, LinkDelays, NETWORK, fabric, transmission};
 use crate::fault::Fault;
@@ -18,7 +18,7 @@ use clearway_units::{HostId, Rate, Span, Time};
 use clearway_workload::Start;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Full frames of a queue, and from and up to which it marks, where the scenario does not say.
+/// Default queue, and default thresholds between which it marks, in full frames.
 const QUEUE: [(&str, u64); 3] = [("queue", 64), ("ecn.kmin", 8), ("ecn.kmax", 24)];
 
 /// Most flows of a run, and of one sender: each is a connection, with a socket for each path.
@@ -38,23 +38,23 @@ pub struct BedSetup {
     overrides: Vec<String>,
     given: BTreeSet<String>,
     delays: LinkDelays,
-    /// The scenario as the bed has it.
+    /// The scenario of the bed.
     pub scenario: Scenario,
-    /// The same, put together.
+    /// The assembled scenario.
     pub assembly: Assembly,
     /// Switches that forward.
     pub switches: Switches,
-    /// Settings of all connections, but for the key.
+    /// Settings of all connections, except the key.
     pub settings: Settings,
     /// Keys that the scenario does not give, from the software: `KEY=VALUE`.
     pub software: Vec<String>,
 }
 
 impl BedSetup {
-    /// Reads a scenario and checks that a bed can carry it.
+    /// Parses a scenario and checks that a bed can carry it.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If a bed cannot carry the scenario.
     pub fn new(
         laboratory: &Laboratory,
         source: &str,
@@ -65,7 +65,7 @@ impl BedSetup {
         let settings = user.settings().into_iter().filter(|setting| setting.given);
         let given: BTreeSet<String> = settings.map(|setting| setting.path()).collect();
         check_fabric(&user)?;
-        // Queues of a default that relates to round trips hold no packet at scaled rates.
+        // Default queues relative to round trips cannot hold a packet at scaled rates.
         let mut queues = Keys::new(&given);
         for (key, frames) in QUEUE {
             queues.add(
@@ -119,7 +119,7 @@ impl BedSetup {
         all.chain(timers.keys).collect()
     }
 
-    /// Bytes of a datagram in front of what the connection counts: IP and UDP, and Ethernet where it has that.
+    /// Header bytes in front of the bytes that the connection counts: IP and UDP, and Ethernet where present.
     fn lower_header(&self) -> u32 {
         match self.switches {
             Switches::Kernel => ETHERNET,
@@ -150,7 +150,7 @@ impl BedSetup {
             keys.add("transport.max-paths", self.settings.paths.to_string());
             keys.add("transport.min-paths", self.settings.paths.to_string());
         }
-        // Acknowledgements wait behind data, in the kernel as in any network without classes.
+        // Acknowledgements wait behind data, as in any network without classes.
         keys.add("switch.control-priority", "false".into());
         let round_trip = self.assembly.network.propagation_rtt;
         let bdp = self.settings.line_rate.bytes_in(round_trip);
@@ -159,7 +159,7 @@ impl BedSetup {
         for ((key, frames), size) in QUEUE.into_iter().zip(sizes) {
             let key = format!("switch.{key}");
             let bytes = match self.given.contains(&key) {
-                // Made absolute, as round trips differ between the bed and the simulation.
+                // Absolute, because round trips differ between the bed and the simulation.
                 true => size.resolve(self.settings.line_rate, bdp).as_u64(),
                 false => frames * self.frame(),
             };
@@ -180,10 +180,10 @@ impl BedSetup {
         Ok(keys.keys)
     }
 
-    /// The scenario to simulate, for a base round trip that was measured, and the keys that come from it.
+    /// The scenario to simulate for a measured base round trip, and the keys that follow from the round trip.
     ///
     /// # Errors
-    /// If it cannot be put together with these.
+    /// If the scenario cannot be assembled with these keys.
     pub fn simulated(
         &self,
         laboratory: &Laboratory,
@@ -203,13 +203,13 @@ impl BedSetup {
         Ok((assembly, all))
     }
 
-    /// Delay of the links to which the scenario gives none, by which the simulated round trip of a handshake is the measured one; `None`
+    /// Delay of the links without a delay in the scenario, at which the simulated round trip of a handshake equals the measured one; `None`
     /// if there are no such links.
     fn link_delay(&self, round_trip: Span) -> Option<Span> {
         let assembly = &self.assembly;
         let time = |link, bytes| match self.switches {
             Switches::Soft => transmission(&assembly.topology, link, bytes),
-            // An idle `tbf` lets a packet pass at once.
+            // An idle `tbf` passes a packet immediately.
             Switches::Kernel => Span::ZERO,
         };
         self.delays.calibrate(assembly, round_trip, &time)
@@ -222,7 +222,7 @@ impl BedSetup {
         let links = (0..topology.cables.len() as u32 * 2).map(LinkId);
         let impairment = |link: LinkId| {
             let cable = &topology.cables[link.cable()];
-            // `netem` does not know of bits: a packet counts as a full frame.
+            // `netem` does not know bits: a packet counts as a full frame.
             let bits = (self.frame() * 8) as i32;
             let corrupt = 1.0 - (1.0 - cable.bit_error_rate).powi(bits);
             LinkImpairment {
@@ -291,7 +291,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Timeouts that are longer than any round trip.
+/// Adds timeouts that are longer than any round trip.
 fn add_timeouts(keys: &mut Keys<'_>, scenario: &Scenario) {
     keys.add("transport.rto", "\"1s\"".into());
     if let Reliability::GoBackN(_) = scenario.transport.reliability {
@@ -333,7 +333,7 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
             "use `switch.kind = \"lossy\"`",
         ));
     }
-    // What cannot be built is refused where it is assembled.
+    // The assembly rejects a fabric that cannot be built.
     let built = scenario.fabric();
     let specs = built.iter().flat_map(|built| &built.topology.switches);
     let mut rules = specs.map(|spec| scenario.switch.ports.path_choice(spec.role));
@@ -449,7 +449,7 @@ fn slowest_host(topology: &Topology) -> Rate {
     topology.slowest_host_rate().unwrap_or(Rate::from_gbps(1))
 }
 
-/// The transport of the UDP connections that is the one of a profile, and its paths.
+/// The UDP transport that matches a profile, and its paths.
 fn transport(profile: &Profile, given: &BTreeSet<String>) -> Result<(Transport, u8), Fault> {
     let controller = &profile.controller;
     let usual = ControllerSettings::named(controller.name()).as_ref() == Some(controller);

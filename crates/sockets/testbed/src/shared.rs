@@ -1,11 +1,11 @@
-//! Parts that all tasks of a host's process share: its server, and lines to whoever started it.
+//! Parts that all tasks of a host's process share: its server, and its replies.
 
 use crate::task::{HostReply, HostTask};
 use clearway_udp::net::Server;
 use clearway_udp::{Limits, Settings};
 use std::io::{self, Write as _};
 
-/// Says a word; if nobody listens, the input ends as well.
+/// Writes a reply; if nobody reads it, the input also ends.
 pub(crate) fn say(reply: &HostReply) {
     let line = serde_json::to_string(reply).unwrap_or_default();
     let mut output = io::stdout().lock();
@@ -24,7 +24,7 @@ fn limits() -> Limits {
         connections: 4096,
         per_address: 4096,
         half_open: 4096,
-        // Messages are as many and as long as the scenario says.
+        // The scenario sets the number and length of messages.
         memory: u64::MAX,
         ..Limits::default()
     }

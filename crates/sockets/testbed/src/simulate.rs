@@ -6,10 +6,10 @@ use clearway_lab::{Assembly, Finished, RunDecision, RunOptions};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeMap;
 
-/// Most samples; then every other one is dropped.
+/// Most samples; beyond, every other sample is dropped.
 const MOST_SAMPLES: usize = 1000;
 
-/// Links between switches; all links where there are none.
+/// Links between switches; all links if there are none.
 pub(crate) fn watched_links(topology: &Topology) -> Vec<LinkId> {
     let inner = |link: &LinkId| {
         let (from, to) = topology.link_ends(*link);
@@ -26,13 +26,13 @@ pub(crate) fn watched_links(topology: &Topology) -> Vec<LinkId> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Instant {
     pub(crate) at_us: f64,
-    /// Windows of flows that are open, in bytes.
+    /// Windows of active flows, in bytes.
     pub(crate) windows: BTreeMap<u32, u64>,
     /// Bytes that each watched link has carried so far.
     pub(crate) links: Vec<u64>,
 }
 
-/// A simulation that is over.
+/// A finished simulation.
 pub(crate) struct Simulated {
     pub(crate) finished: Finished,
     pub(crate) instants: Vec<Instant>,

@@ -1,5 +1,5 @@
-//! A soak: many messages through a fabric that loses, duplicates, reorders and marks, whose spine dies and comes back, to a receiver that
-//! forgets everything in the middle.
+//! A soak: many messages through a fabric that loses, duplicates, reorders and marks packets. A spine dies and comes back, and the receiver
+//! loses all state in the middle.
 
 use crate::bed::{find, up};
 use crate::fault::Fault;
@@ -16,14 +16,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// The fabric, and what is different about it.
+/// The fabric, and its changes.
 const SCENARIO: &str = "testbed-permutation";
 const KEYS: [&str; 3] = [
     "topology.link-rate=500Mbps",
     "switch.queue=500KB",
     "switch.ecn={kmin=\"75KB\",kmax=\"225KB\"}",
 ];
-/// Impairments of links from the beginning on. A path crosses two links between switches.
+/// Impairments of links from the start. A path crosses two links between switches.
 const IMPAIRMENTS: [&str; 2] = [
     "link leaf*-spine* loss 0.5% duplicate 0.5% reorder 2% 2ms",
     "link leaf*-spine2 mark 100%",
@@ -31,14 +31,14 @@ const IMPAIRMENTS: [&str; 2] = [
 /// Hosts that send and receive, under different leaves.
 const SENDER: usize = 0;
 const RECEIVER: usize = 2;
-/// Time in which some of the messages that go together arrive.
+/// Time in which some messages of a batch arrive.
 const MIDDLE: Duration = Duration::from_millis(50);
-/// Time without progress after which a soak is given up.
+/// Time without progress after which a soak fails.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// Request for a soak.
 pub struct SoakRequest<'a> {
-    /// Parts that scenarios may name.
+    /// Components that scenarios may name.
     pub laboratory: &'a Laboratory,
     /// Name of the bed.
     pub name: &'a BedName,
@@ -46,27 +46,27 @@ pub struct SoakRequest<'a> {
     pub messages: u64,
     /// Seed of sizes and contents.
     pub seed: u64,
-    /// The program itself, and its arguments for a host.
+    /// The program to start.
     pub program: &'a Path,
     /// Arguments of the program for a host.
     pub agent: &'a [&'a str],
-    /// True once the user wants the end.
+    /// True once the user interrupts.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Hears what goes on.
+    /// Receiver of progress messages.
     pub tell: &'a dyn Fn(&str),
 }
 
 /// Record of a soak.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakRecord {
-    /// Messages that were sent.
+    /// Sent messages.
     pub messages: u64,
     /// Time that it took.
     pub seconds: f64,
     /// Messages that came.
     #[serde(flatten)]
     pub received: SoakReport,
-    /// Connections that the sender made anew.
+    /// Reconnections of the sender.
     pub reconnected: u32,
     /// Packets that links lost.
     pub packets_lost: u64,
@@ -85,7 +85,7 @@ impl SoakRecord {
 /// Soaks.
 ///
 /// # Errors
-/// If the system refuses something, or nothing arrives for a minute.
+/// If the system refuses a step, or nothing arrives for a minute.
 pub fn soak(request: &SoakRequest<'_>) -> Result<SoakRecord, Fault> {
     let keys = KEYS.map(String::from);
     let setup = BedSetup::new(request.laboratory, SCENARIO, &keys, Switches::Soft)?;
@@ -202,12 +202,12 @@ fn soak_on(
     })
 }
 
-/// Course of a soak, and what happens in it.
+/// Course of a soak, and its events.
 struct Course {
     messages: u64,
     arrived: u64,
     reconnected: u32,
-    /// Quarters that are over.
+    /// Finished quarters.
     quarters: u64,
 }
 
@@ -221,7 +221,7 @@ impl Course {
         }
     }
 
-    /// Does what is due at the end of a quarter.
+    /// Executes the events at the end of a quarter.
     fn act(
         &mut self,
         request: &SoakRequest<'_>,
@@ -236,7 +236,7 @@ impl Course {
                     "spine1 is dead"
                 }
                 2 => {
-                    // In the middle of what is sent together, so that some of it has come and is not known to have.
+                    // In the middle of a batch, so that some messages have arrived without the sender knowing.
                     thread::sleep(MIDDLE);
                     hosts.tell(RECEIVER, &HostCommand::Restart)?;
                     "the receiver forgets everything"

@@ -14,11 +14,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Messages after which the sender waits until all have arrived: so many it sends again if the receiver forgets them.
+/// Messages in a batch, after which the sender waits until all have arrived. It sends up to this many again if the receiver loses them.
 const TOGETHER: u64 = 512;
-/// Connections that the sender tries to make before it gives up.
+/// Connection attempts before the sender gives up.
 const TRIES: u32 = 50;
-/// Time that a handshake may take.
+/// Longest time of a handshake.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Length of a message: most are short.
@@ -33,7 +33,7 @@ pub(crate) fn length(seed: u64, number: u64) -> usize {
     ((drawn >> 32) % most) as usize
 }
 
-/// Is one of the two hosts until the input ends, or neither.
+/// Runs one of the two hosts, or an idle host, until the input ends.
 pub(crate) async fn host(
     task: &HostTask,
     soak: Soak,
@@ -60,7 +60,7 @@ pub(crate) async fn host(
                 }
             }
             HostCommand::Restart => {
-                // All connections go, and the socket with them.
+                // This drops all connections and the socket.
                 drop(server.take());
                 lock(&counts).begin_life();
                 server = Some(listen_again(task, &settings, &counts).await?);
@@ -72,7 +72,7 @@ pub(crate) async fn host(
     Ok(())
 }
 
-/// The task that receives; it ends when this is dropped, and its connections with it.
+/// The receiving task; it ends on drop, together with its connections.
 struct Receiving(JoinSet<()>);
 
 fn listen(
@@ -87,7 +87,7 @@ fn listen(
     Ok(Receiving(tasks))
 }
 
-/// Listens where a socket was that goes in a moment.
+/// Listens again at the address of a socket that is about to close.
 async fn listen_again(
     task: &HostTask,
     settings: &Settings,
@@ -120,7 +120,7 @@ fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
     counts.lock().unwrap_or_else(|broken| broken.into_inner())
 }
 
-/// Messages that have come, in this life of the receiver and in those before.
+/// Messages received in the present life of the receiver and in earlier ones.
 struct Counts {
     seed: u64,
     life: u32,
@@ -140,7 +140,7 @@ impl Counts {
         }
     }
 
-    /// Counts a message of a connection that began in `life`: what an old one had still to hand over belongs to the life before.
+    /// Counts a message of a connection that began in `life`: late messages of an old connection belong to the earlier life.
     fn add(&mut self, life: u32, tag: u64, data: &[u8]) {
         self.report.received_bytes += data.len() as u64;
         let known = usize::try_from(tag)
@@ -189,7 +189,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends all messages; those that may have been lost with a connection once more over the next.
+    /// Sends all messages; sends messages that may be lost with a connection again over the next connection.
     async fn run(mut self) -> Result<(), String> {
         let mut channel = self.connect().await?;
         let mut arrived = 0;

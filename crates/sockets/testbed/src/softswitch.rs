@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Time until it has to forward, and until it has to have ended.
+/// Time limit for the start of forwarding, and for the end of the process.
 const READY: Duration = Duration::from_secs(10);
 
 /// Totals of a link.
@@ -38,7 +38,7 @@ pub(crate) struct SoftSwitch {
     lines: Receiver<String>,
 }
 
-/// Writes the scenario where the process finds it.
+/// Writes the scenario to a file for the process.
 fn scenario_file(name: &BedName, scenario: &str) -> Result<PathBuf, Fault> {
     let path = state::file(name, "toml");
     state::write_text(&path, scenario)?;
@@ -70,11 +70,11 @@ fn does_not_forward() -> Fault {
 }
 
 impl SoftSwitch {
-    /// Starts it for a bed and waits until it forwards.
+    /// Starts the process for a bed and waits until it forwards.
     pub(crate) fn start(program: &Path, name: &BedName, scenario: &str) -> Result<Self, Fault> {
         let scenario = scenario_file(name, scenario)?;
         let child = command(program, name, &scenario)
-            // Whatever ends this process: its end of the pipe goes with it.
+            // However this process ends, its end of the pipe closes.
             .arg("--end-with-input")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -100,7 +100,7 @@ impl SoftSwitch {
         }
     }
 
-    /// Tells it something about its links: `link leaf0-spine1 down`.
+    /// Sends a command about links, such as `link leaf0-spine1 down`.
     pub(crate) fn tell(&mut self, line: &str) -> Result<(), Fault> {
         let input = self.input.as_mut();
         let told = input.map(|input| writeln!(input, "{line}").and_then(|()| input.flush()));
@@ -113,16 +113,16 @@ impl SoftSwitch {
         }
     }
 
-    /// Totals of its links by name, as it told them last; asks for the next ones.
+    /// Latest totals of links by name; requests the next totals.
     pub(crate) fn counters(&mut self) -> Result<Option<BTreeMap<String, LinkTotals>>, Fault> {
         let last = self.lines.try_iter().last();
         self.tell("counters")?;
         Ok(last.map(|line| totals(&line)))
     }
 
-    /// Ends it; totals of its links by name.
+    /// Ends the process; returns totals of links by name.
     pub(crate) fn end(mut self) -> BTreeMap<String, LinkTotals> {
-        // What it has still to say of earlier questions stands in lines of its own.
+        // Answers to earlier requests are on separate lines.
         self.terminate();
         let lines: Vec<String> = self.lines.iter().collect();
         let whole = lines.iter().rposition(|line| line.starts_with('{'));
@@ -146,14 +146,14 @@ impl Drop for SoftSwitch {
     }
 }
 
-/// Starts it for a bed that stays, and records it there before anything else.
+/// Starts the process for a bed that stays, and records the process there first.
 fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<(), Fault> {
     let scenario = scenario_file(name, scenario)?;
     let log = state::file(name, "log");
     let output = File::create(&log).map_err(|error| not_started(&error))?;
     let child = command(program, name, &scenario)
         .stdin(Stdio::null())
-        // Whoever reads what this process says would wait for the end of the switches.
+        // A reader of this process's output would otherwise wait for the end of the switches.
         .stderr(output.try_clone().map_err(|error| not_started(&error))?)
         .stdout(output)
         .spawn();
@@ -185,10 +185,10 @@ fn await_ready(child: &mut Child, log: &Path) -> Result<(), Fault> {
     Err(does_not_forward())
 }
 
-/// Starts the switches of a bed that has been made and stays; takes the bed away if they do not forward.
+/// Starts the switches of an existing bed that stays; removes the bed if they do not forward.
 ///
 /// # Errors
-/// If they do not.
+/// If the switches do not forward.
 pub fn start_switches(program: &Path, plan: &BedPlan, setup: &BedSetup) -> Result<(), Fault> {
     let started = start_detached(program, &plan.name, &scenario_text(setup));
     if started.is_err() {
@@ -197,7 +197,7 @@ pub fn start_switches(program: &Path, plan: &BedPlan, setup: &BedSetup) -> Resul
     started
 }
 
-/// The scenario for the switches. Links die when the bed says so, which is after hosts have connected, so it says nothing of that.
+/// The scenario for the switches, without the death of links: the bed controls it, after hosts have connected.
 pub(crate) fn scenario_text(setup: &BedSetup) -> String {
     let mut scenario = setup.scenario.clone();
     let exceptions = &mut scenario.topology.links.exceptions;
@@ -208,7 +208,7 @@ pub(crate) fn scenario_text(setup: &BedSetup) -> String {
     setup.assembly.resolved(&scenario)
 }
 
-/// What an exception says of its links but when they die; `None` if that is all.
+/// An exception for links without its time of death; `None` if nothing else remains.
 fn without_death(exception: &str) -> Option<String> {
     let words = exception.split_whitespace();
     let kept: Vec<&str> = words
@@ -217,7 +217,7 @@ fn without_death(exception: &str) -> Option<String> {
     (kept.len() > 1).then(|| kept.join(" "))
 }
 
-/// Totals of links, as its JSON has them.
+/// Totals of links, from the JSON of the process.
 fn totals(text: &str) -> BTreeMap<String, LinkTotals> {
     let document: Value = serde_json::from_str(text).unwrap_or_default();
     let links = document["links"].as_array().cloned().unwrap_or_default();

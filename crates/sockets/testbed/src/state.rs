@@ -1,4 +1,4 @@
-//! Record of beds that are up, so that they can be taken away by another process, also after a crash.
+//! Records of beds that are up, so that another process can remove them, even after a crash.
 
 use crate::fault::Fault;
 use crate::name::BedName;
@@ -17,19 +17,19 @@ const OF_ROOT: &str = "/run/clearway";
 /// A bed that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BedState {
-    /// Scenario of the bed, as the user calls it.
+    /// Scenario of the bed, as the user names it.
     pub scenario: String,
-    /// Digest of everything that the bed is made by.
+    /// Digest of the plan of the bed.
     pub plan: u64,
     /// Switches that forward.
     pub switches: Switches,
-    /// All steps of the plan have been carried out.
+    /// All steps of the plan are done.
     #[serde(default)]
     pub complete: bool,
     /// Process of the switches in user space, if it outlives the command.
     #[serde(default)]
     pub switch: Option<Process>,
-    /// Processes of the run that is under way, or that was the last one.
+    /// Processes of the current or last run.
     #[serde(default)]
     pub children: Vec<Process>,
     /// Namespaces.
@@ -37,7 +37,7 @@ pub struct BedState {
 }
 
 impl BedState {
-    /// All processes that somebody has started for the bed.
+    /// All processes that were started for the bed.
     pub(crate) fn processes(&self) -> Vec<Process> {
         self.children.iter().copied().chain(self.switch).collect()
     }
@@ -48,7 +48,7 @@ impl BedState {
     }
 }
 
-/// Folder of the records: the same for root whatever the environment, so that `sudo` finds what a login of root has made.
+/// Folder of the records: for root independent of the environment, so that `sudo` finds the records of a root login.
 fn folder() -> PathBuf {
     folder_of(geteuid().is_root(), env::var_os("XDG_RUNTIME_DIR"))
 }
@@ -74,17 +74,17 @@ pub(crate) fn read(name: &BedName) -> Result<Option<BedState>, Fault> {
         Err(error) if error.is_missing() => return Ok(None),
         Err(error) => return Err(fault(&path, "read", &error.to_string())),
     };
-    // One that cannot be read is no reason to leave a bed standing: names tell what belongs to it.
+    // An unreadable record must not prevent the removal of a bed: names identify its parts.
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Writes the record of a bed, whole or not at all.
+/// Writes the record of a bed atomically.
 pub(crate) fn write(name: &BedName, state: &BedState) -> Result<(), Fault> {
     let text = serde_json::to_string_pretty(state).unwrap_or_default();
     write_text(&file(name, "json"), &text)
 }
 
-/// Writes a file of a bed, whole or not at all.
+/// Writes a file of a bed atomically.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |error: io::Error| fault(path, "write", &error.to_string());
     fs::create_dir_all(folder()).map_err(failed)?;
@@ -96,7 +96,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
 /// Changes the record of a bed.
 ///
 /// # Errors
-/// If there is none any more, or it cannot be written.
+/// If the record no longer exists, or cannot be written.
 pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut BedState)) -> Result<(), Fault> {
     let Some(mut state) = read(name)? else {
         return Err(Fault::new(
@@ -108,12 +108,12 @@ pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut BedState)) -> Resu
     write(name, &state)
 }
 
-/// Records a process of a run as soon as it has been started, so that `down` can end it whatever becomes of this one.
+/// Records a process of a run right after its start, so that `down` can end it whatever happens to this process.
 pub(crate) fn record_child(name: &BedName, pid: u32) -> Result<(), Fault> {
     update(name, |state| state.children.extend(Process::from_pid(pid)))
 }
 
-/// Forgets a bed, with all files that differ in their ending alone.
+/// Removes the record of a bed, with all files that differ only in their ending.
 pub(crate) fn forget(name: &BedName) {
     forget_in(&folder(), name);
 }

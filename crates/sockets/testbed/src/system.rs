@@ -1,4 +1,4 @@
-//! Carrying out the steps of a plan by `ip` and `tc`.
+//! Execution of the steps of a plan by `ip` and `tc`.
 
 use crate::fault::Fault;
 use crate::plan::{CommandBatch, StepProgram};
@@ -7,15 +7,15 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Time after which a batch is given up.
+/// Time after which a batch is aborted.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Time between two looks at a process that runs.
+/// Interval of checks on a running process.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Carries out a step.
+/// Executes a step.
 ///
 /// # Errors
-/// If the program is missing, not permitted, or says no.
+/// If the program is missing, not permitted, or fails.
 pub(crate) fn carry_out(step: &CommandBatch) -> Result<(), Fault> {
     if step.batch.is_empty() {
         return Ok(());
@@ -29,10 +29,10 @@ pub(crate) fn carry_out(step: &CommandBatch) -> Result<(), Fault> {
     }
 }
 
-/// Output of a program that only looks.
+/// Output of a read-only program.
 ///
 /// # Errors
-/// If the program is missing, or says no: what it has printed until then is not all there is.
+/// If the program is missing, or fails: its output up to then is incomplete.
 pub(crate) fn look(program: &'static str, arguments: &[&str]) -> Result<String, Fault> {
     let mut command = Command::new(program);
     command.args(arguments);
@@ -51,7 +51,7 @@ pub(crate) fn look(program: &'static str, arguments: &[&str]) -> Result<String, 
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The first line that says something.
+/// The first line with content.
 fn first_line(said: &str) -> &str {
     let mut lines = said.lines().map(str::trim);
     lines.find(|line| !line.is_empty()).unwrap_or_default()
@@ -89,7 +89,7 @@ fn run(mut command: Command, input: &str) -> io::Result<Output> {
         .stderr(Stdio::piped())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read to the end says why itself.
+        // A program that does not read all its input reports the reason itself.
         let _ = stdin.write_all(input.as_bytes());
     }
     let outputs = (child.stdout.take(), child.stderr.take());
@@ -164,7 +164,7 @@ fn refused(step: &CommandBatch, said: &str) -> Fault {
     Fault::new(what, fix(said, other))
 }
 
-/// Fix for what `ip` or `tc` says, or `other` where there is no better one.
+/// Fix for an error message of `ip` or `tc`, or `other` if there is no better one.
 fn fix(said: &str, other: &'static str) -> &'static str {
     let lower = said.to_lowercase();
     if lower.contains("not permitted") || lower.contains("permission denied") {
@@ -179,7 +179,7 @@ fn fix(said: &str, other: &'static str) -> &'static str {
     }
 }
 
-/// Number of the line of a batch that failed, as `ip` and `tc` say it.
+/// Number of the failed line of a batch, as `ip` and `tc` report it.
 fn failed_line(said: &str) -> Option<usize> {
     let line = said
         .lines()

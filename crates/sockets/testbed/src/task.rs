@@ -1,4 +1,4 @@
-//! Orders to the process of a host, and its replies: lines of JSON.
+//! Commands to the process of a host, and its replies: lines of JSON.
 
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 pub struct HostTask {
     /// Number of the host.
     pub host: u32,
-    /// Address at which it listens.
+    /// Address at which the host listens.
     pub listen: SocketAddr,
     /// Key of all connections, as hexadecimal digits.
     pub key: String,
@@ -24,13 +24,13 @@ pub struct HostTask {
     pub datagram_bytes: u16,
     /// Memory for messages of a connection.
     pub memory_bytes: u64,
-    /// Messages that it sends or awaits beside flows.
+    /// Messages that the host sends or awaits beside flows.
     pub soak: Option<Soak>,
-    /// Flows that it sends.
+    /// Flows that the host sends.
     pub flows: Vec<FlowTask>,
-    /// Time between two samples at first.
+    /// Initial time between two samples.
     pub sample_us: u64,
-    /// Time after the start when everything is given up.
+    /// Time after the start at which the host gives up.
     pub deadline_us: u64,
 }
 
@@ -54,11 +54,11 @@ pub struct FlowTask {
     pub to: SocketAddr,
     /// Bytes of the message.
     pub bytes: u64,
-    /// Time at which it is ready, after the start.
+    /// Time after the start at which the flow is ready.
     pub start_us: f64,
 }
 
-/// Word to a host.
+/// Command to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostCommand {
@@ -66,47 +66,47 @@ pub enum HostCommand {
     Task(Box<HostTask>),
     /// All hosts listen: connect.
     Connect,
-    /// All hosts are connected: time zero is so many nanoseconds after 1970.
+    /// All hosts are connected: start at the given time.
     Start {
-        /// By the clock that all hosts of one machine share.
+        /// Time zero in nanoseconds since 1970, by the clock that all hosts of one machine share.
         unix_ns: u64,
     },
-    /// All flows are over: tell what has come.
+    /// All flows are over: report the received messages.
     Report,
-    /// Forget all connections, as a process does that is started anew, and listen again.
+    /// Drop all connections, like a restarted process, and listen again.
     Restart,
     /// Everything is over.
     End,
 }
 
-/// Word of a host.
+/// Reply of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostReply {
-    /// It listens.
+    /// The host listens.
     Listening,
-    /// It is connected; base round trips of its connections.
+    /// The host is connected; base round trips of its connections.
     Connected {
         /// Least of each handshake's samples.
         round_trips_us: Vec<f64>,
     },
-    /// Its flows are over.
+    /// The flows of the host are over.
     Sent {
         /// One for each.
         flows: Vec<SentFlow>,
     },
-    /// Messages that have come, and their cost.
+    /// Received messages, and their cost.
     Report(HostReport),
-    /// So many messages of a soak are known to have arrived.
+    /// Progress of a soak: messages known to have arrived.
     Arrived {
-        /// Of all.
+        /// Messages that have arrived.
         messages: u64,
-        /// Times that the connection was made anew.
+        /// Number of reconnections.
         reconnected: u32,
     },
     /// Report of a soak.
     Soaked(SoakReport),
-    /// It has failed.
+    /// The host has failed.
     Failed {
         /// Reason.
         what: String,
@@ -118,7 +118,7 @@ pub enum HostReply {
 pub struct SentFlow {
     /// Number of the flow.
     pub flow: u32,
-    /// Time at which the message was handed to the connection.
+    /// Time at which the connection got the message.
     pub started_us: f64,
     /// Time at which everything was acknowledged.
     pub finished_us: Option<f64>,
@@ -134,7 +134,7 @@ pub struct SentFlow {
     pub paths: Vec<PathCount>,
     /// Samples.
     pub samples: Vec<FlowSample>,
-    /// Reason why it did not finish.
+    /// Reason why the flow did not finish.
     pub error: Option<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct PathCount {
     pub sent: u64,
     /// Acknowledgements with a mark.
     pub marked: u64,
-    /// Times that it was taken for dead.
+    /// Number of times that the path went down.
     pub downs: u64,
 }
 
@@ -165,40 +165,40 @@ pub struct FlowSample {
 /// Messages that a host has received, and their cost.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HostReport {
-    /// Messages that came.
+    /// Received messages.
     pub received: Vec<ReceivedFlow>,
-    /// Processor time of the process from the start on.
+    /// Processor time of the process since the start.
     pub cpu_seconds: f64,
     /// Time from the start to this report.
     pub wall_seconds: f64,
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ReceivedFlow {
     /// Number of the flow.
     pub flow: u32,
-    /// Time at which it was complete.
+    /// Time at which the message was complete.
     pub at_us: f64,
     /// Bytes of the message.
     pub bytes: u64,
-    /// Its content is what was sent.
+    /// The content equals the sent content.
     pub intact: bool,
 }
 
 /// Report of a soak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoakReport {
-    /// Different messages that came.
+    /// Distinct received messages.
     pub received: u64,
-    /// Bytes of all that came.
+    /// Bytes of all received messages.
     pub received_bytes: u64,
-    /// Messages that came again in one life of the receiver.
+    /// Duplicates within one life of the receiver.
     pub twice: u64,
-    /// Messages that came in both lives: those that the sender did not know to have arrived.
+    /// Messages received in both lives: the sender did not know that they had arrived.
     pub in_both_lives: u64,
-    /// Messages with other bytes than were sent.
+    /// Messages whose bytes differ from the sent bytes.
     pub corrupt: u64,
-    /// The most memory that the process held.
+    /// Peak memory of the process.
     pub peak_memory_bytes: u64,
 }

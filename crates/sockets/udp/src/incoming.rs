@@ -47,7 +47,7 @@ pub(crate) struct Place {
 
 /// Fate of a packet's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PayloadOutcome {
     /// Placed, or part of a refused message whose refusal the other end knows.
     Taken,
     /// Part of a refused message; tell the other end of the refusal.
@@ -72,15 +72,15 @@ struct Arriving {
 
 impl Arriving {
     /// Takes a packet of a refused message.
-    fn pass(&mut self, bytes: u64, is_known: bool) -> Fate {
+    fn pass(&mut self, bytes: u64, is_known: bool) -> PayloadOutcome {
         self.is_known |= is_known;
         if !self.is_known && self.passed + bytes == self.length {
-            return Fate::Withheld;
+            return PayloadOutcome::Withheld;
         }
         self.passed += bytes;
         match self.is_known {
-            true => Fate::Taken,
-            false => Fate::Refused,
+            true => PayloadOutcome::Taken,
+            false => PayloadOutcome::Refused,
         }
     }
 }
@@ -127,32 +127,34 @@ impl Incoming {
         place: &Place,
         payload: Option<&[u8]>,
         acceptor: &mut dyn Acceptor,
-    ) -> Fate {
+    ) -> PayloadOutcome {
         let end = place.offset.checked_add(place.bytes);
         let Some(end) = end.filter(|&end| end <= place.length) else {
-            return Fate::Violation("a packet lies beyond the end of its message");
+            return PayloadOutcome::Violation("a packet lies beyond the end of its message");
         };
         if place.ends_message != (end == place.length) {
-            return Fate::Violation("the end of a message is not at its end");
+            return PayloadOutcome::Violation("the end of a message is not at its end");
         }
         let key = (place.flow, place.message);
         if !self.messages.contains_key(&key)
             && let Err(violation) = self.begin(place, acceptor)
         {
-            return Fate::Violation(violation);
+            return PayloadOutcome::Violation(violation);
         }
         let Some(arriving) = self.messages.get_mut(&key) else {
-            return Fate::Violation("a message has not begun");
+            return PayloadOutcome::Violation("a message has not begun");
         };
         if (arriving.tag, arriving.length) != (place.tag, place.length) {
-            return Fate::Violation("packets of a message differ in its tag or length");
+            return PayloadOutcome::Violation("packets of a message differ in its tag or length");
         }
         match (&mut arriving.buffer, payload) {
             (Some(buffer), Some(payload)) => {
                 buffer[place.offset as usize..end as usize].copy_from_slice(payload);
-                Fate::Taken
+                PayloadOutcome::Taken
             }
-            (Some(_), None) => Fate::Violation("payload is missing of a message that is wanted"),
+            (Some(_), None) => {
+                PayloadOutcome::Violation("payload is missing of a message that is wanted")
+            }
             (None, payload) => arriving.pass(place.bytes, payload.is_none()),
         }
     }
@@ -252,7 +254,7 @@ mod tests {
         for (offset, payload) in [(4, "45"), (0, "0123")] {
             let place = place(0, 6, offset, payload.len() as u64);
             let placed = incoming.place(&place, Some(payload.as_bytes()), &mut Allocate);
-            assert_eq!(placed, Fate::Taken);
+            assert_eq!(placed, PayloadOutcome::Taken);
         }
         assert_eq!(incoming.held(), 6 + MESSAGE_COST);
         let (tag, buffer) = incoming.finish(FlowId(0), MessageId(0)).unwrap();
@@ -266,7 +268,7 @@ mod tests {
     fn what_a_peer_must_not_do_is_told() {
         let mut incoming = Incoming::new(1_000, 2);
         let mut go = |place: &Place| incoming.place(place, Some(&[0; 10]), &mut Allocate);
-        let wrong = |placed| matches!(placed, Fate::Violation(_));
+        let wrong = |placed| matches!(placed, PayloadOutcome::Violation(_));
         assert!(wrong(go(&place(0, 9, 0, 10))));
         assert!(wrong(go(&place(0, 5, u64::MAX, 10))));
         assert!(wrong(go(&place(0, 745, 0, 10))));
@@ -274,13 +276,13 @@ mod tests {
             ends_message: true,
             ..place(0, 20, 0, 10)
         })));
-        assert_eq!(go(&place(0, 20, 0, 10)), Fate::Taken);
+        assert_eq!(go(&place(0, 20, 0, 10)), PayloadOutcome::Taken);
         assert!(wrong(go(&place(0, 21, 0, 10))));
         assert!(wrong(go(&Place {
             tag: 8,
             ..place(0, 20, 0, 10)
         })));
-        assert_eq!(go(&place(1, 20, 0, 10)), Fate::Taken);
+        assert_eq!(go(&place(1, 20, 0, 10)), PayloadOutcome::Taken);
         assert!(wrong(go(&place(2, 20, 0, 10))));
     }
 
@@ -291,14 +293,17 @@ mod tests {
         let packet = place(0, 20, 0, 10);
         assert_eq!(
             incoming.place(&packet, Some(&[0; 10]), &mut refuse),
-            Fate::Refused
+            PayloadOutcome::Refused
         );
         let last = place(0, 20, 10, 10);
         for _ in 0..3 {
             let withheld = incoming.place(&last, Some(&[0; 10]), &mut refuse);
-            assert_eq!(withheld, Fate::Withheld);
+            assert_eq!(withheld, PayloadOutcome::Withheld);
         }
-        assert_eq!(incoming.place(&last, None, &mut refuse), Fate::Taken);
+        assert_eq!(
+            incoming.place(&last, None, &mut refuse),
+            PayloadOutcome::Taken
+        );
         let told = (0..100).filter(|_| incoming.tell_refused(FlowId(0), MessageId(0)));
         assert_eq!(told.count(), 4);
         assert_eq!(incoming.finish(FlowId(0), MessageId(0)), None);
@@ -308,9 +313,12 @@ mod tests {
         let mut refuse = |_, _| None;
         assert_eq!(
             incoming.place(&empty, Some(&[]), &mut refuse),
-            Fate::Withheld
+            PayloadOutcome::Withheld
         );
-        assert_eq!(incoming.place(&empty, None, &mut refuse), Fate::Taken);
+        assert_eq!(
+            incoming.place(&empty, None, &mut refuse),
+            PayloadOutcome::Taken
+        );
         assert_eq!(incoming.finish(FlowId(0), MessageId(1)), None);
         assert_eq!(incoming.poll_credit(), Some(1_000 + 276 + 256));
         assert_eq!(incoming.poll_credit(), None);

@@ -65,7 +65,7 @@ pub enum DatagramOutcome {
 type Asker = (SocketAddr, ConnectionId, [u8; COOKIE]);
 
 /// A connection as its listener knows it.
-struct Known {
+struct ListenerConnection {
     client: Asker,
     confirmed: bool,
     /// The answer to the handshake, for a repetition if it is lost.
@@ -91,7 +91,7 @@ pub struct Listener {
     limits: Limits,
     cookies: Cookies,
     random: Random,
-    known: FxHashMap<ConnectionId, Known>,
+    known: FxHashMap<ConnectionId, ListenerConnection>,
     by_client: FxHashMap<Asker, ConnectionId>,
     per_address: FxHashMap<IpAddr, usize>,
     half_open: usize,
@@ -290,7 +290,7 @@ impl Listener {
         acceptor: Box<dyn Acceptor>,
     ) -> Connection {
         let client = (from, begun.client, begun.cookie);
-        let known = Known {
+        let known = ListenerConnection {
             client,
             confirmed: false,
             response: begun.response,

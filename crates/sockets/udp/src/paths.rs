@@ -90,7 +90,7 @@ pub(crate) struct Validated {
 #[derive(Debug)]
 pub(crate) struct Paths {
     paths: Vec<Path>,
-    /// This end is the client, which trusts the server's address on every path.
+    /// True at the client, which trusts the server's address on every path.
     is_client: bool,
     /// The path that last replaced a dead one.
     substitute: u8,

@@ -19,7 +19,7 @@ fn row(gpu: u32, number: u32, kind: OperationClass, sent: u64) -> OperationRow {
     }
 }
 
-/// A run of two GPUs in which everything holds.
+/// A run of two GPUs that passes all checks.
 fn record() -> RunRecord {
     let results = OperationResults {
         totals: OperationTotals {
@@ -84,7 +84,7 @@ fn record() -> RunRecord {
     }
 }
 
-/// The signature of what fails of a run that leaves `record`.
+/// Signature of the first failure in a run with the results `record`.
 fn signature(folder: &Folder, record: &RunRecord, scenario: &str) -> Option<String> {
     let results = record.operations.as_ref().unwrap();
     let file = File::create(folder.join(OPERATIONS)).unwrap();
@@ -116,7 +116,7 @@ fn a_sound_run_passes() {
     assert_eq!(signature(&folder, &stopped, SCENARIO), None);
 }
 
-/// Each check fails for what it is there for.
+/// Each check fails for its own kind of fault.
 #[test]
 fn what_cannot_be_is_found() {
     type Change = fn(&mut OperationResults);

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Planned {
     pub(super) label: String,
     pub(super) source: Source,
-    wanted: Wanted,
+    wanted: RequestedScenario,
 }
 
 impl Planned {
@@ -45,7 +45,7 @@ pub(super) enum Source {
 
 /// A scenario as it was asked for; empty for folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Wanted {
+struct RequestedScenario {
     /// As it was typed.
     argument: String,
     /// Label that the user gives it.
@@ -62,7 +62,7 @@ struct Wanted {
 enum Argument {
     /// With the label that the user gives it.
     Folder(PathBuf, Option<String>),
-    Scenario(Wanted),
+    Scenario(RequestedScenario),
 }
 
 impl Planned {
@@ -103,7 +103,7 @@ impl Planned {
     }
 }
 
-impl Wanted {
+impl RequestedScenario {
     fn refusal(&self, error: &ScenarioError) -> Failure {
         let place = match &error.place {
             Some(SourceLocation::Override(text)) if self.varied.contains(text) => {
@@ -173,7 +173,7 @@ pub(super) fn plan(
             Argument::Scenario(wanted) => {
                 for varied in &combinations {
                     let wanted = wanted.clone();
-                    let wanted = Wanted {
+                    let wanted = RequestedScenario {
                         varied: varied.clone(),
                         ..wanted
                     };
@@ -196,7 +196,7 @@ pub(super) fn plan(
                 None => group.label(),
             },
             source: Source::Folders(group.runs),
-            wanted: Wanted::default(),
+            wanted: RequestedScenario::default(),
         });
     }
     let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
@@ -241,7 +241,7 @@ fn differences<'a>(
 /// Labels variants that set nothing by the keys that the others of the same scenario set.
 fn label_bases(planned: &mut [Planned], several_names: bool) {
     let settings = |planned: &Planned| -> Vec<String> {
-        let Wanted {
+        let RequestedScenario {
             settings, varied, ..
         } = &planned.wanted;
         settings.iter().chain(varied).cloned().collect()
@@ -290,7 +290,7 @@ fn refuse_idle_options(arguments: &CompareArguments) -> Result<(), Failure> {
 /// The scenario with all its seeds.
 fn seeds(
     laboratory: &Laboratory,
-    wanted: &Wanted,
+    wanted: &RequestedScenario,
     arguments: &CompareArguments,
 ) -> Result<Vec<Experiment>, Failure> {
     let changes = arguments.overrides.iter().chain(&wanted.settings);
@@ -317,7 +317,7 @@ fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> 
     let given = Some(label.to_owned());
     Ok(match read_unlabelled(rest, before)? {
         Argument::Folder(path, _) => Argument::Folder(path, given),
-        Argument::Scenario(wanted) => Argument::Scenario(Wanted {
+        Argument::Scenario(wanted) => Argument::Scenario(RequestedScenario {
             argument: text.into(),
             given,
             ..wanted
@@ -337,7 +337,7 @@ fn labelled(text: &str) -> Option<(&str, &str)> {
 
 fn read_unlabelled(text: &str, before: Option<&str>) -> Result<Argument, Failure> {
     let wanted = |name: &str, settings: Vec<String>| {
-        Argument::Scenario(Wanted {
+        Argument::Scenario(RequestedScenario {
             argument: text.into(),
             given: None,
             name: name.into(),
@@ -438,7 +438,7 @@ mod tests {
     fn scenario(name: &str, settings: &[&str]) -> Argument {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let argument = format!("{name}:{}", settings.join(","));
-        Argument::Scenario(Wanted {
+        Argument::Scenario(RequestedScenario {
             argument: argument.trim_end_matches(':').into(),
             given: None,
             name: name.into(),
@@ -553,7 +553,7 @@ mod tests {
         assert_eq!(wanted.label(false), "a=1, b=2");
         assert_eq!(wanted.label(true), "x: a=1, b=2");
         assert_eq!(
-            Wanted {
+            RequestedScenario {
                 settings: vec![],
                 ..wanted
             }

@@ -12,12 +12,12 @@ const ASSUMED: Rate = Rate::from_gbps(10);
 pub(crate) struct LineRate {
     /// The rate.
     pub(crate) rate: Rate,
-    known: Known,
+    known: RateSource,
 }
 
 /// Source of a rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Known {
+enum RateSource {
     /// Option `--line-rate`.
     Given,
     /// The operating system, of this interface.
@@ -30,18 +30,18 @@ impl LineRate {
     /// The rate that the user gives, or that of the interface by which `peer` is reached, or 10 Gb/s.
     pub(crate) fn choose(given: Option<Rate>, peer: Option<SocketAddr>) -> Self {
         if let Some(rate) = given {
-            let known = Known::Given;
+            let known = RateSource::Given;
             return Self { rate, known };
         }
         let interface = peer.and_then(interface_to);
         match interface.as_deref().and_then(speed_of) {
             Some(rate) => Self {
                 rate,
-                known: Known::Interface(interface.unwrap_or_default()),
+                known: RateSource::Interface(interface.unwrap_or_default()),
             },
             None => Self {
                 rate: ASSUMED,
-                known: Known::Assumed(interface),
+                known: RateSource::Assumed(interface),
             },
         }
     }
@@ -51,15 +51,15 @@ impl fmt::Display for LineRate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.rate)?;
         match &self.known {
-            Known::Given => write!(out, ", by --line-rate"),
-            Known::Interface(name) => write!(out, ", that of {name}"),
-            Known::Assumed(Some(name)) => {
+            RateSource::Given => write!(out, ", by --line-rate"),
+            RateSource::Interface(name) => write!(out, ", that of {name}"),
+            RateSource::Assumed(Some(name)) => {
                 write!(
                     out,
                     ", assumed: that of {name} is not known; --line-rate gives it"
                 )
             }
-            Known::Assumed(None) => write!(out, ", assumed; --line-rate gives it"),
+            RateSource::Assumed(None) => write!(out, ", assumed; --line-rate gives it"),
         }
     }
 }

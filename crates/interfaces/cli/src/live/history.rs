@@ -52,7 +52,7 @@ pub(super) struct History {
 
 /// Data that a page does not have yet.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct News {
+pub(super) struct PageUpdate {
     pub(super) epoch: u32,
     pub(super) curves: Arc<Vec<(&'static str, String)>>,
     /// The number of the first of `samples`.
@@ -94,10 +94,10 @@ impl History {
     }
 
     /// Data that is missing in a page with `count` samples of `epoch`.
-    pub(super) fn since(&self, epoch: u32, count: usize) -> News {
+    pub(super) fn since(&self, epoch: u32, count: usize) -> PageUpdate {
         let known = epoch == self.epoch && count <= self.samples.len();
         let from = if known { count } else { 0 };
-        News {
+        PageUpdate {
             epoch: self.epoch,
             curves: Arc::clone(&self.names),
             from,
@@ -229,7 +229,7 @@ mod tests {
         history
     }
 
-    fn curve(news: &News, metric: Metric, subject: Subject) -> Vec<f64> {
+    fn curve(news: &PageUpdate, metric: Metric, subject: Subject) -> Vec<f64> {
         let name = (metric.name(), name(subject));
         let number = news.curves.iter().position(|curve| *curve == name);
         let Some(number) = number else {

@@ -2,7 +2,7 @@
 //!
 //! The simulation looks at the state once in a round, between rounds, and waits there while it is paused.
 
-use super::history::{History, News, Sample};
+use super::history::{History, PageUpdate, Sample};
 use clearway_lab::{RunDecision, RunProgress};
 use clearway_report_html::Tile;
 use clearway_units::{ParseUnitError, Time};
@@ -255,7 +255,7 @@ pub(super) struct View {
     progress: RunProgress,
     expected_hops: u64,
     until: Option<Time>,
-    news: News,
+    news: PageUpdate,
     ending: Option<Arc<Ending>>,
 }
 

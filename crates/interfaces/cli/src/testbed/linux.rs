@@ -47,14 +47,14 @@ pub(super) fn testbed(
 }
 
 /// The scenario and what is to forward.
-struct Wanted {
+struct RequestedBed {
     source: String,
     overrides: Vec<String>,
     name: BedName,
     switches: Switches,
 }
 
-impl Wanted {
+impl RequestedBed {
     fn new(laboratory: &Laboratory, arguments: &FabricArguments) -> Result<Self, Failure> {
         let source = arguments.scenario.scenario.clone();
         let source = source.unwrap_or_else(|| USUAL.into());
@@ -82,7 +82,7 @@ fn program() -> Result<PathBuf, Failure> {
 }
 
 fn make(laboratory: &Laboratory, arguments: &UpArguments) -> Result<ExitCode, Failure> {
-    let wanted = Wanted::new(laboratory, &arguments.fabric)?;
+    let wanted = RequestedBed::new(laboratory, &arguments.fabric)?;
     let setup = BedSetup::new(
         laboratory,
         &wanted.source,
@@ -133,7 +133,7 @@ fn take_away(name: &BedName) -> Result<ExitCode, Failure> {
 }
 
 fn compare(laboratory: &Laboratory, arguments: &BedRunArguments) -> Result<ExitCode, Failure> {
-    let wanted = Wanted::new(laboratory, &arguments.fabric)?;
+    let wanted = RequestedBed::new(laboratory, &arguments.fabric)?;
     let files = arguments.out.as_deref();
     let files =
         files.map(|folder| DocumentAndPage::create(folder, [FILE_NAME, page::FILE_NAME], FIX));

@@ -1,4 +1,4 @@
-//! Attributes of nodes, by their use: which are read, and which are not although ASTRA-sim reads them or nobody knows them.
+//! Attributes of nodes: those that are read, and those that are not read although ASTRA-sim reads them or they are unknown.
 
 use super::node::{COLL, Skipped};
 use super::proto::{Attribute, Node, Value};
@@ -18,8 +18,8 @@ pub(super) const READ: [&str; 11] = [
     "involve_dims",
 ];
 
-/// Attributes that no timing depends on, here or in ASTRA-sim, and their meaning: those that Chakra's converters, STAGE and ASTRA-sim's
-/// feeder know. All others that are not read are warned about.
+/// Attributes that affect no timing, here or in ASTRA-sim, and their meaning. Chakra's converters, STAGE and ASTRA-sim's feeder know them.
+/// The reader warns about all other unread attributes.
 pub(super) const IGNORED: [(&str, &str); 12] = [
     (
         "inputs",
@@ -47,13 +47,13 @@ pub(super) const IGNORED: [(&str, &str); 12] = [
     ),
 ];
 
-/// An attribute that is not used, and the name of it where that is not known before.
+/// An unused attribute, with its name if the attribute is unknown.
 pub(super) struct Unused<'a> {
     pub(super) what: Skipped,
     pub(super) name: Option<&'a str>,
 }
 
-/// Attributes of `node` that are not used although they may change what ASTRA-sim does.
+/// Unused attributes of `node` that may affect ASTRA-sim.
 pub(super) fn unused(node: &Node) -> impl Iterator<Item = Unused<'_>> {
     let has_group = node
         .attr

@@ -1,12 +1,12 @@
-//! Trace files of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
+//! Trace files of a job: `<prefix>.<rank>.et`, with ranks written only as `0`, `1`, `2`.
 
 use crate::{TraceFormat, head};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files that are read as the trace that `path` names: those of all ranks if it is the prefix of Chakra's files or one of them, else
-/// itself, which need not exist.
+/// The files of the trace that `path` names: the files of all ranks if `path` is the prefix of Chakra's files or one of these files, else
+/// `path` itself, which need not exist.
 pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     let prefix = match path.is_file() {
         true => prefix_of(path).filter(|_| may_be_chakra(path)),
@@ -19,7 +19,7 @@ pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The traces with this prefix, by rank.
+/// Trace files with this prefix, by rank.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -55,14 +55,14 @@ pub fn prefix_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(stem))
 }
 
-/// Rank in the end of a file's name, `7.et`. Each rank has only one spelling, so no two files have the same rank.
+/// Rank at the end of a file's name, `7.et`. Each rank has only one spelling, so no two files have the same rank.
 fn rank_of(end: &str) -> Option<u32> {
     let text = end.strip_suffix(".et")?;
     let rank = text.parse::<u32>().ok()?;
     (rank.to_string() == text).then_some(rank)
 }
 
-/// True if the file at `path` is no trace of another format.
+/// True unless the file at `path` is a trace of another format.
 fn may_be_chakra(path: &Path) -> bool {
     let format = head(path).ok().and_then(|head| TraceFormat::detect(&head));
     format.is_none_or(|format| format == TraceFormat::Chakra)

@@ -1,7 +1,7 @@
 //! The groups of ranks that collective calls name.
 //!
-//! A packed file of a few megabytes can name more groups than any memory holds, and one that lists no ranks stands for all of them. So a
-//! group of all ranks is written out only where a call needs it, and everything that is kept is [counted](Tally) before.
+//! A compressed file of a few megabytes can name more groups than fit in memory, and a group without listed ranks means all ranks. So a
+//! group of all ranks is expanded only where a call needs it, and a [tally](Tally) counts everything before it is stored.
 
 use super::listed;
 use crate::text::{Fault, Source, shown};
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
-/// The most groups, bytes of their names, and ranks of all of them together. A job of 100 000 ranks with 40 groups around each has half as
-/// many ranks; what so many become takes less than 1 GB.
+/// Maximum number of groups, of bytes of their names, and of ranks of all groups together. A job of 100 000 ranks, each in 40 groups, has
+/// half as many ranks; at the maximum the groups take less than 1 GB.
 pub(super) const MOST_GROUPS: usize = 1 << 20;
 pub(super) const MOST_NAMES: usize = 1 << 26;
 pub(super) const MOST_MEMBERS: usize = 1 << 23;
 
-/// Size of all groups that are kept in one place.
+/// Size of all groups that are stored together.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     groups: usize,
@@ -40,7 +40,7 @@ impl Tally {
     /// Counts a group.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If there is no room for the group.
     pub(super) fn add(&mut self, name: &str, members: usize) -> Result<(), GroupsTooLarge> {
         self.groups += 1;
         self.names += name.len();
@@ -61,13 +61,13 @@ impl Tally {
 /// The ranks of a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Members {
-    /// All, in their order.
+    /// All ranks, in order.
     All,
     Listed(Vec<Rank>),
 }
 
 impl Members {
-    /// Members from a list, of `ranks` ranks in all.
+    /// Members from a list, in a job of `ranks` ranks.
     fn from_ranks(listed: Vec<Rank>, ranks: u32) -> Self {
         match listed.iter().copied().eq((0..ranks).map(Rank)) {
             true => Self::All,
@@ -75,7 +75,7 @@ impl Members {
         }
     }
 
-    /// Number of members, of `ranks` ranks in all.
+    /// Number of members, in a job of `ranks` ranks.
     pub(super) fn count(&self, ranks: u32) -> usize {
         match self {
             Self::All => ranks as usize,
@@ -83,7 +83,7 @@ impl Members {
         }
     }
 
-    /// Number of members that have to be kept.
+    /// Number of members that have to be stored.
     fn kept(&self) -> usize {
         self.count(0)
     }
@@ -103,9 +103,9 @@ pub(super) struct Groups {
     tally: Tally,
 }
 
-/// Reason for which a group cannot be added.
+/// Reason why a group cannot be added.
 pub(super) enum AddGroupError {
-    /// Another list of ranks belongs to the name.
+    /// The name already has another list of ranks.
     TwoLists {
         group: String,
     },
@@ -117,7 +117,7 @@ impl Groups {
         self.by_name.get(name)
     }
 
-    /// Adds a group, or the same one again.
+    /// Adds a group; adding the same group again is allowed.
     pub(super) fn add(&mut self, group: String, members: Members) -> Result<(), AddGroupError> {
         match self.by_name.entry(group) {
             Entry::Occupied(known) if *known.get() != members => Err(AddGroupError::TwoLists {
@@ -134,7 +134,7 @@ impl Groups {
     }
 }
 
-/// True of the name of the group of all ranks.
+/// True for the name of the group of all ranks.
 pub(super) fn is_all(name: &str) -> bool {
     matches!(name, "" | "0")
 }
@@ -206,16 +206,16 @@ fn read_lists(source: Source<'_>, text: &str) -> Result<listed::ByName, Fault> {
     }
 }
 
-/// Line of a group's name after `before` earlier occurrences; the first line if it is written in another way.
+/// Line of a group's name after `before` earlier occurrences; the first line if the name is spelled in another way.
 fn line_of(text: &str, group: &str, before: usize) -> usize {
     let quoted = format!("\"{group}\"");
     let found = text.match_indices(&quoted).nth(before);
     1 + found.map_or(0, |(at, _)| text[..at].matches('\n').count())
 }
 
-/// The groups that PyTorch notes in a trace: JSON, with a list of lists or quotes around it.
+/// The groups that PyTorch writes into a trace: JSON, possibly within a list of lists or quotes.
 ///
-/// For a group of all ranks PyTorch writes an empty list, whatever its name (`_pg_config_info` of `torch.distributed`).
+/// For a group of all ranks of any name, PyTorch writes an empty list (`_pg_config_info` of `torch.distributed`).
 pub(super) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Members)>> {
     let (start, end) = (values.find("[{")?, values.rfind("}]")? + 2);
     let text = values.get(start..end)?;
@@ -256,7 +256,7 @@ pub(super) struct Interned {
 }
 
 impl Interned {
-    /// The number of the group `name` of these ranks, of `ranks` in all.
+    /// The number of the group `name` of these ranks, in a job of `ranks` ranks.
     ///
     /// # Errors
     /// If the groups of all traces together are too large.
@@ -281,7 +281,7 @@ impl Interned {
     }
 }
 
-/// Names, numbered in the order in which they come.
+/// Names, numbered in the order in which they first occur.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: BTreeMap<Rc<str>, u32>,
@@ -293,7 +293,7 @@ impl Names {
     /// The number of a name.
     ///
     /// # Errors
-    /// If there are too many, or too long ones.
+    /// If there are too many names, or if they are too long.
     pub(super) fn number(&mut self, name: &str) -> Result<u32, GroupsTooLarge> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
@@ -306,7 +306,7 @@ impl Names {
         Ok(number)
     }
 
-    /// All of them, in the order of their numbers.
+    /// All names, in the order of their numbers.
     pub(super) fn all(&self) -> &[Rc<str>] {
         &self.names
     }

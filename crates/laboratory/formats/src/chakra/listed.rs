@@ -1,5 +1,5 @@
-//! Lists of ranks in JSON, read without a tree of values. In memory, such a tree would take sixteen times the text of a list of
-//! numbers, and a hundred times that of objects with one key.
+//! Lists of ranks in JSON, read without a tree of values. In memory, such a tree would take sixteen times the size of the text for a list
+//! of numbers, and a hundred times for objects with one key.
 
 use clearway_workload::graph::Rank;
 use serde::de::{
@@ -8,8 +8,7 @@ use serde::de::{
 use serde_json::Number;
 use std::fmt;
 
-/// Members of a JSON object in their order, duplicate names included. If reading fails, the last name is that of the list at which
-/// it failed.
+/// Members of a JSON object in order, including duplicate names. If reading fails, the last name belongs to the list with the error.
 #[derive(Default)]
 pub(super) struct ByName(pub(super) Vec<(String, Vec<Rank>)>);
 
@@ -43,7 +42,7 @@ fn ranks<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Rank>, A::Error> {
     Ok(numbers.into_iter().map(Rank).collect())
 }
 
-/// Entry of PyTorch's list of groups. Other keys than these two are skipped; of a key that stands twice, the last counts.
+/// Entry of PyTorch's list of groups. All other keys are skipped; if a key occurs twice, the last one counts.
 pub(super) struct Noted {
     pub(super) name: String,
     pub(super) members: Vec<Rank>,

@@ -1,27 +1,26 @@
 //! Execution traces of Chakra, which ASTRA-sim runs: one file for each rank, `<prefix>.<rank>.et`, with the rank as `0` or `12` but not
 //! `00` or `+1`.
 //!
-//! A file is a stream of protobuf messages, each with its length in front as a varint: first the global metadata, then nodes. It may be
-//! packed with gzip. Nodes become the operations of a [`JobProgram`], in the order of their ids; what they wait for are both kinds of
+//! A file is a stream of protobuf messages, each after its length as a varint: first the global metadata, then nodes. The file may be
+//! compressed with gzip. Nodes become the operations of a [`JobProgram`], in the order of their ids; operations wait for both kinds of
 //! dependencies:
 //!
-//! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
-//! * sends and receives meet by sender, receiver and `comm_tag`;
-//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file
-//!   or the metadata node of PyTorch lists (there an empty list is that of all ranks). `comm_size` is what a rank brings in, as in
-//!   ASTRA-sim: of an all-gather and a gather one part. The calls of each rank on a group meet those of the others in their order.
+//! * a computation occupies the GPU (unit 0) or, if `is_cpu_op` is true or missing, the processor (unit 1) for `duration_micros`;
+//! * sends and receives match by sender, receiver and `comm_tag`;
+//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file or
+//!   the metadata node of PyTorch lists (in PyTorch's node an empty list means all ranks). `comm_size` is the contribution of a rank, as in
+//!   ASTRA-sim: one part for an all-gather and a gather. The n-th call of each rank on a group matches the n-th calls of the other ranks.
 //!
-//! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
+//! Integers may be attributes of any integer type, and the version in the file does not matter. Differences from ASTRA-sim:
 //!
 //! * the GPU begins a communication as soon as its dependencies are over (there: one at a time);
 //! * only computations without a duration are estimated from `num_ops` and `tensor_size`, with a [`Roofline`], and run on the GPU unless
-//!   `is_cpu_op` says otherwise (there: with `roofline-enabled`, all of the GPU); without one they take no time, as memory nodes do:
-//!   warnings tell;
-//! * a send whose receiver has no receive for it is an error, and so is a collective that some ranks do not call (there: the run
-//!   hangs);
-//! * a dependency on a node that is not there is left out, with a warning: PyTorch names parents that it does not write (there: an error);
-//! * `comm_priority` is not used, and attributes that nobody knows are not either: warnings tell;
-//! * collectives along some dimensions of a topology (`involved_dim`) are refused, as ranks have no coordinates.
+//!   `is_cpu_op` says otherwise (there: with `roofline-enabled`, all computations of the GPU). Without a roofline they take no time, as
+//!   memory nodes do, with warnings;
+//! * a send without a matching receive is an error, and so is a collective that some ranks do not call (there: the run hangs);
+//! * a dependency on a missing node is ignored, with a warning: PyTorch names parents that it does not write (there: an error);
+//! * `comm_priority` and unknown attributes are ignored, with warnings;
+//! * collectives along some dimensions of a topology (`involved_dim`) are rejected, as ranks have no coordinates.
 
 mod attributes;
 mod files;
@@ -77,17 +76,17 @@ pub struct ChakraTrace {
 }
 
 impl ChakraTrace {
-    /// The tasks of the traces, with the messages that `expand` makes of collectives.
+    /// The tasks of the traces; `expand` converts collectives to messages.
     ///
     /// # Errors
-    /// If sends, receives and collectives do not fit each other or wait for one another, with file, rank and node.
+    /// If sends, receives and collectives do not match or wait for each other in a cycle, with file, rank and node.
     pub fn graph(&self, expand: &mut Expand<'_>) -> Result<Graph, FileError> {
         self.program
             .graph(expand)
             .map_err(|error| self.located(&error))
     }
 
-    /// Warning of receives that take more than comes to them, if there are any.
+    /// Warning about receives that are larger than their messages, if there are any.
     pub fn longer_receives(&self) -> Option<FileWarning> {
         let longer = self.program.longer_receives()?;
         Some(FileWarning {
@@ -110,11 +109,11 @@ impl ChakraTrace {
     }
 }
 
-/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one.
-/// Computations without a duration are estimated with `roofline`.
+/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one. The reader
+/// estimates computations without a duration with `roofline`.
 ///
 /// # Errors
-/// If there are none or one is missing, or at the first place that is not sound.
+/// If a trace is missing, or at the first invalid node.
 pub fn read_chakra(
     prefix: &Path,
     groups: Option<&Path>,
@@ -140,7 +139,7 @@ pub fn read_chakra(
 /// Advice about a rank without a trace.
 const NO_RANK: &str = "name a file that exists and that you may read";
 
-/// The files of all ranks: those with the prefix, of which none may be missing.
+/// The files of all ranks: the files with the prefix, none of which may be missing.
 fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
     let unreadable = |reason: String| WorkloadError::Unreadable {
         file: format!("{}.0.et", prefix.display()),
@@ -164,7 +163,7 @@ fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
     }
 }
 
-/// Puts traces together, rank by rank.
+/// Reads the traces of a job, rank by rank.
 #[derive(Debug)]
 pub struct ChakraReader {
     ranks: u32,
@@ -197,25 +196,25 @@ impl ChakraReader {
         }
     }
 
-    /// Sets how computations without a duration are estimated.
+    /// Sets the roofline that estimates computations without a duration.
     #[must_use]
     pub fn with_roofline(self, roofline: Option<Roofline>) -> Self {
         Self { roofline, ..self }
     }
 
-    /// Takes the groups from the comm-group file `text`, which count before those that traces list; `name` is what errors call it.
+    /// Reads the groups of the comm-group file `text`, which take precedence over the groups in traces; errors call the file `name`.
     ///
     /// # Errors
-    /// If it is not JSON with a list of ranks under each name, or if the ranks do not exist.
+    /// If the text is not JSON with a list of ranks under each name, or if the ranks do not exist.
     pub fn groups(&mut self, name: &str, text: &str) -> Result<(), FileError> {
         self.groups = parse_groups(name, text, self.ranks)?;
         Ok(())
     }
 
-    /// Reads the trace of the next rank; `name` is what errors call the file. Errors have no line (0) but name rank and node.
+    /// Reads the trace of the next rank; errors call the file `name`. Errors have no line (0) but name rank and node.
     ///
     /// # Errors
-    /// At the first place that is not sound. [`ChakraTrace::graph`] finds faults that show only in all ranks together.
+    /// At the first invalid node. [`ChakraTrace::graph`] finds faults that involve several ranks.
     ///
     /// # Panics
     /// If all ranks have been read.
@@ -360,13 +359,13 @@ impl ChakraReader {
         self.skip_first(what, rank, || shown_node(node, rank));
     }
 
-    /// Counts a part that is not simulated; if it is the first of its kind, `name` is what the warning calls it.
+    /// Counts a part that is not simulated; for the first part of its kind, `name` returns its name in the warning.
     fn skip_first(&mut self, what: Skipped, rank: Rank, name: impl FnOnce() -> String) {
         let first = || (rank.index(), name(), 0);
         self.skipped.entry(what).or_insert_with(first).2 += 1;
     }
 
-    /// Number of the group `name` and number of its ranks, if its ranks are known.
+    /// Number of the group `name` and its number of ranks, if the ranks are known.
     fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, GroupsTooLarge> {
         let members = match is_all(name) {
             true => Some(&Members::All),
@@ -402,13 +401,13 @@ impl ChakraReader {
     }
 }
 
-/// The nodes of a rank of which not all have been read.
+/// The nodes of a rank whose trace is being read.
 #[derive(Default)]
 struct Pending {
     nodes: Vec<ReadNode>,
     /// The ids of all nodes that others depend on.
     needed: Vec<u64>,
-    /// The names of groups that are called on.
+    /// The names of the groups of collectives.
     names: Names,
     /// The groups that metadata nodes list.
     noted: Groups,
@@ -416,17 +415,17 @@ struct Pending {
     seen: FxHashSet<u64>,
 }
 
-/// Most nodes that a rank may have, and most dependencies: some 2 GB of each while they are read. A packed file of a few
-/// megabytes can hold more, enough to fill the memory.
+/// Maximum number of nodes of a rank, and of dependencies: each takes some 2 GB during reading. A compressed file of a few megabytes can
+/// hold more, enough to fill the memory.
 const MOST_NODES: usize = 1 << 24;
 const MOST_DEPENDENCIES: usize = 1 << 26;
 
-/// The most of all ranks together: as many nodes as a graph may have tasks, some 2 GB with as many dependencies.
+/// Maximum number of nodes of all ranks together: the maximum number of tasks of a graph, some 2 GB with the same number of dependencies.
 const MOST_NODES_OF_ALL: usize = MOST_TASKS as usize;
 const MOST_DEPENDENCIES_OF_ALL: usize = 1 << 27;
 
 impl Pending {
-    /// Refuses a node that cannot be one of this trace, before any part of it is kept.
+    /// Rejects a node that is invalid in this trace, before any part of the node is stored.
     fn admit(&mut self, node: &Node, rank: Rank) -> Result<(), Fault> {
         if node.id == 0 && node.kind == 0 && node.name.is_empty() {
             return Err(Fault {
@@ -455,7 +454,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Keeps groups that a metadata node lists.
+    /// Stores the groups that a metadata node lists.
     fn note(&mut self, groups: Vec<(String, Members)>) -> Result<(), AddGroupError> {
         groups
             .into_iter()
@@ -463,7 +462,7 @@ impl Pending {
     }
 }
 
-/// Error of groups that `node` lists and that cannot be kept.
+/// Error about groups in `node` that cannot be stored.
 fn cannot_note(source: Source<'_>, node: &str, error: AddGroupError) -> FileError {
     match error {
         AddGroupError::TwoLists { group } => {
@@ -498,13 +497,13 @@ enum Ready {
 }
 
 impl Ready {
-    /// True if it is a call on the group with this number.
+    /// True if the operation is a call on the group with this number.
     fn calls_on(&self, number: u32) -> bool {
         matches!(self, Self::Call { group, .. } if *group == number)
     }
 }
 
-/// Collective call on the group `name`, whose number and number of ranks are known if its ranks are.
+/// Collective call on the group `name`; `group` is its number and its number of ranks, if the ranks are known.
 fn call(
     (kind, bytes): (CollectiveKind, Bytes),
     name: &str,
@@ -529,12 +528,12 @@ fn call(
     Ok(Operation::Collective { kind, bytes, group })
 }
 
-/// The first two bytes of a file that is packed with gzip.
+/// The first two bytes of a gzip file.
 const PACKED: [u8; 2] = [0x1f, 0x8b];
 
-/// True if `content` begins as a trace does: packed, or with a message that begins with the version of the schema.
+/// True if `content` begins like a trace: compressed, or with a message that begins with the version of the schema.
 pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
-    // Field 1, a text, of a digit and more.
+    // Key of field 1, a text that begins with a digit.
     const VERSION: u8 = 0x0a;
     let length = content.iter().take(5).position(|&byte| byte < 0x80);
     let metadata = length.map_or(&[][..], |last| &content[last + 1..]);
@@ -542,7 +541,7 @@ pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
     is_plain || content.starts_with(&PACKED)
 }
 
-/// Content of a packed trace, up to the limit of traces.
+/// Content of a compressed trace, up to the limit of traces.
 fn unpacked<R: BufRead>(
     source: Source<'_>,
     packed: R,

@@ -7,7 +7,7 @@ use clearway_units::{Bytes, Span};
 use clearway_workload::graph::Rank;
 use clearway_workload::program::{CollectiveKind, Operation};
 
-/// The units of a rank, as `is_cpu_op` tells them apart.
+/// The units of a rank, which `is_cpu_op` selects.
 pub(super) const GPU: u8 = 0;
 pub(super) const CPU: u8 = 1;
 
@@ -30,7 +30,7 @@ pub(super) const COLLECTIVES: [CollectiveKind; 10] = [
     CollectiveKind::Broadcast,
     CollectiveKind::AllToAll,
     CollectiveKind::ReduceScatter,
-    // REDUCE_SCATTER_BLOCK: with parts of one size, as all are here.
+    // REDUCE_SCATTER_BLOCK: all parts have the same size, as in every collective here.
     CollectiveKind::ReduceScatter,
     CollectiveKind::Barrier,
 ];
@@ -38,31 +38,31 @@ pub(super) const COLLECTIVES: [CollectiveKind; 10] = [
 /// Parts of a trace that are read but not simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Skipped {
-    /// A node of a type that is not known.
+    /// A node of unknown type.
     Unknown,
     /// A node that moves memory.
     Memory,
-    /// A computation of which only the amount is known.
+    /// A computation with an amount but without a duration.
     NoDuration,
-    /// A computation of the processor of which only the amount is known, where computations of the GPU are estimated.
+    /// A computation of the processor with an amount but without a duration, where computations of the GPU are estimated.
     NotOfGpu,
-    /// An estimated computation whose memory is not known.
+    /// An estimated computation whose memory is unknown.
     NoTensor,
     /// A communication of the processor.
     OfProcessor,
-    /// A message of no bytes.
+    /// A message of zero bytes.
     Empty,
-    /// Process groups that are not understood.
+    /// Process groups in an unknown form.
     Groups,
-    /// A dependency on a node that is not there.
+    /// A dependency on a missing node.
     Parent,
     /// A collective with a priority.
     Priority,
-    /// A collective whose group is named as older versions of STAGE do.
+    /// A collective whose group has a name of older versions of STAGE.
     LegacyGroup,
-    /// A collective with dimensions that are no list of booleans.
+    /// A collective whose dimensions are not a list of booleans.
     Dimensions,
-    /// An attribute that is not known.
+    /// An unknown attribute.
     Attribute,
 }
 
@@ -105,7 +105,7 @@ impl Skipped {
 /// Operation that a node becomes.
 pub(super) enum Action<'a> {
     Operation(Operation),
-    /// A call on the group of this name; `bytes` is what the trace says.
+    /// A call on the group of this name; `bytes` is the number in the trace.
     Call {
         kind: CollectiveKind,
         bytes: Bytes,
@@ -175,7 +175,7 @@ fn compute(node: &Node, unit: u8) -> Result<Operation, Fault> {
     Ok(Operation::Compute { unit, span })
 }
 
-/// Fault of a node, and advice on how to fix it.
+/// Fault of a node, and its fix.
 pub(super) struct Fault {
     pub(super) message: String,
     pub(super) fix: String,
@@ -193,7 +193,7 @@ impl<'a> Attributes<'a> {
         self.value(name).and_then(Value::integer)
     }
 
-    /// Number under `name`, which must be there and in range.
+    /// Number under `name`, which must exist and be in range.
     fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, Fault> {
         let value = self.integer(name);
         let number = value.and_then(|value| T::try_from(value).ok());
@@ -210,7 +210,7 @@ impl<'a> Attributes<'a> {
         self.number(name).map(Rank)
     }
 
-    /// Checks that the rank under `name` is that of the file, if it is there.
+    /// Checks that the rank under `name`, if present, is the rank of the file.
     fn own(&self, name: &str, rank: Rank) -> Result<(), Fault> {
         match self.integer(name) {
             Some(other) if other != rank.0.into() => Err(Fault {
@@ -225,7 +225,7 @@ impl<'a> Attributes<'a> {
         self.number("comm_size").map(Bytes::new)
     }
 
-    /// The tag, 0 unless given. ASTRA-sim takes a negative one for the number with the same bits.
+    /// The tag, 0 unless given. As in ASTRA-sim, a negative tag means the unsigned number with the same bits.
     fn tag(&self) -> Result<u32, Fault> {
         match self.integer("comm_tag") {
             Some(tag) if i128::from(i32::MIN) <= tag && tag < 0 => Ok(tag as i32 as u32),
@@ -242,7 +242,7 @@ impl<'a> Attributes<'a> {
         number.filter(|&number| number > 0)
     }
 
-    /// Computation of the duration that the node has, else of one estimated from its operations.
+    /// Computation with the duration of the node, else with a duration estimated from its operations.
     fn computation(
         &self,
         roofline: Option<Roofline>,

@@ -1,4 +1,4 @@
-//! The messages of an execution trace, as far as they are read (schema `et_def.proto` of Chakra), and the frames around them.
+//! The parts of an execution trace's messages that are read (schema `et_def.proto` of Chakra), and the frames around the messages.
 
 use prost::Message;
 use std::io::{self, Read};
@@ -10,8 +10,8 @@ pub(super) struct GlobalMetadata {
     pub(super) version: String,
 }
 
-/// Node of a trace: an operation of a rank, or metadata. Its other two fields, `start_time_micros` and `outputs`, change nothing in
-/// ASTRA-sim either.
+/// Node of a trace: an operation of a rank, or metadata. The two fields that are not read, `start_time_micros` and `outputs`, have no
+/// effect in ASTRA-sim either.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(uint64, tag = "1")]
@@ -51,7 +51,7 @@ pub(super) struct Attribute {
     pub(super) value: Option<Value>,
 }
 
-/// The values that attributes of interest have. Writers disagree on the type of integers.
+/// The values of the attributes that are read. Writers disagree on the type of integers.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub(super) enum Value {
     #[prost(int32, tag = "7")]
@@ -90,7 +90,7 @@ pub(super) struct BoolList {
 }
 
 impl Value {
-    /// The number, whatever its type.
+    /// The number, of any integer type.
     pub(super) fn integer(&self) -> Option<i128> {
         match *self {
             Self::Int32(value) | Self::Sint32(value) | Self::Sfixed32(value) => Some(value.into()),
@@ -103,16 +103,16 @@ impl Value {
     }
 }
 
-/// The longest message. A node has some hundred bytes; one that lists the process groups of many ranks may have some millions. What
-/// a message becomes may have fifty times as many: its shortest attribute has two.
+/// Maximum length of a message. A node has some hundred bytes; a node that lists the process groups of many ranks may have some millions. A
+/// decoded message may take fifty times as many: its shortest attribute has two.
 const LONGEST: u64 = 16 << 20;
 
-/// Takes messages from a file, each with its length in front as a varint.
+/// Reads messages from a file, each after its length as a varint.
 pub(super) struct Frames<R> {
     reader: R,
-    /// Kept to save its allocation.
+    /// Buffer that is reused between messages.
     buffer: Vec<u8>,
-    /// Number of messages taken so far.
+    /// Number of messages read so far.
     pub(super) count: u64,
 }
 
@@ -125,7 +125,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// The next message, or nothing at the end of the file.
+    /// The next message; `None` at the end of the file.
     pub(super) fn next<M: Message + Default>(&mut self) -> io::Result<Option<M>> {
         let Some(length) = self.length()? else {
             return Ok(None);
@@ -167,7 +167,7 @@ impl<R: Read> Frames<R> {
         Err(io::Error::other("its length is not a number"))
     }
 
-    /// The next byte, or nothing at the end of the file.
+    /// The next byte; `None` at the end of the file.
     fn byte(&mut self) -> io::Result<Option<u8>> {
         let mut byte = [0];
         loop {

@@ -1,20 +1,20 @@
-//! Estimates of the time that computations take, from their operations and the memory that they move.
+//! Estimates of the duration of computations, from their operations and memory accesses.
 
 use clearway_units::{Bytes, Rate, Span};
 use std::num::NonZero;
 
-/// Roofline of a GPU, as ASTRA-sim has it: computations reach the peak performance, or their operational intensity times the memory
-/// bandwidth where that is less. They take the longer of the time of their operations at the peak and that of their bytes at the memory.
+/// Roofline of a GPU, as in ASTRA-sim: computations reach the lower of the peak performance and their operational intensity times the
+/// memory bandwidth. So a computation takes the longer of two times: operations over the peak, and bytes over the memory bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Roofline {
     /// Peak performance, in operations per second.
     pub peak: NonZero<u64>,
-    /// Memory bandwidth; without it the peak alone counts.
+    /// Memory bandwidth; without it only the peak counts.
     pub memory: Option<Rate>,
 }
 
 impl Roofline {
-    /// Time of `operations` on `bytes`, rounded up to a picosecond; none if it has no place in 64 bits.
+    /// Time of `operations` on `bytes`, rounded up to a picosecond; `None` if it does not fit in 64 bits.
     pub fn span_of(self, operations: u64, bytes: Bytes) -> Option<Span> {
         const PS_PER_SECOND: u128 = 1_000_000_000_000;
         let ps = (u128::from(operations) * PS_PER_SECOND).div_ceil(self.peak.get().into());
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_slower_of_operations_and_memory_counts() {
-        // 2039 GB/s: the ridge is at 153 operations a byte.
+        // 2039 GB/s: the ridge is at 153 operations per byte.
         let whole = roofline(Some(Rate::from_gbps(16_312)));
         let span = |operations, bytes| whole.span_of(operations, Bytes::new(bytes)).unwrap();
         assert_eq!(

@@ -7,12 +7,12 @@ use clearway_workload::program::{CollectiveKind, JobProgram, Operation, Operatio
 use prost::Message;
 use std::fmt::{self, Write as _};
 
-/// Reason for which a program cannot be written as traces of Chakra.
+/// Reason why a program cannot be written as traces of Chakra.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChakraWriteError {
     /// The operation.
     pub operation: OperationId,
-    /// Reason for which Chakra cannot express the operation.
+    /// Reason why Chakra cannot express the operation.
     pub reason: &'static str,
 }
 
@@ -33,11 +33,11 @@ pub struct ChakraFiles {
     pub groups: String,
 }
 
-/// `program` as traces, from which [`ChakraReader`](super::ChakraReader) reads the same operations. The ids of nodes count from 0.
+/// `program` as traces. [`ChakraReader`](super::ChakraReader) reads the same operations from them. The ids of nodes count from 0.
 ///
 /// # Errors
-/// If Chakra has no words for an operation: receives from any rank or with any tag, waiting for a beginning, other units than 0 and 1,
-/// and times that are not whole microseconds.
+/// If Chakra cannot express an operation: receives from any rank or with any tag, dependencies on the start of an operation, units other
+/// than 0 and 1, and times that are not whole microseconds.
 pub fn write_chakra(program: &JobProgram) -> Result<ChakraFiles, ChakraWriteError> {
     let mut groups = String::from("{");
     for (index, group) in program.groups.iter().enumerate() {

@@ -48,13 +48,13 @@ pub enum SwitchLayer {
 pub struct LinkFailure {
     /// The layer of the switch below the link.
     pub layer: SwitchLayer,
-    /// The number of that switch in its layer.
+    /// The number of the switch in its layer.
     pub switch: u32,
-    /// Index of the link among the uplinks of that switch.
+    /// Index of the link among the uplinks of the switch.
     pub uplink: u32,
 }
 
-/// A connection with messages, each of which starts by the clock.
+/// A connection with messages, each of which starts at a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmConnection {
     /// Id of the connection in the file.
@@ -70,7 +70,7 @@ pub struct CmConnection {
 /// Content of a `.cm` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmFile {
-    /// Hosts that the file is made for.
+    /// Number of hosts in the file.
     pub nodes: u32,
     /// Flows and triggers of the file, checked for `nodes` hosts.
     pub workload: Workload,
@@ -78,6 +78,6 @@ pub struct CmFile {
     pub connections: Vec<CmConnection>,
     /// Failed links of the file; the topology applies them.
     pub failures: Vec<LinkFailure>,
-    /// Warnings about entries that can run but are probably not what the author meant.
+    /// Warnings about entries that can run but are probably mistakes.
     pub warnings: Vec<FileWarning>,
 }

@@ -1,6 +1,6 @@
 //! htsim's connection matrices (`.cm`).
 //!
-//! Plain text, one record on a line:
+//! Plain text with one record per line:
 //!
 //! ```text
 //! Nodes 16
@@ -11,22 +11,22 @@
 //! trigger id 1 oneshot
 //! ```
 //!
-//! The reader takes every sound file of htsim's, and in these points more than htsim does:
-//! * words may be parted by runs of blanks and tabs, lines may end in blanks or a carriage return (htsim: exactly one blank);
-//! * comments from `#` to the end of the line may stand anywhere (htsim: only in the header);
+//! The reader accepts every valid file of htsim. In these points it is more lenient than htsim:
+//! * runs of blanks and tabs may separate words, lines may end in blanks or a carriage return (htsim: exactly one blank);
+//! * comments from `#` to the end of the line are allowed anywhere (htsim: only in the header);
 //! * sizes, ids and times have 64 bits and times are exact decimals (htsim: 32 bits, and times pass through a 24-bit mantissa);
-//! * `id` may stand anywhere on its line (htsim: before `trigger`);
+//! * `id` may be anywhere on its line (htsim: before `trigger`);
 //! * `recv_done_trigger` works (`htsim_uec` stores it and never fires it).
 //!
-//! In these points it is stricter: unknown header lines, repeated keywords, a missing `size`, flows that would never start
-//! and one-shot triggers that would be activated too often are errors (htsim ignores them, reads uninitialised memory, stays silent or
-//! aborts in the middle of the run). Activations of a multishot beyond the flows that wait for it are a warning.
+//! In other points it is stricter. These are errors: unknown header lines, repeated keywords, a missing `size`, flows that never start and
+//! one-shot triggers that are activated too often (htsim ignores them, reads uninitialised memory, stays silent or aborts in the middle of
+//! the run). Activations of a multishot beyond the number of waiting flows cause a warning.
 //!
 //! * `prio` is read and ignored, with a warning: only htsim's NDP uses it.
-//! * `msg` and `msgid` make messages of one connection of the lines with its id, each posted at its start. Triggers of messages are
-//!   refused, and so is `addon`.
-//! * `size 0` is a flow without end, with a warning: a petabyte, which no run sends.
-//! * `failure` lines are read into [`CmFile::failures`], for whoever builds the topology. htsim itself runs only `AGG` lines.
+//! * `msg` and `msgid` turn the lines with the same id into messages of one connection, each posted at its start. Triggers of messages and
+//!   `addon` are rejected.
+//! * `size 0` is an endless flow, with a warning: a petabyte, which no run sends.
+//! * `failure` lines become [`CmFile::failures`], for the builder of the topology. htsim itself supports only `AGG` lines.
 
 mod matrix;
 mod record_set;
@@ -45,10 +45,10 @@ use clearway_workload::FileError;
 use record_set::CmRecords;
 use records::RecordReader;
 
-/// Reads the connection matrix `text`; `name` is what errors call it.
+/// Reads the connection matrix `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first line that is not sound, or else where the whole is not.
+/// At the first invalid line, or else where the file as a whole is inconsistent.
 pub fn parse_cm(name: &str, text: &str, unit: StartUnit) -> Result<CmFile, FileError> {
     let source = Source { file: name };
     let mut reader = Reader {

@@ -11,18 +11,18 @@ use clearway_workload::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First number that htsim gives to flows without `id`.
+/// First number that htsim assigns to flows without `id`.
 const FIRST_AUTOMATIC_ID: u64 = 1_000_000_000;
 
-/// All records of a file, before they are known to fit together.
+/// All records of a file, before the checks of their consistency.
 pub(super) struct CmRecords<'a> {
     source: Source<'a>,
-    /// Keyword to its line and its number.
+    /// Keywords, each with its line and its number.
     pub(super) headers: BTreeMap<&'static str, (usize, u32)>,
     pub(super) flows: Vec<FlowRecord>,
     pub(super) triggers: Vec<TriggerRecord>,
     pub(super) failures: Vec<FailureRecord>,
-    /// The last line that holds something; 1 in an empty file.
+    /// The last line that is not blank; 1 in an empty file.
     pub(super) last_line: usize,
 }
 
@@ -75,7 +75,7 @@ impl<'a> CmRecords<'a> {
         })
     }
 
-    /// Checks the counts of the header, so that a file cut short does not pass for a smaller one.
+    /// Checks the counts of the header, so that a truncated file does not pass for a smaller one.
     fn check_counts(&self) -> Result<(), FileError> {
         let flow = self.flows.first().map(|record| record.line);
         let trigger = self.triggers.first().map(|record| record.line);
@@ -128,7 +128,7 @@ impl<'a> CmRecords<'a> {
         Ok(indexes)
     }
 
-    /// Takes out the flows that are messages of connections: those with `msg`, and another one with the same id that began it.
+    /// Takes out the flows that are messages of connections: flows with `msg`, and the flow with the same id that began the connection.
     fn take_connections(&mut self) -> Result<Vec<CmConnection>, FileError> {
         let messages = self.flows.iter().filter(|flow| flow.is_message);
         let ids: BTreeSet<Option<u64>> = messages.map(|flow| flow.id).collect();
@@ -174,7 +174,7 @@ impl<'a> CmRecords<'a> {
         }
         let mut connections: Vec<CmConnection> = connections.into_values().collect();
         for connection in &mut connections {
-            // Of those that start together the order of the file holds.
+            // A stable sort: messages that start together keep the order of the file.
             connection.messages.sort_by_key(|&(start, _)| start);
         }
         Ok(connections)
@@ -238,7 +238,7 @@ impl<'a> CmRecords<'a> {
         })
     }
 
-    /// Warnings about entries that run but are probably not meant, in the order of the lines.
+    /// Warnings about entries that run but are probably mistakes, in the order of the lines.
     fn warnings(&self, workload: &Workload, unit: StartUnit) -> Vec<FileWarning> {
         let mut warnings = Vec::new();
         let mut warn = |line, message| {
@@ -310,7 +310,7 @@ impl<'a> CmRecords<'a> {
         warnings
     }
 
-    /// Line and text of a warning: a start of a second or more that was written as microseconds was probably meant as picoseconds.
+    /// Line and text of a warning: a start of a second or more in microseconds was probably meant as picoseconds.
     fn suspicious_start(&self, unit: StartUnit) -> Option<(usize, String)> {
         let second = Time::from_us(1_000_000);
         let late = |flow: &&FlowRecord| matches!(flow.start, StartRecord::At(at) if at >= second);

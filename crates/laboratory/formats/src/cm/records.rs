@@ -21,17 +21,17 @@ const TRIGGER_WORDS: [&str; 5] = ["id", "oneshot", "multishot", "barrier", "coun
 const FAILURE_WORDS: [&str; 3] = ["switch_type", "switch_id", "link_id"];
 const LAYERS: [&str; 3] = ["TOR", "AGG", "CORE"];
 
-/// Size of a flow without end: no run lasts until it is done.
+/// Size of an endless flow: no run lasts until the flow is complete.
 pub(super) const ENDLESS: Bytes = Bytes::new(1 << 50);
 
-/// A trigger that a flow names; it may be declared below.
+/// A trigger that a flow names; a later line may declare it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reference {
     pub(super) label: u64,
     pub(super) column: usize,
 }
 
-/// Start of a flow as its line states it.
+/// Start of a flow as in its line.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StartRecord {
     At(Time),
@@ -48,7 +48,7 @@ pub(super) struct FlowRecord {
     pub(super) on_sent: Option<Reference>,
     pub(super) on_received: Option<Reference>,
     pub(super) has_prio: bool,
-    /// True of a message on the connection with its id.
+    /// True for a message on the connection with its id.
     pub(super) is_message: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct FailureRecord {
     pub(super) failure: LinkFailure,
 }
 
-/// Attributes of a flow that have been read so far.
+/// Attributes of a flow that are read so far.
 #[derive(Default)]
 struct FlowWords {
     id: Option<u64>,
@@ -200,7 +200,7 @@ impl RecordReader<'_> {
                 let prio = words.number(word, 0..=u64::MAX)?;
                 words.once(&mut said.prio, word, prio)
             }
-            // The number tells messages apart for people; their order is that of their starts.
+            // The number is only a name for readers; the starts define the order of messages.
             "msg" => {
                 let message = words.number_if_any().unwrap_or(0);
                 words.once(&mut said.message, word, message)

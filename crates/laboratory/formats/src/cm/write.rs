@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 /// `workload` as the text of a `.cm` file for `hosts` hosts, with starts in microseconds.
 ///
-/// For a workload that passes its [`check`](Workload::check), [`parse_cm`](crate::parse_cm) reads the same workload back. Labels that
-/// cannot be ids, because one is zero or stands twice, are replaced by numbers from 1, which happens to merged workloads.
+/// For a workload that passes its [`check`](Workload::check), [`parse_cm`](crate::parse_cm) reads the same workload back. If a label is
+/// zero or occurs twice, as in merged workloads, numbers from 1 replace all labels.
 ///
 /// `htsim_uec` itself takes whole microseconds only and never fires `recv_done_trigger`.
 pub fn write_cm(workload: &Workload, hosts: u32) -> String {
@@ -61,7 +61,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("a String takes all text");
 }
 
-/// The labels if they can be ids, else numbers from 1.
+/// The labels if they are valid ids, else numbers from 1.
 fn ids(labels: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
     let distinct: BTreeSet<u64> = labels.clone().collect();
     let count = labels.clone().count();
@@ -72,7 +72,7 @@ fn ids(labels: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
     }
 }
 
-/// Time in microseconds, exact and without trailing zeros.
+/// Exact time in microseconds, without trailing zeros.
 fn microseconds(time: Time) -> String {
     const PS_PER_US: u64 = 1_000_000;
     let (whole, rest) = (time.as_ps() / PS_PER_US, time.as_ps() % PS_PER_US);

@@ -18,15 +18,15 @@ pub(super) const CALC: u8 = 3;
 /// Size of the record of an operation, in bytes.
 const RECORD: usize = 39;
 
-/// True if `bytes` begin as a binary schedule does.
+/// True if `bytes` begin like a binary schedule.
 pub fn is_goal_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// Reads the binary schedule `bytes`; `name` is what errors call the file. Errors have no line (0) but name rank and node.
+/// Reads the binary schedule `bytes`; errors call the file `name`. Errors have no line (0) but name rank and node.
 ///
 /// # Errors
-/// At the first place that is not sound. [`GoalFile::graph`] finds faults that show only in all ranks together.
+/// At the first invalid record. [`GoalFile::graph`] finds faults that involve several ranks.
 pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, FileError> {
     let reader = Reader {
         source: Source { file: name },
@@ -35,7 +35,7 @@ pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, 
         let message = "this is not a binary schedule: it does not begin with the number 4223";
         return Err(reader.fault(message.into()));
     }
-    // All places in the file count from behind the magic number.
+    // All offsets in the file count from the end of the magic number.
     let body = &bytes[8..];
     let cut_off = || reader.fault("the file ends within its table of ranks".into());
     let ranks = u32_at(body, 0).ok_or_else(cut_off)?;
@@ -83,7 +83,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Operations that wait for another one: their number, and the place of the first in the appendix.
+/// Operations that wait for another operation: their number, and the offset of the first in the appendix.
 struct Dependents {
     count: u32,
     first: u32,
@@ -222,7 +222,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks that every operation waits for as many others as it announces.
+    /// Checks that every operation has the number of dependencies that it announces.
     fn check_announced(
         &self,
         rank: Rank,
@@ -242,7 +242,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks that the listed roots are the operations that wait for nothing.
+    /// Checks that the listed roots are the operations without dependencies.
     fn check_roots(&self, rank: Rank, roots: &[u8], announced: &[u32]) -> Result<(), FileError> {
         let listed = (0..roots.len())
             .step_by(4)

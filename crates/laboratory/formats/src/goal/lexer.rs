@@ -1,6 +1,6 @@
 //! The tokens of a schedule.
 
-/// A token, with nothing copied.
+/// A token, borrowed from the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// `send`, `to`, a label.
@@ -13,12 +13,12 @@ pub(super) enum Token<'a> {
     Open,
     Close,
     NewLine,
-    /// Text that is no token of a schedule.
+    /// Text that is not a token of a schedule.
     Other(&'a str),
     End,
 }
 
-/// Takes tokens from a text, one after the other.
+/// Splits a text into tokens.
 pub(super) struct Lexer<'a> {
     pub(super) text: &'a str,
     at: usize,
@@ -63,7 +63,7 @@ impl<'a> Lexer<'a> {
         (token(&self.text[start..self.at]), start)
     }
 
-    /// Skips blanks and comments. A comment over several lines ends no line.
+    /// Skips blanks and comments. A comment over several lines does not end a line.
     fn skip_blanks(&mut self) {
         loop {
             let rest = &self.text[self.at..];
@@ -91,7 +91,7 @@ pub(super) fn column_of(text: &str, offset: usize) -> usize {
     1 + before.chars().count()
 }
 
-/// The label of the operation that begins at `offset`, if it has one.
+/// The label of the operation that begins at `offset`, if there is one.
 pub(super) fn label_at(text: &str, offset: usize) -> Option<&str> {
     let mut lexer = Lexer::new(&text[offset..]);
     match (lexer.next().0, lexer.next().0) {

@@ -1,4 +1,4 @@
-//! Schedules in GOAL, the language of LogGOPSim, Schedgen and ATLAHS, as text and in the binary form that `txt2bin` makes of it.
+//! Schedules in GOAL, the language of LogGOPSim, Schedgen and ATLAHS, as text and in the binary form that `txt2bin` produces.
 //!
 //! ```text
 //! num_ranks 2
@@ -14,20 +14,20 @@
 //! }
 //! ```
 //!
-//! The readers give a [`JobProgram`], of which a [`Graph`] is made as its [module](clearway_workload::program) says. Differences from
+//! The readers return a [`JobProgram`]. Its [module](clearway_workload::program) documents the conversion to a [`Graph`]. Differences from
 //! LogGOPSim:
 //!
-//! * The network is this simulator's: of the LogGOPS parameters, none is used. Sending and receiving cost the processor nothing, and
-//!   `cpu` counts for `calc` only. Large messages are sent like small ones (there: from 64 KiB on after a rendezvous).
-//! * A send is over when its message is acknowledged (there: when the processor has handed it over).
-//! * A rank has one network interface; `nic` is read and does nothing but a warning.
-//! * A receive may take more than comes, as in MPI, but not less (there: sizes are not compared).
-//! * Receives take messages in the order in which they are listed (there: in which they begin), so that the schedule does not depend on
-//!   the network; what does is refused.
+//! * This simulator's network replaces the LogGOPS parameters. Sends and receives cost the processor nothing, and `cpu` only applies to
+//!   `calc`. Large messages are sent like small messages (there: from 64 KiB on after a rendezvous).
+//! * A send ends when its message is acknowledged (there: when the processor has handed it over).
+//! * A rank has one network interface; `nic` is read, causes a warning and has no other effect.
+//! * A receive may be larger than its message, as in MPI, but not smaller (there: sizes are not compared).
+//! * Receives match messages in the order of the file (there: in the order in which they begin), so that the schedule does not depend on
+//!   the network. A schedule that depends on the network is rejected.
 //!
-//! The reader of the text takes more in these points: comments may stand behind an operation, and `}` on the line of the last one. It
-//! is stricter in these: a label stands once in a rank, numbers fit their field, ranks come in their order and all are there, and
-//! a send's tag is a number. Without `tag`, it is 0 at both ends.
+//! The text reader is more lenient in these points: a comment may follow an operation, and `}` may end the line of the last operation. It
+//! is stricter in these points: a label occurs once in a rank, numbers fit their field, all ranks are present and in order, and a send's
+//! tag is a number. Without `tag`, the tag is 0 at both ends.
 
 mod binary;
 mod lexer;
@@ -51,7 +51,7 @@ use clearway_workload::{FileError, FileWarning, Graph};
 /// Number that stands for any rank and for any tag in a binary schedule.
 const ANY: u32 = u32::MAX;
 
-/// A schedule that was read.
+/// A schedule read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalFile<'a> {
     /// Operations of the ranks.
@@ -63,7 +63,7 @@ pub struct GoalFile<'a> {
     places: Places<'a>,
 }
 
-/// Places of the operations in the file.
+/// Positions of the operations in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Places<'a> {
     /// Text, with the byte offset at which each operation of each rank begins.
@@ -79,7 +79,7 @@ impl GoalFile<'_> {
     /// The tasks of the schedule.
     ///
     /// # Errors
-    /// If sends and receives do not fit each other or wait for one another, with the place of the operation.
+    /// If sends and receives do not match or wait for each other in a cycle, with the position of the operation.
     pub fn graph(&self) -> Result<Graph, FileError> {
         let mut expand = |_: &CollectiveCall<'_>, _: &mut Graph| {
             Err(ExpansionFault {
@@ -92,7 +92,7 @@ impl GoalFile<'_> {
             .map_err(|error| self.located(&error))
     }
 
-    /// Warning of receives that take more than comes to them, if there are any.
+    /// Warning about receives that are larger than their messages, if there are any.
     pub fn longer_receives(&self) -> Option<FileWarning> {
         let longer = self.program.longer_receives()?;
         Some(FileWarning {
@@ -109,7 +109,7 @@ impl GoalFile<'_> {
         source.fault(line, None, message).fix(error.fix())
     }
 
-    /// Adds warnings about operations that are not simulated as they stand there; `nics` are those on other interfaces than 0.
+    /// Adds warnings about operations that are not simulated as written; `nics` are the operations on interfaces other than 0.
     fn warn(&mut self, nics: Seen) {
         let (mut empty, mut own) = (Seen::default(), Seen::default());
         for (id, operation) in self.program.numbered() {
@@ -151,7 +151,7 @@ impl GoalFile<'_> {
     }
 }
 
-/// Number of operations of a kind, and the first of them.
+/// Number of operations of a kind, and the first operation.
 #[derive(Default)]
 struct Seen {
     first: Option<OperationId>,
@@ -166,7 +166,7 @@ impl Seen {
 }
 
 impl Places<'_> {
-    /// The line of an operation, from 1; 0 if there are no lines.
+    /// The line of an operation, from 1; 0 if the file has no lines.
     fn line(&self, OperationId { rank, index }: OperationId) -> usize {
         match self {
             Self::Text { text, starts } => {

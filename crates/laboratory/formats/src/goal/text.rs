@@ -15,10 +15,10 @@ use std::ops::RangeInclusive;
 
 const OPERATIONS: [&str; 3] = ["send", "recv", "calc"];
 
-/// Reads the schedule `text`; `name` is what errors call the file.
+/// Reads the schedule `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first place that is not sound. [`GoalFile::graph`] finds faults that show only in all ranks together.
+/// At the first invalid token. [`GoalFile::graph`] finds faults that involve several ranks.
 pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileError> {
     let mut parser = Parser::new(name, text);
     let ranks = parser.header()?;
@@ -46,7 +46,7 @@ pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileErr
     Ok(file)
 }
 
-/// True if `text` begins as a schedule does: with `num_ranks`.
+/// True if `text` begins with `num_ranks`, as schedules do.
 pub(crate) fn begins_as_a_schedule(text: &str) -> bool {
     Parser::new("", text).begins()
 }
@@ -54,15 +54,15 @@ pub(crate) fn begins_as_a_schedule(text: &str) -> bool {
 struct Parser<'a> {
     source: Source<'a>,
     lexer: Lexer<'a>,
-    /// The token that is next.
+    /// The next token.
     token: Token<'a>,
     /// Byte offset at which `token` begins.
     start: usize,
-    /// Operations on other interfaces than 0.
+    /// Operations on interfaces other than 0.
     nics: Seen,
 }
 
-/// Operations of one rank, as far as they are read.
+/// Operations of one rank that are read so far.
 #[derive(Default)]
 struct Body<'a> {
     operations: Vec<Operation>,
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
 
     fn fault_at(&self, start: usize, message: String, fix: impl Into<String>) -> FileError {
         let text = self.lexer.text;
-        // An error behind the last line break is one on the last line.
+        // An error after the last line break belongs to the last line.
         let at = match start == text.len() && text.ends_with('\n') {
             true => start - 1,
             false => start,
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         self.fault_at(self.start, message.into(), fix)
     }
 
-    /// Error of a next token that is none of `names`.
+    /// Error about a next token that is not one of `names`.
     fn unexpected(&self, names: &[&str]) -> FileError {
         let fix = match self.token {
             Token::Word(word) if meant(word, names).is_some() => {
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes `word` if it is next, and returns true if it was.
+    /// Takes `word` if it is the next token; true if so.
     fn has_word(&mut self, word: &'static str) -> bool {
         let is_next = self.token == Token::Word(word);
         if is_next {
@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
         Ok(Operation::Receive { from, bytes, tag })
     }
 
-    /// Reads `send 8b to`, of which the first word is next; returns the size.
+    /// Reads `send 8b to`, starting at its first word; returns the size.
     fn size(&mut self, preposition: &'static str) -> Result<Bytes, FileError> {
         self.advance();
         let bytes = self.number("size", 0..=u64::MAX)?;

@@ -5,12 +5,12 @@ use super::binary::{CALC, MAGIC, RECV, SEND};
 use clearway_workload::program::{JobProgram, Operation, OperationId, RankProgram};
 use std::fmt::{self, Write as _};
 
-/// Reason for which a program cannot be written in GOAL.
+/// Reason why a program cannot be written in GOAL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalWriteError {
     /// The operation.
     pub operation: OperationId,
-    /// Reason for which GOAL cannot express the operation.
+    /// Reason why GOAL cannot express the operation.
     pub reason: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for GoalWriteError {
 
 impl std::error::Error for GoalWriteError {}
 
-/// An operation as both forms have it.
+/// An operation as in both forms.
 struct Record {
     kind: u8,
     /// Bytes, or nanoseconds.
@@ -77,10 +77,10 @@ fn records<'a>(
     (0..count).map(move |index| record(OperationId { rank, index }, program))
 }
 
-/// `program` as a schedule in text, from which [`parse_goal`](super::parse_goal) reads the same program.
+/// `program` as a schedule in text. [`parse_goal`](super::parse_goal) reads the same program from the schedule.
 ///
 /// # Errors
-/// If GOAL has no words for an operation: a collective, or a time that is not whole nanoseconds.
+/// If GOAL cannot express an operation: a collective, or a time that is not whole nanoseconds.
 pub fn write_goal(program: &JobProgram) -> Result<String, GoalWriteError> {
     let mut text = String::new();
     line(&mut text, format_args!("num_ranks {}", program.ranks.len()));
@@ -127,7 +127,7 @@ fn line(text: &mut String, content: fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("a String takes all text");
 }
 
-/// `program` as a binary schedule, from which [`parse_goal_binary`](super::parse_goal_binary) reads the same program.
+/// `program` as a binary schedule. [`parse_goal_binary`](super::parse_goal_binary) reads the same program from the schedule.
 ///
 /// # Errors
 /// As [`write_goal`].
@@ -142,7 +142,7 @@ pub fn write_goal_binary(program: &JobProgram) -> Result<Vec<u8>, GoalWriteError
     let table = bytes.len();
     bytes.resize(table + 16 * program.ranks.len(), 0);
     for (number, rank) in program.ranks.iter().enumerate() {
-        // Places count from behind the magic number.
+        // Offsets count from the end of the magic number.
         let start = bytes.len() as u64 - 8;
         let records = records(program, number).collect::<Result<Vec<_>, _>>()?;
         write_rank(&mut bytes, rank, &records);

@@ -7,7 +7,7 @@ use clearway_workload::{FileError, FileWarning, FlowSpec, Workload};
 
 const WORDS: &[&str] = &["src", "dst", "pg", "dport", "size", "start"];
 
-/// Hosts of the fabric that a file of flows is for.
+/// Hosts of the fabric of a file of flows.
 #[derive(Debug, Clone, Copy)]
 pub struct HpccHosts<'a> {
     /// Number of hosts.
@@ -16,11 +16,11 @@ pub struct HpccHosts<'a> {
     pub numbers: Option<&'a [u32]>,
 }
 
-/// Reads the flows `text` for a fabric with these hosts; `name` is what errors call the file. The flows are numbered from 1. Returns
-/// them with warnings.
+/// Reads the flows `text` for a fabric with these hosts; errors call the file `name`. The flows have numbers from 1. Returns the flows with
+/// warnings.
 ///
 /// # Errors
-/// At the first line that is not sound, or where the sizes add up to more than 64 bits.
+/// At the first invalid line, or where the sizes add up to more than 64 bits.
 pub fn parse_hpcc_flows(
     name: &str,
     text: &str,

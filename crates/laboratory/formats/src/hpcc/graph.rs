@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// Most nodes of a fabric: far above what fits in the memory of one machine.
+/// Maximum number of nodes of a fabric: far more than fit in the memory of one machine.
 const MOST_NODES: u64 = 1 << 24;
 const DELAYS: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_ms(1000);
 const HPCC_HEADER: &[&str] = &["node_num", "switch_num", "link_num"];
@@ -22,29 +22,29 @@ const SIMAI_HEADER: &[&str] = &[
 ];
 /// First line of the topologies of PowerTCP's ns-3.
 const TORS_HEADER: &[&str] = &["node_num", "switch_num", "tor_num", "link_num"];
-/// First line with four further words, which that simulator reads no more of.
+/// First line with four further words, which the ns-3 simulator does not read.
 const LONG_HEADER: &[&str] = &["node_num", "switch_num", "link_num", "", "", "", ""];
 const LINK: &[&str] = &["src", "dst", "rate", "delay", "error_rate"];
 
-/// A link of a fabric; both directions are alike.
+/// A link of a fabric; both directions are equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpccLink {
-    /// The nodes that it joins, as the file orders them.
+    /// The two nodes of the link, in the order of the file.
     pub ends: [u32; 2],
     /// Rate of each direction.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Probability that it loses a packet, whatever the packet's size; below 1.
+    /// Probability that the link loses a packet of any size; below 1.
     pub loss: f64,
 }
 
-/// Content of the file of a fabric. Each host has a link or several, all to switches, and the graph connects all hosts.
+/// Content of the file of a fabric. Each host has one or more links, all to switches, and the graph connects all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
     pub hosts: u32,
-    /// Numbers of the hosts in the file, in their order, where they are not 0, 1, 2 and so on.
+    /// Numbers of the hosts in the file, in the order of the hosts; `None` if they are 0, 1, 2 and so on.
     pub host_numbers: Option<Vec<u32>>,
     /// Switches: the nodes from `hosts`, with their numbers in the file.
     pub switches: Vec<u32>,
@@ -59,7 +59,7 @@ pub struct HpccTopology {
 /// First line of the file.
 struct Header {
     nodes: u64,
-    /// Switches, the NVSwitches included.
+    /// Number of switches, including NVSwitches.
     switches: u64,
     links: Announced,
     gpus_per_server: u64,
@@ -73,10 +73,10 @@ struct PlacedLink {
     line: usize,
 }
 
-/// Reads the fabric `text`; `name` is what errors call the file.
+/// Reads the fabric `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first line that is not sound, or else where the whole is not.
+/// At the first invalid line, or else where the file as a whole is inconsistent.
 pub fn parse_hpcc_topology(name: &str, text: &str) -> Result<HpccTopology, FileError> {
     let source = Source { file: name };
     let lines: Vec<Line<'_>> = lines(text).collect();
@@ -87,7 +87,7 @@ pub fn parse_hpcc_topology(name: &str, text: &str) -> Result<HpccTopology, FileE
     let header = header(source, first)?;
     let (switches, rest) = switches(source, &header, first, rest)?;
     let (links, further) = links(source, &header, rest)?;
-    let mut whole = Whole {
+    let mut whole = CheckedGraph {
         source,
         header,
         switches,
@@ -141,7 +141,7 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
     })
 }
 
-/// Warning about words of the first line that say nothing about the fabric.
+/// Warning about unused words of the first line.
 fn unused_words(source: Source<'_>, line: &Line<'_>, names: &[&str]) -> Option<FileWarning> {
     let unused = match names.len() {
         4 => format!("`tor_num` {} is", shown(line.tokens[2].text)),
@@ -211,7 +211,7 @@ fn switches<'a, 'b>(
     Ok((switches, rest))
 }
 
-/// True if the line is that of a link, not one with numbers of switches.
+/// True if the line describes a link, false if it has numbers of switches.
 fn is_link(line: &Line<'_>) -> bool {
     line.tokens.len() == LINK.len() && whole_number(line.tokens[2].text).is_none()
 }
@@ -284,26 +284,26 @@ fn link(record: &Record<'_>, nodes: u64) -> Result<HpccLink, FileError> {
     })
 }
 
-/// A file whose lines are sound.
-struct Whole<'a> {
+/// A file whose lines are valid.
+struct CheckedGraph<'a> {
     source: Source<'a>,
     header: Header,
     switches: BTreeSet<u32>,
     links: Vec<PlacedLink>,
-    /// Warning about links beyond the number that is announced.
+    /// Warning about links beyond the announced number.
     further: Option<FileWarning>,
-    /// Hosts that have no link among those that are used.
+    /// Hosts without used links.
     left_out: BTreeSet<u32>,
 }
 
-impl Whole<'_> {
+impl CheckedGraph<'_> {
     /// The hosts, by their numbers in the file.
     fn hosts(&self) -> impl Iterator<Item = u32> {
         let nodes = 0..self.header.nodes as u32;
         nodes.filter(|node| !self.switches.contains(node) && !self.left_out.contains(node))
     }
 
-    /// Leaves out the hosts whose links are all among those that are not used, unless these are all hosts.
+    /// Removes the hosts whose links are all unused, unless this affects all hosts.
     fn leave_out(&mut self) {
         if self.further.is_some() {
             let linked = self.links.iter().flat_map(|placed| placed.link.ends);
@@ -315,7 +315,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Warning about hosts that are left out.
+    /// Warning about removed hosts.
     fn missing_hosts(&self) -> Option<FileWarning> {
         let first = self.left_out.first()?;
         let more = match self.left_out.len() {
@@ -341,7 +341,7 @@ impl Whole<'_> {
         self.source.fault(line, None, message).fix(fix)
     }
 
-    /// A fix of missing links, which may be among those that are not used.
+    /// A fix for missing links, which may be among the unused links.
     fn or_correct_number(&self, fix: &str) -> String {
         match &self.further {
             Some(further) => format!(
@@ -375,7 +375,8 @@ impl Whole<'_> {
         }
     }
 
-    /// Checks that the graph connects all hosts. Paths through hosts count: a host with several links may be all that joins two parts.
+    /// Checks that the graph connects all hosts. Paths through hosts count: a host with several links may be the only connection of two
+    /// parts.
     fn check_reach(&self) -> Result<(), FileError> {
         let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for placed in &self.links {
@@ -403,7 +404,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Warning about links between nodes that an earlier line has joined.
+    /// Warning about links between nodes that an earlier line already joins.
     fn parallel_links(&self) -> Option<FileWarning> {
         let mut joined = BTreeMap::new();
         let mut parallel = Vec::new();
@@ -430,7 +431,7 @@ impl Whole<'_> {
         })
     }
 
-    /// Warning about hosts that do not have the numbers from 0.
+    /// Warning about hosts whose numbers are not 0, 1, 2 and so on.
     fn other_numbers(&self) -> Option<FileWarning> {
         let (place, node) = (0u32..)
             .zip(self.hosts())
@@ -444,7 +445,7 @@ impl Whole<'_> {
         })
     }
 
-    /// Number of GPUs of a server, and a warning if what the file says of it is not used.
+    /// Number of GPUs of a server, and a warning if the file's number is not used.
     fn servers(&self, hosts: u32) -> (u32, Option<FileWarning>) {
         let gpus = u32::try_from(self.header.gpus_per_server).unwrap_or(u32::MAX);
         let why = if gpus <= 1 {

@@ -22,24 +22,24 @@
 //! 1 3 3 100 2000000 2.000000025
 //! ```
 //!
-//! The readers take every sound file that has each record on a line of its own, as all generators write them; that simulator reads
-//! words, wherever the lines break. Numbers of switches may stand on several lines. In these points they take more:
-//! * comments from `#` to the end of the line may stand anywhere (there: no comments);
-//! * sizes have 64 bits (there: 32, so that a flow of 4 GiB is one of nothing), and times are exact decimals;
-//! * flows may stand in any order (there: sorted by start, else a time before the present is scheduled);
-//! * several links may join the same two switches: all of them are used, with a warning (there: the last alone).
+//! The readers accept every valid file with one record per line, as all generators write them; the ns-3 simulator ignores line breaks.
+//! Numbers of switches may span several lines. In these points the readers are more lenient:
+//! * comments from `#` to the end of the line are allowed anywhere (there: no comments);
+//! * sizes have 64 bits (there: 32, so that a flow of 4 GiB has zero bytes), and times are exact decimals;
+//! * flows may be in any order (there: sorted by start, else an event is scheduled in the past);
+//! * several links may join the same two switches: all are used, with a warning (there: only the last).
 //!
-//! In these points they are stricter: fewer records than are announced, nodes that do not exist, a switch that is named twice and hosts
-//! that cannot be reached are errors (there: ignored, or the run aborts). Records beyond the number that is announced are not used, as
-//! there, but with a warning.
+//! In other points the readers are stricter. These are errors: fewer records than announced, nodes that do not exist, a switch that is
+//! named twice and unreachable hosts (there: ignored, or the run aborts). Records beyond the announced number are ignored, as there, but
+//! with a warning.
 //!
-//! A host may have several links, as in SimAI's files with NVSwitches; it forwards nothing between them. Hosts are numbered from 0 in a
-//! run; where switches have lower numbers, hosts are counted in the order of theirs, with a warning, and files of flows are read by the
-//! numbers of the fabric's file. A first line of four words has the number of ToR switches before that of links, as in PowerTCP's files;
-//! of seven, the first three count.
+//! A host may have several links, as in SimAI's files with NVSwitches; the host forwards nothing between them. In a run, hosts have numbers
+//! from 0. If switches have lower numbers than hosts in the fabric's file, hosts are renumbered in the same order, with a warning, and
+//! files of flows use the numbers of the fabric's file. If the first line has four words, the third is the number of ToR switches and the
+//! fourth the number of links, as in PowerTCP's files. If it has seven words, only the first three count.
 //!
-//! An error rate is the probability that a packet is lost at the end of the link, whatever its size. Packets of all kinds are lost alike;
-//! pause frames never are (there: they too).
+//! An error rate is the probability that a packet of any size is lost at the end of the link. It applies to all kinds of packets except
+//! pause frames (there: to pause frames also).
 
 mod flows;
 mod graph;
@@ -56,14 +56,14 @@ use clearway_workload::counted;
 use clearway_workload::{FileError, FileWarning};
 use std::ops::RangeInclusive;
 
-/// True if `text` begins as the files of this module do: with a number. htsim's files begin with a word or with `0->1`, so no text is
-/// sound in both formats.
+/// True if `text` begins with a number, as the files of this module do. htsim's files begin with a word or with `0->1`, so no text is valid
+/// in both formats.
 pub(crate) fn begins_with_a_number(text: &str) -> bool {
     let first = lines(text).next();
     first.is_some_and(|line| line.tokens[0].text.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A line with the words that its kind of record has.
+/// A line that is split into the words of its record.
 struct Record<'a> {
     source: Source<'a>,
     line: usize,
@@ -104,7 +104,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Error of the word at `index`, which is none of those that may stand there.
+    /// Error about the word at `index`, which is not one of the allowed words.
     fn no_value(&self, index: usize, fix: &str) -> FileError {
         let (text, name) = (shown(self.tokens[index].text), self.names[index]);
         self.fault(
@@ -122,7 +122,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Number of records that a file announces, and line of the announcement.
+/// Number of records that a file announces, and the line of the announcement.
 #[derive(Clone, Copy)]
 struct Announced {
     count: u64,
@@ -138,7 +138,7 @@ impl Announced {
         counted(usize::try_from(self.count).unwrap_or(usize::MAX), self.noun)
     }
 
-    /// Warning about `lines` lines from `line` on, after all records that were announced.
+    /// Warning about `lines` lines from `line` on, after all announced records.
     fn further(self, source: Source<'_>, line: usize, lines: usize) -> FileWarning {
         let message = format!(
             "line {} announces {}: {} from here on {} not used, as in the HPCC simulator; correct `{}` if they should be",
@@ -155,7 +155,7 @@ impl Announced {
         }
     }
 
-    /// Error of a file that ends on `line` after `found` records.
+    /// Error about a file that ends on `line` after `found` records.
     fn too_few(self, source: Source<'_>, line: usize, found: u64) -> FileError {
         let message = format!(
             "line {} announces {}, but the file has {found}",

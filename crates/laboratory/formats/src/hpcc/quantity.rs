@@ -1,4 +1,4 @@
-//! Quantities as ns-3 spells them.
+//! Quantities in the notation of ns-3.
 
 use crate::text::{DecimalFault, exact_decimal};
 use clearway_units::{Rate, Span};
@@ -58,7 +58,7 @@ pub(super) fn seconds(text: &str) -> Result<Span, DecimalFault> {
 
 /// A probability below one, such as `0`, `0.001` or `1e-6`.
 pub(super) fn probability(text: &str) -> Option<f64> {
-    // The library also reads signs and words.
+    // The standard library also parses signs and words such as `inf`.
     let is_number = text
         .bytes()
         .all(|b| b.is_ascii_digit() || b".eE-".contains(&b));

@@ -1,4 +1,4 @@
-//! Workloads of SimAI, as its generator AICB writes them: what each layer of a model computes and which collectives follow.
+//! Workloads of SimAI, as its generator AICB writes them: the computations of each layer of a model and the collectives after them.
 //!
 //! ```text
 //! HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0
@@ -7,24 +7,24 @@
 //! ```
 //!
 //! The first line holds the policy and keys with their values, the second the number of layers. A layer has twelve words: its name, a
-//! dependency that SimAI ignores, then time (ns), collective and size (bytes) of the forward pass, of the gradients of its inputs and of
-//! those of its weights, and the time of the update. With `HYBRID_CUSTOMIZED` a policy of its own follows.
+//! dependency that SimAI ignores, then time (ns), collective and size (bytes) for the forward pass, the input gradients and the weight
+//! gradients, and the time of the update. With `HYBRID_CUSTOMIZED` the policy of the layer follows.
 //!
-//! A collective alone means the tensor-parallel group in the first two phases and the data-parallel group in the third; `_EP` means the
-//! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
+//! A collective without suffix runs in the tensor-parallel group in the first two phases and in the data-parallel group in the third. `_EP`
+//! means the expert-parallel group, `_DP_EP` the ranks that have the same experts. A size is the size of the whole array.
 //!
-//! Unused keys and columns are warned about, except `ga` and the dependency of a layer; `vpp` only with several stages. Policies leave out
-//! the parts of other policies, as in SimAI: `DATA` the collectives of the forward pass, for instance, and the update is part of the
+//! The reader warns about unused keys and columns, except `ga` and the dependency of a layer; about `vpp` only with several stages. As in
+//! SimAI, each policy skips some parts of layers: `DATA`, for instance, skips the collectives of the forward pass. An update is part of the
 //! collective before it.
 //!
-//! No messages go between the stages of a pipeline. SimAI sends none: `pp_comm` is used only in a formula for times that it adds to its
-//! results after the run, and the file does not say which stage has which layers.
+//! The stages of a pipeline send no messages to each other. SimAI sends none either: it uses `pp_comm` only in a formula for times that it
+//! adds to its results after the run, and the file does not assign layers to stages.
 //!
-//! Keys may be missing, as older generators do not write all; numbers may be decimals. `BROADCAST` is read as no collective, which is
-//! what SimAI makes of it. Otherwise the reader is strict: no ranks in a group, no ranks, no batches and no layers are refused. (SimAI
-//! takes any word that it does not know for `NONE`, and reads no more layers than the second line says.)
+//! Keys may be missing, as older generators do not write all keys; numbers may be decimals. `BROADCAST` means no collective, as in SimAI.
+//! Otherwise the reader is strict: it rejects groups without ranks, and workloads without ranks, batches or layers. (SimAI reads any
+//! unknown word as `NONE`, and reads at most as many layers as the second line says.)
 //!
-//! [`SimaiWorkload::program`] says what of that is simulated.
+//! [`SimaiWorkload::program`] documents the simulated parts.
 
 mod program;
 mod reader;
@@ -44,7 +44,7 @@ use crate::text::{Source, shown};
 use clearway_workload::program::{CollectiveKind, Expand, OperationId};
 use clearway_workload::{FileError, FileWarning, Graph};
 
-/// A workload that was read.
+/// A workload read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimaiFile {
     /// Content of the file.
@@ -63,8 +63,7 @@ impl SimaiFile {
     /// The tasks of `ranks` ranks in `passes` iterations, with the messages that `expand` makes of collectives.
     ///
     /// # Errors
-    /// As [`SimaiWorkload::program`], with the line of the header, or if no messages can be made of a collective, with the line of its
-    /// layer.
+    /// As [`SimaiWorkload::program`], with the line of the header; or, with the line of the layer, if `expand` fails for a collective.
     pub fn graph(
         &self,
         ranks: u32,

@@ -13,19 +13,19 @@ const UPDATER: u8 = 1;
 impl SimaiWorkload {
     /// Program of `ranks` ranks for `passes` iterations.
     ///
-    /// All ranks do the same, each in its groups. They are laid out as Megatron does: tensor-parallel ranks lie next to each other,
-    /// then come the data-parallel ones, of which each `ep` in a row share the experts, and the stages of the pipeline lie furthest
-    /// apart. (SimAI's groups span all stages.)
+    /// All ranks do the same, each in its groups. The layout is Megatron's: tensor-parallel ranks are neighbours, then come data-parallel
+    /// ranks, and the stages of the pipeline are furthest apart. Each `ep` consecutive data-parallel ranks share the experts. (SimAI's
+    /// groups span all stages.)
     ///
-    /// A pass goes as in SimAI. Forward, layer by layer: it waits for the update of the layer's weights in the pass before, computes,
-    /// calls the collective and waits for it. Backward, from the last layer: the gradients of the inputs and their collective, for
-    /// which it waits, then those of the weights; their collective runs beside what follows, and the update comes after it, on a unit
-    /// of its own. Exceptions: `DATA` has only the collective of the weights, and computes them first; `MODEL` has none of the weights,
-    /// and waits for that of the inputs after the weights; `DISTRIBUTED_INFERENCE` goes only forward; `MICRO` is the collective of the
-    /// first layer's weights alone.
+    /// A pass follows SimAI. Forward, layer by layer: it waits for the update of the layer's weights in the previous pass, computes, calls
+    /// the collective and waits for it. Backward, from the last layer: it computes the input gradients, calls their collective and waits
+    /// for it, then computes the weight gradients. The collective of the weight gradients overlaps with the next operations, and the update
+    /// runs after it, on a separate unit. Exceptions: `DATA` has only the collective of the weight gradients, and computes these first.
+    /// `MODEL` has no collective of the weight gradients, and waits for the collective of the input gradients after it has computed the
+    /// weight gradients. `DISTRIBUTED_INFERENCE` only runs forward. `MICRO` is only the collective of the first layer's weight gradients.
     ///
     /// # Errors
-    /// If the groups do not fit the ranks, and for policies that divide the ranks by dimensions of a topology, or have a schedule of
+    /// If the groups do not fit the ranks, and for policies that divide the ranks by dimensions of a topology, or that have a schedule of
     /// recommendation models.
     pub fn program(&self, ranks: u32, passes: u32) -> Result<JobProgram, WorkloadError> {
         let steps = self.steps(ranks, passes);
@@ -41,7 +41,7 @@ impl SimaiWorkload {
         Ok(program)
     }
 
-    /// Program of the ranks, and for each operation of a rank (they are the same at all ranks) the layer that it belongs to.
+    /// Program of the ranks, and the layer of each operation of a rank (all ranks have the same operations).
     pub(super) fn steps(
         &self,
         ranks: u32,
@@ -130,7 +130,7 @@ impl SimaiWorkload {
         })
     }
 
-    /// Checks that the operations of all ranks fit in memory as a graph, counted by those of the first pass.
+    /// Checks that the operations of all ranks fit in memory as a graph, estimated from the operations of the first pass.
     fn check_length(
         &self,
         schedule: Schedule,
@@ -149,7 +149,7 @@ impl SimaiWorkload {
         if operations <= u128::from(MOST_TASKS) {
             return Ok(());
         }
-        // Later passes can have a few more than the first.
+        // Later passes can have a few more operations than the first.
         let (least, in_passes) = match passes {
             1 => ("", "in 1 pass".into()),
             _ => ("at least ", format!("in {passes} passes")),
@@ -233,7 +233,7 @@ impl Layout {
         self.tp * self.dp * self.pp
     }
 
-    /// Number of groups of a kind, and number of ranks in each.
+    /// Number of groups of a kind, and number of ranks in each group.
     fn count_and_size(self, group: SimaiGroup) -> (u32, u32) {
         let ranks = self.ranks();
         let size = match group {
@@ -245,7 +245,7 @@ impl Layout {
         (ranks / size, size)
     }
 
-    /// Number of a rank's group among those of its kind, and place of the rank in it.
+    /// Number of a rank's group among the groups of its kind, and position of the rank in the group.
     fn place(self, group: SimaiGroup, rank: u32) -> (u32, u32) {
         let (tensor, data) = (rank % self.tp, rank / self.tp % self.dp);
         let stage = rank / self.tp / self.dp;
@@ -290,7 +290,7 @@ const KINDS: [SimaiGroup; 4] = [
     SimaiGroup::DpEp,
 ];
 
-/// Operations of one rank, as far as they are built.
+/// Operations of one rank that are built so far.
 struct Builder {
     layout: Layout,
     rank: u32,
@@ -397,8 +397,7 @@ impl Builder {
 
     /// Adds a collective that the next operation does not wait for, and returns its number.
     fn call_beside(&mut self, call: SimaiCall) -> u32 {
-        // One operation without time stands for all that it waits for. Otherwise many such collectives, one after the other and none
-        // waiting for another, would each wait for all of that.
+        // One operation of zero time joins all dependencies. Otherwise each of many such collectives in a row would repeat the whole list.
         if self.front.len() > 1 {
             let (unit, span) = (GPU, Span::ZERO);
             self.step(Operation::Compute { unit, span });

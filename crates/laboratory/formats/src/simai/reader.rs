@@ -42,10 +42,10 @@ pub(super) const COLUMNS: [&str; 13] = [
     "policy",
 ];
 
-/// Reads the workload `text`; `name` is what errors call the file.
+/// Reads the workload `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first line that is not sound.
+/// At the first invalid line.
 pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
     let source = Source { file: name };
     let mut lines = lines(text);
@@ -96,7 +96,7 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
     })
 }
 
-/// True if `text` begins as a workload does: with a policy.
+/// True if `text` begins with a policy, as workloads do.
 pub(crate) fn begins_with_a_policy(text: &str) -> bool {
     let first = lines(text).next();
     first.is_some_and(|line| {
@@ -211,7 +211,7 @@ impl Reader<'_> {
         Ok(workload)
     }
 
-    /// Skips a key of another generator and its values; returns the words behind them.
+    /// Skips a key of another generator and its values; returns the words after them.
     fn unknown_key<'t>(
         &mut self,
         line: usize,
@@ -242,7 +242,7 @@ impl Reader<'_> {
         Ok(&after[values.count()..])
     }
 
-    /// Stores the value of a key; returns the words behind it.
+    /// Stores the value of a key; returns the words after it.
     fn key<'t>(
         &self,
         line: usize,
@@ -262,7 +262,7 @@ impl Reader<'_> {
         };
         match key {
             "model_parallel_NPU_group" => workload.tp = Some(number(1)?),
-            // Generators write 0 for kinds of parallelism that they do not use, and SimAI takes it for nothing.
+            // Generators write 0 for kinds of parallelism that they do not use, and SimAI ignores it.
             "ep" => workload.ep = number(0)?.max(1),
             "pp" => workload.pp = number(0)?.max(1),
             "vpp" => workload.vpp = number(0)?.max(1),
@@ -325,7 +325,7 @@ impl Reader<'_> {
         Ok((count, line.number))
     }
 
-    /// A number times ten to the power of `exponent`; decimals are welcome if they come out whole.
+    /// A number times ten to the power of `exponent`; decimals are accepted if the result is a whole number.
     fn number(
         &self,
         line: usize,
@@ -347,7 +347,7 @@ impl Reader<'_> {
         let message = format!("`{}` is not a valid value for {name}", shown(token.text));
         let fault = self.source.fault(line, Some(token.column), message);
         fault.fix(match name.ends_with("time") {
-            // Picoseconds are counted in 64 bits.
+            // Picoseconds have 64 bits.
             true => "write nanoseconds from 0 to 18446744073709551",
             false => "write a number of zero or more that fits in 64 bits",
         })
@@ -394,7 +394,7 @@ impl Reader<'_> {
         Ok(Span::from_ps(ps))
     }
 
-    /// Time, collective and size from word `column` on; a collective alone is of `group`.
+    /// Time, collective and size from word `column` on; a collective without suffix runs in `group`.
     fn phase(
         &mut self,
         line: &Line<'_>,

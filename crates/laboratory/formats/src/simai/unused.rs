@@ -4,7 +4,7 @@ use super::workload::{SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use clearway_units::Span;
 use clearway_workload::counted;
 
-/// Numbers of parts that are left out.
+/// Numbers of the parts that do not run.
 #[derive(Default)]
 struct LeftOut {
     /// Collectives of forward passes, of input gradients and of weight gradients.
@@ -34,7 +34,7 @@ impl LeftOut {
         }
     }
 
-    /// Takes note of what the policy leaves out of the layer with this number.
+    /// Records the parts of layer `index` that the policy does not run.
     fn layer(&mut self, index: usize, layer: &SimaiLayer, policy: SimaiPolicy) {
         let phases = [layer.forward, layer.input_gradient, layer.weight_gradient];
         let no_call = layer.weight_gradient.call.is_none();
@@ -76,7 +76,7 @@ impl LeftOut {
         }
     }
 
-    /// Words for the parts that are left out; `None` if there are none.
+    /// Words for the parts that do not run; `None` if all run.
     fn words(&self) -> Option<String> {
         const PHASES: [&str; 3] = ["forward passes", "input gradients", "weight gradients"];
         let collectives = self.collectives.into_iter().zip(PHASES);
@@ -97,11 +97,11 @@ impl LeftOut {
     }
 }
 
-/// Warning about parts of layers that have no effect; `None` if all have one.
+/// Warning about parts of layers that have no effect; `None` if all parts have an effect.
 pub(super) fn warning(workload: &SimaiWorkload) -> Option<String> {
     let policy = workload.policy;
     let mut left_out = LeftOut::default();
-    // A warning of its own names the other layers.
+    // A separate warning names the other layers.
     let layers = match policy {
         SimaiPolicy::Micro => workload.layers.get(..1).unwrap_or_default(),
         _ => &workload.layers,

@@ -1,4 +1,4 @@
-//! Content of a workload: its policy, its layers and what they compute and call.
+//! Content of a workload: its policy, and its layers with their computations and collectives.
 
 use clearway_units::{Bytes, Span, choices};
 use clearway_workload::program::CollectiveKind;
@@ -32,7 +32,7 @@ choices! {
 }
 
 impl SimaiPolicy {
-    /// True if the policy is of a recommendation model.
+    /// True if the policy belongs to a recommendation model.
     pub(super) fn is_recommendation(self) -> bool {
         matches!(self, Self::HybridDlrm | Self::HybridDlrmEnhanced)
     }
@@ -82,7 +82,7 @@ pub struct SimaiLayer {
     pub input_gradient: SimaiPhase,
     /// The gradients of its weights.
     pub weight_gradient: SimaiPhase,
-    /// Time of the update of the weights, after the collective of the weight gradients.
+    /// Time of the weight update, after the collective of the weight gradients.
     pub update: Span,
     /// Policy of this layer, with [`SimaiPolicy::HybridCustomized`].
     pub policy: Option<SimaiPolicy>,
@@ -93,7 +93,7 @@ pub struct SimaiLayer {
 pub struct SimaiWorkload {
     /// Collectives of each phase, and order of the phases.
     pub policy: SimaiPolicy,
-    /// `model_parallel_NPU_group`: ranks that share each layer; without it one with `DATA` and `MICRO`, otherwise all.
+    /// `model_parallel_NPU_group`: ranks that share each layer. If the key is missing: one with `DATA` and `MICRO`, otherwise all.
     pub tp: Option<u32>,
     /// `ep`: ranks that share the experts.
     pub ep: u32,
@@ -101,13 +101,13 @@ pub struct SimaiWorkload {
     pub pp: u32,
     /// `vpp`: virtual stages.
     pub vpp: u32,
-    /// `ga`: batches whose gradients are added up; the generator writes the layers as often.
+    /// `ga`: batches whose gradients are added up; the generator repeats the layers for each batch.
     pub ga: u32,
     /// `all_gpus`: ranks.
     pub all_gpus: Option<u32>,
-    /// `checkpoints`: layers whose inputs are kept.
+    /// `checkpoints`: layers that keep their inputs.
     pub checkpoints: Vec<u32>,
-    /// `checkpoint_initiates`: layers before which forward passes are computed again.
+    /// `checkpoint_initiates`: layers before which SimAI computes forward passes again.
     pub checkpoint_initiates: Vec<u32>,
     /// `pp_comm`: bytes from stage to stage.
     pub pp_comm: Option<Bytes>,
@@ -118,7 +118,7 @@ pub struct SimaiWorkload {
 }
 
 impl SimaiWorkload {
-    /// A workload of `policy` without layers, in which no key is given.
+    /// A workload of `policy` without layers and without keys.
     pub fn new(policy: SimaiPolicy) -> Self {
         Self {
             policy,

@@ -6,12 +6,12 @@ use super::{
 use clearway_units::{Bytes, Span};
 use std::fmt::{self, Write as _};
 
-/// Reason for which a workload cannot be written.
+/// Reason why a workload cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimaiWriteError {
     /// The layer, from zero.
     pub layer: usize,
-    /// Reason for which SimAI cannot express the layer.
+    /// Reason why SimAI cannot express the layer.
     pub reason: &'static str,
 }
 
@@ -23,11 +23,11 @@ impl fmt::Display for SimaiWriteError {
 
 impl std::error::Error for SimaiWriteError {}
 
-/// `workload` as text, from which [`parse_simai`](super::parse_simai) reads the same workload.
+/// `workload` as text. [`parse_simai`](super::parse_simai) reads the same workload from the text.
 ///
 /// # Errors
-/// If SimAI has no words for a layer: a name that is not one word, times that are not whole nanoseconds, tensor-parallel weight
-/// gradients, data-parallel activations, other collectives, or a policy of its own with another policy than `HYBRID_CUSTOMIZED`.
+/// If SimAI cannot express a layer: a name that is not one word, times that are not whole nanoseconds, tensor-parallel weight gradients,
+/// data-parallel activations, other collectives, or a layer policy in a workload that is not `HYBRID_CUSTOMIZED`.
 pub fn write_simai(workload: &SimaiWorkload) -> Result<String, SimaiWriteError> {
     let mut text = String::from(workload.policy.name());
     let mut key = |name: &str, value: Option<u64>| {

@@ -1,14 +1,14 @@
-//! Check that the numbers of a fabric fit together.
+//! Check that the numbers of a fabric are consistent.
 //!
-//! htsim derives the number of switches from bandwidths and `Oversubscribed`; here it follows from ports, which gives the same
-//! where htsim accepts the file. With `D`, `U`, `B` the ports below and above and the bundle of a tier: a pod has `podsize / D0` leaves and
-//! `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`; there are `A U1 / B2` cores, and each reaches every pod by one
-//! aggregation switch, so `D2 = pods B2`.
+//! htsim derives the number of switches from bandwidths and `Oversubscribed`. This check derives it from ports, with the same result for
+//! files that htsim accepts. `D`, `U` and `B` are the ports below, the ports above and the bundle of a tier. A pod has `podsize / D0`
+//! leaves and `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`; There are `A U1 / B2` cores, and each core reaches every pod
+//! through one aggregation switch, so `D2 = pods B2`.
 
-use super::fabric::{Fabric, GIGABIT, MOST_NODES, Said};
+use super::fabric::{Fabric, GIGABIT, MOST_NODES, NumberAtLine};
 use clearway_workload::FileError;
 
-/// Checks `fabric`, and completes what follows from its ports.
+/// Checks `fabric`, and fills in the numbers that follow from its ports.
 pub(super) fn consistent(mut fabric: Fabric<'_>) -> Result<Fabric<'_>, FileError> {
     fabric.check_pods()?;
     fabric.check_bundles()?;
@@ -22,7 +22,7 @@ pub(super) fn consistent(mut fabric: Fabric<'_>) -> Result<Fabric<'_>, FileError
 }
 
 impl Fabric<'_> {
-    fn fault(&self, said: Said, message: String, fix: String) -> FileError {
+    fn fault(&self, said: NumberAtLine, message: String, fix: String) -> FileError {
         self.source.fault(said.line, None, message).fix(fix)
     }
 
@@ -96,7 +96,7 @@ impl Fabric<'_> {
         Ok(())
     }
 
-    /// Checks that no tier has more switches than there may be hosts.
+    /// Checks that no tier has more switches than the maximum number of hosts.
     fn check_switches(&self) -> Result<(), FileError> {
         let pods = self.nodes.value / self.podsize.value;
         let mut per_pod = 1;
@@ -135,7 +135,7 @@ impl Fabric<'_> {
         match tier.oversubscribed {
             None => {
                 let line = tier.line;
-                self.tiers[index].oversubscribed = Some(Said {
+                self.tiers[index].oversubscribed = Some(NumberAtLine {
                     value: by_bandwidth,
                     line,
                 });

@@ -17,20 +17,20 @@
 //! Downlink_Latency_ns 1000
 //! ```
 //!
-//! Host `h` hangs on leaf `h / Radix_Down` and belongs to pod `h / Podsize`. Every leaf of a pod has `Bundle` links to every
+//! Host `h` is attached to leaf `h / Radix_Down` and belongs to pod `h / Podsize`. Every leaf of a pod has `Bundle` links to every
 //! aggregation switch of that pod (with two tiers: every leaf to every spine). The aggregation switch at position `p` of its pod has
 //! `Bundle` links to each of the cores `p`, `p + A`, `p + 2A`, …, where `A` is the number of aggregation switches in a pod.
 //!
-//! The reader takes runs of blanks and tabs, comments at the end of lines and four kinds of fabric that htsim refuses:
-//! * links of different speeds above and below a switch. htsim compares `Oversubscribed` with the ratio of *port counts*, and then
-//!   again with the ratio of *bandwidths*, so that a leaf with 16 × 200G down and 8 × 400G up, which is not oversubscribed, passes
-//!   neither as 1 nor as 2. Here the ports and the speeds decide, `Oversubscribed` must agree with either ratio (rounded down), and
-//!   where it does not agree with both exactly there is a warning;
+//! The reader accepts runs of blanks and tabs, comments at the end of lines and four kinds of fabric that htsim rejects:
+//! * links of different speeds above and below a switch. htsim compares `Oversubscribed` with the ratio of *port counts*, and then again
+//!   with the ratio of *bandwidths*, so that it rejects a leaf with 16 × 200G down and 8 × 400G up, which is not oversubscribed, both as 1
+//!   and as 2. Here the ports and the speeds decide. `Oversubscribed` must equal either ratio (rounded down), and the reader warns unless
+//!   it equals both exactly;
 //! * switches of any radix (htsim: below 128 ports, above an aggregation switch below 64);
 //! * speeds with decimals, `12.5`, if they are whole numbers of bit/s (htsim: whole Gb/s);
 //! * two tiers without `Podsize`, and tiers without `Oversubscribed` that are oversubscribed, each with a warning.
 //!
-//! All else that htsim demands is demanded here, with the value that would be right. `Queue_Up` and `Queue_Down` are read, although
+//! The reader enforces all other conditions of htsim, and its errors name a correct value. It reads `Queue_Up` and `Queue_Down`, although
 //! `htsim_uec` overwrites them.
 
 mod consistency;
@@ -58,8 +58,8 @@ pub struct TierSpec {
     pub downlink_latency: Span,
     /// Time that a packet takes through the switch; zero if not given.
     pub switch_latency: Span,
-    /// Bandwidth below over bandwidth above as the file states it, else rounded down from the ports. Only for information: ports and speeds
-    /// decide.
+    /// Ratio of the bandwidth below to the bandwidth above, as in the file, else rounded down from the ports. Only for information: ports
+    /// and speeds decide.
     pub oversubscribed: u32,
     /// Parallel links to each switch below; 1 for leaves.
     pub bundle: u32,
@@ -69,16 +69,16 @@ pub struct TierSpec {
     pub queue_down: Option<Bytes>,
 }
 
-/// Content of a `.topo` file. Its numbers fit together: every count that follows from them is a whole number.
+/// Content of a `.topo` file. Its numbers are consistent: every derived count is a whole number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopoFile {
     /// Hosts.
     pub nodes: u32,
-    /// Hosts of a pod; all of them with two tiers.
+    /// Hosts of a pod; all hosts with two tiers.
     pub podsize: u32,
     /// Two or three tiers, leaves first.
     pub tiers: Vec<TierSpec>,
-    /// Warnings about entries that can run but are probably not what the author meant.
+    /// Warnings about entries that can run but are probably mistakes.
     pub warnings: Vec<FileWarning>,
 }
 

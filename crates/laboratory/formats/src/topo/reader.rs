@@ -1,7 +1,7 @@
 //! The lines of a fabric's file.
 
 use super::consistency::consistent;
-use super::fabric::{Fabric, GIGABIT, MOST_NODES, Said, Tier};
+use super::fabric::{Fabric, GIGABIT, MOST_NODES, NumberAtLine, Tier};
 use super::{TierSpec, TopoFile};
 use crate::line_words::Words;
 use crate::text::{DecimalFault, Line, Source, Token, exact_decimal, lines, shown};
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 const NODES: RangeInclusive<u64> = 1..=MOST_NODES;
 const PORTS: RangeInclusive<u64> = 1..=1 << 16;
 const MOST_GBPS: u64 = 100_000;
-/// Longest latency: a second is far beyond any fabric.
+/// Longest latency: no fabric comes near a second.
 const MOST_NS: u64 = 1_000_000_000;
 const QUEUE_BYTES: RangeInclusive<u64> = 1..=1 << 40;
 const MOST_TIERS: usize = 3;
@@ -31,36 +31,36 @@ pub(super) const TIER_WORDS: [&str; 10] = [
     "Queue_Down",
 ];
 
-/// Block of a tier, as far as it has been read.
+/// Block of a tier that is being read.
 #[derive(Default)]
 struct TierWords {
     line: usize,
-    speed: Option<Said>,
-    radix_down: Option<Said>,
-    radix_up: Option<Said>,
-    downlink_latency: Option<Said>,
-    switch_latency: Option<Said>,
-    oversubscribed: Option<Said>,
-    bundle: Option<Said>,
-    queue_up: Option<Said>,
-    queue_down: Option<Said>,
+    speed: Option<NumberAtLine>,
+    radix_down: Option<NumberAtLine>,
+    radix_up: Option<NumberAtLine>,
+    downlink_latency: Option<NumberAtLine>,
+    switch_latency: Option<NumberAtLine>,
+    oversubscribed: Option<NumberAtLine>,
+    bundle: Option<NumberAtLine>,
+    queue_up: Option<NumberAtLine>,
+    queue_down: Option<NumberAtLine>,
 }
 
 struct Reader<'a> {
     source: Source<'a>,
-    nodes: Option<Said>,
-    tier_count: Option<Said>,
-    podsize: Option<Said>,
+    nodes: Option<NumberAtLine>,
+    tier_count: Option<NumberAtLine>,
+    podsize: Option<NumberAtLine>,
     blocks: [Option<TierWords>; MOST_TIERS],
     /// The tier whose block is being read.
     present: Option<usize>,
     last_line: usize,
 }
 
-/// Reads the fabric `text`; `name` is what errors call it.
+/// Reads the fabric `text`; errors call the file `name`.
 ///
 /// # Errors
-/// At the first line that is not sound, or else where the numbers do not fit together.
+/// At the first invalid line, or else where the numbers are inconsistent.
 pub fn parse_topo(name: &str, text: &str) -> Result<TopoFile, FileError> {
     let mut reader = Reader {
         source: Source { file: name },
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads an attribute of the tier in whose block it stands.
+    /// Reads an attribute of the current tier.
     fn tier_line(
         &mut self,
         key: Token<'_>,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         fault.fix(fix)
     }
 
-    /// The file, if it lacks nothing.
+    /// The file, if it is complete.
     fn fabric(mut self) -> Result<Fabric<'a>, FileError> {
         let end = self.last_line;
         let nodes = self.nodes.ok_or_else(|| {
@@ -220,10 +220,10 @@ impl<'a> Reader<'a> {
 
     fn podsize(
         &self,
-        nodes: Said,
-        count: Said,
+        nodes: NumberAtLine,
+        count: NumberAtLine,
         warnings: &mut Vec<FileWarning>,
-    ) -> Result<Said, FileError> {
+    ) -> Result<NumberAtLine, FileError> {
         match self.podsize {
             Some(podsize) => Ok(podsize),
             None if count.value == 2 => {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tier of a block, if it lacks nothing.
+    /// The tier of a block, if it is complete.
     fn complete(
         &self,
         index: u64,
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         warnings: &mut Vec<FileWarning>,
     ) -> Result<Tier, FileError> {
         let line = block.line;
-        let need = |said: Option<Said>, key: &str, example: u64| {
+        let need = |said: Option<NumberAtLine>, key: &str, example: u64| {
             said.ok_or_else(|| {
                 let what = format!("`{key}` in tier {index}");
                 self.lacks(line, &what, &format!("add it, as in `{key} {example}`"))
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
             downlink_latency: need(block.downlink_latency, "Downlink_Latency_ns", 1000)?,
             switch_latency: block.switch_latency.map_or(0, |said| said.value),
             oversubscribed: block.oversubscribed,
-            bundle: block.bundle.unwrap_or(Said { value: 1, line }),
+            bundle: block.bundle.unwrap_or(NumberAtLine { value: 1, line }),
             queue_up: block.queue_up,
             queue_down: block.queue_down,
         })
@@ -316,17 +316,17 @@ fn bits_per_second(
     }
 }
 
-/// Stores the value of `key`, which may stand only once.
+/// Stores the value of `key`, which may occur only once.
 fn say(
     source: Source<'_>,
-    slot: &mut Option<Said>,
+    slot: &mut Option<NumberAtLine>,
     key: Token<'_>,
     value: u64,
     words: &mut Words<'_>,
 ) -> Result<(), FileError> {
     words.end("the line")?;
     let line = words.line;
-    match slot.replace(Said { value, line }) {
+    match slot.replace(NumberAtLine { value, line }) {
         None => Ok(()),
         Some(first) => {
             let message = format!(
@@ -340,7 +340,7 @@ fn say(
     }
 }
 
-/// The plain numbers of a fabric that is consistent.
+/// The plain numbers of a consistent fabric.
 fn spec(fabric: Fabric<'_>) -> TopoFile {
     let tier = |tier: Tier| TierSpec {
         downlink_speed: Rate::from_bps(tier.speed.value),

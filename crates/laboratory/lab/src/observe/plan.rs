@@ -2,7 +2,7 @@
 
 use crate::scenario::LinkNames;
 use crate::scenario::ScenarioError;
-use crate::scenario::{Chosen, ObserveSettings, Sampling};
+use crate::scenario::{ObserveSettings, SampledSubjects, Sampling};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{FlowId, Span, nearest, suggestion};
 use std::cmp::Reverse;
@@ -61,10 +61,10 @@ impl WatchPlan {
     }
 }
 
-fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioError> {
+fn chosen_links(topology: &Topology, chosen: &SampledSubjects) -> Result<Links, ScenarioError> {
     let names = match chosen {
-        Chosen::Top(count) => return Ok(Links::Top(*count as usize)),
-        Chosen::Named(names) => names,
+        SampledSubjects::Top(count) => return Ok(Links::Top(*count as usize)),
+        SampledSubjects::Named(names) => names,
     };
     let named = LinkNames::from_topology(topology, names.iter().map(String::as_str));
     let is_up = |link: &LinkId| topology.cables[link.cable()].up;
@@ -96,10 +96,10 @@ fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioE
 /// The flows with curves. `bytes` are the sizes of all flows.
 fn chosen_flows(
     bytes: impl IntoIterator<Item = u64>,
-    chosen: &Chosen,
+    chosen: &SampledSubjects,
 ) -> Result<Vec<FlowId>, ScenarioError> {
     let mut flows: Vec<FlowId> = match chosen {
-        Chosen::Top(count) => {
+        SampledSubjects::Top(count) => {
             // The smallest of the largest flows so far is on top; of equal flows, the last.
             let mut largest = BinaryHeap::new();
             for (bytes, flow) in bytes.into_iter().zip(0..) {
@@ -110,7 +110,7 @@ fn chosen_flows(
             }
             largest.into_iter().map(|(_, flow)| flow).collect()
         }
-        Chosen::Named(names) => {
+        SampledSubjects::Named(names) => {
             let count = bytes.into_iter().count();
             let number = |name: &String| {
                 let number: Option<u32> = name.parse().ok();

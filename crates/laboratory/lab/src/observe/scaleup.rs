@@ -6,7 +6,7 @@ use super::plan::Links;
 use super::telemetry::{SampledSeries, Sink};
 use crate::ScenarioError;
 use crate::scaleup::{FLIT_BYTES, ScaleupAssembly};
-use crate::scenario::{Chosen, Sampling};
+use crate::scenario::{SampledSubjects, Sampling};
 use clearway_fabric::topology::LinkId;
 use clearway_results::{Metric, SeriesRow, Subject};
 use clearway_scaleup::{Cycle, GpuGauges, RoundState as Fabric, cycles_of, time_of};
@@ -188,10 +188,10 @@ impl<'a> ScaleupTelemetry<'a> {
     }
 }
 
-fn chosen(chosen: &Chosen, names: &[String]) -> Result<Links, ScenarioError> {
+fn chosen(chosen: &SampledSubjects, names: &[String]) -> Result<Links, ScenarioError> {
     let wanted = match chosen {
-        Chosen::Top(count) => return Ok(Links::Top(*count as usize)),
-        Chosen::Named(wanted) => wanted,
+        SampledSubjects::Top(count) => return Ok(Links::Top(*count as usize)),
+        SampledSubjects::Named(wanted) => wanted,
     };
     let mut links = Vec::new();
     for name in wanted {

@@ -9,7 +9,7 @@ use super::circle::{Circle, Loads};
 
 /// Rotations, their cost, and a lower bound of the cost of all rotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct SearchResult {
     /// Rotation of each job, in sectors.
     pub(super) rotations: Vec<u32>,
     /// Cost of the rotations, in millionths times sectors.
@@ -57,7 +57,7 @@ pub(super) fn anchor(circle: &Circle) -> usize {
 
 /// Searches rotations that cost less than `known`, until the optimum is proven or `most_work` sectors are examined. `floor` is a bound that
 /// the caller has proven.
-pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64) -> Found {
+pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64) -> SearchResult {
     let mut loads = Loads::new(circle);
     for (rotated, &rotation) in known.iter().enumerate() {
         loads.place(rotated, rotation);
@@ -85,7 +85,7 @@ pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64)
     search.loads.add_work(work);
     search.place(anchor(circle), 0);
     search.descend();
-    Found {
+    SearchResult {
         cost: search.best_cost,
         bound: search.open.min(search.best_cost).max(floor),
         work: search.loads.work(),

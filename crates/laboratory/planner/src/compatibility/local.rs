@@ -6,7 +6,7 @@
 //! "The Breakout Method for Escaping from Local Minima", AAAI'93, with penalties that fade).
 
 use super::circle::{Circle, Loads};
-use super::exact::{Found, anchor};
+use super::exact::{SearchResult, anchor};
 use clearway_units::RandomStream;
 
 /// Divisor of the work that gives the part for starts.
@@ -29,7 +29,7 @@ pub(super) fn search(
     floor: u64,
     most_work: u64,
     random: &mut RandomStream,
-) -> Found {
+) -> SearchResult {
     let mut walk = Walk::new(circle, floor, most_work);
     let mut starts = walk.starts(random);
     let mut turn = 0;
@@ -42,7 +42,7 @@ pub(super) fn search(
     let best = std::mem::take(&mut walk.best.rotations);
     walk.go_to(&best);
     walk.settle();
-    Found {
+    SearchResult {
         cost: walk.loads.cost(),
         bound: floor.min(walk.loads.cost()),
         work: walk.loads.work(),
@@ -52,7 +52,7 @@ pub(super) fn search(
 
 /// Visited rotations.
 #[derive(Debug, Clone)]
-struct Known {
+struct VisitedRotations {
     cost: u64,
     rotations: Vec<u32>,
 }
@@ -64,7 +64,7 @@ struct Walk<'a> {
     costs: Vec<u64>,
     /// Jobs that can be rotated: all except the fixed job, largest use first.
     movable: Vec<usize>,
-    best: Known,
+    best: VisitedRotations,
     floor: u64,
     most_work: u64,
 }
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
             rotations: vec![0; circle.rotated_jobs.len()],
             costs: Vec::new(),
             movable,
-            best: Known {
+            best: VisitedRotations {
                 cost: u64::MAX,
                 rotations: Vec::new(),
             },
@@ -111,8 +111,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Present rotations, which are also kept if they are the best so far.
-    fn note(&mut self) -> Known {
-        let known = Known {
+    fn note(&mut self) -> VisitedRotations {
+        let known = VisitedRotations {
             cost: self.loads.cost(),
             rotations: self.rotations.clone(),
         };
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Starts of the search, the most promising first.
-    fn starts(&mut self, random: &mut RandomStream) -> Vec<Known> {
+    fn starts(&mut self, random: &mut RandomStream) -> Vec<VisitedRotations> {
         self.descend(random);
         let by_use = self.note();
         let mut starts = Vec::new();
@@ -192,7 +192,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Improves `from`, and returns the best rotations on the way.
-    fn mend(&mut self, from: Known, patience: usize, random: &mut RandomStream) -> Known {
+    fn mend(
+        &mut self,
+        from: VisitedRotations,
+        patience: usize,
+        random: &mut RandomStream,
+    ) -> VisitedRotations {
         self.go_to(&from.rotations);
         let mut own = from;
         let mut idle = 0;

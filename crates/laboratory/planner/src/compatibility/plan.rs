@@ -1,7 +1,7 @@
 //! Computation of rotations, scores and priorities for a problem.
 
 use super::circle::{Circle, Loads};
-use super::exact::{self, Found};
+use super::exact::{self, SearchResult};
 use super::grid::{Grid, GridError, common_circle};
 use super::priority::priorities;
 use super::problem::components;
@@ -263,7 +263,7 @@ fn grid_of(
 }
 
 /// Rotations for one part.
-fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream) -> Found {
+fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream) -> SearchResult {
     let (floor, work) = bound::resource_bound(circle, budget / 4);
     let few = circle.rotated_jobs.len() <= FEW;
     let exact = solver == Solver::Exact || solver == Solver::Auto && few;
@@ -277,7 +277,7 @@ fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream
     if exact && found.cost > found.bound {
         let left = budget.saturating_sub(found.work);
         let sure = exact::search(circle, &found.rotations, floor, left);
-        found = Found {
+        found = SearchResult {
             work: found.work + sure.work,
             ..sure
         };
@@ -300,7 +300,7 @@ impl Plan {
         settings: &PlanParameters,
         members: &[u32],
         grid: &Grid,
-        found: &Found,
+        found: &SearchResult,
     ) {
         let perimeter = grid.tick * u64::from(grid.sectors);
         for ((&job, &repeats), &rotation) in members.iter().zip(&grid.repeats).zip(&found.rotations)
@@ -328,7 +328,13 @@ impl Plan {
         });
     }
 
-    fn score(&mut self, resources: &[Resource], circle: &Circle, grid: &Grid, found: &Found) {
+    fn score(
+        &mut self,
+        resources: &[Resource],
+        circle: &Circle,
+        grid: &Grid,
+        found: &SearchResult,
+    ) {
         let [before, after] = [&vec![0; found.rotations.len()], &found.rotations].map(|turned| {
             let mut loads = Loads::new(circle);
             for (rotated, &rotation) in turned.iter().enumerate() {

@@ -59,7 +59,7 @@ pub(super) fn take(
     let identity = format!("owner {owner}\nhost {}\nclaim {number}\n", host());
     let text = beat(0) + &identity;
     loop {
-        if let Some(found) = Found::read(path) {
+        if let Some(found) = FoundClaim::read(path) {
             if !found.is_stale(files, path)? {
                 return Ok(Claimed::Theirs {
                     process: found.owner.map_or(0, Owner::process),
@@ -86,7 +86,7 @@ pub(super) fn take(
 }
 
 /// Removes a stale claim, unless another claim has replaced it.
-fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError> {
+fn take_away(files: &Files, path: &Path, stale: &FoundClaim) -> Result<(), StoreError> {
     let aside = files.beside(path);
     match fs::rename(path, &aside) {
         // Another process was faster.
@@ -94,7 +94,7 @@ fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError
         Err(error) => return Err(StoreError::io("take over the claim", path)(error)),
         Ok(()) => {}
     }
-    let is_same = Found::read(&aside).is_some_and(|taken| taken.identity == stale.identity);
+    let is_same = FoundClaim::read(&aside).is_some_and(|taken| taken.identity == stale.identity);
     if !is_same {
         // If another process has claimed the run in between, it runs twice, with the same results.
         let _ = fs::hard_link(&aside, path);
@@ -103,12 +103,12 @@ fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError
 }
 
 /// A claim of any process.
-struct Found {
+struct FoundClaim {
     owner: Option<Owner>,
     identity: String,
 }
 
-impl Found {
+impl FoundClaim {
     /// Claim at `path`; `None` if the file is gone.
     fn read(path: &Path) -> Option<Self> {
         let text = match fs::read(path) {
@@ -154,7 +154,8 @@ impl Claim {
     /// Writes a heartbeat. False if another process has taken the claim as stale.
     pub fn beat(&mut self) -> bool {
         self.beats += 1;
-        let is_ours = Found::read(&self.path).is_some_and(|found| found.identity == self.identity);
+        let is_ours =
+            FoundClaim::read(&self.path).is_some_and(|found| found.identity == self.identity);
         // The next heartbeat makes up for a failed write.
         let file = File::options().write(true).open(&self.path);
         let _ = file.and_then(|mut file| {
@@ -167,7 +168,8 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let is_ours = Found::read(&self.path).is_some_and(|found| found.identity == self.identity);
+        let is_ours =
+            FoundClaim::read(&self.path).is_some_and(|found| found.identity == self.identity);
         if is_ours {
             let _ = fs::remove_file(&self.path);
         }
@@ -248,7 +250,7 @@ mod tests {
         let folder = Folder::new("sweep-claim-anew");
         let (files, path) = (Files::new(Owner::this()), folder.join("x"));
         leave(folder.path(), "00000000000000ab-5-6");
-        let stale = Found::read(&path).unwrap();
+        let stale = FoundClaim::read(&path).unwrap();
         // Another process removes the stale claim first, and claims the run.
         take_away(&files, &path, &stale).unwrap();
         let Claimed::Ours(mut other) = claim(folder.path(), 0) else {

@@ -1,4 +1,4 @@
-//! Choice of links, flows and nodes that are drawn.
+//! Choice of the links, flows and nodes to draw.
 
 use super::super::plot::MOST_SERIES;
 use clearway_report::FlowTimes;
@@ -6,10 +6,10 @@ use clearway_report::jobs::evenly;
 use clearway_report::observed::{Curve, Metric, RunObservations, Subject, SubjectKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Subjects that are drawn, with the colour of each: the same in every plot.
-pub(super) struct Chosen(pub(super) BTreeMap<Subject, usize>);
+/// Subjects to draw, with their colours: the same in every plot.
+pub(super) struct ChosenSubjects(pub(super) BTreeMap<Subject, usize>);
 
-impl Chosen {
+impl ChosenSubjects {
     pub(super) fn new(observed: &RunObservations, flows: &[FlowTimes]) -> Self {
         let links = chosen_links(observed);
         let flows = chosen_flows(observed, flows);
@@ -26,7 +26,7 @@ impl Chosen {
     }
 }
 
-/// The links with the longest queues, the longest first; then those that carried the most.
+/// The links with the longest queues, the longest first; then the links that carried most.
 fn chosen_links(observed: &RunObservations) -> Vec<Subject> {
     let greatest = |curve: &Curve| {
         let values = curve
@@ -51,7 +51,7 @@ fn chosen_links(observed: &RunObservations) -> Vec<Subject> {
     chosen
 }
 
-/// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
+/// Flows evenly from the fastest to the slowest, both included; flows that did not complete are the slowest.
 fn chosen_flows(observed: &RunObservations, flows: &[FlowTimes]) -> Vec<Subject> {
     let subjects: BTreeSet<u32> = observed
         .curves
@@ -112,7 +112,7 @@ mod tests {
             .collect();
         let chosen = chosen_flows(&watched, &rows);
         assert_eq!(chosen.len(), MOST_SERIES);
-        // 99 is the fastest, 0 the slowest that completed, 50 never did.
+        // Flow 99 is the fastest, flow 0 is the slowest that completed, flow 50 never completed.
         assert!(chosen.contains(&Subject::Flow(99)) && chosen.contains(&Subject::Flow(50)));
         let few = RunObservations {
             curves: (0..5).map(curve).collect(),

@@ -42,7 +42,7 @@ fn scale_up_runs_are_compared_by_their_operations() {
 
 #[test]
 fn the_order_of_starts_and_finishes_is_no_ratio() {
-    // Flow n starts at n us; the second variant turns their order round.
+    // Flow n starts at n us; the second variant reverses their order.
     let comparison = Comparison::from_variants(&[
         variant("a", [seed(1, &[10, 12, 14])]),
         variant("b", [seed(1, &[30, 20, 10])]),
@@ -91,7 +91,7 @@ fn jobs_are_compared_if_all_variants_have_some() {
                     90.15..105.0 GB/s  180.3..210.0 GB/s
     ");
     assert!(table.contains("\niteration mean: over jobs"), "{table}");
-    // What flows of jobs have none of is left out, but kept in the document.
+    // Measures that flows of jobs do not have are left out of the table, but remain in the document.
     assert_eq!(row(&comparison, "fct_us.max").values[0].median, None);
     let mixed =
         Comparison::from_variants(&[variant("jobs", [with(1, &[100])]), seeds("flows", &[100])]);

@@ -1,4 +1,4 @@
-//! Jobs for the terminal: a line each if they are few, the ends and the middle if they are many.
+//! Jobs for the terminal: a line for each if there are few, the extremes and the middle if there are many.
 
 use super::labels::{label, labelled};
 use crate::table::{Align, Table};
@@ -7,7 +7,7 @@ use clearway_report::jobs::{JobCounts, JobSummary};
 use clearway_report::quantity::{count, microseconds, plain};
 use clearway_report::summary::Summary;
 
-/// The most jobs that have a line each.
+/// Maximum number of jobs with a line each.
 const LISTED: usize = 8;
 
 /// Placeholder for a missing figure.
@@ -63,7 +63,7 @@ fn each(jobs: &[JobSummary]) -> String {
     text
 }
 
-/// `20`, or `18/20` if not all iterations were over.
+/// `20`, or `18/20` if some iterations did not end.
 fn done(job: &JobSummary) -> String {
     let all = count(job.iterations.into());
     match job.completed == job.iterations {

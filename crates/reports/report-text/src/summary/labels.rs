@@ -2,7 +2,7 @@
 
 use crate::table::{Align, Table};
 
-/// The width of the column of labels, equal in all parts.
+/// Width of the column of labels, equal in all parts.
 const LABEL: usize = 9;
 
 /// A table of labels and texts.

@@ -7,7 +7,7 @@ use clearway_report::quantity::{count, microseconds};
 use clearway_report::summary::Summary;
 use clearway_results::{BreakdownFigures, LatencyCycles, OperationFigures};
 
-/// Text of the row on how many operations completed.
+/// Text of the row with the number of completed operations.
 pub(super) fn completed(operations: &OperationSummary, simulated_us: f64) -> String {
     let totals = operations.figures.totals;
     format!(
@@ -18,7 +18,7 @@ pub(super) fn completed(operations: &OperationSummary, simulated_us: f64) -> Str
     )
 }
 
-/// Tables of latencies, of all operations and by section and kind; empty in a run of packets.
+/// Tables of latencies, of all operations and by section and kind; empty for a run of packets.
 pub(super) fn latency(summary: &Summary) -> String {
     let Some(operations) = &summary.operations else {
         return String::new();
@@ -64,7 +64,7 @@ fn by_section(operations: &OperationSummary) -> Table {
     table
 }
 
-/// Figures that have a phrase: bandwidth, reduction tables, queues and links; empty in a run of packets.
+/// Figures that have a phrase: bandwidth, reduction tables, queues and links; empty for a run of packets.
 pub(super) fn fabric(summary: &Summary) -> String {
     let Some(operations) = &summary.operations else {
         return String::new();

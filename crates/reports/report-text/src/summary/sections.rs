@@ -6,7 +6,7 @@ use clearway_report::by_section::{FlowFigures, SectionSummary};
 use clearway_report::quantity::{count, factor, microseconds, prefixed};
 use clearway_report::summary::Summary;
 
-/// Sections with completion times and goodput, then with slowdown by size; nothing if all flows are of one.
+/// Sections with completion times and goodput, then with slowdown by size; empty if all flows belong to one section.
 pub(super) fn sections(summary: &Summary) -> String {
     if summary.sections.is_empty() {
         return String::new();
@@ -39,7 +39,7 @@ fn completion(sections: &[SectionSummary]) -> Table {
     table
 }
 
-/// With a row for each size class of the sections that have several.
+/// Table of slowdown, with a row for each size class of the sections that have several.
 fn slowdown(sections: &[SectionSummary]) -> Table {
     let mut table = Table::new()
         .column("Slowdown by section", Align::Left)

@@ -5,7 +5,7 @@ use crate::table::{Align, Table};
 use clearway_report::quantity::{count, factor, microseconds, prefixed};
 use clearway_report::summary::Summary;
 
-/// A row for each transport; nothing if the run has one.
+/// A row for each transport; empty if the run has one.
 pub(super) fn transports(summary: &Summary) -> String {
     if summary.transports.is_empty() {
         return String::new();

@@ -4,10 +4,10 @@ use crate::table::{Align, Table, wrapped};
 use clearway_report::sweep::{RankedGroup, Statistic, SweepRecord, share_text};
 use std::fmt::Write as _;
 
-/// Columns of the answer on a terminal.
+/// Width of the answer on a terminal, in columns.
 const ANSWER_WIDTH: usize = 100;
 
-/// Groups that a terminal lists at most.
+/// Maximum number of groups that a terminal lists.
 const MOST_GROUPS: usize = 20;
 
 /// The answer as text, with a row for each group if there are several.
@@ -27,7 +27,7 @@ pub(super) fn answer_text(sweep: &SweepRecord, groups: &[RankedGroup], measure: 
     text + "\n"
 }
 
-/// A row for each group: what is given, what is best, and what cannot be told apart.
+/// A row for each group: the given values, the best choice, and the choices that cannot be distinguished from it.
 fn group_table(sweep: &SweepRecord, groups: &[RankedGroup], measure: usize) -> Table {
     let of = &sweep.measures[measure];
     let mut table = Table::new();

@@ -5,7 +5,7 @@ use crate::table::{Align, Table};
 use clearway_report::sweep::{SweepRecord, no_value};
 use std::fmt::Write as _;
 
-/// Rungs of a tuning with the points of the last one, or the chosen points where more than one measure or group decided.
+/// Rungs of a tuning with the points of the last rung, or with the chosen points if more than one measure or group decided.
 pub fn tuning_table(sweep: &SweepRecord) -> String {
     let Some(tuning) = &sweep.tuning else {
         return sweep_table(sweep, None);
@@ -33,7 +33,7 @@ pub fn tuning_table(sweep: &SweepRecord) -> String {
     }
     let mut last = sweep.clone();
     last.runs.retain(|run| tuning.last.contains(&run.place));
-    // Runs of points that were left behind are not missing.
+    // Runs of points that the tuning dropped are not missing.
     last.missing = 0;
     let _ = write!(text, "{}", sweep_table(&last, Some(&tuning.measure)));
     text

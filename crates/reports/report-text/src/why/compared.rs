@@ -6,7 +6,7 @@ use clearway_report::why::WhyComparison;
 use clearway_units::Span;
 use std::fmt::Write as _;
 
-/// Columns of sentences on a terminal.
+/// Width of sentences on a terminal, in columns.
 const WIDTH: usize = 100;
 
 /// Text of an explained comparison: the answer, kinds of time by variant, and each variant in words.

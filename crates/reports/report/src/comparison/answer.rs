@@ -1,10 +1,10 @@
-//! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first one.
+//! The answer of a comparison in a sentence: by how much each variant is slower or faster than the first.
 
 use super::{Comparison, MeasureRow, Spread, VariantOutcome};
 use crate::quantity::three_digits;
 use std::collections::BTreeSet;
 
-/// Measures by which variants are judged, the first that all runs have, with the words for it. The less, the better.
+/// Measures by which variants are judged, with a phrase for each: the first measure that all runs have decides. Less is better.
 const JUDGED_BY: [(&str, &str); 2] = [
     ("jobs_us.max", "in the slowest job"),
     ("slowdown.p99", "by the p99 slowdown of flows"),
@@ -12,7 +12,7 @@ const JUDGED_BY: [(&str, &str); 2] = [
 
 impl Comparison {
     /// The answer in a sentence, such as "uet is 1.07 (1.05 to 1.09) times as slow as strack in the slowest job; hpcc cannot be told
-    /// apart"; `None` of a single variant, or if some variant has no measure by which it could be judged.
+    /// apart"; `None` for a single variant, or if some variant has none of the measures.
     pub fn answer(&self) -> Option<String> {
         if self.variants.len() < 2 {
             return None;
@@ -36,7 +36,7 @@ impl Comparison {
         Some(text + ".")
     }
 
-    /// The measure by which the variants are judged, with the words for it; `None` if some variant has none of them.
+    /// The measure by which the variants are judged, with its phrase; `None` if no measure has a value for every variant.
     pub(super) fn judged_by(&self) -> Option<(&MeasureRow, &'static str)> {
         JUDGED_BY.iter().find_map(|(name, by)| {
             let row = self.measures.iter().find(|row| row.name == *name)?;
@@ -54,8 +54,8 @@ pub(super) fn are_of_one_scenario(variants: &[VariantOutcome]) -> bool {
     names.all(|name| Some(name) == first)
 }
 
-/// A short name of each variant: its label without the settings that all have in common, or without their key if it is the only one that
-/// differs; its letter if that would be no name of its own.
+/// A short name of each variant: its label without the settings that all variants share, and without the key if it is the only key that
+/// differs. The letter if such a name is not unique.
 pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
     let is_of_one_scenario = are_of_one_scenario(variants);
     let settings: Vec<Vec<&str>> = variants.iter().map(settings_of).collect();
@@ -65,7 +65,7 @@ pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
         .map(|own| {
             let own = own.iter().filter(|setting| !shared(setting));
             let (set, named): (Vec<&str>, Vec<&str>) = own.partition(|part| part.contains('='));
-            // Beside settings the names of folders with runs of one scenario say nothing.
+            // In runs of one scenario, names of folders add nothing to the settings.
             match set.is_empty() || !is_of_one_scenario {
                 true => named.into_iter().chain(set).collect(),
                 false => set,
@@ -95,10 +95,10 @@ pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
 /// Factors below this one have more digits.
 const CLOSE: f64 = 1.01;
 
-/// From so many times the least value of a variant on, seeds differ much.
+/// Factor between the greatest and the least value of a variant from which on seeds differ much.
 const MUCH: f64 = 2.0;
 
-/// The parts of a label: a scenario, and settings.
+/// Parts of a label: a scenario, and settings.
 fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
     variant
         .label
@@ -107,14 +107,14 @@ fn settings_of(variant: &VariantOutcome) -> Vec<&str> {
         .collect()
 }
 
-/// What the values of a variant say, of which less is better, beside those of the first, which has a name.
+/// Phrase on the values of a variant, of which less is better, compared with the first variant, called `name`.
 fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
     let ratio = own.ratio?;
     if ratio == 1.0 && own.min == first.min && own.max == first.max {
         return Some(format!("is equal to {name}"));
     }
     let interval = own.ratio_interval();
-    // The interval is of pairs of one seed each, and so tells more than the ranges do.
+    // The interval compares pairs of one seed each, so it tells more than the ranges do.
     let is_open = match own.mean_ratio_interval {
         Some([low, high]) => low <= 1.0 && 1.0 <= high,
         None => own.within_spread == Some(true),
@@ -159,7 +159,7 @@ fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
     ))
 }
 
-/// By how much the seeds of a variant or of the first one differ, in brackets, if that is much.
+/// Difference between the seeds of a variant or of the first variant, in brackets, if it is large.
 fn seeds_differ(own: &Spread, first: &Spread) -> String {
     let widest = own.seeds_differ().max(first.seeds_differ());
     match widest >= MUCH {

@@ -2,11 +2,11 @@
 
 use super::answer::are_of_one_scenario;
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
-use crate::measures::{PER_CLASS, Shown};
+use crate::measures::{PER_CLASS, ShowIf};
 use crate::quantity::{bytes, count, factor};
 
 impl Comparison {
-    /// Heading of the labels: the scenario, if all runs are of one and the labels do not name it; `None` where they do.
+    /// Heading of the labels: the scenario, if all runs have the same one and the labels do not name it; otherwise `None`.
     pub fn label_heading(&self) -> Option<String> {
         let name = &self.variants[0].runs[0].scenario.name;
         let is_named = |variant: &VariantOutcome| !variant.label.contains('=');
@@ -14,7 +14,7 @@ impl Comparison {
         says.then(|| format!("{name} with"))
     }
 
-    /// True if flows are what the runs are about: not if all are scale-up runs.
+    /// False if all runs are scale-up runs, whose results are not about flows.
     pub fn has_flows(&self) -> bool {
         let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
         runs.any(|run| run.operations.is_none() || run.flows.total > 0)
@@ -35,7 +35,7 @@ impl Comparison {
         }
     }
 
-    /// Texts on what the first run of a variant had to do.
+    /// Texts that describe the work of the first run of a variant.
     pub fn work_of(&self, variant: &VariantOutcome) -> Vec<String> {
         let run = &variant.runs[0];
         let operations = run.operations.map_or(0, |operations| operations.total);
@@ -48,7 +48,7 @@ impl Comparison {
     }
 
     /// The measures that apply to the runs, without those in which all variants are equal, seed by seed: such a row tells nothing.
-    /// The one by which variants are judged is shown in any case, and so are all if all are equal in all.
+    /// The measure by which variants are judged is always shown. If all variants are equal in all measures, all measures are shown.
     pub fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let all_equal = self.applying().all(MeasureRow::is_equal);
         self.applying()
@@ -60,7 +60,7 @@ impl Comparison {
         self.applying().count() - self.shown().count()
     }
 
-    /// Sentence on the measures that are not shown, if there are some.
+    /// Sentence on the hidden measures, if there are any.
     pub fn equal_note(&self) -> Option<String> {
         match self.equal_rows() {
             0 => None,
@@ -88,39 +88,39 @@ impl Comparison {
         };
         let all_have = |row: &MeasureRow| row.values.iter().all(|spread| spread.max.is_some());
         self.measures.iter().filter(move |row| match row.shown {
-            Shown::Always => true,
-            Shown::IfFlows => has_flows,
-            Shown::IfAny => has(row, 0.0),
-            Shown::IfKnown(name) => self
+            ShowIf::Always => true,
+            ShowIf::IfFlows => has_flows,
+            ShowIf::IfAny => has(row, 0.0),
+            ShowIf::IfKnown(name) => self
                 .row(name)
                 .is_some_and(|row| has(row, f64::NEG_INFINITY)),
-            Shown::IfHas => has(row, f64::NEG_INFINITY),
-            Shown::IfAllHave => all_have(row),
-            Shown::UnlessAllHave(name) => {
+            ShowIf::IfHas => has(row, f64::NEG_INFINITY),
+            ShowIf::IfAllHave => all_have(row),
+            ShowIf::UnlessAllHave(name) => {
                 let all_have = self.row(name).is_some_and(all_have);
                 has_flows && (has(row, f64::NEG_INFINITY) || !all_have)
             }
-            Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
+            ShowIf::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
         })
     }
 
-    /// The measure of this name.
+    /// The measure called `name`.
     fn row(&self, name: &str) -> Option<&MeasureRow> {
         self.measures.iter().find(|row| row.name == name)
     }
 
-    /// True if the flows are of more than one class of sizes.
+    /// True if the flows belong to more than one size class.
     pub fn classes_differ(&self) -> bool {
         let rows = self.measures.iter().filter(|row| {
             let mut values = row.values.iter();
-            row.shown == Shown::IfClassesDiffer && values.any(|spread| spread.max.is_some())
+            row.shown == ShowIf::IfClassesDiffer && values.any(|spread| spread.max.is_some())
         });
         rows.count() > PER_CLASS
     }
 }
 
 impl MeasureRow {
-    /// True if there are several variants and all have the same value with each seed.
+    /// True if there are several variants and all have the same value for each seed.
     fn is_equal(&self) -> bool {
         let (first, others) = self.values.split_first().expect("there is a variant");
         let is_same = |other: &Spread| other.per_seed == first.per_seed;
@@ -150,7 +150,7 @@ impl Spread {
         self.median.map_or("-".into(), |median| unit.print(median))
     }
 
-    /// Ratio to the first variant: `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
+    /// Ratio to the first variant: `1.250x`, `1.003x ~`; ratios align with and without the mark.
     pub fn ratio_text(&self, first: &Self, unit: Unit) -> String {
         let mark = match self.within_spread {
             Some(true) => " ~",
@@ -167,10 +167,10 @@ impl Spread {
         ratio + mark
     }
 
-    /// Interval of the ratio of the means: `1.207..1.250x`, in line with the ratios; nothing if there is none or all seeds agree.
+    /// Interval of the ratio of the means: `1.207..1.250x`, aligned with the ratios; empty without an interval or if all seeds agree.
     pub fn interval_text(&self) -> String {
         match self.mean_ratio_interval {
-            // No ratio is less than zero.
+            // A ratio is never below zero.
             Some([low, _]) if low < 0.0 => {
                 let times = self.seeds_differ();
                 match times.is_finite() && times > 1.0 {
@@ -190,13 +190,13 @@ impl Spread {
         }
     }
 
-    /// The interval of the ratio of the means; `None` if there is none, or if it reaches below zero, where no ratio is: then seeds are
-    /// too few for how much they differ.
+    /// The interval of the ratio of the means; `None` without an interval, or if the interval reaches below zero, where no ratio is: then
+    /// there are too few seeds for their differences.
     pub(super) fn ratio_interval(&self) -> Option<[f64; 2]> {
         self.mean_ratio_interval.filter(|[low, _]| *low > 0.0)
     }
 
-    /// The greatest value over seeds as a multiple of the least one.
+    /// The greatest value over seeds divided by the least value.
     pub(super) fn seeds_differ(&self) -> f64 {
         match (self.min, self.max) {
             (Some(min), Some(max)) if min > 0.0 => max / min,
@@ -205,7 +205,7 @@ impl Spread {
         }
     }
 
-    /// Range of the values: `48.88..50.12 us`; nothing if all seeds agree.
+    /// Range of the values: `48.88..50.12 us`; empty if all seeds agree.
     pub fn range_text(&self, unit: Unit) -> String {
         let (Some(min), Some(max)) = (self.min, self.max) else {
             return String::new();

@@ -39,7 +39,7 @@ pub struct RunOutcome {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: StatusName,
-    /// Warnings about its scenario and what it came to.
+    /// Warnings about the scenario and the outcome of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Number of flows.
@@ -51,9 +51,9 @@ pub struct RunOutcome {
     pub operations: Option<OperationCounts>,
     /// Payload of all flows in bytes.
     pub bytes: u64,
-    /// Digest of its outcome.
+    /// Digest of the run's outcome.
     pub digest: String,
-    /// Version of the program that ran it.
+    /// Version of the program that performed the run.
     pub version: String,
     /// Revision of the source that the program was built from.
     pub revision: String,

@@ -1,4 +1,4 @@
-//! Curves over time that the comparison shows: a few of each run.
+//! Curves over time that a comparison shows: a few of each run.
 
 use crate::observed::{Metric, RunObservations, Subject};
 use crate::parquet_file::ReadTableError;
@@ -6,7 +6,7 @@ use crate::series::read_series;
 use clearway_units::Time;
 use std::path::Path;
 
-/// Metrics that are followed over time. [`Metric::QueuePeak`] is that of the longest queue among those that were watched; the others are of
+/// Metrics that are followed over time. [`Metric::QueuePeak`] belongs to the longest queue among the sampled ones; the others belong to
 /// the whole run.
 pub const METRICS: [Metric; 8] = [
     Metric::Goodput,
@@ -22,11 +22,11 @@ pub const METRICS: [Metric; 8] = [
 /// One metric of a run over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunCurve {
-    /// One of [`METRICS`].
+    /// Metric of the curve: an element of [`METRICS`].
     pub metric: Metric,
-    /// The ends of the intervals, growing.
+    /// The ends of the intervals, increasing.
     pub times: Vec<Time>,
-    /// As many values; not a number where there is none.
+    /// Value of each interval; NaN if there is none.
     pub values: Vec<f64>,
 }
 
@@ -39,11 +39,11 @@ impl RunCurve {
         }
     }
 
-    /// Adds a value. Several of one instant are of several subjects: the greatest counts.
+    /// Adds a value. Several values of one instant come from several subjects: the greatest counts.
     fn add(&mut self, time: Time, value: f64) {
         match (self.times.last(), self.values.last_mut()) {
             (Some(&last), Some(known)) if last == time => *known = known.max(value),
-            // A damaged file may go back in time; a curve cannot.
+            // Times in a damaged file may go backwards; those of a curve may not.
             (Some(&last), _) if last > time => {}
             _ => {
                 self.times.push(time);
@@ -52,7 +52,7 @@ impl RunCurve {
         }
     }
 
-    /// Course up to an instant in microseconds, the interval in which it lies included.
+    /// Curve up to an instant in microseconds, including the interval that contains it.
     pub fn until(&self, us: f64) -> Self {
         let before = self.times.partition_point(|time| time.as_us() < us);
         let count = self.times.len().min(before + 1);
@@ -103,8 +103,8 @@ impl RunCurve {
     }
 }
 
-/// True if a curve of the metric is followed: of [`Metric::QueuePeak`] one of a part of the run, of any other metric the one of the whole
-/// run.
+/// True if a curve of the metric is followed: for [`Metric::QueuePeak`] a curve of a part of the run, for any other metric the curve of the
+/// whole run.
 fn counts(metric: Metric, of_run: bool) -> bool {
     of_run != (metric == Metric::QueuePeak)
 }
@@ -123,7 +123,7 @@ mod tests {
     use clearway_testing::Folder;
     use clearway_units::Span;
 
-    /// Two instants: goodput, the peaks of two queues, and what is not followed.
+    /// Two instants: goodput, the peaks of two queues, and metrics that are not followed.
     fn observed() -> RunObservations {
         let curve = |metric, subject, values: [f64; 2]| Curve {
             metric,

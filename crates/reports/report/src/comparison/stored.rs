@@ -13,7 +13,7 @@ pub const FILE_NAME: &str = "compare.json";
 /// Variants of a comparison, read from its document.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct StoredComparison {
-    /// The variants, in their order.
+    /// The variants, in order.
     pub variants: Vec<VariantOutcome>,
 }
 
@@ -21,7 +21,7 @@ impl StoredComparison {
     /// Reads `compare.json` in `folder`.
     ///
     /// # Errors
-    /// If it cannot be read, or is no comparison.
+    /// If the file cannot be read, or is not a comparison.
     pub fn read(folder: &Path) -> Result<Self, ReadComparisonError> {
         let text = clearway_input::read_text(&folder.join(FILE_NAME), InputKind::SUMMARY)?;
         Ok(serde_json::from_str(&text)?)

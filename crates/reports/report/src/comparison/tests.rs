@@ -144,7 +144,7 @@ fn measures_are_named_as_in_the_summary() {
 
 #[test]
 fn classes_of_sizes_have_a_median_and_a_tail() {
-    // One flow of each class, number n of them n + 1 us late.
+    // One flow of each class; flow n is n + 1 us late.
     let mut record = run();
     let sizes = CLASS_ENDS.into_iter().chain([u64::MAX]);
     record.flows = (0..)
@@ -172,7 +172,7 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
             assert!(shown.contains(&&row), "{name}");
         }
     }
-    // All flows of one size are of one class, which says nothing new.
+    // All flows have one size and so belong to one class, which adds nothing.
     let comparison = Comparison::from_variants(&[seeds("a", &[100]), seeds("b", &[200])]);
     assert_eq!(
         row(&comparison, "slowdown_up_to_10MB.p50").values[1].ratio,
@@ -188,7 +188,7 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
 
 #[test]
 fn the_order_of_starts_and_finishes_is_no_ratio() {
-    // Flow n starts at n us; the second variant turns their order round.
+    // Flow n starts at n us; the second variant reverses their order.
     let comparison = Comparison::from_variants(&[
         variant("a", [seed(1, &[10, 12, 14])]),
         variant("b", [seed(1, &[30, 20, 10])]),
@@ -368,7 +368,7 @@ proptest! {
         prop_assert!(comparison.warnings.len() == 1, "{:?}", comparison.warnings);
     }
 
-    /// The rule itself: parted ranges mean that every seed of the one is beyond every seed of the other.
+    /// The rule: separate ranges mean that every seed of one variant is beyond every seed of the other.
     #[test]
     fn parted_ranges_are_parted_for_every_pair(
         a in prop::collection::vec(1u64..30, 2..6),
@@ -413,7 +413,7 @@ fn sections_are_compared_by_name() {
     };
     assert_eq!(p99("permutation"), (Some(103.0), Some(103.0)));
     assert_eq!(p99("burst"), (Some(107.0), Some(1007.0)));
-    // Of one class alone nothing is said but what the section says.
+    // A single class adds nothing to its section.
     let names: Vec<&str> = comparison.shown().map(|row| &*row.name).collect();
     assert!(names.contains(&"sections.burst.up_to_1KB.slowdown.p50"));
     assert!(names.contains(&"sections.burst.up_to_10MB.slowdown.p999"));
@@ -502,14 +502,14 @@ fn the_answer_names_who_is_slower_and_by_how_much() {
     let all = [
         kinds([&[100, 110, 120], &[201, 220, 239], &[99, 111, 121]]),
         kinds([&[200, 221, 240], &[100, 110, 120], &[200, 221, 240]]),
-        // Seeds are too few for how much they differ.
+        // Too few seeds for their differences.
         kinds([&[10, 11, 12], &[13, 20, 300], &[100, 101, 102]]),
         kinds([&[100], &[150], &[50]]),
         // Settings of several keys, and labels that do not tell variants apart.
         answer(&[("a=1, b=2", &[10, 11]), ("a=1, c=3", &[20, 22])]),
         answer(&[("a", &[10, 11]), ("a", &[20, 22])]),
         answer(&[("x", &[10, 11]), ("y", &[10, 11])]),
-        // Close, and told apart all the same.
+        // Close to 1, but distinguishable.
         answer(&[("x", &[100_000, 110_000]), ("y", &[100_300, 110_340])]),
         answer(&[("x", &[10, 11])]),
     ];
@@ -525,7 +525,7 @@ fn the_answer_names_who_is_slower_and_by_how_much() {
     ");
 }
 
-/// Iterations of the jobs of each section, which mean over all of them would mix.
+/// Iterations of the jobs of each section, which a mean over all jobs would mix.
 #[test]
 fn iterations_are_compared_by_section() {
     let with = |longest: u64| {
@@ -562,7 +562,7 @@ fn iterations_are_compared_by_section() {
 
 #[test]
 fn iterations_are_compared_by_tenant() {
-    // The sections of the first and the third job are of one tenant, that of the second is of another.
+    // The sections of the first and the third job belong to one tenant, the section of the second job belongs to another.
     let with = |times: [&[u64]; 3]| {
         let mut record = run();
         record.sections = ["a", "b", "c"].map(str::to_owned).to_vec();

@@ -1,10 +1,10 @@
-//! Reasons why ratios may not mean what they seem to.
+//! Reasons why ratios may be misleading.
 
 use super::outcome::{RunOutcome, VariantOutcome};
 use crate::quantity::{bytes, count};
 use crate::summary::StatusName;
 
-/// Warnings to read before believing the ratios.
+/// Warnings to read before relying on the ratios.
 pub(super) fn collect(variants: &[VariantOutcome]) -> Vec<String> {
     let Some((first, others)) = variants.split_first() else {
         return Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn collect(variants: &[VariantOutcome]) -> Vec<String> {
     warnings
 }
 
-/// Warnings about the runs of a variant, with the seeds of those that they are about if that is not all.
+/// Warnings about the runs of a variant, with the seeds concerned if not all are.
 fn of_runs(variant: &VariantOutcome) -> Vec<String> {
     let mut texts: Vec<&String> = Vec::new();
     for text in variant.runs.iter().flat_map(|run| &run.warnings) {
@@ -42,7 +42,7 @@ fn of_runs(variant: &VariantOutcome) -> Vec<String> {
     texts.into_iter().map(sentence).collect()
 }
 
-/// Times cover completed flows and iterations only: the slowest are missing.
+/// Warning that times cover only completed flows and iterations: the slowest are missing.
 fn unfinished(variant: &VariantOutcome) -> Option<String> {
     let short = |run: &&RunOutcome| run.status != StatusName::Complete;
     let short: Vec<&RunOutcome> = variant.runs.iter().filter(short).collect();
@@ -50,7 +50,7 @@ fn unfinished(variant: &VariantOutcome) -> Option<String> {
     let has_flows = |run: &&RunOutcome| run.flows.completed < run.flows.total;
     let has_operations =
         |run: &&RunOutcome| run.operations.is_some_and(|all| all.completed < all.total);
-    // Computations may be left when all messages are through.
+    // Computations may remain after all messages have completed.
     let left_out = if short.iter().any(has_operations) {
         "its latencies leave out the slowest operations"
     } else if short.is_empty() || short.iter().any(has_flows) {
@@ -78,7 +78,7 @@ fn completed(run: &RunOutcome) -> String {
     format!("seed {}: {work}{jobs} completed", run.scenario.seed)
 }
 
-/// The runs of two variants that have a seed in common.
+/// The runs of two variants with a common seed.
 fn common<'a>(
     first: &'a VariantOutcome,
     other: &'a VariantOutcome,
@@ -98,7 +98,7 @@ fn other_work(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> 
     let any = || Some((first.runs.first()?, other.runs.first()?));
     let pair = match common(first, other).next() {
         Some(_) => common(first, other).find(differ),
-        // Random sizes may differ from seed to seed; that nothing else does cannot be known then.
+        // Random sizes may differ from seed to seed; other differences cannot be excluded then.
         None => any().filter(differ),
     };
     let (a, b) = pair?;
@@ -136,8 +136,8 @@ fn other_program(first: &VariantOutcome, other: &VariantOutcome) -> Option<Strin
     ))
 }
 
-/// A setting that changes nothing is often a mistake. The digest is over what has come to an end: of runs that were cut off it says too
-/// little.
+/// Warning about a setting that changes nothing, which is often a mistake. The digest covers only completed work, so it says too little
+/// of runs that were cut off.
 fn same_run(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
     let mut pairs = common(first, other).peekable();
     let kind = match pairs.peek()?.0.operations {

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Flows of a file, and the names of their sections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowTable {
-    /// Names of the sections that have flows, in the order of their first ones; of a file without sections one without a name.
+    /// Names of the sections that have flows, in the order of their first flows; for a file without sections, one empty name.
     pub sections: Vec<String>,
     /// The flows; their [sections](FlowRow::section) are places in `sections`.
     pub flows: Vec<FlowRow>,
@@ -31,10 +31,10 @@ impl FlowTable {
 
 /// Reads the flows that [`write_flows`](super::write_flows) wrote, from a result folder or a `flows.parquet`.
 ///
-/// Columns of later versions are skipped. Those that follow from others (`fct_ps`, `slowdown`) are computed, not read.
+/// Columns of later versions are skipped. Columns that follow from others (`fct_ps`, `slowdown`) are computed, not read.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, holds something else, or says what cannot be.
+/// If the file cannot be read, is damaged, holds something else, or has an impossible value.
 pub fn read_flows(path: impl AsRef<Path>) -> Result<FlowTable, ReadTableError> {
     let mut table = FlowTable::default();
     read_groups(path.as_ref(), FILE_NAME, |group| {
@@ -52,7 +52,7 @@ pub fn read_flows(path: impl AsRef<Path>) -> Result<FlowTable, ReadTableError> {
     Ok(table)
 }
 
-/// The stored values of a row group; unsigned integers are still the signed ones with the same bits.
+/// The stored values of a row group; unsigned integers are still signed integers with the same bits.
 struct Columns {
     ids: [Vec<i32>; 3],
     counts: [Vec<i64>; 7],
@@ -103,7 +103,7 @@ impl Columns {
         self.ideal.len()
     }
 
-    /// The flow of a row, but for its section.
+    /// The flow of a row, without its section.
     fn flow(&mut self, row: usize) -> Result<FlowRow, &'static str> {
         let [flow, src, dst] = self.ids.each_ref().map(|ids| ids[row].cast_unsigned());
         let [label, bytes, packets, retransmits, marks, probes, timeouts] = self
@@ -291,7 +291,7 @@ mod tests {
                 bytes[place] = value;
             }
             if let Ok(flows) = read_bytes(&folder, &bytes) {
-                // Values may be others, but they are possible ones.
+                // Values may have changed, but they are possible values.
                 prop_assert!(flows.iter().filter_map(FlowRow::fct).count() <= flows.len());
             }
         }

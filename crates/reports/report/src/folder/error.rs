@@ -17,13 +17,13 @@ pub struct MissingFile {
 /// Results that could not be put in place.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// A file has the name of the result folder.
+    /// A file has the same name as the result folder.
     #[error("`{}` is not a folder: choose another name for the results, or move it away", path.display())]
     NotAFolder {
         /// The file.
         path: PathBuf,
     },
-    /// A folder of something else has the name of the result folder.
+    /// A folder with other contents has the name of the result folder.
     #[error(
         "the folder `{}` holds something other than Clearway results (no valid `summary.json`) and is left alone: \
          choose another folder for the results, or delete this one",
@@ -62,15 +62,15 @@ pub enum FolderError {
         path: PathBuf,
         /// The files that could not be written.
         missing: Vec<MissingFile>,
-        /// Folder of the other files, and their names; `None` if none is worth keeping.
+        /// Folder and names of the other files; `None` if none is worth keeping.
         kept: Option<(PathBuf, Vec<String>)>,
     },
-    /// The results are whole, but not where they were to appear: something else is there, or a program holds a file of the former ones.
+    /// The results are complete, but not in their intended place: something else is there, or a program holds a file of the former results.
     #[error("the results are kept in `{}`", place.display())]
     Beside {
         /// Folder of the results.
         place: PathBuf,
-        /// Error of the place where they were to appear.
+        /// Error of the intended place.
         source: Box<FolderError>,
     },
     /// The file system refused something.
@@ -83,7 +83,7 @@ pub enum FolderError {
         /// Error of the file system.
         source: io::Error,
     },
-    /// The new results could not be put in place, nor the former ones back.
+    /// The new results could not be put in place, and the former ones could not be put back.
     #[error(
         "failed to put the former results back to `{}`: they are kept in `{}`",
         path.display(), former.display()
@@ -104,7 +104,7 @@ pub enum FolderError {
     NotDeleted {
         /// Path of the new results.
         path: PathBuf,
-        /// Folder with what is left of the former results.
+        /// Folder with the remaining files of the former results.
         holder: PathBuf,
         /// Error of the file system.
         source: io::Error,
@@ -112,7 +112,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// Folder of the results, or of a part of them, if it is another one than was asked for or they are not whole.
+    /// Folder of the results, or of a part of them, if it is not the requested folder or the results are incomplete.
     pub fn kept(&self) -> Option<&Path> {
         match self {
             Self::Partial { kept, .. } => kept.as_ref().map(|(place, _)| &**place),

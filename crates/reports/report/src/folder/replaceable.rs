@@ -1,4 +1,4 @@
-//! Folders that may be deleted in favour of a new result.
+//! Folders that may be deleted to make room for a new result.
 
 use super::error::FolderError;
 use crate::summary;
@@ -9,11 +9,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Succeeds if what is at `path` may be deleted in favour of a new result; an error calls it `name`.
+/// Succeeds if the folder at `path` may be deleted to make room for a new result; an error calls it `name`.
 pub(super) fn check_replaceable(path: &Path, name: &Path) -> Result<(), FolderError> {
     let name = name.to_path_buf();
     let inspect = || FolderError::io("inspect", &name);
-    // Looked for first: whoever replaces a result meanwhile takes its summary away before the folder.
+    // Checked first: a process that replaces a result meanwhile removes its summary before the folder.
     let is_result = is_result(path);
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -37,7 +37,7 @@ pub(super) fn check_replaceable(path: &Path, name: &Path) -> Result<(), FolderEr
     Err(FolderError::NotAResult { path: name })
 }
 
-/// True if the folder holds a summary of this program, of whatever schema.
+/// True if the folder holds a summary of this program, in any schema.
 fn is_result(folder: &Path) -> bool {
     #[derive(Deserialize)]
     struct Signature {

@@ -5,7 +5,7 @@
 //! .clearway-OWNER-NUMBER/former-N/NAME/    the former result NAME, while the new one is put in its place
 //! .clearway-OWNER-NUMBER/kept-N/NAME/      the same after that failed, and putting it back, too
 //! ```
-//! A process that is killed leaves its holder behind; the next one that makes a holder in the same folder [clears](clear) it away.
+//! A process that is killed leaves its holder behind; the next process that makes a holder in the same folder [clears](clear) it away.
 
 use super::FolderError;
 use super::replaceable::check_replaceable;
@@ -19,7 +19,7 @@ const PREFIX: &str = ".clearway-";
 const STAGING: &str = "new";
 /// Prefix of folders with a former result.
 const FORMER: &str = "former-";
-/// Prefix of such folders once the user was told that the former result is kept there.
+/// Prefix of folders of former results after the user was told that the former result is kept there.
 const KEPT: &str = "kept-";
 
 /// The folder in `holder` in which a result is made.
@@ -27,12 +27,12 @@ pub(super) fn staging(holder: &Path) -> PathBuf {
     holder.join(STAGING)
 }
 
-/// The folder in `holder` into which the result at the target is moved in an attempt to replace it.
+/// The folder in `holder` that receives the result at the target during an attempt to replace it.
 pub(super) fn former(holder: &Path, attempt: u32) -> PathBuf {
     holder.join(format!("{FORMER}{attempt}"))
 }
 
-/// Sees to it that the former result at `former` outlives later runs; gives back where it is.
+/// Protects the former result at `former` from later runs; returns its new path.
 pub(super) fn keep(former: &Path) -> PathBuf {
     let renamed = former.parent().and_then(|folder| {
         let number = folder.file_name()?.to_str()?.strip_prefix(FORMER)?;
@@ -43,7 +43,7 @@ pub(super) fn keep(former: &Path) -> PathBuf {
     renamed.unwrap_or_else(|| former.to_owned())
 }
 
-/// Creates a holder in `parent` that is certainly this process's own, and a staging folder in it.
+/// Creates a holder in `parent` that certainly belongs to this process, and a staging folder in it.
 pub(super) fn create(parent: &Path) -> Result<PathBuf, FolderError> {
     let owner = Owner::this();
     for number in 0u32.. {
@@ -56,7 +56,7 @@ pub(super) fn create(parent: &Path) -> Result<PathBuf, FolderError> {
         clear(parent, &holder);
         let staging = staging(&holder);
         if let Err(error) = fs::create_dir(&staging) {
-            // Nobody is left to tell if this fails, too.
+            // A failure cannot be reported any more.
             let _ = fs::remove_dir(&holder);
             return Err(FolderError::io("create the folder", &staging)(error));
         }
@@ -65,9 +65,9 @@ pub(super) fn create(parent: &Path) -> Result<PathBuf, FolderError> {
     unreachable!("no folder holds 2^32 others")
 }
 
-/// Deletes holders in `parent` that killed processes have left behind; `own` has just been made there.
+/// Deletes holders in `parent` that killed processes left behind; this process has just made `own` there.
 ///
-/// What cannot be deleted stays: it is no concern of the run that found it.
+/// A holder that cannot be deleted stays: the run that found it is not concerned.
 fn clear(parent: &Path, own: &Path) {
     let (Ok(entries), Ok(fresh)) = (fs::read_dir(parent), fs::metadata(own)) else {
         return;
@@ -91,8 +91,8 @@ fn owner_of(name: &str) -> Option<Owner> {
     Owner::read(owner)
 }
 
-/// Ends what the owner of `holder` was killed in: between moving a former result aside and putting the new one, which is whole by then, in
-/// its place. True if nothing in the holder is needed any more.
+/// Completes the work that a killed owner of `holder` left: it had moved a former result aside and not yet moved the new result, which is
+/// complete by then, in its place. True if nothing in the holder is needed any more.
 fn finish(holder: &Path, parent: &Path) -> bool {
     let Ok(entries) = fs::read_dir(holder) else {
         return false;
@@ -116,16 +116,16 @@ fn finish(holder: &Path, parent: &Path) -> bool {
     true
 }
 
-/// Puts the result of `holder` at `target` if nothing is there, or the `former` one; true if the latter is not needed any more.
+/// Puts the result of `holder`, or else the `former` one, at `target` if nothing is there; true if `former` is not needed any more.
 fn finish_replacing(holder: &Path, former: &Path, target: &Path) -> bool {
-    // What it did not get to look at may be no result.
+    // A folder that the owner did not inspect may not be a result.
     if check_replaceable(former, former).is_err() {
         return fs::symlink_metadata(target).is_err() && fs::rename(former, target).is_ok();
     }
     if fs::symlink_metadata(target).is_err() {
         let _ = fs::rename(staging(holder), target).or_else(|_| fs::rename(former, target));
     }
-    // Another process that found the holder may have done it.
+    // Another process that found the holder may have done so.
     fs::symlink_metadata(target).is_ok()
 }
 
@@ -199,9 +199,9 @@ mod tests {
         for (new, there, expected) in [
             // Killed between the two moves.
             (true, false, "new"),
-            // Killed after the second: what is in place is the new one.
+            // Killed after the second move: the new result is in place.
             (false, true, "there"),
-            // Killed after the first, and somebody has taken the rest away.
+            // Killed after the first move, and somebody has taken the rest away.
             (false, false, "former"),
             // Somebody else has put a result there since.
             (true, true, "there"),

@@ -140,7 +140,7 @@ fn what_appears_during_the_run_is_left_alone() {
     assert!(matches!(**source, FolderError::NotAResult { .. }));
     assert_eq!(error.kept(), Some(&**place));
     assert_eq!(names(&target), ["notes"]);
-    // What was simulated is not lost.
+    // The simulated results are not lost.
     assert_eq!(names(test.path()), ["result", "result.new"]);
     assert!(Summary::read(place).is_ok());
 }
@@ -169,7 +169,7 @@ fn unwritable(seed: u64) -> RunRecord {
     record
 }
 
-/// Publishes a record with `unwritable` flows; what is said about it, without the path of the test.
+/// Publishes a record with `unwritable` flows; returns the error text without the path of the test.
 fn part(test: &Folder, seed: u64) -> String {
     let mut folder = ResultFolder::create(test.path().join("result")).unwrap();
     folder.write("scenario.toml", "seed = 1\n").unwrap();
@@ -264,7 +264,7 @@ fn reserved_files_have_what_was_written_and_no_more() {
 
 #[test]
 fn what_is_not_flushed_is_not_whole() {
-    /// A file that takes what is written, and fails when that is to be kept.
+    /// A file that accepts writes, and fails on sync.
     #[derive(Debug)]
     struct Late;
     impl std::fmt::Display for Late {

@@ -48,7 +48,7 @@ fn secure_needs_contention() {
         before: parties(before.0, before.1),
         after: parties(after.0, after.1),
     };
-    // The ideal is 50 us: 1.18 times that is no contention, 1.2 times that is some.
+    // The ideal is 50 us: 1.18 times the ideal is not contention, 1.2 times is.
     let idle = pair((59, 100), (59, 100));
     let busy = pair((60, 100), (60, 100));
     assert_eq!(
@@ -60,13 +60,13 @@ fn secure_needs_contention() {
         IsolationVerdict::Secure
     );
     assert_eq!(verdict(&[idle, busy]), IsolationVerdict::Secure);
-    // Who did harm met somebody.
+    // An attacker that harms a victim has met contention.
     let harm = pair((55, 100), (55, 130));
     assert_eq!(verdict(&[harm]), IsolationVerdict::Secure);
-    // A gain is a gain.
+    // A gain counts without contention.
     let gain = pair((59, 100), (40, 100));
     assert_eq!(verdict(&[gain]), IsolationVerdict::Vulnerable);
-    // Without slowdowns nothing is known of contention.
+    // Without slowdowns contention is unknown.
     let mut unknown = pair((59, 100), (59, 100));
     unknown.before.attackers.slowdown = None;
     assert_eq!(verdict(&[unknown]), IsolationVerdict::Secure);
@@ -83,12 +83,12 @@ fn an_index_that_rises_among_the_poorer_is_left_out() {
         };
         IsolationCell::from_pairs("hpcc", "pair", "staggered", &[pair])
     };
-    // 80 and 40 Gb/s become 10 each: perfectly fair, and a quarter of it.
+    // 80 and 40 Gb/s become 10 each: perfectly fair, but only a quarter of the slower one.
     let poorer = cell((100, 200), (800, 800));
     assert_eq!(poorer.user_fairness.unwrap().median, 1.0);
     assert_eq!(poorer.fairness_text(), "0.900 -> poorer");
     assert_eq!(poorer.matrix_text(), "0.12 secure, 0.25 HARMFUL");
-    // Victims get what the attacker loses.
+    // Victims get the attacker's loss.
     let fairer = cell((100, 200), (200, 100));
     assert_eq!(fairer.fairness_text(), "0.900 -> 0.900");
     assert_eq!(
@@ -96,7 +96,7 @@ fn an_index_that_rises_among_the_poorer_is_left_out() {
         "0.735 -> poorer"
     );
     assert_eq!(cell((50, 200), (70, 80)).fairness_text(), "0.735 -> 0.996");
-    // An index that falls cannot be taken for an improvement.
+    // A falling index cannot be mistaken for an improvement.
     assert_eq!(
         cell((100, 100), (200, 800)).fairness_text(),
         "1.000 -> 0.735"

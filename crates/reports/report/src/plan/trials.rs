@@ -7,13 +7,13 @@ use serde::Serialize;
 /// Iterations of jobs under a mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialRow {
-    /// `fair`, `shifted`, `timers`, `adaptive` or `priorities`.
+    /// Mechanism: `fair`, `shifted`, `timers`, `adaptive` or `priorities`.
     pub mechanism: &'static str,
-    /// Of each job, the median that the fluid model expects.
+    /// Median that the fluid model predicts, for each job.
     pub predicted_us: Vec<Option<f64>>,
-    /// Of each job, the median in the simulator.
+    /// Median in the simulator, for each job.
     pub simulated_us: Vec<Option<f64>>,
-    /// Of each job, the mean in the simulator.
+    /// Mean in the simulator, for each job.
     pub mean_us: Vec<Option<f64>>,
 }
 
@@ -26,24 +26,24 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// The jobs of a plan in the simulator: alone, and together.
+/// The jobs of a plan in the simulator: alone and together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialsRecord {
     /// Number of iterations of each job in a run together with others.
     pub iterations: u32,
     /// The median iteration of each job alone.
     pub alone_us: Vec<Option<f64>>,
-    /// Together, mechanism by mechanism.
+    /// Trials of the jobs together, one for each mechanism.
     pub trials: Vec<TrialRow>,
-    /// Mechanisms that cannot be had.
+    /// Mechanisms that are not available.
     pub left_out: Vec<LeftOut>,
-    /// By which share slots are longer than planned.
+    /// Share by which slots are longer than planned.
     pub stretch: f64,
-    /// The user stopped the simulations.
+    /// True if the user stopped the simulations.
     pub interrupted: bool,
 }
 
-/// Share by which a median may differ from its prediction without a remark.
+/// Relative difference between a median and its prediction from which on there is a remark.
 const FAR: f64 = 0.1;
 
 fn time(us: Option<f64>) -> String {
@@ -106,7 +106,7 @@ impl TrialsRecord {
         remarks
     }
 
-    /// Jobs whose median is far beside its prediction.
+    /// Jobs whose median is far from its prediction.
     fn misjudged(&self, plan: &PlanRecord) -> Vec<String> {
         let mut all = Vec::new();
         for trial in &self.trials {

@@ -5,7 +5,7 @@ use clearway_report::FlowRow;
 use clearway_report::comparison::{ComparedRun, Comparison, MeasureRow, Variant};
 use clearway_units::Span;
 
-/// A run with one seed whose flows took so many microseconds.
+/// A run with one seed, whose flows took the times `fcts` in microseconds.
 pub(crate) fn seed(seed: u64, fcts: &[u64]) -> ComparedRun {
     let mut record = run();
     record.scenario.seed = seed;
@@ -25,7 +25,7 @@ pub(crate) fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) 
     }
 }
 
-/// Seeds from 1 on, each with one flow of so many microseconds.
+/// Seeds from 1 on, each with one flow that takes the given time in microseconds.
 pub(crate) fn seeds(label: &str, fcts: &[u64]) -> Variant {
     let runs = (1..).zip(fcts).map(|(number, &us)| seed(number, &[us]));
     variant(label, runs)
@@ -37,7 +37,7 @@ pub(crate) fn row(comparison: &Comparison, name: &str) -> MeasureRow {
     rows.find(|row| row.name == name).expect(name).clone()
 }
 
-/// A scale-up run whose operations take so many cycles more.
+/// A scale-up run whose operations take `more` additional cycles.
 pub(crate) fn scale_up(seed: u64, more: u64) -> ComparedRun {
     let mut record = scale_up_run();
     record.scenario.seed = seed;
@@ -50,7 +50,7 @@ pub(crate) fn scale_up(seed: u64, more: u64) -> ComparedRun {
     ComparedRun::from_record(record)
 }
 
-/// A run of which the second half of the flows is of another section.
+/// A run in which the second half of the flows belongs to another section.
 pub(crate) fn mixed(us: u64) -> ComparedRun {
     let mut record = run();
     record.flows = (0..8)

@@ -5,7 +5,7 @@ use clearway_report::isolation::{AttackPair, IsolationCell, IsolationRecord};
 use clearway_report::{AttackSides, FlowRow};
 use clearway_units::{Span, Time};
 
-/// Attacker 0 and victim 1 send 1 MB each, within so many microseconds.
+/// Attacker 0 and victim 1 send 1 MB each, within the given times in microseconds.
 pub(crate) fn parties(attacker: u64, victim: u64) -> AttackSides {
     let row = |src: u32, us: u64| FlowRow {
         src,
@@ -20,7 +20,7 @@ pub(crate) fn parties(attacker: u64, victim: u64) -> AttackSides {
     })
 }
 
-/// The same without the attack, where each takes 100 us, and with it.
+/// The same without the attack, where each takes 100 us, and with the attack.
 pub(crate) fn pair(attacker: u64, victim: u64) -> AttackPair {
     AttackPair {
         before: parties(100, 100),
@@ -28,7 +28,7 @@ pub(crate) fn pair(attacker: u64, victim: u64) -> AttackPair {
     }
 }
 
-/// An attack on queue pairs that gains, and one on pairs of hosts that does not.
+/// A study of two attacks: one on queue pairs that gains, and one on pairs of hosts that does not.
 pub(crate) fn study() -> IsolationRecord {
     IsolationRecord {
         schema: 1,

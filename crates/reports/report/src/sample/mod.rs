@@ -1,8 +1,8 @@
-//! Small records for the tests of all crates of reports, each of which has this file as a module of its own.
+//! Small records for the tests of all report crates, each of which includes this file as a module.
 //!
-//! It uses public items alone, by the name of their crate, for the other crates do not see any others.
+//! This file uses only public items, by the name of their crate, because the other crates see no others.
 
-// No crate needs all of them.
+// Each crate uses only some of the samples.
 #![allow(dead_code)]
 
 pub(crate) mod comparison;
@@ -45,7 +45,7 @@ pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
     }
 }
 
-/// A collective of 8 MB on 8 ranks that ran so many of its iterations, one after the other from 5 us on, each as long as told.
+/// A collective of 8 MB on 8 ranks: its completed iterations follow one another from 5 us on and take `us` each.
 pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
     let mut begun = Time::from_us(5);
     let iteration = |&us: &u64| {
@@ -124,7 +124,7 @@ pub(crate) fn run() -> RunRecord {
     }
 }
 
-/// The same, with one flow that did not complete and one that did not start, on a bad network.
+/// The same run, with one flow that did not complete and one that did not start, on a bad network.
 pub(crate) fn incomplete_run() -> RunRecord {
     let mut record = run();
     let never_started = FlowRow {
@@ -151,7 +151,7 @@ pub(crate) fn incomplete_run() -> RunRecord {
     record
 }
 
-/// A record whose two sections have transports of their own.
+/// A record whose two sections use different transports.
 pub(crate) fn with_transports(mut record: RunRecord) -> RunRecord {
     let transport = |name: &str, section, retransmitted| TransportRow {
         name: name.into(),
@@ -167,7 +167,7 @@ pub(crate) fn with_transports(mut record: RunRecord) -> RunRecord {
     record
 }
 
-/// A scale-up run of 16 GPUs: 512 operations in two sections, each kind of unicast and of multicast.
+/// A scale-up run of 16 GPUs: 512 operations in two sections, with each kind of unicast and multicast.
 pub(crate) fn scale_up_run() -> RunRecord {
     let row = |gpu: u32, number: u32| {
         let kind = OperationClass::ALL[(number % 4) as usize];

@@ -3,7 +3,7 @@
 use super::sweep;
 use clearway_report::sweep::{SweepMeasure, SweepRecord, SweepRun, SweepStatus, Unit};
 
-/// A sweep of two schemes and two sizes over five seeds; slowdown is what is given for each.
+/// A sweep of two schemes and two sizes over five seeds, with the given slowdowns.
 pub(crate) fn measured(values: [[f64; 5]; 4]) -> SweepRecord {
     let mut sweep = sweep();
     let measure = |name: &str, unit| SweepMeasure {
@@ -69,7 +69,7 @@ pub(crate) const CROSSED: [[f64; 9]; 2] = [
     [0.9, 1.9, 2.9, 3.9, 9.0, 9.9, 10.9, 11.9, 12.9],
 ];
 
-/// The sample with messages that nobody chooses.
+/// The sample with message sizes as an axis that nobody chooses.
 pub(crate) fn of_given_messages() -> SweepRecord {
     let mut sweep = sweep();
     sweep.axes[1].given = true;

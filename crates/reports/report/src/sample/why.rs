@@ -21,7 +21,7 @@ fn variant(name: &str, times: &[(&'static str, u64)]) -> ExplainedVariant {
     }
 }
 
-/// Four variants that differ in kinds of time.
+/// Four variants that differ in their kinds of time.
 pub(crate) fn explained() -> WhyComparison {
     WhyComparison::new(
         1,

@@ -7,7 +7,7 @@ use clearway_units::Time;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use std::path::Path;
 
-/// A row as the file has it, its subject by name.
+/// A row of the file, with the name of its subject.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesLine<'a> {
     /// The end of the interval.
@@ -20,12 +20,12 @@ pub struct SeriesLine<'a> {
     pub value: f64,
 }
 
-/// Shows all rows that [`SeriesWriter`](super::SeriesWriter) wrote, in their order, to `each`.
+/// Passes all rows that [`SeriesWriter`](super::SeriesWriter) wrote, in order, to `each`.
 ///
 /// Metrics of later versions are skipped.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, holds something else, or says what cannot be.
+/// If the file cannot be read, is damaged, holds something else, or has an impossible value.
 pub fn read_series(
     path: impl AsRef<Path>,
     mut each: impl FnMut(SeriesLine<'_>),

@@ -1,24 +1,24 @@
-//! Assertions of a plan, and what became of them.
+//! Assertions of a plan, and their outcomes.
 
 use clearway_statistics::Estimate;
 use serde::Serialize;
 
-/// Number that stands for a measure over the seeds of a point.
+/// Number that represents a measure over the seeds of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
-    /// The mean over all seeds that there could be; intervals are Student's.
+    /// The mean over all possible seeds; intervals are Student's.
     #[default]
     Mean,
-    /// The median over all seeds that there could be; intervals are percentiles of the bootstrap.
+    /// The median over all possible seeds; intervals are percentiles of the bootstrap.
     Median,
 }
 
 impl Statistic {
-    /// Both.
+    /// Both statistics.
     pub const ALL: [Self; 2] = [Self::Mean, Self::Median];
 
-    /// In one word.
+    /// The statistic as one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -29,23 +29,23 @@ impl Statistic {
 
 /// Assertion of a plan.
 ///
-/// It concerns all points with the values of `of`, one after the other; it passes if it passes at each of them.
+/// It applies to each point with the values of `of`, and passes if it passes at each of these points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
     /// Name of the measure.
     pub measure: String,
-    /// Number that stands for the measure over the seeds.
+    /// Number that represents the measure over the seeds.
     pub statistic: Statistic,
-    /// Keys of axes and their values at the points concerned, as the plan gives them; all points if there are none.
+    /// Keys of axes and their values at the points concerned, as the plan gives them; all points if the list is empty.
     pub of: Vec<(String, String)>,
-    /// What is asserted.
+    /// Bound of the measure.
     pub bound: Bound,
     /// Confidence of the intervals, between 0 and 1.
     pub confidence: f64,
 }
 
 impl Assertion {
-    /// The same assertion of the points `of`, in comparison with those of `other` if it compares points.
+    /// The same assertion for the points `of`, compared with the points `other` if the assertion compares points.
     pub fn with_values(&self, of: Vec<(String, String)>, other: &[(String, String)]) -> Self {
         let limit = |limit: &Limit| match limit {
             Limit::Number(number) => Limit::Number(*number),
@@ -71,7 +71,7 @@ impl Assertion {
     }
 }
 
-/// What is asserted of a measure.
+/// Bound of a measure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
     /// The measure is below the limit.
@@ -80,11 +80,11 @@ pub enum Bound {
     Above(Limit),
     /// The measure lies between two numbers, both included.
     Between(f64, f64),
-    /// The measure differs by at most the share `tolerance` from that of the points that have the values `of` instead.
+    /// The measure differs by at most the share `tolerance` from its value at the points that have the values `of` instead.
     Near {
         /// Keys of axes and their values that the other points have.
         of: Vec<(String, String)>,
-        /// Share by which it may differ: 0.05 is 5 %.
+        /// Largest relative difference: 0.05 is 5 %.
         tolerance: f64,
     },
 }
@@ -94,11 +94,11 @@ pub enum Bound {
 pub enum Limit {
     /// A number in the unit of the measure.
     Number(f64),
-    /// `factor` times the measure of the points that have the values `of` instead, and else the same ones.
+    /// `factor` times the measure at the points that have the values `of` instead, and otherwise the same values.
     Points {
         /// Keys of axes and their values that the other points have.
         of: Vec<(String, String)>,
-        /// Multiple of the measure there; 1 unless the plan says otherwise.
+        /// Multiple of the measure at the other points; 1 unless the plan gives it.
         factor: f64,
     },
 }
@@ -107,16 +107,16 @@ pub enum Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AssertionVerdict {
-    /// It holds with the confidence that was asked for.
+    /// The assertion holds with the requested confidence.
     Pass,
-    /// Its opposite holds with the confidence that was asked for.
+    /// The opposite of the assertion holds with the requested confidence.
     Fail,
-    /// The runs do not tell; counts as failed.
+    /// The runs do not decide; counts as failed.
     Undecided,
 }
 
 impl AssertionVerdict {
-    /// In one word.
+    /// The verdict as one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -131,11 +131,11 @@ impl AssertionVerdict {
 pub struct AssertionCase {
     /// Place of the point on each axis.
     pub place: Vec<u32>,
-    /// Place of the point that it is compared with, if it is.
+    /// Place of the point to compare with, if any.
     pub other: Option<Vec<u32>>,
     /// The measure, or its difference to the limit at the other point; `None` if there are no values.
     pub estimate: Option<Estimate>,
-    /// Ratio of the measure to that of the other point; `None` without one.
+    /// Ratio of the measure to its value at the other point; `None` without another point.
     pub ratio: Option<Estimate>,
     /// Verdict at this point.
     pub verdict: AssertionVerdict,
@@ -150,13 +150,13 @@ pub struct AssertionOutcome {
     pub text: String,
     /// Name of the measure.
     pub measure: String,
-    /// Number that stands for the measure over the seeds.
+    /// Number that represents the measure over the seeds.
     pub statistic: Statistic,
     /// Confidence of the intervals.
     pub confidence: f64,
-    /// Points that it concerns; none if no point has the values that the plan names.
+    /// Points that the assertion applies to; empty if no point has the values that the plan names.
     pub cases: Vec<AssertionCase>,
-    /// Verdict on all cases: passed if each has, failed if one has.
+    /// Verdict on all cases: passed if each case passes, failed if one fails.
     pub verdict: AssertionVerdict,
     /// Reason for the verdict, for people.
     pub reason: String,

@@ -1,6 +1,6 @@
 //! `sweep.parquet`: one row for each run of a sweep, in the order of the plan.
 //!
-//! [`columns`](crate::columns) says what each column means. All but the last three depend on the plan and the program alone.
+//! [`columns`](crate::columns) gives the meaning of each column. All columns but the last three depend only on the plan and the program.
 
 use super::{SweepMeasure, SweepRecord, SweepRun};
 use crate::flows::WriteFlowsError;
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Column of an axis of which all values are quantities; it has the key's name.
+/// Column of an axis whose values are all quantities; it has the key's name.
 fn axis_number<'a>() -> Column<Row<'a>> {
     column(
         "KEY",
@@ -114,7 +114,7 @@ fn costs<'a>() -> [Column<Row<'a>>; 3] {
     ]
 }
 
-/// Columns of all sweeps; those that depend on the plan have names in capitals.
+/// Columns of all sweeps; columns that depend on the plan have names in capitals.
 pub(crate) fn kinds_of_columns<'a>() -> Vec<Column<Row<'a>>> {
     let of_axes = [axis_number(), axis_text()].into_iter();
     let columns = of_axes.chain(identity()).chain([measure()]).chain(costs());
@@ -150,7 +150,7 @@ pub(crate) fn rows<'a>(sweep: &'a SweepRecord, runs: &'a [SweepRun]) -> Vec<Row<
 /// Writes the runs of `sweep` to `sink`.
 ///
 /// # Errors
-/// If `sink` does.
+/// If `sink` fails.
 pub fn write_sweep(
     sink: impl Write + Send,
     sweep: &SweepRecord,
@@ -176,7 +176,7 @@ pub fn write_sweep(
     Ok(())
 }
 
-/// Name of the unit of a measure as in `sweep.json`.
+/// Name of the unit of a measure in `sweep.json`.
 fn unit_name(measure: &SweepMeasure) -> String {
     match serde_json::to_value(measure.unit) {
         Ok(serde_json::Value::String(name)) => name,

@@ -113,7 +113,7 @@ struct Case<'a> {
     reason: &'a str,
 }
 
-/// What a tuning chose.
+/// The choice of a tuning.
 #[derive(Serialize)]
 struct Tuned<'a> {
     measure: &'a str,
@@ -135,7 +135,7 @@ impl Serialize for Values<'_> {
     }
 }
 
-/// Values of a point by axis, of the axes that are given.
+/// Values of a point on the given axes.
 struct GivenValues<'a> {
     sweep: &'a SweepRecord,
     place: Vec<u32>,

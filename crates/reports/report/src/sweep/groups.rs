@@ -1,16 +1,16 @@
 //! Groups of points that compete with each other.
 //!
-//! Nobody chooses the sizes of messages or the links that fail. Points compete with those that have the same values of such axes, and the
-//! answer is what to choose, not which message is fastest.
+//! Nobody chooses the sizes of messages or the links that fail. Points compete only with points that have the same values of such axes:
+//! the answer is a choice of settings, not the fastest message.
 
 use super::points::Ranking;
 use super::{BestPoint, Statistic, SweepRecord};
 use std::collections::BTreeMap;
 
-/// Points with the same values of all axes that are given.
+/// Points with the same values on all given axes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointGroup {
-    /// Place of the value on each axis that is given, in their order.
+    /// Place of the value on each given axis, in their order.
     pub place: Vec<u32>,
     /// Places among the [points](SweepRecord::points).
     pub points: Vec<usize>,
@@ -20,8 +20,8 @@ pub struct PointGroup {
 pub type RankedGroup = (PointGroup, Option<BestPoint>);
 
 impl SweepRecord {
-    /// Groups in the order of the plan. One of all points if no axis is given, or if no two points have the same values of those that are,
-    /// as where they are drawn.
+    /// Groups in the order of the plan. There is one group of all points if no axis is given, or if no two points share the values of the
+    /// given axes, such as randomly drawn points.
     pub fn groups(&self) -> Vec<PointGroup> {
         let points = self.points();
         let mut groups: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
@@ -29,7 +29,7 @@ impl SweepRecord {
             let place = self.given(&point.place);
             groups.entry(place).or_default().push(number);
         }
-        // A tuning without groups has chosen one of all.
+        // A tuning without groups has chosen one point of all.
         let is_tuned = self
             .tuning
             .as_ref()
@@ -44,7 +44,7 @@ impl SweepRecord {
             .collect()
     }
 
-    /// True if some axis can be chosen; a sweep without any shows what depends on what.
+    /// True if some axis can be chosen; a sweep without such an axis only shows dependencies.
     pub fn has_choice(&self) -> bool {
         self.tuning.is_some() || self.axes.is_empty() || self.axes.iter().any(|axis| !axis.given)
     }
@@ -61,13 +61,13 @@ impl SweepRecord {
             .collect()
     }
 
-    /// The answer: the best point in words and how sure that is, or what is best in each group; nothing where nothing can be chosen.
+    /// The answer: the best point in words with its certainty, or the best choice in each group; empty if nothing can be chosen.
     pub fn answer(&self, measure: usize, statistic: Statistic) -> String {
         let groups = self.best_of_groups(measure, statistic);
         self.answer_of(&groups, measure, statistic)
     }
 
-    /// The [answer](Self::answer) for groups whose best points are known.
+    /// The [answer](Self::answer) for groups with known best points.
     pub fn answer_of(
         &self,
         groups: &[RankedGroup],
@@ -82,14 +82,14 @@ impl SweepRecord {
         }
     }
 
-    /// Answer for several groups: the choice that is best, or cannot be told apart from the best, in most of them.
+    /// Answer for several groups: the choice that is the best, or indistinguishable from the best, in most groups.
     fn best_everywhere(&self, groups: &[RankedGroup], measure: usize) -> String {
         let points = self.points();
         let known: Vec<&BestPoint> = groups
             .iter()
             .filter_map(|(_, best)| best.as_ref())
             .collect();
-        // Each choice: in how many groups it is the best, and in how many it is not told apart.
+        // For each choice: the number of groups in which it is the best, and in which it is indistinguishable from the best.
         let mut counts: BTreeMap<Vec<u32>, (usize, usize)> = BTreeMap::new();
         for best in &known {
             let choice = |point: usize| self.chosen_place(&points[point].place);
@@ -105,7 +105,7 @@ impl SweepRecord {
             .filter(|axis| axis.given)
             .map(|axis| axis.key.as_str())
             .collect();
-        // The first in the order of the plan of those that are good in most groups.
+        // The first, in the order of the plan, of the choices that are good in most groups.
         let most = counts
             .iter()
             .max_by(|(a, (best, alike)), (b, (others, like))| {
@@ -137,7 +137,7 @@ impl SweepRecord {
         format!("{name} {best}{alike} of {all} {what} of {given}.")
     }
 
-    /// Places on the axes that are given.
+    /// Places on the given axes.
     fn given(&self, place: &[u32]) -> Vec<u32> {
         self.places(place, true)
     }
@@ -154,7 +154,7 @@ impl SweepRecord {
             .collect()
     }
 
-    /// Values on the axes that can be chosen, as they are typed.
+    /// Values on the axes that can be chosen, as a user types them.
     pub fn name_of_choice(&self, choice: &[u32]) -> String {
         let axes = self.axes.iter().filter(|axis| !axis.given);
         let values: Vec<String> = axes

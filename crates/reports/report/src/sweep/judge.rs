@@ -1,9 +1,9 @@
 //! Judgement of assertions.
 //!
-//! An assertion passes at a point if the whole interval of the measure, or of its difference to the other point, is where the assertion
-//! says; it fails if the whole interval is on the other side, and is undecided in between. Both points are compared over the seeds
-//! that they share. An assertion of several points passes if it passes at each of them; that needs no correction of the confidence,
-//! because all of them have to hold at once.
+//! An assertion passes at a point if it holds in the whole interval of the measure, or of the difference to the other point. It fails if
+//! the whole interval is on the other side, and is undecided in between. Two points are compared over the seeds that they share. An
+//! assertion on several points passes if it passes at each point. The confidence needs no correction for this, because all points have to
+//! pass.
 
 use super::points::Samples;
 use super::{
@@ -17,8 +17,8 @@ use clearway_statistics::{Estimate, Interval, IntervalVerdict};
 use AssertionVerdict::{Fail, Pass, Undecided};
 
 impl SweepRecord {
-    /// Sets [`assertions`](Self::assertions) to the outcomes of these. While runs are missing there are none: of a part of the runs an
-    /// assertion says nothing yet.
+    /// Sets [`assertions`](Self::assertions) to the outcomes of `assertions`. The list stays empty while runs are missing: an assertion
+    /// cannot be judged on a part of the runs.
     pub fn judge(&mut self, assertions: &[Assertion]) {
         if self.missing > 0 {
             return;
@@ -160,7 +160,7 @@ impl Judge<'_> {
         case
     }
 
-    /// Judges a point by itself.
+    /// Judges a point without another point.
     fn alone(
         &mut self,
         point: &SweepPoint,
@@ -188,7 +188,7 @@ impl Judge<'_> {
         Ok(verdict(interval))
     }
 
-    /// Judges a point in comparison with the one that has other values on some axes.
+    /// Judges a point in comparison with the point that has other values on some axes.
     fn paired(
         &mut self,
         point: &SweepPoint,
@@ -258,7 +258,7 @@ impl Judge<'_> {
         other.ok_or_else(|| format!("no run is of {}", self.sweep.name_of(&place)))
     }
 
-    /// Fails if runs of a point are not complete: what completed alone may look better than all of it.
+    /// Fails if runs of a point are not complete: completed work alone may look better than all work.
     fn check(&self, point: &SweepPoint) -> Result<(), String> {
         match self.sweep.not_complete(point) {
             0 => Ok(()),
@@ -281,7 +281,7 @@ impl AssertionVerdict {
     }
 }
 
-/// Passes if the whole interval is below the limit, fails if it is above. A number that is the limit itself is not below it.
+/// Passes if the whole interval is below the limit, fails if it is above. A number equal to the limit is not below it.
 fn below(interval: Interval, limit: f64) -> AssertionVerdict {
     match interval.against(Interval::at(limit)) {
         IntervalVerdict::Below => Pass,

@@ -1,14 +1,14 @@
 //! Two points over the seeds that they share.
 //!
-//! Of means the differences within each seed count; of medians the difference of both medians, with the bootstrap over the pairs: the
-//! median of the differences is another number, and may have another sign.
+//! For means, the differences within each seed count. For medians, the difference of both medians counts, with the bootstrap over the
+//! pairs: the median of the differences is another number, and may have another sign.
 
 use super::Statistic;
 use super::points::Samples;
 use clearway_statistics::{Estimate, ratio_estimate};
 
 impl Statistic {
-    /// The number of the first values less `times` that of the second ones.
+    /// The statistic of the first values minus `times` the statistic of the second values.
     pub(crate) fn difference(
         self,
         pairs: &[(f64, f64)],
@@ -27,7 +27,7 @@ impl Statistic {
         }
     }
 
-    /// The number of the first values over that of the second ones.
+    /// The statistic of the first values over the statistic of the second values.
     pub(crate) fn ratio(
         self,
         pairs: &[(f64, f64)],

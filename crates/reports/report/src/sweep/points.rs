@@ -1,4 +1,4 @@
-//! Points of a sweep: what their seeds tell of a measure, and which point is the best.
+//! Points of a sweep: estimates of a measure over their seeds, and the best point.
 
 use super::{Statistic, SweepPoint, SweepRecord, SweepRun, SweepStatus};
 use crate::measures::Unit;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::comparison::CONFIDENCE;
 
-/// Seeds of a point differ much if the greatest value is so many times the least one.
+/// Factor between the greatest and the least value from which on the seeds of a point differ much.
 const MUCH: f64 = 2.0;
 
 /// Samples of seeds for the bootstrap, by the number of seeds.
@@ -18,7 +18,7 @@ const MUCH: f64 = 2.0;
 pub struct Samples(BTreeMap<usize, Resamples>);
 
 impl Samples {
-    /// Samples of so many seeds.
+    /// Samples of `seeds` seeds.
     pub(crate) fn for_seeds(&mut self, seeds: usize) -> &Resamples {
         let samples = self.0.entry(seeds);
         samples.or_insert_with(|| Resamples::new(seeds, Resamples::ENOUGH))
@@ -26,7 +26,7 @@ impl Samples {
 }
 
 impl Statistic {
-    /// The number itself; `None` of nothing.
+    /// The statistic of `values`; `None` without values.
     pub(crate) fn compute(self, values: &[f64]) -> Option<f64> {
         match self {
             Self::Mean => mean(values),
@@ -34,7 +34,7 @@ impl Statistic {
         }
     }
 
-    /// The number with its interval; `None` of nothing.
+    /// The statistic with its interval; `None` without values.
     pub(crate) fn estimate(
         self,
         values: &[f64],
@@ -55,17 +55,17 @@ pub struct BestPoint {
     pub point: usize,
     /// The measure at the point.
     pub estimate: Estimate,
-    /// Share of the samples of the bootstrap in which each point that competes is the best, 0 of those that are left out; `None` of one
+    /// Share of the bootstrap samples in which each competing point is the best, 0 for points that are left out; `None` with one
     /// seed.
     pub shares: Option<BTreeMap<usize, f64>>,
-    /// Other points that cannot be told apart from the best one, the nearest first: the interval of the paired difference is not wholly
-    /// on the worse side.
+    /// Other points that cannot be distinguished from the best point, the nearest first: the interval of the paired difference is not
+    /// entirely on the worse side.
     pub alike: Vec<usize>,
-    /// Points that are left out because a run failed, is not complete or has no value.
+    /// Points that are left out because a run failed, is incomplete or has no value.
     pub left_out: usize,
-    /// Points that are left out because others ran with more seeds: they were left behind by a tuning, or are not done yet.
+    /// Points that are left out because others ran with more seeds: a tuning dropped them, or they are not done yet.
     pub fewer_seeds: usize,
-    /// Number of points that compete, those that are left out included.
+    /// Number of competing points, including points that are left out.
     pub points: usize,
 }
 
@@ -76,8 +76,8 @@ impl SweepRecord {
         measures.position(|known| known.name == measure)
     }
 
-    /// Measure that matters most: that of the tuning or of the first assertion, or else slowdown, iterations of jobs, or the first that
-    /// runs have.
+    /// Measure that matters most: the measure of the tuning or of the first assertion, otherwise slowdown, iterations of jobs, or the first
+    /// measure that runs have.
     pub fn primary(&self) -> Option<usize> {
         let tuned = self.tuning.as_ref().map(|tuning| tuning.measure.as_str());
         let asserted = self.assertions.first();
@@ -96,7 +96,7 @@ impl SweepRecord {
         point.runs.iter().map(|&run| &self.runs[run])
     }
 
-    /// Seeds of a point and their values of a measure.
+    /// Seeds of a point with their values of a measure.
     pub(crate) fn values_by_seed(&self, point: &SweepPoint, measure: usize) -> BTreeMap<u64, f64> {
         let runs = self.runs_of(point);
         let values = runs.filter_map(|run| Some((run.seed, run.values[measure]?)));
@@ -115,8 +115,8 @@ impl SweepRecord {
         statistic.estimate(&values, CONFIDENCE, samples)
     }
 
-    /// Interval of an estimate, unless it reaches to where no value is: below zero, or below one of a slowdown. Then seeds are too few for
-    /// how much they differ.
+    /// Interval of an estimate, unless it reaches impossible values: below zero, or below one for a slowdown. Then there are too few seeds
+    /// for their differences.
     pub fn possible_interval(&self, measure: usize, estimate: Estimate) -> Option<Interval> {
         let of = &self.measures[measure];
         let least = match of.unit {
@@ -127,7 +127,7 @@ impl SweepRecord {
         estimate.interval.filter(|interval| interval.low >= least)
     }
 
-    /// The greatest value of a measure over the seeds of a point as a multiple of the least, if that is much.
+    /// The greatest value of a measure over the seeds of a point divided by the least, if the quotient is large.
     pub(crate) fn seeds_differ(&self, point: &SweepPoint, measure: usize) -> Option<f64> {
         let values = self.values_by_seed(point, measure).into_values();
         let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
@@ -136,7 +136,7 @@ impl SweepRecord {
         (least > 0.0 && most >= MUCH * least).then(|| most / least)
     }
 
-    /// Interval of a measure at a point in words; how much its seeds differ where there is none that could be.
+    /// Interval of a measure at a point in words; without a possible interval, the difference between seeds.
     pub fn interval_text(
         &self,
         point: &SweepPoint,
@@ -154,7 +154,7 @@ impl SweepRecord {
         })
     }
 
-    /// Runs of a point that are not complete, those that failed included.
+    /// Number of runs of a point that are not complete, including failed runs.
     pub fn not_complete(&self, point: &SweepPoint) -> usize {
         let runs = self.runs_of(point);
         runs.filter(|run| run.status != SweepStatus::Complete)
@@ -169,11 +169,11 @@ impl SweepRecord {
     }
 }
 
-/// Search for best points, among all points of a sweep and among some.
+/// Search for best points, among all or some points of a sweep.
 pub(crate) struct Ranking<'a> {
     sweep: &'a SweepRecord,
     points: Vec<SweepPoint>,
-    /// Most seeds that a point can have.
+    /// Maximum number of seeds of a point.
     seeds: usize,
     samples: Samples,
 }
@@ -223,7 +223,7 @@ impl<'a> Ranking<'a> {
         alike.sort_by(|a, b| a.0.total_cmp(&b.0));
         let seeds = self.seeds;
         let shares = (seeds > 1).then(|| {
-            // A point that is worse with every seed is the best in no sample.
+            // A point that is worse with every seed is never the best in a sample.
             let is_beaten = |values: &[f64]| {
                 let mut both = values.iter().zip(own);
                 both.all(|(value, best)| unit.cost(*value) > unit.cost(*best))
@@ -245,7 +245,7 @@ impl<'a> Ranking<'a> {
             points: among.len(),
         })
     }
-    /// Points among these that have all of their runs, with their values by seed; and how many lack seeds that others have.
+    /// Points among `among` that have all of their runs, with their values by seed; and the number of points that lack seeds of others.
     fn whole(&self, among: &[usize], measure: usize) -> (Vec<(usize, Vec<f64>)>, usize) {
         let (mut whole, mut fewer_seeds) = (Vec::new(), 0);
         for &number in among {
@@ -263,7 +263,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Text for a share of the bootstrap's samples: only all of them are 100 %.
+/// Text for a share of the bootstrap samples: only a share of exactly one is 100 %.
 pub fn share_text(share: f64) -> String {
     match share * 100.0 {
         all if all >= 100.0 - 1e-9 => "100 %".into(),

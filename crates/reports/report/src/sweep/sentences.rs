@@ -6,12 +6,12 @@ use super::{BestPoint, Statistic, SweepPoint, SweepRecord};
 use crate::quantity::factor;
 use std::fmt::Write as _;
 
-/// Points that a sentence names at most.
+/// Maximum number of points that a sentence names.
 const MOST_NAMES: usize = 4;
 
 impl SweepRecord {
-    /// Places of the points, group by group, the best by the mean of a measure first; those without a value last. In the order of the
-    /// plan where nothing can be chosen.
+    /// Places of the points, group by group, ordered by the mean of a measure, the best first, and points without a value last. If nothing
+    /// can be chosen, the points are in the order of the plan.
     pub fn ranked(&self, measure: usize) -> Vec<usize> {
         let points = self.points();
         let unit = self.measures[measure].unit;
@@ -35,7 +35,7 @@ impl SweepRecord {
         ranked.collect()
     }
 
-    /// Share of the bootstrap's samples in which each point is the best of its group; `None` of one seed.
+    /// Share of the bootstrap samples in which each point is the best of its group; `None` with one seed.
     pub fn shares(&self, groups: &[RankedGroup]) -> Vec<Option<f64>> {
         let mut all = vec![None; self.points().len()];
         for (group, best) in groups {
@@ -55,13 +55,13 @@ impl SweepRecord {
         }
     }
 
-    /// The best point in words, and how sure that is.
+    /// The best point in words, with its certainty.
     pub fn best_sentence(&self, measure: usize, statistic: Statistic) -> String {
         let best = self.best(measure, statistic);
         self.sentence_of(best.as_ref(), measure, statistic)
     }
 
-    /// As [`best_sentence`](Self::best_sentence), of a best point that is known.
+    /// As [`best_sentence`](Self::best_sentence), for a known best point.
     pub(super) fn sentence_of(
         &self,
         best: Option<&BestPoint>,
@@ -104,7 +104,7 @@ impl SweepRecord {
         text + &self.alike(best, measure)
     }
 
-    /// Name of a point that cannot be told apart, and how much its seeds differ, if that is much: then they are why.
+    /// Name of an indistinguishable point, with the difference between its seeds if that is large enough to be the reason.
     pub fn undecided(&self, name: String, point: &SweepPoint, measure: usize) -> String {
         match self.seeds_differ(point, measure) {
             Some(times) => format!("{name} (seeds differ {})", factor(times)),
@@ -153,7 +153,7 @@ impl SweepRecord {
     }
 }
 
-/// A measure that no run has, in words.
+/// Sentence on a measure that no run has.
 pub fn no_value(measure: &str) -> String {
     format!("No run has a value of `{measure}`.")
 }

@@ -126,7 +126,7 @@ fn the_document_tells_points_runs_and_assertions() {
     assert_eq!(case["interval"], serde_json::json!([-1.0, 0.25]));
     assert_eq!(case["other"]["transport.spray"], "single");
     assert_eq!(case["seeds"], 2);
-    // Neither time nor memory of a run is in it.
+    // The document does not contain the time or memory of a run.
     assert!(!json.contains("seconds") && !json.contains("rss"));
 }
 
@@ -315,7 +315,7 @@ fn what_the_seeds_do_not_tell_is_undecided() {
         verdict(&mut sweep, near(0.001)).0,
         AssertionVerdict::Undecided
     );
-    // Neither runs that failed nor one seed tell anything.
+    // Failed runs and single seeds tell nothing.
     let mut short = sweep.clone();
     short.runs.retain(|run| run.seed == 1);
     let (open, reason) = verdict(&mut short, Bound::Below(Limit::Number(1.5)));
@@ -365,7 +365,7 @@ fn the_best_point_and_those_that_cannot_be_told_apart() {
     let shares: Vec<f64> = best.shares.unwrap().into_values().collect();
     assert_eq!(shares[..2], [0.0, 0.0]);
     assert!(shares[3] > 0.5 && shares[2] > 0.0 && (shares[2] + shares[3] - 1.0).abs() < 1e-9);
-    // Of a goodput more is better.
+    // More goodput is better.
     assert_eq!(sweep.best(1, Statistic::Median).unwrap().point, 1);
 }
 
@@ -387,11 +387,11 @@ fn the_best_median_is_told_apart_as_an_assertion_of_medians_is_judged() {
     });
     let outcome = judged(&mut sweep, &size("64kB"), bound, Statistic::Median);
     assert_eq!(outcome.verdict, AssertionVerdict::Undecided);
-    // More is better of the other measure, which is the first one with the other sign.
+    // For the other measure, which is the negated first one, more is better.
     assert_eq!(sweep.best(1, Statistic::Median).unwrap().alike, [1]);
 }
 
-/// An interval that is wholly on the better side tells nothing against a point.
+/// An interval entirely on the better side is not evidence against a point.
 #[test]
 fn only_points_that_are_worse_are_told_apart() {
     let worse = CROSSED[0].map(|value| value + 0.5);
@@ -461,7 +461,7 @@ fn where_nothing_can_be_chosen_nothing_is_best() {
     assert_eq!(sweep.answer(0, Statistic::Mean), "");
     let order: Vec<usize> = (0..sweep.points().len()).collect();
     assert_eq!(sweep.ranked(0), order);
-    // One group for each point would be no choice either, as where points are drawn.
+    // One group for each point would leave no choice either, as with randomly drawn points.
     sweep.axes[0].given = false;
     sweep.runs.retain(|run| run.place[0] == run.place[1]);
     assert_eq!(sweep.groups().len(), 1);

@@ -1,19 +1,19 @@
-//! What a tuning chose, for the terminal and the page.
+//! Choices of a tuning, for the terminal and the page.
 
 use super::points::Samples;
 use super::{Statistic, SweepRecord};
 use serde::Serialize;
 
-/// What `clearway tune` chose, and on what grounds.
+/// Choice of `clearway tune`, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuningRecord {
-    /// Measure whose best point was looked for.
+    /// Measure to optimise.
     pub measure: String,
-    /// Share of the best value within which points were as good as the best one.
+    /// Share of the best value within which points counted as equally good.
     pub within: f64,
-    /// Measure that decided between points that were as good.
+    /// Measure that decided between equally good points.
     pub then: Option<String>,
-    /// True if there is a best point for each combination of values of some axes, instead of one.
+    /// True if there is a best point for each combination of values of some axes, instead of one for all.
     pub is_grouped: bool,
     /// All rungs, in order.
     pub rungs: Vec<TuningRung>,
@@ -23,14 +23,14 @@ pub struct TuningRecord {
     pub last: Vec<Vec<u32>>,
 }
 
-/// Points with equally many seeds, the better ones of which went on.
+/// Points with equal numbers of seeds, of which the better ones advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TuningRung {
     /// Points that ran.
     pub points: usize,
-    /// Seeds of each.
+    /// Seeds of each point.
     pub seeds: usize,
-    /// Points that were left out: a run failed, is not complete or has no value of a measure.
+    /// Points that were left out: a run failed, is incomplete or has no value of a measure.
     pub left_out: usize,
 }
 

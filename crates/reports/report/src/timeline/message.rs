@@ -1,9 +1,9 @@
-//! Protocol buffers, as much of them as a timeline needs: varints, 64-bit values, texts and messages within messages.
+//! Protocol buffers, to the extent that a timeline needs: varints, 64-bit values, texts and nested messages.
 //!
-//! Written by hand because it is shorter than the declarations that a library would want. Fields are written in the order of the calls,
+//! The encoder is written by hand because it is shorter than the declarations for a library. Fields are written in the order of the calls,
 //! so equal calls give equal bytes.
 
-/// A message in the making: its fields so far.
+/// A message under construction, with its fields so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Message(Vec<u8>);
 
@@ -62,7 +62,7 @@ impl Message {
         self.varint(u64::from(field) << 3 | wire as u64);
     }
 
-    /// Seven bits a byte, the lowest first; the top bit says that more follow.
+    /// Writes seven bits in each byte, the lowest first; the top bit is set if more bytes follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

@@ -1,26 +1,26 @@
-//! `trace.perfetto`: the run as a timeline for the [Perfetto](https://ui.perfetto.dev) viewer, in its own binary format.
+//! `trace.perfetto`: the run as a timeline for the [Perfetto](https://ui.perfetto.dev) viewer, in the viewer's binary format.
 //!
-//! | in the viewer | what it is |
+//! | in the viewer | meaning |
 //! |---|---|
-//! | process | a host or a switch, and one for the run, which holds what belongs to nobody in particular |
+//! | process | a host or a switch; one more process, for the run, holds everything else |
 //! | slice on a track `flows`, `flows 2`, … of the sending host | a flow, from ready to its last acknowledgement; open if it did not complete |
-//! | instant within such a slice | packets taken for lost, to be sent again |
-//! | arrow | a flow that started because of another one |
-//! | slice on a track `LINK pauses` of the node that sends on the link | flow control holds back classes of it |
-//! | instant on a track `LINK drops` of that node | a packet that vanished in front of the link, or on it |
-//! | counter | a curve of [`RunObservations`](crate::RunObservations), as `series.parquet` has it; one of a node stands in the process of that node |
+//! | instant within such a slice | packets declared lost, to be retransmitted |
+//! | arrow | a flow that another flow started |
+//! | slice on a track `LINK pauses` of the node that sends on the link | flow control pauses classes of the link |
+//! | instant on a track `LINK drops` of that node | a packet dropped in front of the link, or lost on it |
+//! | counter | a curve of [`RunObservations`](crate::RunObservations), as in `series.parquet`; node curves are in the node's process |
 //!
-//! Only what happened has a track: a host that sends nothing and is not watched does not appear.
+//! Only events have tracks: a host that sends nothing and is not sampled does not appear.
 //!
-//! **Time.** The viewer counts nanoseconds. Picoseconds are rounded down, which keeps every order; what falls into one nanosecond stands
-//! in the file in its true order, ends before beginnings, and readers keep that order. Exact picoseconds are among the arguments of a
-//! slice. The slice of the whole run begins at zero, so that the viewer's time is the simulated time.
+//! **Time.** The viewer counts nanoseconds. Picoseconds are rounded down, which preserves the order. Events within one nanosecond are in
+//! the file in their true order, ends before beginnings, and readers keep this order. Exact picoseconds are among the arguments of a
+//! slice. The slice of the whole run begins at zero, so the viewer's time is the simulated time.
 //!
-//! **Overlap.** Slices of one track must nest, and flows do not: the flows of a host that are under way at once lie on tracks of
-//! their own, each on the first one that is free.
+//! **Overlap.** Slices of one track must nest, but flows may overlap. Concurrent flows of a host therefore lie on different tracks, each
+//! on the first track that is free.
 //!
-//! **Counters** keep their value until the next one, so a value of a whole interval stands at its beginning, a value at the end of an
-//! interval at its end. Values equal to the one before, and those that are no number, are left out.
+//! **Counters** keep their value until the next one. A value over a whole interval is therefore placed at the beginning of the interval,
+//! and a value at the end of an interval at its end. Values equal to the previous one, and NaN, are left out.
 
 mod message;
 mod tracks;
@@ -39,13 +39,13 @@ use tracks::{Lanes, Process, Track, TrackId, Tracks};
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "trace.perfetto";
 
-/// All packets are of one writer.
+/// Sequence number of the only writer of packets.
 const SEQUENCE: u64 = 1;
 
-/// Writes `record` to `sink` as a Perfetto trace, as the [module](self) describes. The same record gives the same bytes.
+/// Writes `record` to `sink` as a Perfetto trace, in the format of the [module](self). The same record gives the same bytes.
 ///
 /// # Errors
-/// If `sink` does.
+/// If `sink` fails.
 pub fn write_timeline(sink: impl Write, record: &RunRecord) -> io::Result<()> {
     let mut timeline = Timeline::new(record);
     timeline.add_run();
@@ -60,9 +60,9 @@ pub fn write_timeline(sink: impl Write, record: &RunRecord) -> io::Result<()> {
 enum What<'a> {
     Run,
     Flow(&'a FlowRow),
-    /// Classes, a bit for each.
+    /// Paused classes, one bit each.
     Pause(u8),
-    /// A packet of a flow.
+    /// A dropped packet of a flow.
     Drop(u32),
     Loss {
         flow: u32,
@@ -75,7 +75,7 @@ enum What<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
     End,
-    /// A slice of no length: a beginning and an end with nothing between them.
+    /// A slice without duration: a beginning directly followed by an end.
     Blink(What<'a>),
     Value(f64),
     Instant(What<'a>),
@@ -83,7 +83,7 @@ enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// The order at one instant. Ends come first, so that a track is free for the next slice.
+    /// Order at one instant. Ends come first, so that a track is free for the next slice.
     const fn rank(&self) -> u8 {
         match self {
             Self::End => 0,
@@ -102,14 +102,14 @@ struct TrackEvent<'a> {
     step: Step<'a>,
 }
 
-/// The arrows at a flow, by number.
+/// The arrows to and from a flow, by number.
 #[derive(Debug, Clone, Default)]
 struct Arrows {
     leaving: Vec<u64>,
     arriving: Vec<u64>,
 }
 
-/// Tracks, and what happens on them.
+/// Tracks with their events.
 struct Timeline<'a> {
     record: &'a RunRecord,
     tracks: Tracks<'a>,
@@ -136,7 +136,7 @@ impl<'a> Timeline<'a> {
         self.slice(track, Time::ZERO, Some(end), What::Run);
     }
 
-    /// A slice; one without end stays open.
+    /// Adds a slice; a slice without an end stays open.
     fn slice(&mut self, track: TrackId, begin: Time, end: Option<Time>, what: What<'a>) {
         let mut add = |time, step| self.track_events.push(TrackEvent { time, track, step });
         if end == Some(begin) {
@@ -166,7 +166,7 @@ impl<'a> Timeline<'a> {
         self.places.sort_by_key(|&(flow, start, _)| (flow, start));
     }
 
-    /// The track of the message of `flow` that was under way at `time`.
+    /// The track of the message of `flow` that was in progress at `time`.
     fn place_of(&self, flow: u32, time: Time) -> Option<TrackId> {
         let after = self
             .places
@@ -217,7 +217,7 @@ impl<'a> Timeline<'a> {
         for (link, (begin, held)) in paused {
             self.pause(link, begin, None, held);
         }
-        // An arrow needs both of its ends.
+        // An arrow needs both ends.
         let known = |flow| {
             let at = self.places.partition_point(|&(number, ..)| number < flow);
             self.places.get(at).is_some_and(|place| place.0 == flow)
@@ -386,7 +386,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// Writes a packet: `packet`, what is in it as its field `field`.
+/// Writes `packet` with `content` as its field `field`.
 fn put(sink: &mut impl Write, packet: Message, field: u32, content: &Message) -> io::Result<()> {
     let packet = packet.number(10, SEQUENCE).message(field, content);
     sink.write_all(Message::default().message(1, &packet).bytes())

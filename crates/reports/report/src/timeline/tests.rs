@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// A field as a reader that knows no message finds it.
+/// A field as seen by a reader that does not know the message.
 #[derive(Debug, Clone, PartialEq)]
 enum Field<'a> {
     Number(u64),
@@ -104,7 +104,7 @@ struct Event {
     arrows: (Vec<u64>, Vec<u64>),
 }
 
-/// A decoded trace: tracks as `process/track`, with what else their descriptors say, and events.
+/// A decoded trace: tracks as `process/track`, with the other values of their descriptors, and events.
 struct Decoded {
     tracks: Vec<(String, String)>,
     events: Vec<Event>,
@@ -152,7 +152,7 @@ impl Decoded {
         events.cloned().collect()
     }
 
-    /// The slices of each track; panics where they do not follow one upon the other.
+    /// The slices of each track; panics if they do not follow one another.
     fn slices(&self) -> Vec<(Event, Option<u64>)> {
         let mut slices: Vec<(Event, Option<u64>)> = Vec::new();
         let mut open: BTreeMap<&str, usize> = BTreeMap::new();
@@ -206,7 +206,7 @@ fn read_event(ns: u64, fields: &Fields<'_>, names: &BTreeMap<u64, String>) -> Ev
     for annotation in fields.all(4) {
         let annotation = annotation.message();
         let name = annotation.text(10).unwrap();
-        // Numbers alone are compared; texts and doubles are there.
+        // Only numbers are compared; texts and doubles only have to be present.
         let given = [3, 5, 6]
             .into_iter()
             .filter_map(|kind| annotation.find(kind));
@@ -266,7 +266,7 @@ fn curve(metric: Metric, subject: Subject, values: &[f64]) -> Curve {
     }
 }
 
-/// A run in which everything happens: five flows, of which one does not end and one does not start; two of host 0 at once.
+/// A run with all kinds of events: five flows, of which one does not end, one does not start, and two of host 0 overlap.
 fn eventful() -> RunRecord {
     let mut record = sample::incomplete_run();
     record.flows.truncate(5);
@@ -459,7 +459,7 @@ fn slices_say_what_the_table_says() {
     compare_flows(&record, &slices);
 }
 
-/// Every flow that started has a slice of its own with its numbers.
+/// Checks that every flow that started has a slice with its numbers.
 fn compare_flows(record: &RunRecord, slices: &[(Event, Option<u64>)]) {
     let mut found: Vec<_> = slices
         .iter()
@@ -508,7 +508,7 @@ fn counters_keep_their_value_until_the_next() {
             .collect();
         values
     };
-    // At the ends of the intervals; the third is the second.
+    // At the ends of the intervals; the third value equals the second.
     let depth = values("leaf0/leaf0-host1 queue_bytes");
     assert_eq!(depth, [(1, 0.0), (2, 4160.0)]);
     // Over the intervals.
@@ -534,7 +534,7 @@ fn a_failing_sink_is_reported() {
 }
 
 proptest! {
-    /// Flows of few hosts in a short time: they overlap, touch, have no length and do not end.
+    /// Flows of few hosts in a short time: they overlap, touch, have zero length or do not end.
     #[test]
     fn flows_never_overlap_on_a_track(
         flows in prop::collection::vec((0u32..3, 0u64..6_000, prop::option::of(0u64..4_000)), 0..60)
@@ -551,7 +551,7 @@ proptest! {
         }).collect();
         let decoded = Decoded::from_record(&record);
         compare_flows(&record, &decoded.slices());
-        // No more tracks than flows at once.
+        // At most as many tracks as concurrent flows.
         for host in 0..3 {
             let prefix = format!("host{host}/");
             let tracks = decoded.tracks.iter().filter(|(name, _)| name.starts_with(&prefix)).count();

@@ -1,4 +1,4 @@
-//! The tracks of a timeline and how they are grouped.
+//! The tracks of a timeline and their groups.
 
 use super::message::Message;
 use crate::observed::{Metric, RunObservations, Subject};
@@ -10,20 +10,20 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// Group of tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Process {
-    /// The run as a whole.
+    /// The whole run.
     Run,
     /// A place in [`RunObservations::nodes`].
     Node(u32),
-    /// A host by its number, where nodes are not known.
+    /// A host by its number, if nodes are not known.
     Host(u32),
 }
 
-/// Content of a track. The order is that in which the tracks of a process are shown.
+/// Content of a track. The variants are in the order in which the viewer shows the tracks of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Track {
     /// The run.
     Run,
-    /// Flows of a host that do not overlap: the lane.
+    /// Lane of flows of a host that do not overlap.
     Flows(u32),
     /// Losses of flows that are not in the record.
     Losses,
@@ -40,7 +40,7 @@ pub(super) enum Track {
 pub(super) struct TrackId(u64);
 
 impl TrackId {
-    /// Number of the track in the trace. Zero would mean the default track.
+    /// Number of the track in the trace. Zero would be the default track.
     pub(super) const fn uuid(self) -> u64 {
         self.0
     }
@@ -82,7 +82,7 @@ impl<'a> Tracks<'a> {
         self.process_name(self.host(host))
     }
 
-    /// The track of a process; made at the first call.
+    /// The track of a process, created at the first call.
     pub(super) fn get_or_create(&mut self, process: Process, track: Track) -> TrackId {
         let count = &mut self.count;
         let mut next = || {
@@ -118,7 +118,7 @@ impl<'a> Tracks<'a> {
                         Track::Counter(metric, _) => child.message(8, &counter(metric)),
                         _ => child,
                     };
-                    // Siblings of one name would else be merged by the viewer.
+                    // Without this the viewer merges siblings of the same name.
                     child.number(12, rank).number(15, MERGE_NONE)
                 });
                 [own].into_iter().chain(tracks)
@@ -126,7 +126,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn describe_process(&self, process: Process, id: TrackId) -> Message {
-        // Process 0 is the idle task to the viewer.
+        // For the viewer process 0 is the idle task.
         let pid = match process {
             Process::Run => 1,
             Process::Node(number) | Process::Host(number) => u64::from(number) + 2,
@@ -182,7 +182,7 @@ const MERGE_NONE: u64 = 2;
 /// `TrackDescriptor.EXPLICIT`.
 const ORDER_EXPLICIT: u64 = 3;
 
-/// The unit of a counter, and that counters of one kind share their scale.
+/// The unit of a counter, with a flag that counters of one kind share their scale.
 fn counter(metric: Metric) -> Message {
     const COUNT: u64 = 2;
     const BYTES: u64 = 3;
@@ -197,7 +197,7 @@ fn counter(metric: Metric) -> Message {
     own.text(7, metric.name())
 }
 
-/// Hands out the tracks of a host to its flows, in the order of their starts: each gets the first one that is free.
+/// Assigns the tracks of a host to its flows, in the order of their starts: each flow gets the first free track.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
     busy: BinaryHeap<Reverse<(Time, u32)>>,
@@ -205,7 +205,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// A lane that is free at `start`; it is taken until `end`.
+    /// A lane that is free at `start`; it is then occupied until `end`.
     pub(super) fn take(&mut self, start: Time, end: Time) -> u32 {
         while let Some(&Reverse((until, lane))) = self.busy.peek()
             && until <= start

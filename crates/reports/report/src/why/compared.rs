@@ -1,4 +1,4 @@
-//! `why.json` of a comparison: where the time of the slowest iteration, or of the slowest flow, went with each variant.
+//! `why.json` of a comparison: the parts of the time of the slowest iteration, or of the slowest flow, for each variant.
 //!
 //! | field | unit | meaning |
 //! |---|---|---|
@@ -6,10 +6,10 @@
 //! | `seed` | - | seed of the runs that are explained, the first with which all variants ran |
 //! | `answer` | - | how much longer each variant took than the first one, and by which kinds of time |
 //! | `variants[].id`, `.label`, `.name` | - | letter and label as in [`compare.json`](crate::comparison), and the short name of the answer |
-//! | `….folder` | - | folder of the run; its own `why.json` has links, hosts and steps |
-//! | `….what` | - | what is explained: an iteration of a job, or a flow |
+//! | `….folder` | - | folder of the run; the `why.json` of the run has links, hosts and steps |
+//! | `….what` | - | the explained iteration or flow |
 //! | `….took_us` | us | its time |
-//! | `….parts[]` | us | kinds of time, `part` and `us`, the longest first; together `took_us` |
+//! | `….parts[]` | us | kinds of time, `part` and `us`, the longest first; their sum is `took_us` |
 //! | `….sentence` | - | the same in words, as in the `why.json` of the run |
 
 use super::{SlowFlow, SlowIteration, WhyRecord};
@@ -18,49 +18,49 @@ use clearway_units::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Kinds of time that a sentence names at most.
+/// Maximum number of kinds of time that a sentence names.
 const MOST_PARTS: usize = 3;
-/// A kind of time is named if it is at least this share of what kinds of time differ by in all.
+/// Minimum share of a kind of time in the sum of all differences to be named.
 const NOTABLE: f64 = 0.05;
 
-/// Variants of a comparison, each with the run that is explained.
+/// Variants of a comparison, each with the explained run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyComparison {
     kind: &'static str,
     schema: u32,
     /// Seed of the runs.
     pub seed: u64,
-    /// Answer: by how much each variant took longer than the first one.
+    /// Answer: the additional time of each variant compared with the first.
     pub answer: String,
-    /// The variants, in their order.
+    /// The variants, in order.
     pub variants: Vec<ExplainedVariant>,
 }
 
-/// Variant of a comparison, and where the time of its slowest iteration or flow went.
+/// Variant of a comparison with the kinds of time of its slowest iteration or flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedVariant {
-    /// `A`, `B`, ….
+    /// Letter of the variant: `A`, `B`, ….
     pub id: String,
     /// Label that tells the variant from the others.
     pub label: String,
-    /// Short name.
+    /// Short name of the variant.
     pub name: String,
     /// Folder of the run.
     pub folder: String,
-    /// Iteration or flow that is explained.
+    /// The explained iteration or flow.
     pub what: String,
     /// Time of the iteration or flow.
     pub took_us: f64,
     /// Kinds of time, the longest first.
     pub parts: Vec<PartTime>,
-    /// The same in words.
+    /// The kinds of time in words.
     pub sentence: String,
-    /// Kinds of time in picoseconds; together [`took`](Self::took).
+    /// Kinds of time in picoseconds; their sum is [`took`](Self::took).
     #[serde(skip)]
     pub times: BTreeMap<&'static str, u64>,
 }
 
-/// Time of a kind.
+/// Time of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartTime {
     /// Kind of time.
@@ -70,7 +70,7 @@ pub struct PartTime {
 }
 
 impl ExplainedVariant {
-    /// The slowest iteration of a run if it has jobs, or its slowest flow; `None` if it has neither.
+    /// The slowest iteration of a run with jobs, otherwise its slowest flow; `None` if the run has neither.
     pub fn from_record(
         id: &str,
         label: &str,
@@ -108,7 +108,7 @@ impl ExplainedVariant {
         Span::from_ps(self.times.values().sum())
     }
 
-    /// Sentence that says how much longer it took than the first variant, and by which kinds of time.
+    /// Sentence on the additional time compared with the first variant, with the kinds of time behind it.
     fn beside(&self, first: &Self) -> String {
         let (own, other) = (self.took(), first.took());
         let what = match self.what == first.what {
@@ -162,7 +162,7 @@ impl ExplainedVariant {
 }
 
 impl WhyComparison {
-    /// Variants that are explained by their runs with one seed.
+    /// Variants explained by their runs with one seed.
     pub fn new(seed: u64, variants: Vec<ExplainedVariant>) -> Self {
         let mut own = Self {
             kind: "why-comparison",
@@ -192,7 +192,7 @@ impl WhyComparison {
         json.expect("it holds text and finite numbers") + "\n"
     }
 
-    /// Kinds of time, those in which variants differ most first.
+    /// Kinds of time, ordered by the largest difference between variants.
     pub fn parts(&self) -> Vec<&'static str> {
         let parts = self
             .variants

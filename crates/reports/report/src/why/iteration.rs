@@ -1,4 +1,4 @@
-//! `why.json`, `iteration`: critical path of an iteration of a job, by kinds of time, links and hosts.
+//! `iteration` in `why.json`: the critical path of an iteration of a job, by kinds of time, links and hosts.
 
 use crate::quantity::{count, share, span};
 use clearway_results::DelayPart;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 /// Kind of time on a critical path of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathPart {
-    /// Part of the time of a message.
+    /// Part of a message's time.
     Message(DelayPart),
     /// Computation of a rank.
     Computation,
-    /// Wait for the slot in which communication may begin.
+    /// Wait for the slot in which communication may start.
     Slot,
     /// Wait for the turn at a receiver.
     Turn,
 }
 
 impl PathPart {
-    /// The name, in tables and files.
+    /// The name in tables and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Message(part) => part.name(),
@@ -70,18 +70,18 @@ pub struct PathStepRow {
     /// True if the sender of the message waited for the acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<bool>,
-    /// Time at which it began, from the start of the run.
+    /// Start of the step, measured from the start of the run.
     pub from_ps: u64,
-    /// Time of the step.
+    /// Duration of the step.
     pub ps: u64,
-    /// Time of a message alone on an idle network; that of all else is as long as it was.
+    /// Time of a message alone on an idle network; for other steps, their actual time.
     pub ideal_ps: u64,
-    /// Parts of the time of a message, the longest first; none if its packets were not followed.
+    /// Parts of the time of a message, the longest first; empty if its packets were not traced.
     #[serde(skip)]
     pub parts: Vec<(DelayPart, Option<String>, u64)>,
 }
 
-/// Time of a kind.
+/// Time of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathPartRow {
     /// Kind of time.
@@ -90,33 +90,33 @@ pub struct PathPartRow {
     pub ps: u64,
 }
 
-/// Time that a link has in a critical path.
+/// Contribution of a link to a critical path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathLinkRow {
     /// The link.
     pub link: String,
-    /// Time behind packets of others in front of it.
+    /// Time behind packets of other flows in front of the link.
     pub queueing_us: f64,
-    /// Time in which it was paused.
+    /// Time in which the link was paused.
     pub paused_us: f64,
-    /// Time in which packets of the messages followed one another on it.
+    /// Time in which packets of the messages followed one another on the link.
     pub serialisation_us: f64,
-    /// Messages that it had to do with.
+    /// Number of messages that spent time at the link.
     pub messages: usize,
 }
 
-/// Time that a host has in a critical path.
+/// Contribution of a host to a critical path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathHostRow {
     /// The host.
     pub host: u32,
-    /// Time of its computations.
+    /// Time of the host's computations.
     pub computing_us: f64,
-    /// Time of its messages.
+    /// Time of the host's messages.
     pub messages_us: f64,
-    /// Time by which these took longer than alone.
+    /// Additional time of the messages compared with each message alone, and waits for slots and turns.
     pub excess_us: f64,
-    /// Number of its messages.
+    /// Number of the host's messages.
     pub messages: usize,
 }
 
@@ -127,9 +127,9 @@ pub struct SlowIteration {
     pub job: String,
     /// Number of the iteration, from 0.
     pub iteration: u32,
-    /// Begin of its first rank.
+    /// Begin of the first rank.
     pub from_us: f64,
-    /// Time until the last rank was through.
+    /// Time until the last rank finished.
     pub took_us: f64,
     /// Time of the same path if each message were alone.
     pub alone_us: f64,
@@ -137,22 +137,22 @@ pub struct SlowIteration {
     pub messages: usize,
     /// Computations of the path.
     pub computations: usize,
-    /// Kinds of time, the longest first; together the time of the iteration.
+    /// Kinds of time, the longest first; their sum is the time of the iteration.
     pub parts: Vec<PathPartRow>,
-    /// Links with a part in it, the one that cost most first.
+    /// Links that contribute, the costliest first.
     pub links: Vec<PathLinkRow>,
-    /// Hosts that computed or sent, the one that cost most first.
+    /// Hosts that computed or sent, the costliest first.
     pub hosts: Vec<PathHostRow>,
-    /// The first 1000 steps, in their order.
+    /// The first 1000 steps, in order.
     pub steps: Vec<PathStepRow>,
     /// The iteration in words.
     pub sentence: String,
 }
 
-/// Steps that are listed.
+/// Maximum number of listed steps.
 const MOST: usize = 1000;
 impl SlowIteration {
-    /// An iteration of `job` with the steps of its critical path. `choice` says in words which one it is, such as `the longest of the run`.
+    /// An iteration of `job` with the steps of its critical path. `choice` describes the choice of the iteration: `the longest of the run`.
     pub fn new(job: &str, iteration: u32, choice: &str, mut steps: Vec<PathStepRow>) -> Self {
         let from = steps.first().map_or(0, |step| step.from_ps);
         let took = steps.iter().map(|step| step.ps).sum();
@@ -179,7 +179,7 @@ impl SlowIteration {
         own
     }
 
-    /// The whole time in picoseconds.
+    /// Total time in picoseconds.
     pub fn took_ps(&self) -> u64 {
         self.parts.iter().map(|row| row.ps).sum()
     }
@@ -223,7 +223,7 @@ impl SlowIteration {
 }
 
 impl PathLinkRow {
-    /// Time that the link cost by queueing and pauses.
+    /// Delay by queueing and pauses at the link.
     pub(crate) fn cost(&self) -> f64 {
         self.queueing_us + self.paused_us
     }
@@ -255,7 +255,7 @@ fn parts(steps: &[PathStepRow]) -> Vec<PathPartRow> {
     rows
 }
 
-/// Links, the one that cost most first.
+/// Links, the costliest first.
 fn links(steps: &[PathStepRow]) -> Vec<PathLinkRow> {
     let mut links: BTreeMap<&str, PathLinkRow> = BTreeMap::new();
     for step in steps {
@@ -289,7 +289,7 @@ fn links(steps: &[PathStepRow]) -> Vec<PathLinkRow> {
     links
 }
 
-/// Hosts, the one that cost most first: by computations, and by what messages took longer than alone.
+/// Hosts, ordered by the cost of computations and of the additional time of messages, the costliest first.
 fn hosts(steps: &[PathStepRow]) -> Vec<PathHostRow> {
     let mut hosts: BTreeMap<u32, PathHostRow> = BTreeMap::new();
     for step in steps {

@@ -4,11 +4,11 @@ use super::{Bound, DelayPart, DelayRow, JobChain, JobWaitRow, Limit, SlowFlow, S
 use crate::quantity::{bytes, count, factor, prefixed, share, span};
 use clearway_units::Span;
 
-/// Flows that take no more than this multiple of their ideal time are not slow.
+/// Largest multiple of the ideal time at which a flow does not count as slow.
 const NOT_SLOW: f64 = 1.05;
 
 impl Bound {
-    /// The bound of a run that took so long; `None` if it is not complete.
+    /// The bound of a run that took the time `took`; `None` if the run is not complete.
     pub fn new(limit: Limit, from: Span, least: Span, took: Option<Span>) -> Self {
         let sentence = sentence_of(&limit, least);
         let chain = match &limit {
@@ -99,18 +99,18 @@ fn sentence_of_job(label: &str, steps: &[StepRow], least: &str) -> String {
 }
 
 impl SlowFlow {
-    /// Time of a part, at all links together.
+    /// Time of a part, over all links.
     pub fn total(&self, part: DelayPart) -> Span {
         let rows = self.parts.iter().filter(|row| row.part == part);
         Span::from_ps(rows.map(|row| row.ps).sum())
     }
 
-    /// The completion time as a multiple of the ideal one, if that is known.
+    /// The completion time as a multiple of the ideal time, if the latter is known.
     pub fn slowdown(&self) -> Option<f64> {
         (self.ideal_ps > 0).then(|| self.completion_ps as f64 / self.ideal_ps as f64)
     }
 
-    /// The flow in words: what most of its time went into that an idle network would have spared it.
+    /// The flow in words: the largest part of its time that an idle network would have avoided.
     pub fn say(&self) -> String {
         let (flow, took) = (self.flow, span(Span::from_ps(self.completion_ps)));
         if let Some(slowdown) = self.slowdown().filter(|&slowdown| slowdown <= NOT_SLOW) {
@@ -154,7 +154,7 @@ impl SlowFlow {
         }
     }
 
-    /// True unless a flow has it alone on an idle network, too: its packets on a link that is slower than its NIC stay.
+    /// False if the flow has the same delay alone on an idle network. Serialisation counts as avoidable on links that are not the fastest.
     fn is_avoidable(&self, row: &DelayRow) -> bool {
         match row.part {
             DelayPart::Propagation | DelayPart::SwitchLatency => false,
@@ -187,7 +187,7 @@ impl SlowFlow {
         }
     }
 
-    /// Place where a flow that was held back met others.
+    /// Place where a delayed flow met other flows.
     fn seen(&self) -> String {
         match &self.bottleneck {
             Some(link) => format!("; its packets queued longest at {link}{}", self.shared()),

@@ -16,24 +16,24 @@ use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-/// Packets of one host that are read before others get their turn.
+/// Packets read from one host before other hosts get their turn.
 const BATCH: usize = 64;
-/// Number of the inbox among the things that are waited for; ports have theirs.
+/// Number of the inbox among the event sources; ports use their index.
 const INBOX: u64 = u64::MAX;
-/// Nice value of this thread: links do not wait for a processor that hosts use. Measured with as many busy programs as make a load of 7
-/// on two processors: mean round trip of 0.18 ms, and 4 ms with the usual value of 0.
+/// Nice value of this thread, so that links do not wait for a processor that hosts use. Measured with busy programs at a load of 7 on two
+/// processors: mean round trip of 0.18 ms, and 4 ms with the usual value of 0.
 const HIGHEST_PRIORITY: i32 = -20;
 /// Bytes of the longest IP packet.
 const LONGEST: usize = 65_535;
 
-/// Facts about a forwarder's work.
+/// Statistics of a forwarder.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
-    /// Times from the arrival of packets to their writing.
+    /// Time from the arrival of each packet to its write.
     pub lateness: Lateness,
-    /// Packets that a device did not take.
+    /// Packets that a device refused.
     pub refused: u64,
-    /// Times that the thread has slept.
+    /// Number of times that the thread slept.
     pub sleeps: u64,
 }
 
@@ -59,7 +59,7 @@ impl Clock {
 #[derive(Debug)]
 pub struct Forwarder {
     switch: SoftSwitch,
-    /// By host; `None` for devices that are gone.
+    /// Ports by host; `None` for devices that no longer exist.
     ports: Vec<Option<Port>>,
     inbox: Inbox,
     epoll: OwnedFd,
@@ -70,10 +70,10 @@ impl Forwarder {
     /// A forwarder with the devices of all hosts, in their order.
     ///
     /// # Errors
-    /// If they cannot be waited for.
+    /// If the operating system cannot watch the devices.
     ///
     /// # Panics
-    /// If there are not as many devices as hosts.
+    /// If the numbers of devices and hosts differ.
     pub fn new(switch: SoftSwitch, ports: Vec<Port>, inbox: Inbox) -> io::Result<Self> {
         assert_eq!(ports.len(), switch.hosts() as usize, "a device each");
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -92,13 +92,13 @@ impl Forwarder {
         })
     }
 
-    /// Forwards packets until somebody asks for the end, or all devices are gone. Scheduled commands count their time from now on.
-    /// `on_counters` is called when somebody asks for them, with the time since the beginning; the time of the whole is returned.
+    /// Forwards packets until a stop request, or until all devices are gone. Scheduled commands count their time from this call. A request
+    /// for counters calls `on_counters` with the time since the start. Returns the total time.
     ///
     /// # Errors
-    /// If the operating system does not let it wait.
+    /// If waiting for events fails.
     pub fn run(&mut self, on_counters: &mut dyn FnMut(&Self, Time)) -> io::Result<Time> {
-        // The usual 50 us would come on top of each delay, and the hosts' work too. Without permission they do.
+        // The default timer slack of 50 us and the hosts' work would add to each delay. Without permission they still do.
         let _ = set_current_timer_slack(NonZero::new(1));
         let _ = setpriority_process(None, HIGHEST_PRIORITY);
         let clock = Clock::start();
@@ -124,17 +124,17 @@ impl Forwarder {
         &self.switch
     }
 
-    /// The fabric, to be told what is to happen.
+    /// The fabric, for scheduling commands.
     pub fn switch_mut(&mut self) -> &mut SoftSwitch {
         &mut self.switch
     }
 
-    /// Facts about the work.
+    /// Statistics of the work.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Carries out what is due, and writes what has arrived.
+    /// Executes due events, and writes delivered packets.
     fn deliver(&mut self, clock: Clock) {
         let now = clock.now();
         self.switch.advance(now);
@@ -146,7 +146,7 @@ impl Forwarder {
         }
     }
 
-    /// Sleeps until something comes or is due.
+    /// Sleeps until a packet, a request or a due event.
     fn wait(&mut self, clock: Clock, events: &mut Vec<Event>) -> io::Result<()> {
         events.clear();
         let deadline = self.switch.deadline();

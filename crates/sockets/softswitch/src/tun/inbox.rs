@@ -12,11 +12,11 @@ use std::sync::{Arc, mpsc};
 pub enum ForwarderRequest {
     /// Change links now.
     Change(Command),
-    /// Tell the counters.
+    /// Report the counters.
     Counters,
 }
 
-/// End at which a forwarder takes requests.
+/// Receiving end of requests, at the forwarder.
 #[derive(Debug)]
 pub struct Inbox {
     requests: mpsc::Receiver<ForwarderRequest>,
@@ -24,7 +24,7 @@ pub struct Inbox {
     stopped: Arc<AtomicBool>,
 }
 
-/// End at which others put them; clones are of one inbox.
+/// Sending end of requests; clones share one inbox.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     requests: mpsc::Sender<ForwarderRequest>,
@@ -32,10 +32,10 @@ pub struct Outbox {
     stopped: Arc<AtomicBool>,
 }
 
-/// An inbox and its other end.
+/// An inbox and its sending end.
 ///
 /// # Errors
-/// If there are no file descriptors for it.
+/// If file descriptors are unavailable.
 pub fn inbox() -> io::Result<(Inbox, Outbox)> {
     let (woken, wake) = UnixStream::pair()?;
     woken.set_nonblocking(true)?;
@@ -56,7 +56,7 @@ pub fn inbox() -> io::Result<(Inbox, Outbox)> {
 }
 
 impl Outbox {
-    /// Puts a request. Nobody takes it if the forwarder has ended.
+    /// Sends a request. The request is lost if the forwarder has ended.
     pub fn put(&self, request: ForwarderRequest) {
         if self.requests.send(request).is_ok() {
             self.wake();
@@ -70,14 +70,15 @@ impl Outbox {
     }
 
     fn wake(&self) {
-        // If the buffer is full the other end is awake anyway.
+        // If the buffer is full, the other end wakes up anyway.
         let _ = (&*self.wake).write(&[1]);
     }
 
-    /// Flag and descriptor by which a signal handler stops the forwarder: it sets the one and then writes a byte to the other.
+    /// Flag and descriptor with which a signal handler stops the forwarder: the handler sets the flag and then writes a byte to the
+    /// descriptor.
     ///
     /// # Errors
-    /// If there are no file descriptors left.
+    /// If file descriptors are unavailable.
     pub fn for_signals(&self) -> io::Result<(Arc<AtomicBool>, UnixStream)> {
         Ok((Arc::clone(&self.stopped), self.wake.try_clone()?))
     }
@@ -89,12 +90,12 @@ impl Inbox {
         self.requests.try_recv().ok()
     }
 
-    /// True if somebody has asked for the end.
+    /// True after a stop request.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Forgets that it was woken.
+    /// Clears the wake-up.
     pub(super) fn drain(&mut self) {
         let mut bytes = [0; 64];
         loop {

@@ -1,13 +1,13 @@
-//! Lateness of packets that are handed over.
+//! Lateness of delivered packets.
 
 use clearway_units::Span;
 
 /// Width of a class of lateness.
 const STEP: Span = Span::from_us(10);
-/// The last class, with all that is longer.
+/// Number of classes; the last one holds all longer times.
 const CLASSES: usize = 1001;
 
-/// Times from the arrival of packets to the moment at which they were written, in classes of 10 us up to 10 ms.
+/// Times from the arrival of packets to their write, in classes of 10 us up to 10 ms.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -34,7 +34,7 @@ impl Lateness {
         self.longest = self.longest.max(late);
     }
 
-    /// The lateness that so many thousandths of the packets do not exceed, rounded up to 10 us; zero without packets.
+    /// The lateness that `per_mille` thousandths of the packets do not exceed, rounded up to 10 us; zero without packets.
     pub fn at(&self, per_mille: u64) -> Span {
         let rank = (self.all * per_mille).div_ceil(1000);
         let mut below = 0;
@@ -47,7 +47,7 @@ impl Lateness {
         self.longest
     }
 
-    /// The longest.
+    /// The longest lateness.
     pub fn longest(&self) -> Span {
         self.longest
     }

@@ -11,11 +11,11 @@ use std::thread;
 /// Folder in which `ip netns` keeps namespaces by their names.
 const FOLDER: &str = "/var/run/netns";
 
-/// Calls `act` in the named network namespace, in a thread of its own, because a thread can be in one only. Sockets and devices that it
-/// opens belong to the namespace for good.
+/// Calls `act` in the named network namespace, on a separate thread, because a thread can be in only one namespace. Sockets and devices
+/// that `act` opens stay in the namespace.
 ///
 /// # Errors
-/// If the namespace cannot be entered: not found if there is none of this name.
+/// If the namespace cannot be entered: "not found" if it does not exist.
 pub fn within<T: Send>(name: &str, act: impl FnOnce() -> T + Send) -> io::Result<T> {
     let namespace = File::open(Path::new(FOLDER).join(name))?;
     thread::scope(|scope| {
@@ -45,7 +45,7 @@ impl NamespaceError {
     }
 }
 
-/// Namespaces that were created here, and are deleted with this.
+/// Namespaces created here, which are deleted on drop.
 #[derive(Debug, Default)]
 pub struct CreatedNamespaces(Vec<String>);
 
@@ -53,7 +53,7 @@ impl CreatedNamespaces {
     /// Creates a namespace, and brings up its loopback device.
     ///
     /// # Errors
-    /// If there is one of that name, or `ip` is missing or not permitted.
+    /// If the namespace exists already, or `ip` is missing or not permitted.
     pub fn create(&mut self, name: &str) -> Result<(), NamespaceError> {
         ip(name, &["netns", "add", name])?;
         self.0.push(name.to_owned());
@@ -64,7 +64,7 @@ impl CreatedNamespaces {
 impl Drop for CreatedNamespaces {
     fn drop(&mut self) {
         for name in &self.0 {
-            // Nobody is left to tell.
+            // A destructor cannot report the error.
             let _ = ip(name, &["netns", "delete", name]);
         }
     }

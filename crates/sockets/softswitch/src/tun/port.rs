@@ -10,16 +10,16 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// Name of the device in each namespace.
 pub const DEVICE: &str = "cw0";
-/// Packets that the kernel keeps while they are not read: those of 10 ms at 1 Gb/s, if they have 300 bytes.
+/// Unread packets that the kernel keeps: 10 ms at 1 Gb/s with packets of 300 bytes.
 const KERNEL_QUEUE: u32 = 4096;
 
 /// Failure of a device.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// The namespace is not there.
+    /// The namespace does not exist.
     #[error("there is no network namespace `{0}`")]
     NoNamespace(String),
-    /// The process may not enter it, or may not make devices.
+    /// The process may not enter the namespace, or may not create devices.
     #[error("no permission for the network namespace `{0}` and its TUN device")]
     NotPermitted(String),
     /// Another process has the device.
@@ -62,17 +62,17 @@ impl PortError {
     }
 }
 
-/// The device of a host in its namespace; it goes with the last process that has it.
+/// The device of a host in its namespace; it disappears with the last process that holds it.
 pub struct Port {
     pub(super) host: HostId,
     device: SyncDevice,
 }
 
 impl Port {
-    /// Makes the device of a host in the namespace, with the address of the host, or takes it if it is there.
+    /// Creates the device of a host in the namespace, with the address of the host, or opens an existing device.
     ///
     /// # Errors
-    /// If the namespace cannot be entered, or the device cannot be made.
+    /// If the namespace cannot be entered, or the device cannot be created.
     pub fn open(namespace: &str, host: HostId, mtu: u16) -> Result<Self, PortError> {
         let made = within(namespace, || make(host, mtu));
         let made = made.map_err(|error| match error.kind() {
@@ -98,7 +98,7 @@ impl Port {
     }
 }
 
-/// Makes the device in the namespace of this thread.
+/// Creates the device in the namespace of this thread.
 fn make(host: HostId, mtu: u16) -> io::Result<SyncDevice> {
     let device = DeviceBuilder::new()
         .name(DEVICE)
@@ -107,7 +107,7 @@ fn make(host: HostId, mtu: u16) -> io::Result<SyncDevice> {
         .ipv4(address_of(host), PREFIX_LENGTH, None)
         .enable(true)
         .build_sync()?;
-    // A kernel without IPv6 has none of these addresses, and needs none.
+    // A kernel without IPv6 cannot add IPv6 addresses, and needs none.
     let _ = device.add_address_v6(address_v6_of(host), PREFIX_LENGTH_V6);
     device.set_nonblocking(true)?;
     Ok(device)

@@ -2,7 +2,7 @@
 
 use super::{Connection, HERE, State, THERE};
 use crate::error::ConnectionError;
-use crate::incoming::{Fate, Place};
+use crate::incoming::{PayloadOutcome, Place};
 use crate::protection::Unopened;
 use crate::wire::{BROKEN, Fields, Frame, HEADER, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::{Network, strack};
@@ -229,14 +229,14 @@ impl Connection {
                 }
                 let (flow, message) = (place.flow, place.message);
                 match self.incoming.place(&place, bytes, &mut *self.acceptor) {
-                    Fate::Taken => {}
-                    Fate::Refused => {
+                    PayloadOutcome::Taken => {}
+                    PayloadOutcome::Refused => {
                         if self.incoming.tell_refused(flow, message) {
                             self.refuse(flow, message);
                         }
                     }
-                    Fate::Withheld => return self.refuse(flow, message),
-                    Fate::Violation(what) => return self.end_for_violation(now, what),
+                    PayloadOutcome::Withheld => return self.refuse(flow, message),
+                    PayloadOutcome::Violation(what) => return self.end_for_violation(now, what),
                 }
             }
             if let Some(core) = &mut self.core {

@@ -59,15 +59,15 @@ enum Stage {
 
 /// Events that the driver passed to an application: whether any, and whether the start of the connection.
 #[derive(Default)]
-struct Told {
+struct ReportedEvents {
     any: bool,
     connected: bool,
 }
 
 impl Entry {
     /// Tells the application what has happened.
-    fn tell(&mut self, now: Time) -> Told {
-        let mut told = Told::default();
+    fn tell(&mut self, now: Time) -> ReportedEvents {
+        let mut told = ReportedEvents::default();
         // Events that wait because of a slow application are not news.
         if self.connection.waiting_events() <= self.held && self.snapshot_at > now {
             return told;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Event of the link at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Upcoming {
+pub(super) struct PortEvent {
     pub(super) at: Time,
     pub(super) port: u16,
     /// A pause storm begins or ends.
@@ -17,20 +17,20 @@ pub(super) struct Upcoming {
 
 /// Events of all ports that are to come, the next one first.
 #[derive(Debug)]
-pub(super) struct Changes(pub(super) VecDeque<Upcoming>);
+pub(super) struct Changes(pub(super) VecDeque<PortEvent>);
 
 impl Changes {
     /// The events of all links of the switch.
     pub(super) fn from_ports<T: Telemetry>(ports: &[SharedPort<T>]) -> Self {
         let of_ports = (0u16..).zip(ports).flat_map(|(port, own)| {
             let changes = own.link.changes();
-            changes.map(move |(at, change)| Upcoming {
+            changes.map(move |(at, change)| PortEvent {
                 at,
                 port,
                 storm: matches!(change, PortChange::PauseStorm(_)),
             })
         });
-        let mut all: Vec<Upcoming> = of_ports.collect();
+        let mut all: Vec<PortEvent> = of_ports.collect();
         all.sort_by_key(|change| (change.at, change.port));
         Self(all.into())
     }

@@ -1,7 +1,7 @@
 //! Events of the links of a switch with a shared buffer.
 
 use super::SharedSwitch;
-use super::changes::Upcoming;
+use super::changes::PortEvent;
 use crate::events::PortChange;
 use crate::link::Sinks;
 use crate::observer::Observation;
@@ -14,7 +14,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn pass_changes<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while let Some(&Upcoming { at, port, .. }) = self.changes.0.front()
+        while let Some(&PortEvent { at, port, .. }) = self.changes.0.front()
             && at <= now
         {
             self.changes.0.pop_front();
@@ -54,7 +54,7 @@ impl<T: Telemetry> SharedSwitch<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn next_change_of_note(&self) -> Time {
-        let is_of_note = |&&Upcoming { port, storm, .. }: &&Upcoming| {
+        let is_of_note = |&&PortEvent { port, storm, .. }: &&PortEvent| {
             let tell = self.buffer.paused(port.into());
             let is_waiting = self.effects.iter().any(|effect| effect.1 == port);
             storm || is_waiting || !self.ports[usize::from(port)].is_quiet(tell)

@@ -40,7 +40,7 @@ use clearway_transport::ClassSet;
 use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Span, Time};
 use egress::egress_at;
-use port::Left;
+use port::DepartedPacket;
 pub(crate) use port::SharedPort;
 use std::collections::VecDeque;
 use transmission_ends::TransmissionEnds;
@@ -278,7 +278,7 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// A data packet has left.
     #[inline]
-    fn release(&mut self, Left { class, from, size }: Left) {
+    fn release(&mut self, DepartedPacket { class, from, size }: DepartedPacket) {
         if !self.buffer.is_lossless(class) {
             self.buffer.release_lossy(size);
         // The sender may go on: the ingress port tells it by a frame.

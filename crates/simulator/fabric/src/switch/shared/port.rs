@@ -51,7 +51,7 @@ pub(super) enum Transmission {
 
 /// Record of a packet that has left, for the accounts of the buffer: class, ingress port and size.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left {
+pub(super) struct DepartedPacket {
     pub(super) class: Class,
     pub(super) from: u16,
     pub(super) size: u64,
@@ -198,7 +198,7 @@ impl<T: Telemetry> SharedPort<T> {
                 if self.at > until {
                     return;
                 }
-                if let Some(Left { class, from, size }) = self.complete(self.at, sinks)
+                if let Some(DepartedPacket { class, from, size }) = self.complete(self.at, sinks)
                     && class.is_data()
                 {
                     buffer.release_without_pause(from.into(), class, size);
@@ -270,7 +270,7 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Option<Left> {
+    ) -> Option<DepartedPacket> {
         let class = match self.wire.take()? {
             Transmission::Pause(classes) => {
                 self.link.carry_pause(now, classes, sinks);
@@ -296,7 +296,7 @@ impl<T: Telemetry> SharedPort<T> {
         if queue.packets.is_empty() {
             self.waiting.remove(class);
         }
-        Some(Left { class, from, size })
+        Some(DepartedPacket { class, from, size })
     }
 
     /// The link goes down at `now`: drops all that waits or is on the wire, for the accounts of the buffer, and forgets pauses.
@@ -304,7 +304,7 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         sinks: &mut Sinks<'_, O, T>,
-    ) -> Vec<Left> {
+    ) -> Vec<DepartedPacket> {
         self.wire = Some(Transmission::Down);
         // Pauses end with the link. A port that comes back tells the other end anew.
         self.told = ClassSet::EMPTY;
@@ -321,7 +321,7 @@ impl<T: Telemetry> SharedPort<T> {
             for &Queued { ref packet, from } in queue.packets.iter() {
                 self.link.lose(now, packet, DropCause::LinkDown, sinks);
                 let size = packet.size.into();
-                dropped.push(Left { class, from, size });
+                dropped.push(DepartedPacket { class, from, size });
             }
             queue.packets.clear();
             self.bytes -= queue.bytes;
