@@ -25,7 +25,7 @@ const MOST_PACKETS: u128 = 2_000_000;
 const MOST_ROUNDS: u64 = 300_000;
 /// Maximum number of points of all curves of a run together.
 const MOST_POINTS: u64 = 300_000;
-/// Largest ratio of the length of a stream of flows to that of its run.
+/// Largest ratio of the length of a stream of flows to the length of its run.
 const STREAM_BEYOND_RUN: u64 = 4;
 /// Approximate maximum number of messages of a collective: chunks times ranks.
 const MOST_MESSAGES: u64 = 1_000_000;

@@ -13,7 +13,7 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
 }
 
 fn storm(root: &Path, options: &[&str]) -> Result<(), String> {
-    // With the features that tests of the workspace have: what it needs is there then.
+    // With the features that tests of the workspace enable, so that its dependencies are already built.
     build(root, &["--workspace", "--bin", "clearway-storm"])?;
     build(root, &["--release", "--package", "clearway"])?;
     let target = target(root)?;

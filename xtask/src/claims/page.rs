@@ -171,7 +171,7 @@ fn measured(measured: &Measured) -> String {
     format!("{at}{}{spread}", short(value))
 }
 
-/// A number with at least three digits.
+/// A number with about three digits.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || value.fract() == 0.0 => 0,

@@ -24,7 +24,7 @@ choices! {
 impl FileFormat {
     /// True if `text` is to be read as a file of the HPCC simulator.
     ///
-    /// `Auto` cannot take one for the other: no text is sound in both formats, and the wrong reader would refuse it.
+    /// `Auto` cannot confuse the formats: no text is valid in both, and the wrong reader would reject the text.
     pub fn is_hpcc(self, text: &str) -> bool {
         match self {
             Self::Auto => begins_with_a_number(text),

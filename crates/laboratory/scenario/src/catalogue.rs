@@ -256,8 +256,8 @@ impl<'a> Catalogue<'a> {
     }
 }
 
-/// A key as an override names it.
-fn full_key(section: &str, key: &str) -> String {
+/// Key as an override names it.
+pub(crate) fn full_key(section: &str, key: &str) -> String {
     match section {
         "" => key.into(),
         section => format!("{section}.{key}"),

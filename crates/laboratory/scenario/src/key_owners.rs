@@ -1,5 +1,6 @@
 //! Owners of keys, to explain unknown keys.
 
+use crate::catalogue::full_key;
 use crate::scaleup::scaleup_groups;
 use crate::{Catalogue, Explanation, ScenarioError};
 use clearway_scaleup::injection::InjectionRegistry;
@@ -150,12 +151,4 @@ fn other_sections(key: &str, owners: &[&Explanation]) -> Option<String> {
         }
     }
     (!keys.is_empty()).then(|| format!("did you mean {}?", keys.join(" or ")))
-}
-
-/// Key as an override names it.
-fn full_key(section: &str, key: &str) -> String {
-    match section {
-        "" => key.into(),
-        section => format!("{section}.{key}"),
-    }
 }

@@ -129,7 +129,7 @@ impl SwitchSettings {
         entries.filter(|entry| !usual(entry)).collect()
     }
 
-    /// Every parameter of this kind of switch; the defaults are those of the transport.
+    /// Every parameter of this kind of switch; the defaults come from the transport.
     pub fn describe(&self) -> Vec<ParameterInfo> {
         let mut parameters = SwitchParameters::describe();
         if self.buffer.is_some() {

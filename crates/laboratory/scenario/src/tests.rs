@@ -30,7 +30,7 @@ fn usual_switches_beside_any_transport_survive_being_written_and_read() {
                 let text = format!(
                     "[transport]\nkind = \"{transport}\"\n[switch]\nkind = \"{switch}\"\n{key} = {value}\n"
                 );
-                // Some transports need lossless switches, or such as trim.
+                // Some transports need lossless switches, or switches that trim.
                 let Ok(scenario) = read_with(&text, &[]) else {
                     continue;
                 };
@@ -42,7 +42,7 @@ fn usual_switches_beside_any_transport_survive_being_written_and_read() {
     assert!(read_back > 200, "{read_back}");
 }
 
-/// The ns-3 simulator of 2016 pauses by an alpha of 16, which lossy switches have not; what is set goes before the preset.
+/// The ns-3 simulator of 2016 pauses with an alpha of 16, which lossy switches do not have; the user's settings override the preset.
 #[test]
 fn dcqcn_2016_brings_its_switches() {
     let value = |switch: &str, key: &str| {
@@ -80,7 +80,7 @@ fn switches_are_by_default_those_of_the_transport() {
     assert_eq!(of("rocev2", ""), ("shared-buffer", dcqcn.clone(), 0.01));
     assert_eq!(of("strack", ""), ("lossy", sizes("25%bdp", "75%bdp"), 1.0));
     assert_eq!(of("dctcp", "").1, sizes("24us", "24us"));
-    // Keys of the user win, each for itself.
+    // Each key of the user overrides the preset separately.
     let own = "[switch]\nkind = \"lossy\"\necn.pmax = 0.2\n";
     assert_eq!(of("rocev2", own), ("lossy", dcqcn, 0.2));
     // 5 KB and 200 KB at 40 Gb/s, and ten times as much at 400 Gb/s.
@@ -103,7 +103,7 @@ fn sources_of_switch_keys_are_those_of_the_preset() {
     assert!(kmin.source.starts_with("DCQCN"), "{}", kmin.source);
 }
 
-/// A preset may have other scopes and credits than the default, which is then a choice that must not be lost.
+/// A preset may have other scopes and credits than the default. The default is then a choice that must be kept.
 #[test]
 fn usual_scopes_and_credits_beside_any_transport_survive_being_written_and_read() {
     let mut read_back = 0;
@@ -186,7 +186,7 @@ fn a_changed_kind_drops_keys_that_it_does_not_know() {
     let text = "[topology]\nkind = \"leaf-spine\"\nhosts = 64\nhosts-per-leaf = 8\nbit-error-rate = 1e-9\n[[workload]]\nkind = \"permutation\"\nmessage = \"7MB\"\n";
     let scenario = read_with(text, &["topology.kind=fat-tree", "workload.kind=incast"]).unwrap();
     assert_eq!(scenario.topology.kind.name(), "fat-tree");
-    // What all kinds of topology know stays.
+    // Keys of all kinds of topology stay.
     assert_eq!(scenario.topology.links.bit_error_rate, 1e-9);
     assert_eq!(scenario.workloads[0].kind(), "incast");
     assert_ne!(
@@ -194,7 +194,7 @@ fn a_changed_kind_drops_keys_that_it_does_not_know() {
         read(text).workloads[0],
         "another kind has its own defaults"
     );
-    // The order of overrides does not matter to what they say.
+    // The order of overrides does not matter.
     for overrides in [
         ["topology.kind=fat-tree", "topology.radix=4"],
         ["topology.radix=4", "topology.kind=fat-tree"],
@@ -219,7 +219,7 @@ fn a_file_implies_its_kind() {
     let scenario = read_with(text, &overrides).unwrap();
     assert_eq!(scenario.topology.kind.name(), "file");
     assert_eq!(scenario.workloads[0].kind(), "file");
-    // But it does not replace the kind that another override chooses, wherever that stands.
+    // But it does not replace the kind that another override chooses, in any order.
     let mut overrides = ["workload.kind=gobble", "workload.file=x.cm"];
     for _ in 0..2 {
         let error = read_with(text, &overrides).unwrap_err();
@@ -359,7 +359,7 @@ fn every_part_of_a_transport_goes_with_every_other() {
         let allocates = text.contains("s-perc") || text.contains("1rc");
         let mut transport = match read_with(&text, &[]) {
             Ok(scenario) => scenario.transport,
-            // Control packets take the path of the data, and what links drop is the tail.
+            // Control packets take the path of the data, and links drop the tail.
             Err(_) if allocates => continue,
             Err(error) => panic!("{text}: {error}"),
         };
@@ -414,7 +414,7 @@ fn presets_choose_parts_that_keys_override() {
     assert_eq!((own.queue_pairs.get(), own.timeout), (4, Span::from_ms(2)));
 }
 
-/// Growth and base of the factor by phases; defaults and sources as `explain` has them.
+/// Growth and base of the factor by phases, with defaults and sources as in `explain`.
 #[test]
 fn a_preset_may_have_settings_for_parts_and_yields_to_the_key() {
     let described = |text: &str| {
@@ -455,7 +455,7 @@ fn a_preset_may_have_settings_for_parts_and_yields_to_the_key() {
     assert!(
         given("recovery", "\"irn\"") && given("rto-low", "\"100us\"") && given("rto", "\"320us\"")
     );
-    // A controller without phases has none of the keys.
+    // A controller without phases does not have these keys.
     let text = "[transport]\nkind = \"mltcp\"\ncontroller = \"dctcp\"\n";
     assert_eq!(read(&read(text).resolved()), read(text));
 }
@@ -587,7 +587,7 @@ fn the_defaults_of_strack() {
     "#);
 }
 
-/// A search for each key over the lines of the file, over all keys or over all sections would take minutes.
+/// A linear search for each key over lines, keys or sections would take minutes.
 #[test]
 fn twenty_thousand_sections_are_read() {
     const COUNT: usize = 20_000;
@@ -633,6 +633,6 @@ fn windows_have_bytes() {
         let text = format!("[transport]\nkind = \"{kind}\"\n{key} = \"1B\"\n");
         assert!(read_with(&text, &[]).is_ok(), "{key}");
     }
-    // What is no size is none of theirs.
+    // Values that are not sizes are not checked.
     assert!(read_with("[transport]\nkind = \"rocev2\"\nwindow = \"fixed\"\n", &[]).is_ok());
 }

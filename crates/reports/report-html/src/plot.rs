@@ -248,7 +248,7 @@ pub(crate) struct Rule {
 pub(crate) struct Plot {
     /// Name of the plot in the page: letters and dashes.
     pub(crate) id: &'static str,
-    /// Title: what the plot shows.
+    /// Title of the plot.
     pub(crate) title: String,
     /// Note beside the title: explanation of the plot for the reader.
     pub(crate) note: String,

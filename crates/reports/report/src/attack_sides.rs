@@ -231,7 +231,7 @@ mod tests {
     use crate::sample::flow;
     use clearway_units::{Span, Time};
 
-    /// A flow of 1 MB from 0 to so many microseconds.
+    /// A flow of 1 MB from 0 to `us` microseconds.
     fn row(number: u32, src: u32, us: u64) -> FlowRow {
         FlowRow {
             src,

@@ -23,14 +23,14 @@
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
-//! | `kind` | `comparison` | what the document is |
+//! | `kind` | `comparison` | kind of the document |
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | the program, and the command that made the comparison |
-//! | `answer` | text or null | by how much each variant is slower or faster than the first, by the mean iteration of the slowest job, or if there are no jobs by the p99 slowdown of flows; null if a variant has neither |
-//! | `complete` | true or false | false if the user interrupted it: runs are missing then |
-//! | `warnings` | list of text | why ratios may not mean what they seem to, and what the runs were warned of |
-//! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
-//! | `variants[].label` | text | what was compared |
+//! | `answer` | text or null | by how much each variant is slower or faster than the first, by the mean iteration of the slowest job, or without jobs by the p99 slowdown of flows; null if a variant has neither |
+//! | `complete` | true or false | false if the user interrupted the comparison: some runs are missing then |
+//! | `warnings` | list of text | reasons why ratios may be misleading, and warnings about the runs |
+//! | `variants[].id` | text | `A`, `B`, …; ratios refer to the first |
+//! | `variants[].label` | text | label of the variant: its scenario and settings |
 //! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `warnings` (absent if there are none), `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
 //! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; `sections.NAME.slowdown.p99`, `sections.NAME.goodput_bps`, `sections.NAME.iteration_us.p50`, …: of one [section](crate::by_section) of the workload, and `sections.NAME.up_to_10KB.slowdown.p50`, … of one of its classes of sizes, if some run has several sections; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
 //! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or of operations a [unit of figures](clearway_results::FigureUnit) |
@@ -80,10 +80,10 @@ pub struct Variant {
     pub runs: Vec<ComparedRun>,
 }
 
-/// Variants side by side; the fields are those of the [table of the module](self).
+/// Variants side by side; the [table of the module](self) describes the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Reasons why ratios may not mean what they seem to, and warnings about the runs.
+    /// Reasons why ratios may be misleading, and warnings about the runs.
     pub warnings: Vec<String>,
     /// Variants that are compared; ratios refer to the first.
     pub variants: Vec<VariantOutcome>,
@@ -201,7 +201,7 @@ impl Comparison {
     /// Compares `variants` with the first variant.
     ///
     /// # Panics
-    /// If there is no variant, or one without runs.
+    /// If there are no variants, or a variant has no runs.
     pub fn from_variants(variants: &[Variant]) -> Self {
         assert!(
             !variants.is_empty() && variants.iter().all(|variant| !variant.runs.is_empty()),

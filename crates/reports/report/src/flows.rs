@@ -1,7 +1,7 @@
 //! `flows.parquet`: one row for each flow, or message of a flow. Rows are ordered by number, or, if flows are not listed before the run,
 //! by completion.
 //!
-//! [`columns`](crate::columns) says what each column means.
+//! [`columns`](crate::columns) gives the meaning of each column.
 //!
 //! Times are signed because readers subtract them: in most data frames a difference of unsigned columns wraps around silently. Signed
 //! times have room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,

@@ -19,7 +19,7 @@
 //! | `….p99_slowdown_ratio`, `….p999_slowdown_ratio` | spread | slowdown of the victims' messages with the attack, over that without |
 //! | `….user_goodput_ratio` | spread | goodput of the mean user, attacker or victim, with the attack, over that without |
 //! | `….goodput_before_bps`, `….goodput_bps` | spread | goodput of the mean attacker without and with the attack |
-//! | `….attacker_slowdown_before` | spread | mean slowdown of the attackers' messages without the attack: what contention costs them |
+//! | `….attacker_slowdown_before` | spread | mean slowdown of the attackers' messages without the attack: the cost of contention |
 //! | `….victim_goodput_before_bps`, `….victim_goodput_bps` | spread | the same of the mean victim |
 //! | `….p99_slowdown_before`, `….p99_slowdown` | spread | 99th percentile of the slowdown of the victims' messages |
 //! | `….p999_slowdown_before`, `….p999_slowdown` | spread | 99.9th percentile |

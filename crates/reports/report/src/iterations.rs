@@ -1,6 +1,6 @@
 //! `iterations.parquet`: one row for each iteration of a job that began, job by job, in order. Runs without jobs have no rows.
 //!
-//! [`columns`](crate::columns) says what each column means.
+//! [`columns`](crate::columns) gives the meaning of each column.
 //!
 //! Types, metadata and compression are the same as in [`flows`](crate::flows).
 

@@ -1,6 +1,6 @@
 //! Links of a run: one row for each direction of a cable, with its totals. The table is only in memory; there is no file of it.
 //!
-//! [`columns`](crate::columns) says what each column means.
+//! [`columns`](crate::columns) gives the meaning of each column.
 
 use crate::observed::{LinkRow, RunObservations};
 use crate::parquet_table::{Columns, Values, column};

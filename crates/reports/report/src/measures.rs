@@ -227,7 +227,7 @@ pub(crate) fn measures_of<'a>(runs: impl Iterator<Item = &'a Summary> + Clone) -
     in_order(has_operations, parts).collect()
 }
 
-/// Measures that do not depend on the runs: all but those of sections.
+/// Measures that do not depend on the runs: all except measures of sections and tenants.
 pub(crate) fn fixed_measures() -> impl Iterator<Item = Measure> {
     in_order(true, Vec::new())
 }

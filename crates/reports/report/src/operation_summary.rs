@@ -115,7 +115,7 @@ fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
     parts.into_iter().filter_map(breakdown).collect()
 }
 
-/// Headings of the columns of [`OperationSummary::rows`] before those of [`BreakdownFigures`].
+/// Headings of the columns of [`OperationSummary::rows`] before the columns of [`BreakdownFigures`].
 pub const HEADINGS: [&str; 2] = ["section", "kind"];
 
 /// Note on the tables of latency, in sentences.

@@ -1,6 +1,6 @@
 //! `operations.parquet`: one row for each completed operation of a scale-up run, by GPU and number. Runs of packets have no rows.
 //!
-//! [`columns`](crate::columns) says what each column means.
+//! [`columns`](crate::columns) gives the meaning of each column.
 //!
 //! Types, metadata and compression are the same as in [`flows`](crate::flows).
 

@@ -109,7 +109,7 @@ fn machine() -> Option<u64> {
     Some(bytes.fold(1, |hash, &byte| mix64(hash ^ u64::from(byte))))
 }
 
-/// Start of a process, in ticks since the machine started; `None` if there is no such process, or no `/proc`.
+/// Start of a process, in ticks since the machine started; `None` if the process or `/proc` does not exist.
 fn start_of(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The program name, in brackets, may contain any characters. The state follows it as the third field; the start is the 22nd.

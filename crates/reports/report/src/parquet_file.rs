@@ -37,7 +37,7 @@ pub enum ReadTableError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Description of what is missing or of another type.
+        /// Description of the missing or mismatched part.
         what: String,
     },
     /// A value is impossible.

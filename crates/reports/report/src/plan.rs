@@ -15,10 +15,10 @@
 //! | `settings` | keys and texts | `[plan]` with every default |
 //! | `jobs` | list | every job |
 //! | `….name` | text | its name |
-//! | `….placement` | text or null | where it is to run; null if there is no choice |
-//! | `….circle` | place or null | its circle; null if it shares nothing that could run short |
-//! | `….alone_us` | us | its iteration without anybody else |
-//! | `….period_us` | us | from the start of one iteration to that of the next, in the plan |
+//! | `….placement` | text or null | planned placement; null without a choice |
+//! | `….circle` | place or null | circle of the job; null if the job shares no resource that could run short |
+//! | `….alone_us` | us | iteration time of the job alone |
+//! | `….period_us` | us | time between the starts of successive iterations in the plan |
 //! | `….communication_share` | 0 to 1 | the part of `alone_us` in which it communicates |
 //! | `….repeats` | integer | iterations in a turn of its circle |
 //! | `….shift_us` | us | how far its iterations are moved; less than `period_us` |
@@ -28,11 +28,11 @@
 //! | `links` | list | every link and GPU that a job uses |
 //! | `….name`, `….kind` | text | its name; `link` or `gpu` |
 //! | `….jobs` | places | the jobs that use it |
-//! | `….circle` | place or null | their circle; null if they never could ask for more than there is |
-//! | `….load` | number | what is asked for by what there is, on average |
-//! | `….score` | number | one less the share of time, weighted, in which more is asked for than there is |
-//! | `….score_before` | number | the same if no job were moved in time |
-//! | `….overlap_us` | us | time in a turn by which too much is asked for |
+//! | `….circle` | place or null | circle of these jobs; null if they can never demand more than the capacity |
+//! | `….load` | number | mean demand over capacity |
+//! | `….score` | number | one less the share of time, weighted, in which the demand exceeds the capacity |
+//! | `….score_before` | number | the same score if no job were moved in time |
+//! | `….overlap_us` | us | time in a turn in which the demand exceeds the capacity |
 //! | `….compatible` | boolean | `overlap_us` is zero |
 //! | `circles` | list | jobs that are planned together |
 //! | `….jobs` | places | those |
@@ -42,13 +42,13 @@
 //! | `….verdict` | text | as above |
 //! | `….work` | integer | sectors that the search looked at |
 //! | `moves` | list | jobs that change their placement: `job` (place), `from`, `to` (texts), `missing_without` (`missing` if it stayed) |
-//! | `reasons` | texts | why the plan is as it is, for people |
+//! | `reasons` | texts | reasons for the plan, for people |
 //! | `profiled` | boolean | phases were measured in the simulator, job by job |
 //! | `trials` | object or null | the jobs in the simulator |
 //! | `….iterations` | integer | how often each job ran together with others |
-//! | `….alone_us` | us | the median iteration of each job alone; here and below null if it did not get through all iterations |
+//! | `….alone_us` | us | the median iteration of each job alone; here and below null if a job did not complete all iterations |
 //! | `….trials` | list | `mechanism` (text), and for each job `predicted_us`, `simulated_us` (medians) and `mean_us` |
-//! | `….left_out` | list | mechanisms that cannot be had: `mechanism`, `reason` |
+//! | `….left_out` | list | mechanisms that are not available: `mechanism`, `reason` |
 //! | `….stretch` | number | by which share slots are longer than planned |
 //! | `….interrupted` | boolean | simulations were stopped before all were over |
 
@@ -103,7 +103,7 @@ pub struct PlannedPhase {
 pub struct PlannedJobRow {
     /// Name of the job.
     pub name: String,
-    /// Placement at which the job is to run; `None` if there is no choice.
+    /// Planned placement of the job; `None` without a choice.
     pub placement: Option<String>,
     /// Circle of the job; `None` if the job shares no resource that could run short.
     pub circle: Option<usize>,

@@ -12,26 +12,26 @@
 //! | `status` | text | `complete`, `incomplete` (it ended before all was done) or `interrupted` (by the user) |
 //! | `status_reason` | text or null | reason, if `incomplete`: a limit, or nothing left to happen |
 //! | `given` | list of text, absent if empty | keys of the scenario that its file or overrides give, such as `topology.hosts`; all others have their defaults |
-//! | `warnings` | list of text, absent if there are none | about the scenario: settings that hardly do what was meant, and what a reader of files left out; about the run: counts that speak of a fault |
+//! | `warnings` | list of text, absent if empty | about the scenario: settings that are probably not intended, and parts of files that a reader left out; about the run: counts that indicate a fault |
 //! | `simulated_us` | us | simulated time that passed |
 //! | `flows.total` | flows | all flows of the workload |
-//! | `flows.completed` | flows | those whose last byte was acknowledged |
-//! | `flows.started` | flows | those that became ready to send; the others still waited for a trigger |
+//! | `flows.completed` | flows | flows whose last byte was acknowledged |
+//! | `flows.started` | flows | flows that became ready to send; the others still waited for a trigger |
 //! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
 //! | `ideal_fct_us` | us, or null | their completion time alone on an idle network, a lower bound |
 //! | `slowdown` | ratio, or null | their FCT / ideal FCT |
 //! | `goodput_bps` | bit/s, or null | payload of the completed flows, over the time from the first start to the last finish among them; null if none completed |
-//! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins of equally many flows, from the smallest flows on |
+//! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins with equal numbers of flows, from the smallest flows on |
 //! | `….smallest_bytes`, `.median_bytes`, `.largest_bytes` | bytes | flows of the bin |
-//! | `….flows` | flows | how many |
+//! | `….flows` | flows | number of flows in the bin |
 //! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
 //! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
-//! | `sections` | list, absent if all flows are of one | the same [by section](crate::by_section) of the workload |
+//! | `sections` | list, absent if all flows belong to one | the same [by section](crate::by_section) of the workload |
 //! | `….name` | text | name of the section; sections of the same name count as one |
-//! | `….flows`, `.completed` | flows | how many it has, and how many completed |
-//! | `….fct_us`, `.slowdown` | as above, or null | of those that completed |
-//! | `….goodput_bps` | bit/s, or null | payload of those that completed, over the time from the first start to the last finish among them |
+//! | `….flows`, `.completed` | flows | number of flows of the section, and of completed flows |
+//! | `….fct_us`, `.slowdown` | as above, or null | figures of the completed flows |
+//! | `….goodput_bps` | bit/s, or null | payload of the completed flows, over the time from the first start to the last finish among them |
 //! | `….by_class` | list | the same figures for each size class that has flows, with `above_bytes` and `up_to_bytes` |
 //! | `transports` | list, absent if all flows have one | [by transport](crate::by_transport): `name`, `sections` (names of those that have it), the figures of a section without `by_class`, and at its senders `data_sent`, `retransmitted` (packets) and `timeouts` |
 //! | `parties` | absent without an attack | [both sides](crate::attack_sides) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
@@ -39,37 +39,37 @@
 //! | `start_finish` | or null | of completed flows; null if there are none |
 //! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |
 //! | `start_finish.start_spread_us`, `.finish_spread_us` | us | from the first start, or finish, to the last |
-//! | `fairness` | or null | how fair the last set of flows was: from the last time that a flow started beside others until the first flow after that was done; null if nothing was watched or there were never two flows at once |
-//! | `fairness.from_us`, `.until_us` | us | when that was; `until_us` is null if no flow was done after the last start |
-//! | `fairness.flows` | flows | how many were active |
-//! | `fairness.goodput` | or null | Jain's index of goodput in windows of eight base round trips that lie in that time; null if there is none |
+//! | `fairness` | or null | fairness within the last set of flows: from the last time that a flow started beside others until the first completion after that; null if the run was not sampled or there were never two flows at the same time |
+//! | `fairness.from_us`, `.until_us` | us | start and end of this period; `until_us` is null if no flow completed after the last start |
+//! | `fairness.flows` | flows | number of active flows |
+//! | `fairness.goodput` | or null | Jain's index of goodput in windows of eight base round trips that lie in this period; null without such a window |
 //! | `fairness.allowed_rate` | or null | Jain's index of the rates at which they may send, at each sample; null if no controller limits its flow |
-//! | `….min`, `….last` | index | its least value, and its last one |
-//! | `….settled_us` | us, or null | how long after the last start it was first 0.95 or more and stayed there; null if it was less in the end |
-//! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that run a collective or a training iteration again and again |
-//! | `….label` | text | the user's name for it |
-//! | `….section` | text | name of the `[[workload]]` section that it belongs to |
+//! | `….min`, `….last` | index | the minimum and the last value of the index |
+//! | `….settled_us` | us, or null | time after the last start from which on the index stayed at 0.95 or more; null if it was less in the end |
+//! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that repeat a collective or a training iteration |
+//! | `….label` | text | the user's name for the job |
+//! | `….section` | text | name of the job's `[[workload]]` section |
 //! | `….tenant` | text, absent without | the tenant that its section names |
-//! | `….ranks`, `.iterations` | integer | how many ranks it has, and how many iterations it was to run |
+//! | `….ranks`, `.iterations` | integer | number of ranks, and number of iterations that the job had to run |
 //! | `….hosts` | list of hosts | the host of each rank |
 //! | `….flows.first`, `.count` | integer | its connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
-//! | `….completed` | iterations | those that were over when the run ended |
-//! | `….iteration_us` | us, or null | how long these took, each from the first rank that began to the last that was through |
-//! | `….start_us` | us, or null | when the first iteration began; null if none did |
-//! | `….end_us` | us, or null | when the last iteration was over; null if not all were |
-//! | `….bytes` | bytes, or null | size of the collective as nccl-tests count it; null if the job is no single collective |
+//! | `….completed` | iterations | iterations that ended before the run ended |
+//! | `….iteration_us` | us, or null | times of these iterations, each from the begin of the first rank to the end of the last |
+//! | `….start_us` | us, or null | start of the first iteration; null if no iteration began |
+//! | `….end_us` | us, or null | end of the last iteration; null if some iterations did not end |
+//! | `….bytes` | bytes, or null | size of the collective as nccl-tests count it; null if the job is not a single collective |
 //! | `….algbw_gb_per_s` | 10⁹ bytes/s, or null | algorithm bandwidth: `bytes` / mean of `iteration_us` |
 //! | `….busbw_gb_per_s` | 10⁹ bytes/s, or null | bus bandwidth of nccl-tests: `algbw_gb_per_s` times the factor of the collective |
 //! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero; all of them are in `iterations.parquet` |
 //! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: its `mean` is the average job, its `max` the slowest; null if there are none |
 //! | `packets.…` | packets, frames | [totals over all hosts and switches](PacketCounts) |
-//! | `paused_links` | links | how many links flow control paused |
+//! | `paused_links` | links | number of links that flow control paused |
 //! | `longest_paused` | list | up to 16 of them, paused longest first: `link`, `pauses` (how often), `paused_us` (for how long) |
 //! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
 //! | `digest` | text | digest of the outcome, equal for any number of threads |
 //! | `threads` | integer | worker threads |
 //! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads (0 where the system does not tell it: Linux does), and wall time |
-//! | `peak_rss_bytes` | bytes | the most memory that the process held; 0 where the system does not tell it |
+//! | `peak_rss_bytes` | bytes | maximum memory of the process; 0 if the system does not report it |
 //!
 //! `fct_us`, `ideal_fct_us`, `slowdown`, `iteration_us` and `jobs_us` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`;
 //! percentiles are nearest rank. The first three are null if no flow completed. Times are floating point numbers in microseconds;

@@ -10,7 +10,7 @@
 //!
 //! | field | type, unit | meaning |
 //! |---|---|---|
-//! | `kind` | `sweep` | what the document is |
+//! | `kind` | `sweep` | kind of the document |
 //! | `schema` | 1 | version of this table |
 //! | `name` | text | name of the plan |
 //! | `version`, `revision`, `command` | text | the program, and the command that made the document |
@@ -19,7 +19,7 @@
 //! | `axes[].values` | list of text | values as the plan gives them, in its order |
 //! | `axes[].unit`, `.numbers` | text and list of numbers, or null | the same values in the base unit of the key; null if not all are quantities |
 //! | `measures[].name`, `.title`, `.unit` | text | measures that some run has, as in [`compare.json`](crate::comparison) |
-//! | `axes[].given` | boolean | true of what nobody chooses, such as message sizes and failures, or what `tune.each` names |
+//! | `axes[].given` | boolean | true for conditions that nobody chooses, such as message sizes and failures, and for keys that `tune.each` names |
 //! | `points[].values` | object | value of each axis, by its key |
 //! | `points[].runs[]` | list, in the order of the plan | `seed`; `key`, name of the run's folder; `status`: `complete`, `incomplete`, `interrupted` as in `summary.json`, or `failed` if it left no results |
 //! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
@@ -31,7 +31,7 @@
 //! | `tuning` | object or null | of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
 //! | `….text` | text | the assertion |
-//! | `….measure`, `.statistic`, `.confidence` | text, `mean` or `median`, 0 to 1 | what is asserted of what, and how surely |
+//! | `….measure`, `.statistic`, `.confidence` | text, `mean` or `median`, 0 to 1 | measure, its statistic, and the confidence of the verdict |
 //! | `….verdict`, `.reason` | `pass`, `fail` or `undecided`, and text | all cases together: `undecided` counts as failed |
 //! | `….cases[]` | list | `values` and `other` (by axis, or null) of the points concerned, `seeds`, `estimate` with `interval` (of the number, or of the difference of both points), `ratio` with `ratio_interval`, `verdict` and `reason` |
 

@@ -5,8 +5,8 @@
 //! | `schema` | - | version of this file, 1 |
 //! | `scenario`, `digest` | - | identity of the run, as in `summary.json` |
 //! | `bound.from_us` | us | time at which the first flow was ready |
-//! | `bound.least_us` | us | the least time from then to the last completion, whatever the transport |
-//! | `bound.took_us` | us | the time that it took; null if it is not complete |
+//! | `bound.least_us` | us | minimum time from then to the last completion, for any transport |
+//! | `bound.took_us` | us | actual time; null if the run is not complete |
 //! | `bound.ratio` | - | `took_us / least_us`; null if nothing bounds the run, or it is not complete |
 //! | `bound.sentence` | - | the cause in words |
 //! | `bound.links` | - | the links that carry too much, if it is a cut; `bytes` and `rate_bps` are theirs together |
@@ -21,15 +21,15 @@
 //! | `bottleneck` | - | the link that cost it most by queueing and pauses; null if none did |
 //! | `sharers` | - | other flows whose data it waited for there |
 //! | `parts[]` | - | `part`, `link` (null where it is of none), `ps`: the completion time, without a remainder |
-//! | `waits[]` | - | what a connection of a job waited for, the longest first: `what`, `host` where that happened, `flow` (the connection of a message, else absent), `ps`; absent if it is no connection |
+//! | `waits[]` | - | events that a connection of a job waited for, the longest waits first: `what`, `host` where they happened, `flow` (the connection of a message, else absent), `ps`; absent if the flow is not a connection |
 //! | `links[]` | - | for each link that its data crossed: `packets`, `mean_wait_us` in front of it, `sharers`, `rate_bps` |
 //! | `sentence` | - | the flow in words |
-//! | `links[]` | - | what links cost these flows together: `link`, `queueing_us`, `paused_us`, `flows` |
+//! | `links[]` | - | total delays of these flows by link: `link`, `queueing_us`, `paused_us`, `flows` |
 //! | `iteration.job`, `iteration.iteration` | - | the longest iteration of a job, or the one that was asked for; absent without jobs |
 //! | `iteration.from_us`, `took_us` | us | begin of its first rank, and the time until its last rank was through |
 //! | `iteration.alone_us` | us | time of the same critical path if each message were alone |
 //! | `iteration.messages`, `computations` | - | how many messages and computations the path has |
-//! | `iteration.parts[]` | ps | kinds of time, `part` and `ps`: those of messages as above, `computation`, `slot`, `turn`; together `took_us` |
+//! | `iteration.parts[]` | ps | kinds of time, `part` and `ps`: the parts of messages as above, `computation`, `slot`, `turn`; their sum is `took_us` |
 //! | `iteration.links[]` | us | links of the path: `link`, `queueing_us`, `paused_us`, `serialisation_us`, number of `messages` |
 //! | `iteration.hosts[]` | us | hosts of the path: `host`, `computing_us`, `messages`, `messages_us`, and `excess_us`, by which they took longer than alone |
 //! | `iteration.steps[]` | ps | the first 1000 steps: `what`, `host`, `from_ps`, `ps`, `ideal_ps`; of a message `to`, `flow`, `bytes`, and `acknowledged` if its sender waited for that |

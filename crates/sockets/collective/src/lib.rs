@@ -6,8 +6,8 @@
 //! exchange messages; it drives executions. [`blocking::Group`] is for programs without an async runtime.
 //!
 //! ```text
-//!   workload::Collective ──► Plan ──► Execution ◄──► Group ◄──► clearway_udp::net::Channel
-//!      graph, moves         of all     of a rank      of a rank     to each other rank
+//!   workload::Collective ──► CollectivePlan ──► Execution ◄──► Group ◄──► clearway_udp::net::Channel
+//!      graph, moves           of all ranks       of a rank      of a rank     to each other rank
 //! ```
 //!
 //! # Sums

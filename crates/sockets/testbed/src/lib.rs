@@ -1,12 +1,12 @@
 //! A multipath test bed on one machine, and simulation against reality.
 //!
 //! ```text
-//! scenario ─► Setup ─► Plan ─► up: namespaces, cables, routes, rates
-//!               │                │
-//!               │                ▼
-//!               │              hosts: a process each, clearway-udp connections, the scenario's flows
-//!               ▼                │
-//!           simulation ──────────┴──► TestbedRecord: one table, one page
+//! scenario ─► BedSetup ─► BedPlan ─► up: namespaces, cables, routes, rates
+//!                │                    │
+//!                │                    ▼
+//!                │                  hosts: a process each, clearway-udp connections, the scenario's flows
+//!                ▼                    │
+//!            simulation ──────────────┴──► TestbedRecord: one table, one page
 //! ```
 //!
 //! A [`BedPlan`] is a pure function of a scenario's fabric: commands for `ip` and `tc`. [`up`] executes the plan, and [`down`] removes the

@@ -1,4 +1,4 @@
-//! Traces in and out, and each way in which one is refused.
+//! Reading and writing of traces, and each reason for rejection.
 
 use super::attributes::{IGNORED, READ};
 use super::groups::{MOST_MEMBERS, MOST_NAMES};
@@ -69,7 +69,7 @@ fn read(traces: &[Vec<u8>], groups: &str) -> Result<ChakraTrace, FileError> {
     Ok(reader.finish())
 }
 
-/// Every rank sends to every other one, and is done when it has all.
+/// Every rank sends to every other rank, and ends when it has received all messages.
 fn to_all(
     call: &CollectiveCall<'_>,
     graph: &mut Graph,
@@ -220,7 +220,7 @@ fn groups_come_from_a_file_from_metadata_or_are_all() {
         assert_eq!(collective(&trace, 2), (gather, 2000, vec![1, 0]));
         assert_eq!(collective(&trace, 3), (gather, 1000, vec![0]));
         assert_eq!(trace.program.groups.len(), 3);
-        // The file counts before what a trace lists.
+        // The comm-group file takes precedence over a trace.
         let trace = read(&[bytes(&nodes), bytes(&[])], r#"{"1": [0], "7": [0]}"#).unwrap();
         assert_eq!(collective(&trace, 2), (gather, 1000, vec![0]));
     }
@@ -543,7 +543,7 @@ fn broken_files_are_refused() {
     refused(b"num_ranks 2\nrank 0 {\n", "message 0");
 }
 
-/// Endless bytes, with a count of those that have been taken.
+/// Endless bytes, with the number of bytes read.
 struct Endless<'a> {
     head: &'a [u8],
     byte: u8,
@@ -630,7 +630,7 @@ fn nodes_of_all_ranks_are_counted() {
     );
 }
 
-/// Many long names are refused before all are kept: the trace has no end.
+/// Many long names are rejected before all are stored: the trace has no end.
 #[test]
 fn names_of_called_groups_are_counted() {
     struct Named {
@@ -678,10 +678,10 @@ fn groups_of_all_ranks_are_written_out_for_calls_alone() {
         )
     };
     let mut reader = ChakraReader::new(ranks);
-    // A thousand million ranks, if all were written out.
+    // A thousand million ranks, if all were expanded.
     reader.rank("t.0.et", trace(most).as_slice()).unwrap();
     assert_eq!(reader.trace.program.groups.len() as u64, most);
-    // The same groups again take no further room.
+    // Repeated groups take no further room.
     reader.rank("t.1.et", trace(most).as_slice()).unwrap();
     let error = reader.rank("t.2.et", trace(most + 1).as_slice());
     assert_eq!(
@@ -732,7 +732,7 @@ fn listed_groups_are_counted() {
     );
 }
 
-/// Many names are looked up, not searched for: with a search this would take minutes.
+/// Names are looked up in a map. With a linear search this test would take minutes.
 #[test]
 fn many_groups_are_told_apart() {
     let count = 200_000u64;

@@ -19,8 +19,8 @@
 //! * `recv_done_trigger` works (`htsim_uec` stores it and never fires it).
 //!
 //! In other points it is stricter. These are errors: unknown header lines, repeated keywords, a missing `size`, flows that never start and
-//! one-shot triggers that are activated too often (htsim ignores them, reads uninitialised memory, stays silent or aborts in the middle of
-//! the run). Activations of a multishot beyond the number of waiting flows cause a warning.
+//! one-shot triggers that are activated too often. (htsim ignores them, reads uninitialised memory, stays silent or aborts in the middle of
+//! the run.) Activations of a multishot beyond the number of waiting flows cause a warning.
 //!
 //! * `prio` is read and ignored, with a warning: only htsim's NDP uses it.
 //! * `msg` and `msgid` turn the lines with the same id into messages of one connection, each posted at its start. Triggers of messages and

@@ -21,7 +21,7 @@ fn parse(text: &str) -> Result<CmFile, FileError> {
     parse_cm("t.cm", text, StartUnit::Microseconds)
 }
 
-/// The error of a file for 4 hosts with the body `lines`, whose header counts rightly. The body begins on line 5.
+/// The error of a file for 4 hosts with the body `lines`, with correct counts in the header. The body begins on line 5.
 fn error(lines: &str) -> String {
     body(lines).unwrap_err().to_string()
 }
@@ -463,11 +463,11 @@ fn each_word_of_a_flow_is_used_or_warned_about() {
     }
 }
 
-/// A workload that passes its check: flows in layers, each trigger activated by flows before those that it starts.
+/// A workload that passes its check: flows in layers, where flows activate only triggers that start later flows.
 fn random_workload(seed: u64, flows: u32, hosts: u32) -> Workload {
     let mut random = RandomStream::new(seed, Purpose::Test, 0);
     let mut workload = Workload::default();
-    // Flows that activate nothing yet.
+    // Flows without triggers to activate so far.
     let mut free: Vec<usize> = Vec::new();
     while workload.flows.len() < flows as usize {
         let takes = (random.below(3) + 1) as usize;

@@ -1,4 +1,4 @@
-//! Schedules in both forms, and each way in which one is refused.
+//! Schedules in both forms, and each reason for rejection.
 
 use super::binary::{CALC, RECV, SEND};
 use super::*;
@@ -128,7 +128,7 @@ fn what_is_not_simulated_is_a_warning() {
 
 #[test]
 fn each_word_of_an_operation_is_used_warned_about_or_known_to_be_unused() {
-    // The processor that sends or receives: neither takes its time, as the module says.
+    // The processor of a send or receive, which takes no processor time, as the module says.
     const UNUSED: [&str; 2] = ["send cpu", "recv cpu"];
     let outcome = |calc: &str, send: &str, recv: &str| {
         let first = format!("calc 5{calc}\nsend 9b to 1{send}\nsend 9b to 1 tag 3");
@@ -266,7 +266,7 @@ fn faults_between_ranks_name_rank_and_line() {
     );
 }
 
-/// Any program of sends and receives that GOAL can say, whether it can run or not.
+/// Any program of sends and receives that GOAL can express, whether or not it can run.
 fn any_program() -> impl Strategy<Value = JobProgram> {
     let number = || prop_oneof![0u32..4, 0..u32::MAX];
     let wild = move || proptest::option::of(number());

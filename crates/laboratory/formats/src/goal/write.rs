@@ -159,7 +159,7 @@ fn write_rank(bytes: &mut Vec<u8>, rank: &RankProgram, records: &[Record]) {
     let roots: Vec<u32> = (0..count)
         .filter(|&who| rank.waits(who).is_empty())
         .collect();
-    // By what is waited for: first those that wait for its end.
+    // Sorted by dependency, and for each dependency first the operations that wait for its end.
     let mut dependents: Vec<(u32, bool, u32)> = (0..count)
         .flat_map(|who| {
             let waits = rank.waits(who).iter();

@@ -52,7 +52,7 @@ pub struct HpccTopology {
     pub gpus_per_server: u32,
     /// Links in the order of the file, which numbers the interfaces of nodes.
     pub links: Vec<HpccLink>,
-    /// Warnings about entries that can run but are probably not what the author meant.
+    /// Warnings about entries that can run but are probably mistakes.
     pub warnings: Vec<FileWarning>,
 }
 

@@ -34,9 +34,9 @@
 //! with a warning.
 //!
 //! A host may have several links, as in SimAI's files with NVSwitches; the host forwards nothing between them. In a run, hosts have numbers
-//! from 0. If switches have lower numbers than hosts in the fabric's file, hosts are renumbered in the same order, with a warning, and
-//! files of flows use the numbers of the fabric's file. If the first line has four words, the third is the number of ToR switches and the
-//! fourth the number of links, as in PowerTCP's files. If it has seven words, only the first three count.
+//! from 0. If switches have lower numbers than hosts in the fabric's file, hosts are renumbered in the same order, with a warning. Files of
+//! flows use the numbers of the fabric's file. If the first line has four words, the third is the number of ToR switches and the fourth the
+//! number of links, as in PowerTCP's files. If it has seven words, only the first three count.
 //!
 //! An error rate is the probability that a packet of any size is lost at the end of the link. It applies to all kinds of packets except
 //! pause frames (there: to pause frames also).

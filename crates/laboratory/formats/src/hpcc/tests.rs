@@ -403,7 +403,7 @@ fn not_all_hosts_are_left_out() {
     ");
 }
 
-/// GPUs of a server are nodes of one, where it has NVSwitches.
+/// GPUs of a server belong to one node if the server has NVSwitches.
 #[test]
 fn simai_says_how_many_gpus_a_server_has() {
     let file = |header: &str| {

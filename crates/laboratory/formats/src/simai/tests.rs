@@ -1,4 +1,4 @@
-//! Workloads in and out, what ranks do in them, and each way in which one is refused.
+//! Reading and writing of workloads, the operations of ranks, and each reason for rejection.
 
 use super::reader::{COLUMNS, KEYS};
 use super::*;
@@ -31,7 +31,7 @@ fn refused(text: &str, message: &str) {
     assert_eq!(found.lines().next().unwrap(), format!("x.txt:{message}"));
 }
 
-/// Every rank sends to every other one, and is done when it has all.
+/// Every rank sends to every other rank, and ends when it has received all messages.
 fn to_all(
     call: &CollectiveCall<'_>,
     graph: &mut Graph,
@@ -113,7 +113,7 @@ fn keys_may_be_missing_or_written_otherwise() {
     };
     let exponent = parse_with_warnings(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"), 1);
     assert_eq!(exponent.pp_comm, Some(Bytes::new(123_456)));
-    // The input gradients of the first layer do nothing, which is a warning, too.
+    // The input gradients of the first layer have no effect, which also causes a warning.
     let layer = "l -1 10.0 NONE 0 0.5 NONE 7 1e1 ALLREDUCE 16777216.0 0";
     let text = format!("DATA pp_comm: 8388608.5 ga 4\n1\n{layer}\n");
     let workload = parse_with_warnings(&text, 2);
@@ -176,7 +176,7 @@ fn what_is_not_simulated_is_a_warning() {
     assert_eq!(file.workload.checkpoints, [0]);
 }
 
-/// Keys and columns that change nothing and are not warned about, with the reason.
+/// Keys and columns without effect and without warning, with the reason.
 const UNUSED: [(&str, &str); 3] = [
     (
         "vpp",
@@ -223,7 +223,7 @@ fn each_key_and_column_is_used_warned_about_or_known_to_be_unused() {
         let changed = outcome(header, &words.join(" "));
         assert_eq!(changed == base, is_unused(column), "{column}");
     }
-    // Layers with a policy of their own are refused.
+    // Layers with separate policies are rejected.
     let custom = outcome(
         &header.replace("TRANSFORMER", "CUSTOMIZED"),
         &format!("{layer} DATA"),
@@ -358,7 +358,7 @@ fn groups_are_laid_out_as_in_megatron() {
     program.graph(&mut to_all).unwrap().check().unwrap();
 }
 
-/// The operations of rank 0: what it computes in nanoseconds (with the unit in front) or the size of a collective, and what it waits for.
+/// The operations of rank 0: the computation in nanoseconds (after its unit) or the size of a collective, and the dependencies.
 fn steps(workload: &SimaiWorkload, passes: u32) -> Vec<(String, Vec<u32>)> {
     let program = workload.program(8, passes).unwrap();
     program.graph(&mut to_all).unwrap().check().unwrap();

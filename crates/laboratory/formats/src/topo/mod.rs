@@ -19,13 +19,13 @@
 //!
 //! Host `h` is attached to leaf `h / Radix_Down` and belongs to pod `h / Podsize`. Every leaf of a pod has `Bundle` links to every
 //! aggregation switch of that pod (with two tiers: every leaf to every spine). The aggregation switch at position `p` of its pod has
-//! `Bundle` links to each of the cores `p`, `p + A`, `p + 2A`, …, where `A` is the number of aggregation switches in a pod.
+//! `Bundle` links to each of the cores `p`, `p + A`, `p + 2A`, …. `A` is the number of aggregation switches in a pod.
 //!
 //! The reader accepts runs of blanks and tabs, comments at the end of lines and four kinds of fabric that htsim rejects:
 //! * links of different speeds above and below a switch. htsim compares `Oversubscribed` with the ratio of *port counts*, and then again
-//!   with the ratio of *bandwidths*, so that it rejects a leaf with 16 × 200G down and 8 × 400G up, which is not oversubscribed, both as 1
-//!   and as 2. Here the ports and the speeds decide. `Oversubscribed` must equal either ratio (rounded down), and the reader warns unless
-//!   it equals both exactly;
+//!   with the ratio of *bandwidths*, so it rejects some fabrics: a leaf with 16 × 200G down and 8 × 400G up is not oversubscribed, but
+//!   passes neither as 1 nor as 2. Here the ports and the speeds decide. `Oversubscribed` must equal either ratio (rounded down), and the
+//!   reader warns unless it equals both exactly;
 //! * switches of any radix (htsim: below 128 ports, above an aggregation switch below 64);
 //! * speeds with decimals, `12.5`, if they are whole numbers of bit/s (htsim: whole Gb/s);
 //! * two tiers without `Podsize`, and tiers without `Oversubscribed` that are oversubscribed, each with a warning.

@@ -416,7 +416,7 @@ proptest! {
         }
     }
 
-    /// Any numbers either fit together or are refused with an error; nothing overflows.
+    /// Any numbers are either consistent or rejected with an error; nothing overflows.
     #[test]
     fn any_numbers_are_consistent_or_refused(
         pods in 1u64..6, leaves in 1u64..6, down in 1u64..6, aggregations in 1u64..6, cores_each in 1u64..6,

@@ -76,8 +76,7 @@ impl Comparison {
         row.is_equal() && judged != Some(&row.name)
     }
 
-    /// The measures but for those that most runs have none of, if all variants have none, those of single classes of sizes, if
-    /// there is but one, those of jobs, if a variant has none, and those of flows, if all flows belong to jobs or there are none.
+    /// The measures whose condition holds. For example, measures of flows apply unless all runs are scale-up runs.
     fn applying(&self) -> impl Iterator<Item = &MeasureRow> {
         let classes_differ = self.classes_differ();
         let has_flows = self.has_flows();

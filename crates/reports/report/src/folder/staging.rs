@@ -3,7 +3,7 @@
 //! ```text
 //! .clearway-OWNER-NUMBER/new/              the files of the result
 //! .clearway-OWNER-NUMBER/former-N/NAME/    the former result NAME, while the new one is put in its place
-//! .clearway-OWNER-NUMBER/kept-N/NAME/      the same after that failed, and putting it back, too
+//! .clearway-OWNER-NUMBER/kept-N/NAME/      the same after both moves failed: the new result in place, and the former one back
 //! ```
 //! A process that is killed leaves its holder behind; the next process that makes a holder in the same folder [clears](clear) it away.
 

@@ -133,7 +133,7 @@ pub struct AssertionCase {
     pub place: Vec<u32>,
     /// Place of the point to compare with, if any.
     pub other: Option<Vec<u32>>,
-    /// The measure, or its difference to the limit at the other point; `None` if there are no values.
+    /// The measure, or its difference to the limit at the other point; `None` without values.
     pub estimate: Option<Estimate>,
     /// Ratio of the measure to its value at the other point; `None` without another point.
     pub ratio: Option<Estimate>,
