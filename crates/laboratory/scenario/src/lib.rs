@@ -32,16 +32,12 @@
 //! **Architecture Invariant:** this crate runs and prints nothing.
 
 mod attack;
-mod bcube;
 mod bdp_comments;
-mod built_fabric;
 mod catalogue;
-mod dragonfly;
 mod entries;
 mod error;
 mod event;
 mod experiment;
-mod fat_tree;
 mod file_hashes;
 mod general;
 pub mod generate;
@@ -50,14 +46,9 @@ mod key_owners;
 mod limits;
 mod link_names;
 mod locations;
-mod multi_plane;
 mod nics;
 mod observe;
-mod oversubscription;
-mod own_transport;
 mod pause_storm;
-mod pods;
-mod rail_optimised;
 mod scaleup;
 mod scenario;
 mod section;
@@ -70,19 +61,13 @@ mod switch;
 mod synonyms;
 mod tenant;
 pub mod topology;
-mod topology_error;
-mod topology_file;
 mod transport;
-mod transport_checks;
-mod transport_presets;
-mod transports;
 pub mod validation;
 pub mod warnings;
 mod workload;
 
 pub use attack::{AttackContext, AttackKeys, HostSet};
 pub use bdp_comments::{BdpValues, without_bdp_comments};
-pub use built_fabric::BuiltFabric;
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
@@ -97,7 +82,6 @@ pub use link_names::LinkNames;
 pub use locations::SourceLocations;
 pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
 pub use observe::{MOST_CHOSEN, ObserveSettings, SampledSubjects, Sampling};
-pub use oversubscription::Oversubscription;
 pub use pause_storm::PauseStorms;
 pub use scaleup::{
     CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupJob, ScaleupScenario,
@@ -110,8 +94,10 @@ pub use size_source::SizeSource;
 pub use starter::starter;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use tenant::{TenantKeys, TenantName, Tenants};
+pub use topology::built_fabric::BuiltFabric;
+pub use topology::oversubscription::Oversubscription;
 pub use transport::TransportSettings;
-pub use transports::Transports;
+pub use transport::sections::Transports;
 pub use workload::{FlowKeys, Priority, WorkloadSection};
 
 #[cfg(test)]

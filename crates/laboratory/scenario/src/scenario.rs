@@ -1,6 +1,5 @@
 //! A scenario: reading, writing, hash.
 
-use crate::built_fabric::BuiltFabric;
 use crate::entries::{
     by_section, each_of, hash_bytes, in_section, kind_of, without_kind, write_entries,
 };
@@ -10,17 +9,18 @@ use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{check_general, check_observe, check_switch};
 use crate::locations::SourceLocations;
-use crate::own_transport::UsualTransport;
 use crate::pause_storm::PauseStorms;
 use crate::scaleup::NVLINK;
 use crate::section::fill;
 use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::tenant::Tenants;
+use crate::topology::built_fabric::BuiltFabric;
+use crate::topology::file::find_file;
 use crate::topology::{self, TopologySettings};
-use crate::topology_file::find_file;
-use crate::transport_checks::check_one_path;
-use crate::transports::{Transports, check_transports};
+use crate::transport::checks::check_one_path;
+use crate::transport::own::UsualTransport;
+use crate::transport::sections::{Transports, check_transports};
 use crate::workload;
 use crate::{
     General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,

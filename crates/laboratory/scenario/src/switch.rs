@@ -1,7 +1,7 @@
 //! The `[switch]` section: settings of all switches of the fabric.
 
 use crate::section::Section;
-use crate::transport_presets::{Keys, PresetKey};
+use crate::transport::presets::{Keys, PresetKey};
 use clearway_fabric::{SharedBufferParameters, SwitchParameters};
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 

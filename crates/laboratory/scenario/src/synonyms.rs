@@ -1,6 +1,6 @@
 //! Words of the field that have another name or another key here, and the advice to users who write them.
 
-use crate::transport_presets::PRESETS;
+use crate::transport::presets::PRESETS;
 
 /// Values of the keys that name a kind, in any case: the key, the words, and their meaning.
 const NAMES: [(&str, &[&str], &str); 11] = [

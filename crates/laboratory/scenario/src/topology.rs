@@ -1,20 +1,31 @@
 //! The `[topology]` section.
 
-use super::bcube::Bcube;
-use super::dragonfly::{Dragonfly, DragonflyPlus};
-use super::fat_tree::FatTreeSettings;
-use super::limits::{check_hosts, check_links, check_size, leaf_size};
-use super::multi_plane::MultiPlaneSettings;
-use super::pods::Pods;
-use super::rail_optimised::RailOptimisedSettings;
-use crate::built_fabric::BuiltFabric;
+pub(crate) mod bcube;
+pub(crate) mod built_fabric;
+pub(crate) mod dragonfly;
+pub(crate) mod error;
+pub(crate) mod fat_tree;
+pub(crate) mod file;
+pub(crate) mod multi_plane;
+pub(crate) mod oversubscription;
+pub(crate) mod pods;
+pub(crate) mod rail_optimised;
+
 use crate::error::ScenarioError;
+use crate::limits::{check_hosts, check_links, check_size, leaf_size};
 use crate::link_names::{LinkNames, link_advice};
 use crate::nics::NicChoice;
-use crate::oversubscription::Oversubscription;
 use crate::section::Section;
-use crate::topology_error::{impossible, topology_error};
-use crate::topology_file::{NicSharing, TopologyFile, build_from_file};
+use crate::topology::bcube::Bcube;
+use crate::topology::built_fabric::BuiltFabric;
+use crate::topology::dragonfly::{Dragonfly, DragonflyPlus};
+use crate::topology::error::{impossible, topology_error};
+use crate::topology::fat_tree::FatTreeSettings;
+use crate::topology::file::{NicSharing, TopologyFile, build_from_file};
+use crate::topology::multi_plane::MultiPlaneSettings;
+use crate::topology::oversubscription::Oversubscription;
+use crate::topology::pods::Pods;
+use crate::topology::rail_optimised::RailOptimisedSettings;
 use clearway_fabric::topology::{
     Cable, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
 };

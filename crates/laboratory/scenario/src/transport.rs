@@ -1,10 +1,15 @@
 //! The `[transport]` section: a reliability scheme, a controller, a path selector and the feedback of receivers, with the keys
 //! of all four.
 
+pub(crate) mod checks;
+pub(crate) mod own;
+pub(crate) mod presets;
+pub(crate) mod sections;
+
 use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
-use crate::transport_presets::{Keys, PRESETS, Preset, PresetKey};
+use crate::transport::presets::{Keys, PRESETS, Preset, PresetKey};
 use clearway_transport::congestion::credit::CreditParameters;
 use clearway_transport::congestion::feedback::FeedbackSettings;
 use clearway_transport::congestion::{

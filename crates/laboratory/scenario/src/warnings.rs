@@ -1,6 +1,6 @@
 //! Warnings about a transport and its network: compatible settings that probably do not do what the user wants.
 
-use crate::transport_presets::PresetKey;
+use crate::transport::presets::PresetKey;
 use crate::validation::short_timeouts;
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;

@@ -3,11 +3,11 @@
 use crate::attack::{AttackKeys, attack_of_jobs};
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
-use crate::own_transport::UsualTransport;
 use crate::section::{Section, fill};
 use crate::section_name::SectionKeys;
 use crate::source::Entry;
 use crate::tenant::TenantKeys;
+use crate::transport::own::UsualTransport;
 use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
 use clearway_transport::Class;
 use clearway_transport::congestion::ControllerSettings;

@@ -137,7 +137,7 @@ pub fn over_jobs(jobs: &[JobRow]) -> Option<Distribution> {
     Distribution::of_picoseconds(jobs.iter().filter_map(mean).collect())
 }
 
-/// Rate in 10^9 bytes per second; `None` if no time passed.
+/// Rate in GB/s; `None` if no time passed.
 fn gigabytes_per_second(bytes: u64, us: f64) -> Option<f64> {
     (us > 0.0).then(|| bytes as f64 / (us * 1e3))
 }

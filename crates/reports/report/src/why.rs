@@ -26,7 +26,7 @@
 //! | `sentence` | - | the flow in words |
 //! | `links[]` | - | total delays of these flows by link: `link`, `queueing_us`, `paused_us`, `flows` |
 //! | `iteration.job`, `iteration.iteration` | - | the longest iteration of a job, or the one that was asked for; absent without jobs |
-//! | `iteration.from_us`, `took_us` | us | begin of its first rank, and the time until its last rank was through |
+//! | `iteration.from_us`, `took_us` | us | begin of its first rank, and the time until its last rank finished |
 //! | `iteration.alone_us` | us | time of the same critical path if each message were alone |
 //! | `iteration.messages`, `computations` | - | how many messages and computations the path has |
 //! | `iteration.parts[]` | ps | kinds of time, `part` and `ps`: the parts of messages as above, `computation`, `slot`, `turn`; their sum is `took_us` |

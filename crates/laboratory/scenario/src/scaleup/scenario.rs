@@ -12,7 +12,7 @@ use crate::section::{Section, fill, unknown_name};
 use crate::section_name::section_names;
 use crate::settings::{SectionKinds, Setting, section_settings};
 use crate::source::Entry;
-use crate::topology_file::find_file;
+use crate::topology::file::find_file;
 use crate::{General, ObserveSettings, ScenarioError};
 use clearway_scaleup::Configuration;
 use clearway_scaleup::injection::{InjectionRegistry, InjectionSettings};

@@ -55,7 +55,7 @@ pub(super) fn are_of_one_scenario(variants: &[VariantOutcome]) -> bool {
 }
 
 /// A short name of each variant: its label without the settings that all variants share, and without the key if it is the only key that
-/// differs. The letter if such a name is not unique.
+/// differs. If such a name is empty or not unique, all variants are named by their letters.
 pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
     let is_of_one_scenario = are_of_one_scenario(variants);
     let settings: Vec<Vec<&str>> = variants.iter().map(settings_of).collect();

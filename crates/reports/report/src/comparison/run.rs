@@ -11,7 +11,7 @@ pub struct ComparedRun {
     pub summary: Summary,
     /// All flows of the run.
     pub flows: Vec<FlowTimes>,
-    /// Curves over time, if the run was watched.
+    /// Curves over time, if the run was sampled.
     pub curves: Vec<RunCurve>,
     /// Folder of the results, if they are kept.
     pub folder: Option<String>,

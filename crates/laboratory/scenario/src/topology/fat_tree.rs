@@ -1,9 +1,9 @@
 //! Fat trees of switches with a given number of ports, or for a given number of hosts.
 
-use super::limits::{check_hosts, leaf_size};
-use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
-use crate::oversubscription::Oversubscription;
+use crate::limits::{check_hosts, leaf_size};
+use crate::topology::error::{impossible, topology_error};
+use crate::topology::oversubscription::Oversubscription;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{OmitDefaults, Parameter as _, Rate, Span};
 
@@ -60,14 +60,14 @@ struct Shape {
 
 impl FatTreeSettings {
     /// Replaces `radix` = "auto" by a number, if one fits.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.radix = self.radix.or_else(|| match self.size.hosts {
             None => Some(USUAL_RADIX),
             Some(hosts) => radixes().find(|&radix| self.holding(hosts, radix).is_some()),
         });
     }
 
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         if !(2..=3).contains(&self.tiers) {
             return Err(impossible(
                 &["tiers"],

@@ -1,9 +1,9 @@
 //! Rail-optimised fabrics: nodes of GPUs with NVLink inside and a rail for each of their NICs.
 
-use super::limits::check_hosts;
-use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
-use crate::oversubscription::Oversubscription;
+use crate::limits::check_hosts;
+use crate::topology::error::{impossible, topology_error};
+use crate::topology::oversubscription::Oversubscription;
 use clearway_fabric::topology::{RailOptimised, Topology, rail_optimised};
 use clearway_units::{Rate, Span};
 
@@ -39,7 +39,7 @@ clearway_units::parameters! {
 }
 
 impl RailOptimisedSettings {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 5] = [
             "leaves-per-rail",
             "nodes",

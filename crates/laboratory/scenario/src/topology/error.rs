@@ -3,10 +3,10 @@
 use crate::error::ScenarioError;
 use clearway_fabric::topology::TopologyError;
 
-pub(super) fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
+pub(crate) fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
     impossible(keys, error.message(), error.fix())
 }
 
-pub(super) fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
+pub(crate) fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
     ScenarioError::about(keys, format!("impossible topology: {message}"), fix)
 }

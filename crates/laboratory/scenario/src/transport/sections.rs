@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::limits::{check_agents, check_scope, check_transport};
 use crate::locations::SourceLocations;
-use crate::transport_checks::{check_credit, check_trimming};
+use crate::transport::checks::{check_credit, check_trimming};
 use crate::{SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::congestion::ControllerSettings;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Dragonfly and Dragonfly+.
 
-use super::limits::check_hosts;
-use super::topology_error::topology_error;
 use crate::error::ScenarioError;
+use crate::limits::check_hosts;
+use crate::topology::error::topology_error;
 use clearway_fabric::topology::{
     DragonflyLinks, GroupRouting, Topology, dragonfly, dragonfly_plus,
 };
@@ -100,7 +100,7 @@ fn check_size(keys: &[&'static str], factors: [u32; 3]) -> Result<(), ScenarioEr
 }
 
 impl Dragonfly {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 5] = [
             "groups",
             "global-links",
@@ -122,7 +122,7 @@ impl Dragonfly {
 }
 
 impl DragonflyPlus {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 6] = [
             "groups",
             "global-links",

@@ -1,9 +1,9 @@
 //! Multi-plane fabrics: NICs with several ports.
 
-use super::limits::{check_hosts, leaf_size};
-use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
-use crate::oversubscription::Oversubscription;
+use crate::limits::{check_hosts, leaf_size};
+use crate::topology::error::{impossible, topology_error};
+use crate::topology::oversubscription::Oversubscription;
 use clearway_fabric::topology::{MultiPlane, PortChoice, Topology, multi_plane};
 use clearway_units::{Rate, Span};
 
@@ -40,7 +40,7 @@ clearway_units::parameters! {
 }
 
 impl MultiPlaneSettings {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 8] = [
             "planes",
             "hosts-per-leaf",

@@ -1,9 +1,9 @@
 //! BCube, as in TMDML.
 
-use super::limits::check_hosts;
-use super::topology_error::topology_error;
 use crate::error::ScenarioError;
+use crate::limits::check_hosts;
 use crate::nics::NicChoice;
+use crate::topology::error::topology_error;
 use clearway_fabric::topology::{Topology, bcube};
 use clearway_units::{Rate, Span};
 
@@ -40,7 +40,7 @@ clearway_units::parameters! {
 }
 
 impl Bcube {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 2] = ["switch-ports", "levels"];
         let servers = u64::from(self.ports).saturating_pow(self.levels);
         check_hosts(&KEYS, servers.saturating_mul(u64::from(self.levels.max(1))))?;
@@ -53,7 +53,7 @@ impl Bcube {
         .map_err(|error| topology_error(&KEYS, &error))
     }
 
-    pub(super) fn nic_choice(&self, seed: u64) -> NicChoice {
+    pub(crate) fn nic_choice(&self, seed: u64) -> NicChoice {
         match self.order {
             NicOrder::Random => NicChoice::Random { seed },
             NicOrder::InTurn => NicChoice::InTurn,

@@ -1,11 +1,11 @@
 //! Fabrics from files of other tools.
 
-use super::graph;
-use super::limits::check_hosts;
-use crate::built_fabric::BuiltFabric;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
-use crate::topology_error::{impossible, topology_error};
+use crate::graph;
+use crate::limits::check_hosts;
+use crate::topology::built_fabric::BuiltFabric;
+use crate::topology::error::{impossible, topology_error};
 use clearway_fabric::topology::{
     CoreWiring, FatTree, PortChoice, Tier, TierQueues, Topology, fat_tree,
 };

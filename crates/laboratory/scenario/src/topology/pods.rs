@@ -1,8 +1,8 @@
 //! Three-tier fabrics with given numbers of switches.
 
-use super::limits::check_hosts;
-use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
+use crate::limits::check_hosts;
+use crate::topology::error::{impossible, topology_error};
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{Rate, Span};
 
@@ -48,7 +48,7 @@ clearway_units::parameters! {
 }
 
 impl Pods {
-    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+    pub(crate) fn build(&self) -> Result<Topology, ScenarioError> {
         const KEYS: [&str; 5] = [
             "pods",
             "leaves-per-pod",
