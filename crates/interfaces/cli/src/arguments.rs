@@ -275,8 +275,8 @@ pub(crate) struct IsolateArguments {
     /// out and the scenario attacks, the hosts of `workload.attack.hosts`
     #[arg(long, value_name = "HOSTS|TENANT")]
     pub(crate) attackers: Option<String>,
-    /// Attacks to run, each separately: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast, disobey. If left
-    /// out, the first three as far as the workload allows them. Keys `workload.attack.*` set the details
+    /// Attacks to run, each separately: parallel, staggered, overlay, parallel-overlay, fan-out, short-flows, incast, disobey,
+    /// pause-storm. If left out, the first three as far as the workload allows them. Keys `workload.attack.*` set the details
     #[arg(long, value_name = "ATTACK,…", value_delimiter = ',', value_parser = read_attack)]
     pub(crate) attacks: Vec<AttackKind>,
     /// Transports to attack (`clearway list transports`); the scenario's transport if left out
