@@ -1,4 +1,4 @@
-//! Files that are either there in full or as they were before.
+//! Files that are written completely or not at all.
 
 use crate::failure::{Failure, with_causes};
 use clearway_report::Owner;
@@ -6,14 +6,14 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file in the making, beside the place where it is to appear. Dropped without [`publish`](Self::publish) it leaves no trace.
+/// A file under construction, beside its final place. Without [`publish`](Self::publish), drop deletes the temporary file.
 pub(crate) struct AtomicFile {
-    /// As the user calls it.
+    /// Path as the user wrote it.
     path: PathBuf,
     file: File,
-    /// Temporary path and final path of the file; `None` if the file is a device or a pipe, to which output is written at once.
+    /// Temporary path and final path of the file; `None` if the file is a device or a pipe, which receives the output directly.
     renamed: Option<(PathBuf, PathBuf)>,
-    /// Advice to the user in case of a fault.
+    /// Advice to the user if the file cannot be written.
     fix: &'static str,
 }
 
@@ -35,7 +35,7 @@ impl AtomicFile {
                 fix,
             });
         }
-        // A link stays one: what it leads to is replaced.
+        // A symbolic link stays: the rename replaces the target of the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = target.file_name().unwrap_or(name).to_string_lossy();
         let folder = target.parent().unwrap_or(Path::new(""));
@@ -54,12 +54,13 @@ impl AtomicFile {
         })
     }
 
-    /// Puts the file in its place with `text` in it.
+    /// Writes `text` and moves the file to its final place.
     pub(crate) fn publish(mut self, text: &str) -> Result<(), Failure> {
         let written = self.file.write_all(text.as_bytes());
         let written = written.and_then(|()| match &self.renamed {
             None => self.file.flush(),
             Some((temporary, target)) => {
+                // Sync before the rename: after a crash, the final name must not refer to incomplete data.
                 self.file.sync_all()?;
                 fs::rename(temporary, target)
             }
@@ -68,14 +69,14 @@ impl AtomicFile {
     }
 }
 
-/// A document and its page in the making, each whole or not at all.
+/// A document and its page under construction, each written completely or not at all.
 pub(crate) struct DocumentAndPage {
     document: AtomicFile,
     page: AtomicFile,
 }
 
 impl DocumentAndPage {
-    /// Files of these names in a folder; `fix` is for the user if they cannot be written.
+    /// Files of these names in a folder; `fix` tells the user how to make them writable.
     pub(crate) fn create(
         folder: &Path,
         [document, page]: [&str; 2],
@@ -87,7 +88,7 @@ impl DocumentAndPage {
         })
     }
 
-    /// Puts both in place, each whatever becomes of the other.
+    /// Publishes both files. A failure of one file does not stop the other.
     pub(crate) fn publish(self, document: &str, page: &str) -> Result<(), Failure> {
         let document = self.document.publish(document);
         let page = self.page.publish(page);
@@ -98,13 +99,13 @@ impl DocumentAndPage {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((temporary, _)) = &self.renamed {
-            // Gone already if it was published; nobody is left to tell otherwise.
+            // After `publish` the file no longer exists. A destructor cannot report other errors.
             let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// Deletes files in `folder` that killed processes have left behind: those of names that begin with `prefix`.
+/// Deletes files in `folder` that killed processes have left behind: files whose names begin with `prefix`.
 fn clear(folder: &Path, prefix: &str, fresh: &File) {
     let folder = match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -118,7 +119,7 @@ fn clear(folder: &Path, prefix: &str, fresh: &File) {
         let owner = name.to_str().and_then(|name| name.strip_prefix(prefix));
         let owner = owner.and_then(Owner::read);
         if owner.is_some_and(|owner| owner.has_abandoned(&entry, &fresh)) {
-            // It is no concern of this process if that fails.
+            // Cleanup is optional, so a failure is ignored.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert!(AtomicFile::create(&folder, "mend it").is_err());
-        // What another process has left behind goes, if that has ended.
+        // Files of other processes are deleted if these processes have ended.
         let this = Owner::this().to_string();
         let (process, start) = this.rsplit_once('-').unwrap();
         let gone = format!(".x.jsonl.{process}-{}", start.parse::<u64>().unwrap() + 1);

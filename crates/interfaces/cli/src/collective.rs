@@ -39,7 +39,7 @@ pub(crate) fn collective(arguments: &CollectiveArguments) -> Result<ExitCode, Fa
                 RankListener::bind(address, rank, ranks, joining).map_err(|e| failure(&e))?;
             take_part(arguments, &steps, listener, members)
         }
-        // The arguments see to it.
+        // The argument parser excludes this case.
         _ => Err(Failure::new(
             "there are no ranks\n  fix: give `--loopback N`, or `--ranks FILE` with `--rank N`",
         )),
@@ -81,7 +81,7 @@ fn joining(
     Ok(joining)
 }
 
-/// All ranks in this process, a thread for each.
+/// Runs all ranks in this process, one thread for each.
 fn loopback(
     arguments: &CollectiveArguments,
     steps: &[Measurement],
@@ -121,7 +121,7 @@ fn loopback(
     };
     let result = take_part(arguments, steps, listener, Members { addresses, rank });
     for other in others {
-        // A rank that has panicked has said so, and the others have lost it.
+        // A rank that panics has printed its message, and the other ranks have lost their connections to it.
         if let Ok(Err(error)) = other.join()
             && result.is_ok()
         {
@@ -131,7 +131,7 @@ fn loopback(
     result
 }
 
-/// Takes part as one rank; rank 0 prints.
+/// Runs one rank; rank 0 prints.
 fn take_part(
     arguments: &CollectiveArguments,
     steps: &[Measurement],

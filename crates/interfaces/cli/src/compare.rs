@@ -1,7 +1,7 @@
 //! `clearway compare`.
 //!
-//! What is named is read and checked in full before the first run starts. Runs go seed by seed through all variants, so that
-//! whoever interrupts them is left with a comparison over fewer seeds.
+//! All inputs are read and checked completely before the first run starts. Runs go seed by seed through all variants, so an interrupted
+//! comparison still has complete seeds.
 
 mod folders;
 mod labels;
@@ -59,8 +59,8 @@ pub(crate) fn compare(
         complete: run.done == total,
     };
     let json = comparison.to_json(&origin);
-    // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
-    // of long runs.
+    // Print before writing, and try each output whatever happens to the others: a full disk must not cost the user the figures of long
+    // runs.
     let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
         (false, false) => print(&comparison_table(&comparison)),
@@ -96,10 +96,10 @@ pub(crate) fn compare(
     })
 }
 
-/// Fails if the scenarios of a variant do not fit together, and passes on what they are warned of.
+/// Fails if a scenario of a variant is inconsistent; prints its warnings.
 fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure> {
     if let Source::Scenarios(scenarios) = &variant.source {
-        // Its seeds differ in nothing that could be wrong.
+        // The first seed is enough, because a different seed cannot make a scenario invalid.
         let first = scenarios.first().expect("there is a seed");
         let refusal = |error| variant.refusal(&error);
         let warnings = clearway_runs::check(first).map_err(refusal)?;
@@ -111,17 +111,17 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// Outcome of all runs.
+/// Result of all runs.
 struct Ran {
-    /// Variants with runs, in the order in which they were named.
+    /// Variants with runs, in the order of the arguments.
     variants: Vec<Variant>,
-    /// Number of runs that were done.
+    /// Number of finished runs.
     done: usize,
-    /// Failure if the results of some run could not be kept.
+    /// Failure if the results of a run could not be written.
     kept: Result<(), Failure>,
 }
 
-/// Runs what is not there yet, seed by seed, until all is done or the user interrupts.
+/// Runs the missing runs, seed by seed, until all are done or the user interrupts.
 fn run_all(
     planned: Vec<Planned>,
     arguments: &CompareArguments,
@@ -172,26 +172,26 @@ fn run_all(
     })
 }
 
-/// A run that is to be done.
+/// A run to do.
 struct Run<'a> {
     arguments: &'a CompareArguments,
     console: &'a Console,
     interrupt: &'a Interrupt,
-    /// Folder in which the results are kept, if they are.
+    /// Folder for the results; `None` if they are not kept.
     folder: Option<PathBuf>,
     title: String,
 }
 
-/// A run that is over.
+/// A finished run.
 struct Simulated {
     run: ComparedRun,
-    /// Failure if the results were to be kept and could not be.
+    /// Failure if the results could not be written.
     kept: Result<(), Failure>,
 }
 
 impl Run<'_> {
-    /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
-    /// kept, the run can still be compared.
+    /// Runs the scenario and keeps its results; `None` after an interrupt, because a part of a run cannot be compared. A run whose results
+    /// cannot be written can still be compared.
     fn simulate(self, experiment: &Experiment) -> Result<Option<Simulated>, Failure> {
         let request = RunRequest {
             threads: self.arguments.threads,
@@ -222,7 +222,7 @@ impl Run<'_> {
     }
 }
 
-/// A run whose progress is shown.
+/// Display of a run's progress.
 struct DisplayedRun<'a> {
     run: &'a Run<'a>,
     display: Option<Display<'a>>,
@@ -274,7 +274,7 @@ impl Target {
         }
     }
 
-    /// Fails if what is compared would be overwritten, or deleted with former results.
+    /// Fails if the outputs would overwrite a compared folder, or delete it with former results.
     fn refuse_inputs(&self, planned: &[Planned]) -> Result<(), Failure> {
         let inputs: Vec<Input> = planned.iter().flat_map(Planned::inputs).collect();
         let Self::Folder(folder) = self else {
@@ -296,7 +296,7 @@ impl Target {
         Ok(())
     }
 
-    /// Folder in which the results of a run of the variant at `place` are kept, if they are.
+    /// Folder for the results of a run of the variant at `place`; `None` if results are not kept.
     fn folder_of(&self, place: usize, seed: u64) -> Option<PathBuf> {
         match self {
             Self::Json(_) | Self::Page(_) => None,
@@ -308,7 +308,7 @@ impl Target {
     }
 }
 
-/// Equal for comparisons of the same things.
+/// Number that is equal for comparisons of the same inputs.
 fn fingerprint(planned: &[Planned]) -> u64 {
     let mut text = String::new();
     for variant in planned {
@@ -328,7 +328,7 @@ fn fingerprint(planned: &[Planned]) -> u64 {
     hash >> 32
 }
 
-/// The files of a comparison in the making.
+/// The files of a comparison under construction.
 struct Files {
     json: Option<AtomicFile>,
     page: Option<AtomicFile>,
@@ -354,7 +354,7 @@ impl Files {
         })
     }
 
-    /// Puts them in place, each whatever becomes of the other.
+    /// Publishes all files. A failure of one file does not stop the others.
     fn publish(self, json: &str, page: impl FnOnce() -> String) -> Result<(), Failure> {
         let json = self.json.map_or(Ok(()), |file| file.publish(json));
         let page = self.page.map_or(Ok(()), |file| file.publish(&page()));

@@ -13,7 +13,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints the script that completes commands, options and names in `shell`.
+/// Prints the completion script for `shell`: commands, options and names.
 pub(crate) fn completions(laboratory: &Laboratory, shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(laboratory), program(), &mut script);
@@ -21,7 +21,7 @@ pub(crate) fn completions(laboratory: &Laboratory, shell: Shell) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Name under which the program was called: a program with parts of its own has another one than `clearway`.
+/// Name under which the program was called: a program with added parts has a name other than `clearway`.
 fn program() -> String {
     let called = env::args_os().next().map(PathBuf::from);
     let stem = called.as_deref().and_then(|path| path.file_stem());
@@ -31,7 +31,7 @@ fn program() -> String {
     )
 }
 
-/// The command line with the names that arguments can have. It is not what parses: commands say themselves what is wrong with a name.
+/// Command line with the possible names of arguments. It is only for completion: commands report wrong names themselves.
 fn command(laboratory: &Laboratory) -> Command {
     let (groups, names) = names(laboratory);
     let figures = figure_ids().map(str::to_owned).collect();
@@ -51,7 +51,7 @@ fn command(laboratory: &Laboratory) -> Command {
 fn one_of(mut values: Vec<String>) -> PossibleValuesParser {
     values.sort();
     values.dedup();
-    // Kept until the process ends, which is soon: the parser wants names that live as long.
+    // Leaked, because the parser needs names with a static lifetime and the process ends soon.
     let values = values.into_iter().map(|value| &*value.leak());
     PossibleValuesParser::new(values)
 }

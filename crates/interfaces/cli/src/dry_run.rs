@@ -1,4 +1,4 @@
-//! `--dry-run`: what a run will cost, from its flows and a short run by which they are calibrated.
+//! `--dry-run`: an estimate of the cost of a run, from its flows and a short calibration run.
 
 use crate::failure::Failure;
 use crate::output::print;
@@ -12,9 +12,9 @@ use clearway_report_text::{Align, Table};
 use clearway_runs::{Stopwatch, peak_rss_bytes};
 use clearway_sweep::{PlannedRun, Sweep};
 
-/// Wall seconds of the run that calibrates.
+/// Wall seconds of the calibration run.
 const CALIBRATION: f64 = 0.3;
-/// Runs that are over so soon are no measure of speed.
+/// Shortest calibration run that measures speed.
 const SHORTEST: f64 = 0.02;
 const WIDTH: usize = 80;
 
@@ -23,11 +23,11 @@ struct Estimate {
     work: ExpectedWork,
     /// Seconds on one thread.
     seconds: f64,
-    /// Packet-hops per second by which they are reckoned.
+    /// Packet-hops per second, from which the seconds are computed.
     speed: f64,
-    /// Simulated time of the calibrating run; none if that was the whole run.
+    /// Simulated time of the calibration run; `None` if it was the whole run.
     until: Option<Span>,
-    /// The most memory that the process has held so far, in bytes.
+    /// Peak memory of the process so far, in bytes.
     memory: u64,
 }
 
@@ -66,7 +66,7 @@ impl Estimate {
     }
 }
 
-/// Prints what a run of this scenario will cost.
+/// Prints the estimated cost of a run of this scenario.
 ///
 /// # Errors
 /// If its parts do not fit each other.
@@ -107,10 +107,10 @@ pub(crate) fn run(assembly: &Assembly) -> Result<(), Failure> {
 /// A variant of a comparison: its label and its runs.
 pub(crate) type Variant<'a> = (&'a str, &'a [Experiment]);
 
-/// Prints what a comparison will cost, variant by variant: each by its first seed.
+/// Prints the estimated cost of a comparison for each variant, from its first seed.
 ///
 /// # Errors
-/// If a scenario's parts do not fit each other, or it is of a scale-up fabric.
+/// If a scenario's parts do not fit each other, or a scenario has a scale-up fabric.
 pub(crate) fn compare(variants: &[Variant<'_>]) -> Result<(), Failure> {
     let mut table = Table::new().column("variant", Align::Left);
     for heading in ["runs", "packet-hops", "CPU time"] {
@@ -143,10 +143,10 @@ pub(crate) fn compare(variants: &[Variant<'_>]) -> Result<(), Failure> {
     ))
 }
 
-/// Runs of a study by which all of them are reckoned, at most.
+/// Most runs of a study that the estimate samples.
 const MOST_SAMPLES: usize = 8;
 
-/// Places of at most [`MOST_SAMPLES`] of `count` runs, spread evenly.
+/// Indexes of at most [`MOST_SAMPLES`] of `count` runs, spread evenly.
 pub(crate) fn sampled(count: usize) -> Vec<usize> {
     let samples = count.min(MOST_SAMPLES);
     (0..samples)
@@ -154,10 +154,10 @@ pub(crate) fn sampled(count: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Sentence on what `count` runs of a sweep will cost, reckoned by some of these.
+/// Sentence on the cost of `count` runs of a sweep, estimated from a sample.
 ///
 /// # Errors
-/// If a scenario cannot be read any more, or its parts do not fit each other.
+/// If a scenario can no longer be read, or its parts do not fit each other.
 pub(crate) fn sweep(
     (sweep, laboratory): (&Sweep, &Laboratory),
     runs: &[&PlannedRun],
@@ -168,7 +168,7 @@ pub(crate) fn sweep(
     study(&samples.collect::<Result<Vec<_>, _>>()?, count)
 }
 
-/// Sentence on what `runs` runs will cost, reckoned by these of them.
+/// Sentence on the cost of `runs` runs, estimated from `samples`.
 ///
 /// # Errors
 /// If a scenario's parts do not fit each other.
@@ -192,7 +192,7 @@ pub(crate) fn study(samples: &[Experiment], runs: u64) -> Result<String, Failure
     ))
 }
 
-/// Refusal for scale-up fabrics, whose operations are no flows.
+/// Refusal for scale-up fabrics, which have operations instead of flows.
 pub(crate) fn scale_up() -> Failure {
     Failure::new(
         "`--dry-run` counts packets, and a scale-up fabric (`topology.kind = \"nvlink\"`) has operations\n  fix: leave it out; progress tells how long the run takes",

@@ -36,10 +36,10 @@ pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// The names of a group, each with a line on it.
+/// The names of a group, each with a summary line.
 ///
 /// # Errors
-/// If there is no such group.
+/// If the group does not exist.
 pub fn group(laboratory: &Laboratory, name: &str) -> Result<Vec<(String, String)>, Failure> {
     group_of(&catalogue(laboratory), name)
 }
@@ -66,10 +66,10 @@ pub(crate) fn explain(laboratory: &Laboratory, name: &str) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
-/// All that is called `name`, and the text that explains it.
+/// All items named `name`, and the text that explains them.
 ///
 /// # Errors
-/// If nothing is called so.
+/// If no item has this name.
 pub fn explained(
     laboratory: &Laboratory,
     name: &str,
@@ -97,7 +97,7 @@ pub fn explained(
     Ok((found, text))
 }
 
-/// List of the kinds that the `kind` key of a section may name, for the sections whose keys depend on it.
+/// Group that lists the possible values of a section's `kind` key, for sections whose keys depend on `kind`.
 pub(crate) fn list_of_kinds(name: &str) -> Option<&'static str> {
     match name {
         "topology.kind" => Some("topologies"),
@@ -106,7 +106,7 @@ pub(crate) fn list_of_kinds(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A list of the kinds of a section before everything about it; empty if `name` is something else.
+/// List of the kinds of a section, printed before the section's keys; empty if `name` is not such a section.
 fn contents(catalogue: &Catalogue<'_>, name: &str) -> String {
     let groups: &[&str] = match name {
         "transport" => &[
@@ -132,7 +132,7 @@ fn contents(catalogue: &Catalogue<'_>, name: &str) -> String {
     text
 }
 
-/// A table of names with what they are.
+/// Table of names and their meanings.
 fn names_of(rows: Vec<(String, String)>, heading: &str) -> String {
     let mut table = Table::new()
         .column(heading, Align::Left)

@@ -6,8 +6,8 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-/// Failure of a command: wrong input, or surroundings in which its output cannot be written, such as a full disk. Both are for the user to
-/// mend, so the exit code is 2.
+/// Failure of a command: invalid input, or an output that cannot be written, for example because the disk is full. The user can fix both,
+/// so the exit code is 2.
 #[derive(Debug)]
 pub struct Failure(Vec<String>);
 
@@ -16,7 +16,7 @@ impl Failure {
         Self(vec![message.into()])
     }
 
-    /// Fails with all that failed, if anything did.
+    /// Fails with all failures among the results, if there are any.
     pub(crate) fn all(results: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let failed = results.into_iter().filter_map(Result::err);
         let messages: Vec<String> = failed.flat_map(|failure| failure.0).collect();
@@ -26,19 +26,19 @@ impl Failure {
         }
     }
 
-    /// Fault alone, without the fix.
+    /// The fault without the fix.
     pub(crate) fn first_line(&self) -> &str {
         let first = self.0.first().and_then(|message| message.lines().next());
         first.unwrap_or_default()
     }
 
-    /// What is wrong, as it is said.
+    /// Text of the failure.
     pub(crate) fn errors(&self) -> String {
         let lines = self.0.iter().map(|message| format!("error: {message}"));
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Says what is wrong.
+    /// Prints the failure.
     pub(crate) fn report(self) -> ExitCode {
         say(&self.errors());
         ExitCode::from(2)

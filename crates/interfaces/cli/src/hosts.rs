@@ -1,4 +1,4 @@
-//! Connections between hosts: what commands that make them have in common.
+//! Common parts of commands that connect hosts.
 
 mod arguments;
 mod line_rate;
@@ -21,14 +21,14 @@ use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) fn runtime() -> io::Result<Runtime> {
-    // Sockets are read in every turn: what one has while others are read would look like a path that is late.
+    // Poll sockets in every turn: packets that wait in one socket while others are read would make a path look late.
     Builder::new_current_thread()
         .event_interval(1)
         .enable_all()
         .build()
 }
 
-/// Security by the arguments; a listener's key is made if there is none.
+/// Security settings from the arguments; a listener creates a missing key.
 pub(crate) fn security(
     arguments: &ConnectionArguments,
     may_create: bool,
@@ -117,7 +117,7 @@ fn write_key(path: &Path, key: &PreSharedKey) -> io::Result<()> {
         .write_all(format!("{}\n", key.to_hex()).as_bytes())
 }
 
-/// Address of a host, whose port may be left out. Of several the first of version 4 counts.
+/// Address of a host, with an optional port. If a name has several addresses, the first IPv4 address wins.
 ///
 /// # Errors
 /// If there is no such host.
@@ -141,7 +141,7 @@ pub fn resolve(host: &str) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// Address at which a listener listens: as the user says, or all of this host.
+/// Address of a listener: the user's address, or all addresses of this host.
 pub(crate) fn listening_at(listen: Option<&str>) -> Result<SocketAddr, Failure> {
     let Some(host) = listen else {
         return Ok(SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT)));
@@ -156,7 +156,7 @@ pub(crate) fn listening_at(listen: Option<&str>) -> Result<SocketAddr, Failure> 
     Ok(address)
 }
 
-/// True for a name that stands for a loopback address at its own host alone, as `/etc/hosts` of Debian has it for `127.0.1.1`.
+/// True for a name that is a loopback address only on its own host, like the entry for `127.0.1.1` in Debian's `/etc/hosts`.
 fn is_local_name(host: &str, address: SocketAddr) -> bool {
     let is_name = host.parse::<IpAddr>().is_err() && host.parse::<SocketAddr>().is_err();
     is_name && address.ip().is_loopback() && !host.starts_with("localhost")
@@ -188,7 +188,7 @@ pub(crate) fn no_random(error: &io::Error) -> Failure {
     ))
 }
 
-/// Number of paths, and of those that are avoided: `8 paths up`, `7 of 8 paths up`.
+/// Number of usable paths and of all paths: `8 paths up`, `7 of 8 paths up`.
 pub(crate) fn paths_up(snapshot: &ConnectionSnapshot) -> String {
     let up = snapshot.paths.iter().filter(|(up, _)| *up).count();
     match snapshot.paths.len() {
@@ -198,7 +198,7 @@ pub(crate) fn paths_up(snapshot: &ConnectionSnapshot) -> String {
     }
 }
 
-/// The paths of a connection, a row each, and why some are avoided.
+/// Table of a connection's paths, and the reason why some are avoided.
 pub(crate) fn paths_text(snapshot: &ConnectionSnapshot) -> String {
     let mut paths = Table::new()
         .column("path", Align::Right)
@@ -231,7 +231,7 @@ pub(crate) fn paths_text(snapshot: &ConnectionSnapshot) -> String {
     text
 }
 
-/// The same for programs.
+/// Paths of a connection as JSON.
 pub(crate) fn paths_json(snapshot: &ConnectionSnapshot) -> Vec<Value> {
     let paths = snapshot.paths.iter().map(|(up, path)| {
         json!({
@@ -255,7 +255,7 @@ mod tests {
         assert!(is_local("node1", "127.0.1.1:4794"));
         assert!(is_local("node1:5000", "[::1]:5000"));
         assert!(!is_local("node1", "192.0.2.1:4794"));
-        // Whoever writes these means them.
+        // Users who write these names mean loopback.
         for host in ["localhost", "localhost:5000", "127.0.0.1", "127.0.0.1:5000"] {
             assert!(!is_local(host, "127.0.0.1:5000"), "{host}");
         }

@@ -11,7 +11,7 @@ use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, 
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Name of the scenario that is printed.
+/// Name of the printed scenario.
 const UNNAMED: &str = "my-scenario";
 
 pub(crate) fn init(
@@ -41,7 +41,7 @@ fn is_printed(arguments: &InitArguments) -> bool {
     arguments.file == Path::new("-")
 }
 
-/// The scenario that the arguments ask for, as text.
+/// The requested scenario, as text.
 fn text(laboratory: &Laboratory, arguments: &InitArguments) -> Result<String, Failure> {
     check_kinds(laboratory, arguments)?;
     let overrides = overrides(arguments);
@@ -66,7 +66,7 @@ fn text(laboratory: &Laboratory, arguments: &InitArguments) -> Result<String, Fa
     Ok(starter(&experiment.every_setting()))
 }
 
-/// All keys that the arguments give.
+/// All keys from the arguments.
 fn overrides(arguments: &InitArguments) -> Vec<String> {
     let kinds = [
         ("topology", arguments.topology.clone()),
@@ -81,7 +81,7 @@ fn overrides(arguments: &InitArguments) -> Vec<String> {
     kinds.chain(arguments.overrides.iter().cloned()).collect()
 }
 
-/// Refuses kinds that do not exist.
+/// Rejects unknown kinds.
 fn check_kinds(laboratory: &Laboratory, arguments: &InitArguments) -> Result<(), Failure> {
     let catalogue = catalogue(laboratory);
     let is_scaleup = arguments.topology.as_deref() == Some(NVLINK);
@@ -148,7 +148,7 @@ fn needs_power_of_two(scenario: &Scenario) -> bool {
     kinds.any(|kind| kind == "halving-doubling")
 }
 
-/// A scenario that could be written, but would not run.
+/// Failure for a scenario that could be written, but would not run.
 fn not_to_run(error: &ScenarioError) -> Failure {
     Failure::new(format!(
         "the scenario would not run: {}\n  fix: {}; `--set KEY=VALUE` sets any key",

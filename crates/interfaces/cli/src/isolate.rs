@@ -1,7 +1,6 @@
 //! `clearway isolate`.
 //!
-//! Each transport runs without an attack, then under each attack, seed by seed, so that whoever interrupts is left with a study of fewer
-//! seeds.
+//! Each transport runs without an attack, then under each attack. Runs go seed by seed, so an interrupted study still has complete seeds.
 
 mod attackers;
 
@@ -78,7 +77,7 @@ pub(crate) fn isolate(
     })
 }
 
-/// True if nobody gains by the attack and nobody is harmed. What was not measured or not tested is neither.
+/// True if the attack is shown to bring no gain and no harm. Unmeasured and untested cells do not count as isolated.
 fn is_isolated(cell: &IsolationCell) -> bool {
     let measured = cell.gain.is_some() && cell.loss.is_some() && cell.incomplete == 0;
     let gains_nothing = match cell.verdict {
@@ -96,7 +95,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// The transport of the scenario's flows, or the mix of those that its sections have.
+    /// The transport of the scenario's flows, or the combination of its sections' transports.
     fn new(scenario: Scenario) -> Self {
         let transports = scenario.transports();
         let (mut names, mut scopes) = (Vec::new(), Vec::new());
@@ -115,7 +114,7 @@ impl Subject {
         }
     }
 
-    /// Every pair of a transport and a scope that the arguments ask for.
+    /// Every requested pair of a transport and a scope.
     fn all(
         arguments: &IsolateArguments,
         laboratory: &Laboratory,
@@ -130,7 +129,7 @@ impl Subject {
         if arguments.matrix && scopes.is_empty() {
             scopes = Scope::ALL.to_vec();
         }
-        // Where nothing is named, the scenario's own is meant.
+        // Without a name, the scenario's own setting applies.
         let or_own = |settings: Vec<String>| match settings.is_empty() {
             true => vec![None],
             false => settings.into_iter().map(Some).collect(),
@@ -158,7 +157,7 @@ impl Subject {
                 };
                 match load(laboratory, &scenario) {
                     Ok(scenario) => subjects.push(Self::new(scenario)),
-                    // Some transports have no scopes: links allocate their rates.
+                    // Some transports do not support scopes, because links allocate their rates.
                     Err(failure) if arguments.matrix && arguments.scopes.is_empty() => {
                         if !arguments.print.quiet {
                             say(&format!("left out: {}", failure.first_line()));
@@ -176,7 +175,7 @@ impl Subject {
     }
 }
 
-/// Request, understood and checked.
+/// Parsed and checked request.
 struct IsolationStudy {
     transports: Vec<Subject>,
     attacks: Vec<AttackKind>,
@@ -205,7 +204,7 @@ impl IsolationStudy {
         Ok(study)
     }
 
-    /// Leaves out transports without the rule that an attack breaks: of a matrix nobody has named them.
+    /// Leaves out transports without the rule that an attack breaks, because the user did not name the transports of a matrix.
     fn leave_out_without_rule(&mut self, arguments: &IsolateArguments) -> Result<(), Failure> {
         if !self.attacks.contains(&AttackKind::Disobey) {
             return Ok(());
@@ -215,7 +214,7 @@ impl IsolationStudy {
             match Assembly::new(&self.scenario(&subject, AttackKind::Disobey, self.seeds[0])) {
                 Ok(_) => self.transports.push(subject),
                 Err(error) => {
-                    // In all of its scopes.
+                    // Report a transport once for all of its scopes.
                     if told.insert(subject.name.clone()) && !arguments.print.quiet {
                         say(&format!("left out: {}: {}", subject.name, error.message));
                     }
@@ -249,11 +248,12 @@ impl IsolationStudy {
         }
     }
 
-    /// Fails if a run cannot be put together, or if there are no victims.
+    /// Fails if a scenario cannot be assembled, or if there are no victims.
     fn check(&self, arguments: &IsolateArguments) -> Result<(), Failure> {
         let mut warned = BTreeSet::new();
         for (place, subject) in self.transports.iter().enumerate() {
-            // The workload is the same for all transports, so the attacks that it takes are. The rules of transports differ.
+            // All transports share the workload, so one of them is enough to check most attacks. Only `disobey` depends on the transport's
+            // rules.
             let own = |kind: &AttackKind| *kind == AttackKind::Disobey;
             let kinds = self.attacks.iter().enumerate();
             let kinds = kinds.filter(|(number, kind)| place == 0 || *number == 0 || own(kind));
@@ -273,7 +273,7 @@ impl IsolationStudy {
                     )));
                 }
                 if kind == self.attacks[0] && !arguments.print.quiet {
-                    // Scopes hardly differ in what is to be said.
+                    // Warnings hardly differ between scopes, so each text is printed once.
                     let texts = assembly.warnings.iter();
                     let texts = texts.map(|text| format!("{}: {text}", subject.name));
                     texts
@@ -307,7 +307,7 @@ impl IsolationStudy {
         self.seeds.len() * self.transports.len() * (self.attacks.len() + 1)
     }
 
-    /// Number of runs, and the factors that make it.
+    /// Number of runs, and its factors.
     fn announcement(&self) -> String {
         let names: BTreeSet<&str> = self
             .transports
@@ -326,7 +326,7 @@ impl IsolationStudy {
         )
     }
 
-    /// Says how many runs there would be, and what they cost.
+    /// Prints the number of runs and their cost.
     fn describe(&self) -> Result<ExitCode, Failure> {
         let attacks = [AttackKind::None]
             .into_iter()
@@ -413,7 +413,7 @@ impl IsolationStudy {
         })
     }
 
-    /// Runs it; `None` if it was interrupted.
+    /// Runs a scenario; `None` after an interrupt.
     fn simulate<'a>(
         &self,
         (subject, scenario): (&Subject, &Scenario),
@@ -440,7 +440,7 @@ impl IsolationStudy {
     }
 }
 
-/// Heading of the run after `done` others, with the time to go for it and those after it, as far as it can be told.
+/// Heading of the run after `done` others, with the remaining time of the study if it is known.
 fn title(done: usize, total: usize, elapsed: f64) -> String {
     let number = done + 1;
     match done {
@@ -460,7 +460,7 @@ mod tests {
     fn titles_tell_the_time_to_go_once_a_run_is_done() {
         assert_eq!(title(0, 186, 7.0), "run 1 of 186");
         assert_eq!(title(1, 186, 2.0), "run 2 of 186 (6 min to go)");
-        // The last run: as long as the mean of those before it.
+        // The estimate for the last run is the mean of the earlier runs.
         assert_eq!(title(185, 186, 370.0), "run 186 of 186 (2 s to go)");
     }
 }

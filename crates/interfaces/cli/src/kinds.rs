@@ -1,4 +1,4 @@
-//! Files that are right, and given to another command than theirs.
+//! Valid files that the user gave to the wrong command.
 
 use clearway_input::STANDARD_INPUT;
 use clearway_lab::{Laboratory, ScenarioError};
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Scenario, Self::Jobs, Self::Sweep];
 
-    /// True if the file or built-in name `name` can be read as one of this kind.
+    /// True if the file or built-in name `name` is valid as this kind.
     fn has(self, laboratory: &Laboratory, name: &str) -> bool {
         match self {
             Self::Scenario => laboratory.load_any(name, &[]).is_ok(),
@@ -29,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// What it is, and the command for it.
+    /// Meaning of the kind, and its command.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Scenario => ("a scenario", "run"),
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// The error that `name` is none of this kind, with the command to use instead if it is one of another kind.
+    /// Error for a `name` that is not of this kind, with the right command if the name is of another kind.
     pub(crate) fn explain(
         self,
         laboratory: &Laboratory,

@@ -1,6 +1,6 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! A program with parts of its own is a crate of three lines, and has all commands of `clearway`:
+//! A program with additional components is a crate of three lines, and has all commands of `clearway`:
 //!
 //! ```no_run
 //! # use clearway::lab::paths::{PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done, jobs are not compatible, or an attack gains; 2 the user's input is
-//! wrong, or the output cannot be written; 3 our own invariant broke; 4 no memory left; 130 interrupted.
+//! Exit codes: 0 success; 1 a claim failed, flows or jobs did not finish, jobs are not compatible, or an attack gains; 2 the user's input
+//! is wrong, or the output cannot be written; 3 an internal invariant is violated; 4 out of memory; 130 interrupted.
 
 mod arguments;
 mod atomic_file;
@@ -81,16 +81,16 @@ use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
-/// The whole program, with the parts that `laboratory` has.
+/// The whole program, with the components of `laboratory`.
 ///
-/// Reads the arguments of the process. The exit code that is returned is meant for `main`.
+/// Reads the arguments of the process. The returned exit code is for `main`.
 pub fn main_with(laboratory: Laboratory) -> ExitCode {
     let arguments = std::env::args_os().skip(1).collect();
     carry_out(&laboratory, Arguments::try_parse(), arguments)
 }
 
-/// The same for a program in another language, whose process has other arguments: these are `arguments`, without a name of the program in
-/// front. `program` is the command that starts it again, for the runs of a sweep: its path and first arguments.
+/// The whole program for a host in another language, whose process has other arguments. `arguments` do not include a program name.
+/// `program` is the command that starts the program again, for the runs of a sweep: its path and first arguments.
 pub fn main_from(
     laboratory: &Laboratory,
     program: Vec<OsString>,
@@ -118,7 +118,7 @@ fn carry_out(
         }
     };
     survive_limits();
-    // A defect of ours must not look like the user's mistake.
+    // Catch panics: a defect of `clearway` must not look like the user's mistake.
     let result =
         std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(laboratory, arguments.command)));
     match result {
@@ -133,7 +133,7 @@ fn carry_out(
     }
 }
 
-/// Prints help, or what is wrong with the arguments.
+/// Prints help, or the error in the arguments.
 fn answer(request: &clap::Error) -> ExitCode {
     match request.print() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::from(2),
@@ -141,12 +141,12 @@ fn answer(request: &clap::Error) -> ExitCode {
     }
 }
 
-/// Makes a file that grows beyond the limit of the process an error of the write instead of the end of the process.
+/// Turns a file beyond the process's size limit into a write error; otherwise the signal would end the process.
 fn survive_limits() {
     #[cfg(unix)]
     {
         use signal_hook::{consts::SIGXFSZ, flag::register};
-        // If it cannot be caught, such a run ends as it would have without.
+        // If registering fails, the signal ends such a run as before.
         let _ = register(SIGXFSZ, std::sync::Arc::default());
     }
 }
@@ -185,7 +185,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
     }
 }
 
-/// The chapter whose programs have to compile.
+/// The chapter whose programs must compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/src/your-own.md")]
 struct YourOwn;

@@ -4,7 +4,7 @@ use clearway::{Laboratory, main_with};
 use clearway_allocator::EndingAllocator;
 use std::process::ExitCode;
 
-/// Allocator that ends the program with a message where memory runs out.
+/// Allocator that ends the program with a message if memory is exhausted.
 #[global_allocator]
 static ALLOCATOR: EndingAllocator = EndingAllocator;
 

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Prints the manual page of the program, or writes those of all commands into `folder`.
+/// Prints the manual page of the program, or writes manual pages of all commands into `folder`.
 pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode, Failure> {
     let Some(folder) = folder else {
         print(&page(&Man::new(command())))?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Says `text` on standard error, in a line of its own. If that fails nobody is left to tell, and the run must go on.
+/// Prints `text` on standard error, as a separate line. A write error is ignored: it cannot be reported, and the run must continue.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,9 +1,9 @@
-//! Texts on standard output.
+//! Text on standard output.
 
 use crate::failure::Failure;
 use std::io::{self, ErrorKind, Write};
 
-/// Prints `text` on standard output. A closed pipe (`| head`) is no failure; a full disk is.
+/// Prints `text` on standard output. A closed pipe (`| head`) is not a failure; a full disk is.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_to(io::stdout().lock(), text)
 }
@@ -22,7 +22,7 @@ fn print_to(mut output: impl Write, text: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// Fails in one way.
+    /// Writer that always fails with this kind of error.
     struct Broken(ErrorKind);
 
     impl Write for Broken {
@@ -39,7 +39,7 @@ mod tests {
     fn a_closed_pipe_is_no_failure_and_a_full_disk_is() {
         assert!(print_to(Broken(ErrorKind::BrokenPipe), "x").is_ok());
         assert!(print_to(Broken(ErrorKind::StorageFull), "x").is_err());
-        // What is buffered is not written yet.
+        // The writer fails only when the buffer is flushed.
         assert!(print_to(io::LineWriter::new(Broken(ErrorKind::StorageFull)), "x").is_err());
     }
 }

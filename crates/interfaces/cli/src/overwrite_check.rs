@@ -1,4 +1,4 @@
-//! Checks that an output overwrites no input and no other output, by whatever name, link or hard link it is called.
+//! Checks that an output overwrites no input and no other output, under any name, link or hard link.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
 }
 
-/// Fails if the file `path`, which `option` writes, is one of `inputs`.
+/// Fails if the file `path`, the output of `option`, is one of `inputs`.
 pub(crate) fn refuse_input(option: &str, path: &Path, inputs: &[Input]) -> Result<(), Failure> {
     let overwritten = inputs.iter().find(|input| is_same(&input.path, path));
     overwritten.map_or(Ok(()), |input| {
@@ -34,7 +34,7 @@ pub(crate) fn refuse_input_in(
 ) -> Result<(), Failure> {
     let inside = |input: &&Input| {
         let full = full(&input.path);
-        // Its links count, too: what is behind them may be elsewhere, but they would be gone.
+        // Links in the folder also count: their targets may be elsewhere, but the links would be deleted.
         let named = input.path.parent().is_some_and(|folder| {
             let here = folder.as_os_str().is_empty();
             is_same(if here { Path::new(".") } else { folder }, results)
@@ -51,7 +51,7 @@ pub(crate) fn refuse_input_in(
     })
 }
 
-/// True if both paths are, or would be, one file or folder.
+/// True if both paths name the same file or folder, existing or not.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     full(one) == full(other) || are_hard_links(one, other)
 }
@@ -71,7 +71,7 @@ fn are_hard_links(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// The full name of a file or folder that may not exist yet: links are followed as far as there is something.
+/// Full name of a file or folder that may not exist yet; links are resolved in the existing part of the path.
 fn full(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut rest: Vec<OsString> = Vec::new();

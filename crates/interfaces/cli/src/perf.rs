@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 
-/// Messages of 64 bytes that are sent back one after the other.
+/// Messages of 64 bytes that the server returns, one after the other.
 const ECHOES: usize = 1_000;
 
 pub(crate) fn perf(arguments: &PerfArguments) -> Result<ExitCode, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn perf(arguments: &PerfArguments) -> Result<ExitCode, Failure> {
     let line_rate = arguments.connection.line_rate(Some(loopback()));
     let settings = arguments.connection.settings(security.clone(), &line_rate);
     let (tell, told) = mpsc::channel();
-    // It ends with the process.
+    // The thread ends with the process.
     thread::spawn(move || {
         let started = runtime().map_err(|error| no_socket(loopback(), &error));
         match started {
@@ -63,7 +63,7 @@ fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
-/// Answers measurements until the process is ended.
+/// Answers measurements until the process ends.
 fn listen(arguments: &PerfArguments, address: SocketAddr) -> Result<ExitCode, Failure> {
     let line_rate = arguments.connection.line_rate(None);
     let settings = arguments
@@ -78,7 +78,7 @@ fn listen(arguments: &PerfArguments, address: SocketAddr) -> Result<ExitCode, Fa
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-/// Listens and serves all that connect, after telling where; returns at once if it cannot listen.
+/// Listens and serves all clients, after reporting the address to `tell`; returns immediately if it cannot listen.
 async fn serve_all(
     settings: Settings,
     address: SocketAddr,

@@ -36,7 +36,7 @@ pub(crate) fn plan(
         .map_err(|error| FileKind::Jobs.explain(laboratory, &arguments.jobs, error))?;
     if let Some(folder) = &arguments.out {
         check_inputs(folder, &arguments.jobs)?;
-        // Leaves no trace: only to see that it can be done.
+        // Only a check that the files can be written; it leaves no files behind.
         DocumentAndPage::create(folder, [FILE_NAME, PLAN_FILE_NAME], FIX)?;
     }
     let mut simulator = Simulator::new(arguments);
@@ -52,7 +52,7 @@ pub(crate) fn plan(
         PathBuf::from("out").join(name)
     });
     let placed = file.plan()?;
-    // Before simulations, which may be long.
+    // Created before the simulations, which may be long.
     let files = DocumentAndPage::create(&folder, [FILE_NAME, PLAN_FILE_NAME], FIX)?;
     let trials = match arguments.simulator.simulate {
         true => Some(simulator.with_progress(|options| file.simulate(&placed, options))?),
@@ -82,28 +82,28 @@ pub(crate) fn plan(
     })
 }
 
-/// A plan that is asked for.
+/// Request for a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
     /// A built-in plan or a file of jobs.
     pub jobs: &'a str,
-    /// Phases of jobs are measured in the simulator.
+    /// Measure phases of jobs in the simulator.
     pub profile: bool,
-    /// The plan is tried in the simulator.
+    /// Try the plan in the simulator.
     pub simulate: bool,
     /// Iterations of each job in a simulation.
     pub iterations: u32,
     /// Worker threads of a simulation.
     pub threads: Threads,
-    /// Command that asks for it, to be told with the results.
+    /// Command to record in the results.
     pub command: &'a str,
 }
 
-/// Plans jobs without a word on the terminal. `on_progress` is called with the title of a simulation and how far it is; `None` if its
-/// verdict ends one before anything is planned.
+/// Plans jobs without terminal output. `on_progress` gets the title and the progress of each simulation. The result is `None` if its
+/// verdict stops a simulation before the jobs are planned.
 ///
 /// # Errors
-/// If the file of jobs cannot be meant.
+/// If the file of jobs is invalid.
 pub fn planned(
     laboratory: &Laboratory,
     request: &PlanRequest<'_>,
@@ -132,7 +132,7 @@ pub fn planned(
     Ok(Some(record))
 }
 
-/// Runs simulations, shows how far they are, and lets the user stop them.
+/// Runs simulations, shows their progress, and lets the user stop them.
 struct Simulator {
     iterations: u32,
     threads: Threads,
@@ -151,7 +151,7 @@ impl Simulator {
         }
     }
 
-    /// Runs a simulation of several runs, each with a progress display of its own.
+    /// Runs several simulations, each with its own progress display.
     fn with_progress<R>(&mut self, simulate: impl FnOnce(&mut TrialOptions<'_>) -> R) -> R {
         let console = &self.console;
         let mut shown: Option<(String, Display<'_>)> = None;
@@ -204,7 +204,7 @@ fn trials_record(trials: &Trials, iterations: u32) -> TrialsRecord {
     }
 }
 
-/// Fails if the plan would overwrite what it is made from.
+/// Fails if the plan would overwrite its input.
 fn check_inputs(folder: &Path, jobs: &str) -> Result<(), Failure> {
     let input = Input {
         what: "the file of jobs".into(),
@@ -228,7 +228,7 @@ fn verdict(verdict: CompatibilityVerdict) -> PlanVerdict {
     }
 }
 
-/// The plan with the names of the file.
+/// Record of the plan, with the names from the file.
 fn record(file: &JobsFile, placed: &Placed) -> PlanRecord {
     let plan = &placed.plan;
     let settings = file.settings.entries().into_iter();

@@ -1,4 +1,4 @@
-//! What `clearway sweep`, `clearway tune` and other languages share: plan, folder, program and progress of a study.
+//! Common part of `clearway sweep`, `clearway tune` and the bindings of other languages: plan, folder, program and progress of a sweep.
 
 use crate::arguments::StudyArguments;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ impl From<StoreError> for Failure {
 pub enum PlanSource<'a> {
     /// Name of a built-in plan, or path of a file.
     Name(&'a str),
-    /// Text of a plan; what it names is relative to the working directory.
+    /// Text of a plan; paths in it are relative to the working directory.
     Text {
         /// Name of the text in errors.
         name: &'a str,
@@ -39,35 +39,35 @@ pub enum PlanSource<'a> {
     },
 }
 
-/// A sweep that is asked for.
+/// Request for a sweep.
 #[derive(Debug, Clone, Copy)]
 pub struct SweepRequest<'a> {
-    /// What is to be run.
+    /// Plan of the sweep.
     pub plan: PlanSource<'a>,
     /// Folder of the sweep; `out/sweep-NAME` without one.
     pub out: Option<&'a Path>,
-    /// Part of the runs that is to be carried out; all without one.
+    /// Share of the runs to carry out; `None` for all runs.
     pub shard: Option<Shard>,
-    /// More than 10000 runs are meant.
+    /// Permission for more than 10000 runs.
     pub confirmed: bool,
 }
 
-/// A sweep with its folder, and the runs that are to be carried out.
+/// A sweep with its folder, and the runs to carry out.
 #[derive(Debug)]
 pub struct PreparedSweep {
     /// All runs of the plan.
     pub sweep: Sweep,
-    /// The folder, which need not be there.
+    /// The folder, which may not exist yet.
     pub folder: PathBuf,
-    /// Places of the runs that are to be carried out.
+    /// Indexes of the runs to carry out.
     pub chosen: Vec<usize>,
 }
 
 impl PreparedSweep {
-    /// Resolves a plan. Nothing is written.
+    /// Resolves a plan, without writing files.
     ///
     /// # Errors
-    /// If the plan cannot be meant.
+    /// If the plan is invalid.
     pub fn resolve(laboratory: &Laboratory, request: &SweepRequest<'_>) -> Result<Self, Failure> {
         let plan = match request.plan {
             PlanSource::Name(name) => load(laboratory, name)?,
@@ -84,18 +84,18 @@ impl PreparedSweep {
         })
     }
 
-    /// Opens the folder, or makes it.
+    /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// If it holds something else, or cannot be written.
+    /// If the folder has other contents, or cannot be written.
     pub fn open(&self) -> Result<Store, Failure> {
         Ok(Store::open(&self.folder, &self.sweep)?)
     }
 
-    /// Puts together what is there, and writes the files of the sweep. `command` is told with them.
+    /// Collects the finished runs and writes the files of the sweep, which name `command`.
     ///
     /// # Errors
-    /// If results cannot be read, or the files not be written.
+    /// If results cannot be read, or the files cannot be written.
     pub fn publish(
         &self,
         store: &Store,
@@ -107,19 +107,19 @@ impl PreparedSweep {
     }
 }
 
-/// The plan of this name; of another file the error says for which command it is.
+/// The plan of this name. If the file is of another kind, the error names the right command.
 fn load(laboratory: &Laboratory, name: &str) -> Result<SweepPlan, ScenarioError> {
     SweepPlan::load(name).map_err(|error| Kind::Sweep.explain(laboratory, name, error))
 }
 
-/// Folder of a study of this kind: the one that was named, or one that is named after the plan.
+/// Folder of a study of this kind: `out`, or a folder named after the plan.
 fn folder(kind: &str, out: Option<&Path>, sweep: &Sweep) -> PathBuf {
     let name = || format!("{kind}-{}", file_name(&sweep.plan.general.name));
     let default = || PathBuf::from("out").join(name());
     out.map_or_else(default, Path::to_path_buf)
 }
 
-/// Most runs at once: as many as there are cores unless the user says so.
+/// Maximum number of concurrent runs: `jobs`, or the number of cores.
 pub fn jobs_or_cores(jobs: Option<u16>) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
     jobs.map_or_else(cores, usize::from)
@@ -136,7 +136,7 @@ impl StudyArguments {
         folder(kind, self.out.as_deref(), sweep)
     }
 
-    /// Most runs at once.
+    /// Maximum number of concurrent runs.
     pub(crate) fn jobs(&self) -> usize {
         jobs_or_cores(self.jobs)
     }
@@ -150,16 +150,16 @@ pub(crate) fn this_program() -> ProgramIdentity {
     }
 }
 
-/// Command that stands for this program; see [`set_program`].
+/// Command that starts this program; see [`set_program`].
 static PROGRAM: RwLock<Vec<OsString>> = RwLock::new(Vec::new());
 
-/// Sets the command that carries out runs, in a process that is no program `clearway` itself, such as an interpreter.
+/// Sets the command that carries out runs, for processes other than the program `clearway`, such as an interpreter.
 pub(crate) fn set_program(command: Vec<OsString>) {
     *PROGRAM.write().unwrap_or_else(PoisonError::into_inner) = command;
 }
 
-/// This program, which carries out the runs: where the system knows it by another name than its path, that one, because another program may
-/// have the path by the time a run starts.
+/// Command of this program, which carries out the runs. On Linux it is `/proc/self/exe` and not the path, because another program may
+/// replace the file before a run starts.
 pub(crate) fn own_program() -> Result<Vec<OsString>, Failure> {
     let set = PROGRAM.read().unwrap_or_else(PoisonError::into_inner);
     if !set.is_empty() {
@@ -192,7 +192,7 @@ impl<'a> Display<'a> {
         Self { console, bar }
     }
 
-    /// Begins anew with so many runs.
+    /// Restarts the display with a number of runs.
     pub(crate) fn begin(&self, runs: usize) {
         self.bar.set_length(runs as u64);
         self.bar.set_position(0);
@@ -211,13 +211,13 @@ impl<'a> Display<'a> {
         });
     }
 
-    /// Says why a run failed, above the bar.
+    /// Prints the reason why a run failed, above the bar.
     pub(crate) fn say(&self, reason: &str) {
         self.bar.suspend(|| say(&format!("failed: {reason}")));
     }
 }
 
-/// What is going on, in words.
+/// Progress as text.
 fn parts(progress: &SweepProgress) -> Vec<String> {
     let mut parts = vec![format!("{} running", progress.running)];
     if progress.elsewhere > 0 {

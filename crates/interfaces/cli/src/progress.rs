@@ -1,6 +1,6 @@
-//! Progress of runs, and what ends one early: Ctrl-C, or a batch system that asks it to terminate.
+//! Progress of runs, and interruptions: Ctrl-C, or SIGTERM from a batch system.
 //!
-//! On a terminal a line is redrawn in place. Elsewhere, in the log of a batch system or of CI, a line is added [now and then](Schedule).
+//! A terminal shows one line that is redrawn in place. A log of a batch system or of CI gets a new line [from time to time](Schedule).
 
 use crate::messages::{say, warn};
 use clearway_lab::{RunDecision, RunProgress};
@@ -13,12 +13,12 @@ use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Set by the first Ctrl-C or SIGTERM; the second ends the process at once. SIGHUP stays what `nohup` has made of it.
+/// Flag that the first Ctrl-C or SIGTERM sets; the second signal ends the process immediately. SIGHUP keeps the setting of `nohup`.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches both signals from now on. All that are installed are one.
+    /// Catches both signals from now on. All calls share one flag.
     pub(crate) fn install() -> Self {
         static INSTALLED: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
         INSTALLED.clone()
@@ -27,7 +27,7 @@ impl Interrupt {
     fn new() -> Self {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag down.
+            // The order matters: the first signal must find the flag cleared.
             let installed =
                 register_conditional_shutdown(signal, 128 + signal, Arc::clone(&raised))
                     .and_then(|_| register(signal, Arc::clone(&raised)));
@@ -45,10 +45,10 @@ impl Interrupt {
     }
 }
 
-/// Times of lines of progress in a log, in wall seconds since the command began.
+/// Times of progress lines in a log, in wall seconds since the command began.
 ///
-/// The first comes after 5 s, and the next ones every 5 s. From half a minute on a line comes whenever a sixth of the time so far has
-/// passed again: 36 lines in an hour, 57 in a day, 95 in a year.
+/// The first line comes after 5 s, and the next lines follow every 5 s. After half a minute, a line comes each time the elapsed time has
+/// grown by a sixth: 36 lines in an hour, 57 in a day, 95 in a year.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Schedule {
     next: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Shortest time between two lines, and before the first.
     const INTERVAL: f64 = 5.0;
-    /// Part of the time so far that passes between two lines.
+    /// Share of the elapsed time between two lines.
     const SHARE: f64 = 1.0 / 6.0;
 
     pub(crate) fn new() -> Self {
@@ -66,7 +66,7 @@ impl Schedule {
         }
     }
 
-    /// True if a line is due at `now`; the next one is due later.
+    /// True if a line is due at `now`; then the next line becomes due later.
     pub(crate) fn is_due(&mut self, now: f64) -> bool {
         let due = now >= self.next;
         if due {
@@ -76,7 +76,7 @@ impl Schedule {
     }
 }
 
-/// Standard error as a place for progress, for as long as a command takes.
+/// Standard error as the output for progress, during one command.
 pub(crate) struct Console {
     output: Output,
     stopwatch: Stopwatch,
@@ -86,11 +86,11 @@ pub(crate) struct Console {
 /// Kind of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// No progress: nobody wants to know.
+    /// No progress, for a quiet command.
     Silent,
-    /// A line can be redrawn.
+    /// Single line, redrawn in place.
     Terminal,
-    /// Lines stay.
+    /// Separate lines, such as in a log.
     Log,
 }
 
@@ -108,12 +108,12 @@ impl Console {
         }
     }
 
-    /// True if nobody wants to know.
+    /// True if the command is quiet.
     pub(crate) fn is_silent(&self) -> bool {
         self.output == Output::Silent
     }
 
-    /// Place in which a bar is drawn: none unless it can be redrawn.
+    /// Target of the progress bar; hidden if the output cannot be redrawn.
     pub(crate) fn draw_target(&self) -> ProgressDrawTarget {
         match self.output {
             Output::Terminal => ProgressDrawTarget::stderr(),
@@ -121,12 +121,12 @@ impl Console {
         }
     }
 
-    /// Adds the line that `line` makes to a log, if one is due.
+    /// Adds the line from `line` to a log, if a line is due.
     pub(crate) fn log(&self, line: impl FnOnce() -> String) {
         self.log_since(self.stopwatch.wall_seconds(), line);
     }
 
-    /// As [`log`](Self::log), of something that began so many seconds ago: a receiver waits before it receives.
+    /// Like [`log`](Self::log), for an activity that began `seconds` ago: a receiver waits before it receives.
     pub(crate) fn log_since(&self, seconds: f64, line: impl FnOnce() -> String) {
         if self.output != Output::Log {
             return;
@@ -139,7 +139,7 @@ impl Console {
     }
 }
 
-/// Wall seconds as one reads them in a log: `35 s`, `12 min`, `3 h 05 min`.
+/// Wall seconds in the form of a log: `35 s`, `12 min`, `3 h 05 min`.
 pub(crate) fn wall_time(seconds: f64) -> String {
     let minutes = (seconds / 60.0) as u64;
     match minutes {
@@ -155,24 +155,24 @@ pub(crate) struct Display<'a> {
     bar: ProgressBar,
     /// Unit of the count: flows or operations.
     what: &'static str,
-    /// Name of what the run's work is counted in.
+    /// Unit of the run's work.
     hops: &'static str,
-    /// Hops of the whole run, if nothing is sent again; zero if nobody knows.
+    /// Hops of the whole run without retransmissions; zero if unknown.
     all_hops: u64,
     stopwatch: Stopwatch,
-    /// Rounds until the clock is looked at again.
+    /// Rounds until the next reading of the clock.
     countdown: u32,
     last_draw: f64,
 }
 
 impl<'a> Display<'a> {
-    /// Of a run with `flows` flows.
+    /// Display of a run with `flows` flows.
     pub(crate) fn new(flows: usize, console: &'a Console) -> Self {
         let (flows, packet_hops) = (flows as u64, 0);
         Self::of_work(RunWork::Flows { flows, packet_hops }, console)
     }
 
-    /// Of a run that has so much to do.
+    /// Display of a run with this amount of work.
     pub(crate) fn of_work(work: RunWork, console: &'a Console) -> Self {
         match work {
             RunWork::Flows { flows, packet_hops } => Self {
@@ -210,13 +210,13 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// The same with `title` in front of it.
+    /// The same display with `title` in front of the bar.
     pub(crate) fn titled(self, title: &str) -> Self {
         self.bar.set_prefix(format!("{title}  "));
         self
     }
 
-    /// Called after each round.
+    /// Updates the display after a round, and stops the run after an interrupt.
     pub(crate) fn update(&mut self, progress: &RunProgress, interrupt: &Interrupt) -> RunDecision {
         if interrupt.is_raised() {
             return RunDecision::Stop;
@@ -254,14 +254,14 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// Simulated time, speed, and time to go as far as it can be told.
+    /// Simulated time, speed, and the remaining time if it is known.
     fn speed(&self, progress: &RunProgress, elapsed: f64) -> Vec<String> {
         let speed = quantity::prefixed(progress.hops as f64 / elapsed);
         let mut parts = vec![
             format!("at {}", quantity::microseconds(progress.now.as_us())),
             format!("{speed} {}/s", self.hops),
         ];
-        // Connections of jobs are done at the end, and so are flows that end together.
+        // Counted by hops if possible: connections of jobs finish at the end, and flows may finish all together.
         let done = match self.all_hops {
             0 => progress.flows_sent as f64 / progress.flows.max(1) as f64,
             all => (progress.hops as f64 / all as f64).min(0.99),
@@ -285,7 +285,7 @@ impl<'a> Display<'a> {
 mod tests {
     use super::*;
 
-    /// Lines of a run of so many seconds of whose rounds each takes `round`.
+    /// Log lines of a run of `seconds` whose rounds take `round` each.
     fn lines(round: f64, seconds: f64) -> Vec<f64> {
         let mut schedule = Schedule::new();
         let rounds = (seconds / round) as u64;
@@ -313,7 +313,7 @@ mod tests {
         const DAY: f64 = 86_400.0;
         assert_eq!(lines(1.0, DAY).len(), 57);
         assert_eq!(lines(60.0, 365.0 * DAY).len(), 77);
-        // However seldom the clock is looked at, what was missed is not made up for.
+        // Even with rare readings of the clock, missed lines are not made up for.
         assert_eq!(
             lines(40.0, 400.0),
             [40.0, 80.0, 120.0, 160.0, 200.0, 240.0, 280.0, 360.0]

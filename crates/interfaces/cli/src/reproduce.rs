@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Width of the column with what the paper says.
+/// Width of the column with the paper's values.
 const CLAIM_WIDTH: usize = 58;
 
 pub(crate) fn reproduce(
@@ -39,7 +39,7 @@ pub(crate) fn reproduce(
     let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
     let file = |id: &str| AtomicFile::create(&place(id), "choose another folder with --out");
-    // Before the first, which may take hours. They leave no trace.
+    // Check all files before the first figure, which may take hours. The check leaves no files behind.
     ids.iter().try_for_each(|id| file(id).map(drop))?;
     let mut total = Tally::default();
     let (mut shown, mut kept) = (Vec::new(), Ok(()));
@@ -86,7 +86,7 @@ pub(crate) fn reproduce(
     if !form.json && !form.quiet {
         shown.push(print(&format!("{}\n", counts(&total, request.scale))));
     }
-    // Where nothing can be printed there are the files all the same; once is enough to say so.
+    // The files are written even if printing fails. One print error is enough to report.
     let shown = shown.into_iter().find(Result::is_err);
     Failure::all([shown.unwrap_or(Ok(())), kept])?;
     Ok(match total.missed {
@@ -104,7 +104,7 @@ fn request(arguments: &ReproduceArguments) -> FigureRequest {
     }
 }
 
-/// The figures that the arguments name, each once.
+/// The figures that the arguments name, without duplicates.
 fn chosen(arguments: &ReproduceArguments) -> Result<Vec<&'static str>, Failure> {
     if arguments.all {
         return Ok(figure_ids().collect());
@@ -125,7 +125,7 @@ fn chosen(arguments: &ReproduceArguments) -> Result<Vec<&'static str>, Failure> 
     Ok(ids)
 }
 
-/// The command that reproduces one figure of this call.
+/// The command that reproduces one of the figures.
 fn command(id: &str, arguments: &ReproduceArguments) -> String {
     let scale: Scale = arguments.scale.into();
     let mut command = format!("clearway reproduce {id} --scale {}", scale.name());
@@ -143,7 +143,7 @@ fn command(id: &str, arguments: &ReproduceArguments) -> String {
 
 fn file_name(id: &str, request: &FigureRequest) -> String {
     let name = id.replace('/', "-");
-    // What was changed must not be taken for the figure.
+    // A changed figure must not be confused with the original figure.
     let changed = match request.null {
         Some(subject) => format!(".{subject}"),
         None if request.changes.is_empty() => String::new(),
@@ -152,7 +152,7 @@ fn file_name(id: &str, request: &FigureRequest) -> String {
     format!("{name}.{}{changed}.jsonl", request.scale.name())
 }
 
-/// All figures with what is known of them.
+/// All figures with their known verdicts.
 fn list() -> Result<(), Failure> {
     let mut table = Table::new()
         .column("figure", Align::Left)
@@ -184,7 +184,7 @@ fn recorded_verdicts(record: Option<Recorded>) -> String {
     format!("{} of {}{stale}", record.passed, record.judged())
 }
 
-/// Sums of the table: records at small and at full scale of so many figures.
+/// Summary of the table: records at small and at full scale, for `figures` figures.
 fn overview([small, full]: &[Vec<Recorded>; 2], figures: usize) -> String {
     let sum = |records: &[Recorded], count: fn(&Recorded) -> u32| -> u32 {
         records.iter().map(count).sum()
@@ -205,7 +205,7 @@ fn overview([small, full]: &[Vec<Recorded>; 2], figures: usize) -> String {
     )
 }
 
-/// Fingerprint of what an outcome measures. At full scale the figure runs at small scale, too, with one seed.
+/// Fingerprint of an outcome's measures. For full scale, the figure also runs at small scale with one seed.
 fn fingerprint(
     reproducer: &mut Reproducer,
     figure: &Figure,
@@ -263,7 +263,7 @@ fn as_lines(
     lines.collect()
 }
 
-/// An outcome for people.
+/// An outcome as text.
 fn describe(outcome: &FigureOutcome) -> String {
     let mut heading = Table::new().column("", Align::Left).column("", Align::Left);
     heading.row([
@@ -309,7 +309,7 @@ fn describe(outcome: &FigureOutcome) -> String {
     text
 }
 
-/// A claim over as many lines as its longest cell takes.
+/// Table rows of a claim, as many as its longest cell needs.
 fn claim_rows(claim: &ClaimOutcome, scale: Scale, table: &mut Table) {
     let mut paper = wrap(&format!("{} [{}]", claim.paper, claim.id), CLAIM_WIDTH);
     let (mut ours, mut rules) = (Vec::new(), Vec::new());
@@ -369,7 +369,7 @@ fn measured(judgement: &Judgement) -> String {
     at.unwrap_or_default() + &value
 }
 
-/// The rule, with its bounds as numbers where they are measures themselves.
+/// The rule; bounds that are measures appear as numbers.
 fn rule(judgement: &Judgement) -> String {
     if !judgement.rule.contains('(') {
         return judgement.rule.clone();
@@ -383,7 +383,7 @@ fn rule(judgement: &Judgement) -> String {
     format!("{sign} {}", bounds.join(", "))
 }
 
-/// A number to four significant digits.
+/// A number with four significant digits.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 || value.fract() == 0.0 => 0,
@@ -431,10 +431,10 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Progress of figures, and what ends their runs early.
+/// Progress of figures, and early ends of their runs.
 struct Screen {
     console: Console,
-    /// Figure, and its runs: done and in all.
+    /// Progress bar of the figure: finished runs and all runs.
     bar: ProgressBar,
     interrupt: Interrupt,
     rounds: AtomicU32,
@@ -461,7 +461,7 @@ impl Screen {
         self.bar.reset();
     }
 
-    /// The state of the figure, and of one of its runs, for a log.
+    /// Log line with the progress of the figure and of one of its runs.
     fn line(&self, run: &str) -> String {
         let (done, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
         format!("{}: {done} of {total} runs done, {run}", self.bar.prefix())
@@ -473,7 +473,7 @@ impl ProgressWatcher for Screen {
         if self.interrupt.is_raised() {
             return RunDecision::Stop;
         }
-        // Whichever worker comes to it speaks for all.
+        // The line shows one run: the run of the worker that counts this round.
         let round = self.rounds.fetch_add(1, Ordering::Relaxed);
         if round.is_multiple_of(16) {
             let run = || {

@@ -24,11 +24,11 @@ use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, reco
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The scenario of those who name none.
+/// Name of the scenario without a scenario argument.
 const DEFAULT: &str = "the default scenario";
 const TEXT_OF_DEFAULT: &str = "name = \"custom\"\n";
 
-/// Loads the scenario that the arguments name, of whichever kind of fabric.
+/// Loads the scenario that the arguments name, for any kind of fabric.
 pub(crate) fn load_any(
     laboratory: &Laboratory,
     arguments: &ScenarioArguments,
@@ -42,7 +42,7 @@ pub(crate) fn load_any(
     })
 }
 
-/// Loads the scenario that the arguments name: one of a packet fabric.
+/// Loads the scenario that the arguments name, for a packet fabric.
 pub(crate) fn load(
     laboratory: &Laboratory,
     arguments: &ScenarioArguments,
@@ -54,7 +54,7 @@ pub(crate) fn load(
     })
 }
 
-/// Says what a run would cost.
+/// Prints the estimated cost of a run.
 pub(crate) fn print_cost_estimate(
     arguments: &RunArguments,
     scenario: &Scenario,
@@ -75,12 +75,13 @@ pub(crate) fn run(
     let own = || default_folder(&scenario.general.name, &scenario.hash());
     let target = arguments.out.clone().unwrap_or_else(own);
     let stopwatch = Stopwatch::start();
-    // The formats of other simulators are made of a list of all flows.
+    // The formats of other simulators need a list of all flows.
     let assembly = match arguments.fct_txt.is_some() || arguments.htsim_txt.is_some() {
         true => Assembly::new(scenario)?,
         false => Assembly::streaming(scenario)?,
     };
-    // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
+    // Open outputs before the run, which may be long, but after all checks of the scenario, so that an invalid scenario leaves no files
+    // behind.
     let inputs = inputs(arguments, scenario.files());
     refuse_deleting(&target, &inputs)?;
     let texts = TextFiles::prepare(arguments, &target, &inputs, &assembly)?;
@@ -102,8 +103,8 @@ pub(crate) fn run(
     let mut record = record(scenario, &assembly, finished, &stopwatch);
     outputs.flows = rows.record(&mut record);
     (record.observed, record.events) = (watch.observed, watch.events);
-    // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
-    // of a long run.
+    // Print before writing, and try each output whatever happens to the others: a full disk must not cost the user the figures of a long
+    // run.
     let shown = show(arguments, &Summary::from_record(&record));
     remark(
         arguments,
@@ -136,7 +137,7 @@ pub(crate) fn run(
     ended
 }
 
-/// Says what is worth a remark about a run that is over.
+/// Prints warnings and notes about a finished run.
 fn remark(
     arguments: &RunArguments,
     assembly: &Assembly,
@@ -154,7 +155,7 @@ fn remark(
     }
 }
 
-/// The files that a run reads, with `files` that its scenario names.
+/// The input files of a run, with `files` that its scenario names.
 pub(crate) fn inputs(arguments: &RunArguments, files: Vec<(String, PathBuf)>) -> Vec<Input> {
     let own = arguments.scenario.scenario.iter();
     let own = own.filter(|name| builtin_scenario(name).is_none());
@@ -169,8 +170,8 @@ pub(crate) fn inputs(arguments: &RunArguments, files: Vec<(String, PathBuf)>) ->
     own.chain(named).collect()
 }
 
-/// Fails if the run would delete what it reads, except for the resolved scenario of the results that it replaces: that is how one runs
-/// it again.
+/// Fails if the run would delete its inputs. The resolved scenario of the replaced results is allowed, because that is how a user repeats a
+/// run.
 pub(crate) fn refuse_deleting(target: &Path, inputs: &[Input]) -> Result<(), Failure> {
     let is_resolved = |input: &Input| is_same(&input.path, &target.join("scenario.toml"));
     let others: Vec<Input> = inputs
@@ -215,7 +216,7 @@ fn simulate(
     (watch, flow_rows)
 }
 
-/// Results that cannot be written.
+/// Failure for results that cannot be written.
 pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failure {
     let place = match &arguments.out {
         Some(folder) => format!("--out {}: ", folder.display()),
@@ -233,12 +234,12 @@ pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failu
     Failure::new(format!("{place}{}\n  fix: {fix}", with_causes(error)))
 }
 
-/// The folder of the results of a scenario with this name and hash.
+/// The result folder of a scenario with this name and hash.
 pub(crate) fn default_folder(name: &str, hash: &str) -> PathBuf {
     PathBuf::from("out").join(format!("{}-{hash}", file_name(name)))
 }
 
-/// A name that is safe in a path: letters, digits, `-` and `_` stay as they are.
+/// A name that is safe in a path: letters, digits, `-` and `_` stay unchanged.
 pub(crate) fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     let safe = |c: char| if is_plain(c) { c } else { '-' };
@@ -256,7 +257,7 @@ pub(crate) fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Fa
     }
 }
 
-/// Says why the slowest flows were slow, if that is asked for.
+/// Explains the slowest flows, if requested.
 fn explain(
     laboratory: &Laboratory,
     arguments: &RunArguments,
@@ -274,7 +275,7 @@ fn explain(
         iteration: None,
         threads: arguments.threads,
         json: false,
-        // The summary is what is printed as JSON.
+        // With `--json`, standard output has only the summary.
         quiet: arguments.print.quiet || arguments.print.json,
     };
     why::explain(laboratory, &question).map(|_| ())
@@ -294,7 +295,7 @@ fn captures(target: &Path) -> Option<String> {
     (!captures.is_empty()).then(|| format!("Captures   {}", captures.join(", ")))
 }
 
-/// Says where the results are, and what they are not.
+/// Prints the location and the status of the results.
 pub(crate) fn conclude(
     arguments: &RunArguments,
     target: &Path,
@@ -306,7 +307,7 @@ pub(crate) fn conclude(
             let captures = captures(target).map_or_else(String::new, |line| line + "\n");
             print(&format!("Results    {}\n{captures}", target.display()))?;
         }
-        // Standard output is for the document. Who names a folder knows it.
+        // Standard output has only the document. A user who names the folder knows it.
         (true, false) if arguments.out.is_none() => {
             say(&format!("results in {}", target.display()));
         }
@@ -320,7 +321,7 @@ pub(crate) fn conclude(
     })
 }
 
-/// Says what of a run is not there, and where the rest is, if it is kept.
+/// Prints why a run is incomplete, and where its partial results are kept.
 pub(crate) fn say_status(status: &Status, kept: Option<&Path>) {
     let kept = |what: &str| match kept {
         Some(folder) => format!("{what} kept in {}", folder.display()),
@@ -336,7 +337,7 @@ pub(crate) fn say_status(status: &Status, kept: Option<&Path>) {
     }
 }
 
-/// Warnings about files that the result of an earlier run has in the folder, and that this run does not write.
+/// Warnings about files of an earlier run in the folder that this run does not write.
 fn removed_files<'a>(
     target: &'a Path,
     scenario: &Scenario,

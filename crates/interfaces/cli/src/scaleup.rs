@@ -39,7 +39,7 @@ pub(crate) fn run(
     display.finish();
     let mut record = record(&assembly, &finished, &stopwatch);
     record.observed = observed;
-    // Shown before it is written: a full disk must not cost the user the figures of a long run.
+    // Print before writing: a full disk must not cost the user the figures of a long run.
     let shown = show(arguments, &Summary::from_record(&record));
     let written = outputs.publish(&record);
     let place = match &written {
@@ -51,7 +51,7 @@ pub(crate) fn run(
         .inspect_err(|_| say_status(&record.status, place.as_deref()))
 }
 
-/// Refuses what speaks of flows or packets.
+/// Rejects options for flows or packets.
 fn refuse_options(arguments: &RunArguments) -> Result<(), Failure> {
     let rows = "`operations.parquet` has a row for each operation";
     let options = [

@@ -25,7 +25,7 @@ pub(crate) fn show(
 /// The text of a scenario or of a plan, or a scenario with every default written out.
 ///
 /// # Errors
-/// If there is none called so, or it cannot be meant.
+/// If there is no scenario or plan of this name, or it is invalid.
 pub fn shown(
     laboratory: &Laboratory,
     name: &str,

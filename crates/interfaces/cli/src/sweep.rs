@@ -52,7 +52,7 @@ pub(crate) fn sweep(
     ))
 }
 
-/// Says what would be run.
+/// Prints the runs of the sweep without starting them.
 fn describe(laboratory: &Laboratory, study: &PreparedSweep) -> Result<ExitCode, Failure> {
     let PreparedSweep {
         sweep,
@@ -90,7 +90,7 @@ fn describe(laboratory: &Laboratory, study: &PreparedSweep) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Carries out what is missing.
+/// Runs the missing runs.
 fn carry_out(
     study: &PreparedSweep,
     laboratory: &Laboratory,
@@ -112,7 +112,7 @@ fn carry_out(
     Ok(outcome)
 }
 
-/// Takes over what is done elsewhere.
+/// Imports runs that other processes have finished.
 fn merge(
     sweep: &Sweep,
     store: &Store,
@@ -133,7 +133,7 @@ fn merge(
     Ok(outcome)
 }
 
-/// Prints what came out.
+/// Prints the results.
 fn show(
     arguments: &SweepArguments,
     store: &Store,
@@ -150,7 +150,7 @@ fn show(
     print(&format!("{}\n\nResults    {folder}\n", table.trim_end()))
 }
 
-/// Says what is there, what failed, and what is missing.
+/// Prints the finished, failed and missing runs.
 fn conclude(
     sweep: &Sweep,
     store: &Store,
@@ -206,7 +206,7 @@ fn conclude(
     ExitCode::from(u8::from(failed))
 }
 
-/// What is there now that was not before.
+/// Summary of the runs since the last check.
 fn what_is_new(outcome: &SweepExecution, (done, all): (u64, u64), is_merge: bool) -> String {
     let new = counted(outcome.done as u64, "run");
     let others = match outcome.by_others {

@@ -36,7 +36,7 @@ const HTSIM: TextFormat = TextFormat {
     most_hosts: u32::MAX,
 };
 
-/// The other files of the results.
+/// Names of the other files of the results.
 const TAKEN: [&str; 9] = [
     "summary.json",
     "scenario.toml",
@@ -49,10 +49,10 @@ const TAKEN: [&str; 9] = [
     "why.json",
 ];
 
-/// The texts that were asked for.
+/// Requested text files.
 pub(crate) struct TextFiles(Vec<TextFile>);
 
-/// A text, and where it goes.
+/// Text and its destination.
 struct TextFile {
     place: Destination,
     text: fn(&Assembly, &Finished) -> String,
@@ -60,13 +60,13 @@ struct TextFile {
 
 enum Destination {
     StandardOutput,
-    /// A file of this name in the result folder, which would not suffer any other file.
+    /// File of this name in the result folder. The folder accepts no undeclared files.
     InResults(String),
     Elsewhere(AtomicFile),
 }
 
 impl TextFiles {
-    /// Prepares the files before the run: what is wrong with them must not cost the user the time.
+    /// Prepares the files before the run, so that an error in them does not cost the user a run.
     pub(crate) fn prepare(
         arguments: &RunArguments,
         results: &Path,
@@ -101,7 +101,7 @@ impl TextFiles {
         Ok(Self(files))
     }
 
-    /// Opens those that belong there in the results.
+    /// Reserves the names of the text files that lie in the result folder.
     pub(crate) fn reserve(&self, results: &mut ResultFolder) -> Result<(), FolderError> {
         self.0.iter().try_for_each(|file| match &file.place {
             Destination::InResults(name) => results.reserve(name),
@@ -109,7 +109,7 @@ impl TextFiles {
         })
     }
 
-    /// Texts that belong into the results.
+    /// Text files that lie in the result folder.
     pub(crate) fn in_results(&self) -> Vec<clearway_runs::TextFile> {
         let inside = self.0.iter().filter_map(|file| match &file.place {
             Destination::InResults(name) => Some(clearway_runs::TextFile {
@@ -121,7 +121,7 @@ impl TextFiles {
         inside.collect()
     }
 
-    /// Puts the others in their places.
+    /// Writes the text files that lie outside the result folder.
     pub(crate) fn publish(self, assembly: &Assembly, finished: &Finished) -> Result<(), Failure> {
         Failure::all(self.0.into_iter().map(|file| match file.place {
             Destination::StandardOutput => print(&(file.text)(assembly, finished)),
@@ -158,7 +158,7 @@ fn place(
             path, format.fix,
         )?));
     };
-    // Some file systems make no difference between `Report.html` and `report.html`.
+    // Some file systems do not distinguish `Report.html` and `report.html`.
     if TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(&name)) {
         return Err(Failure::new(format!(
             "{option} {shown}: this is another file of the results\n  fix: choose another name"

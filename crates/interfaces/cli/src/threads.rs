@@ -1,14 +1,14 @@
-//! Note on threads that had nothing to do.
+//! Note about idle threads.
 
 use crate::messages::say;
 use clearway_lab::{Assembly, Rounds, Threads};
 
-/// Rounds of a run from which the note is worth reading; fewer are over in an instant.
+/// Least number of rounds for the note; shorter runs are over in an instant.
 const MANY: u64 = 1_000;
 
-/// Tells the user if most of the work of a run that was to have several `threads` was done by one, and why.
+/// Tells the user if one of several requested `threads` did most of the work, and why.
 pub(crate) fn tell(threads: Threads, rounds: Rounds, assembly: &Assembly) {
-    // Threads that nobody asked for are only there if there is something to share.
+    // An automatic number of threads already considers the work to share.
     let Threads::Exactly(threads) = threads else {
         return;
     };

@@ -33,11 +33,11 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Exit code of a command that was interrupted.
+/// Exit code of an interrupted command.
 const INTERRUPTED: u8 = 130;
-/// Time between two looks whether Ctrl-C was pressed.
+/// Interval between checks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(100);
-/// Entries of folders that are not sent, of each kind that are listed.
+/// Maximum number of listed folder entries that are not sent, for each kind.
 const MOST_SKIPPED: usize = 5;
 
 pub(crate) fn send(arguments: &SendArguments) -> Result<ExitCode, Failure> {
@@ -88,7 +88,7 @@ fn say_skipped(sources: &Sources, quiet: bool) {
     }
 }
 
-/// Attempts to send, one after the other while there is patience.
+/// Attempts to send in sequence, until one succeeds or the retry time is over.
 async fn send_all(
     arguments: &SendArguments,
     server: SocketAddr,
@@ -125,16 +125,16 @@ async fn send_all(
     }
 }
 
-/// Time for which somebody tries again.
+/// Waits between attempts, within a total retry time.
 struct RetryBackoff {
-    /// Time of waiting that is left.
+    /// Remaining waiting time.
     left: Duration,
     /// Next wait.
     next: Duration,
 }
 
 impl RetryBackoff {
-    /// Longest wait between two attempts; the first is one second, and each twice the one before.
+    /// Longest wait between two attempts. The first wait is one second, and each further wait is twice the previous wait.
     const LONGEST: Duration = Duration::from_secs(16);
 
     fn with_time_left(left: Duration) -> Self {
@@ -142,7 +142,7 @@ impl RetryBackoff {
         Self { left, next }
     }
 
-    /// Time until the next attempt; none if there is no more.
+    /// Wait before the next attempt; `None` if the retry time is over.
     fn wait(&mut self) -> Option<Duration> {
         let wait = self.next.min(self.left);
         self.left -= wait;
@@ -153,21 +153,21 @@ impl RetryBackoff {
 
 /// End of an attempt.
 enum Attempt {
-    /// Nothing is to be tried again.
+    /// The command ends without another attempt.
     Over(Result<ExitCode, Failure>),
-    /// The receiver does not answer, or does not any more.
+    /// The receiver does not answer, or no longer answers.
     Broken(Broken),
 }
 
-/// Attempt that may go well later.
+/// Failed attempt that may succeed later.
 struct Broken {
     reason: String,
     failure: Failure,
-    /// Something arrived.
+    /// Some data has arrived.
     has_moved: bool,
 }
 
-/// Attempt that brought no connection.
+/// Result of an attempt without a connection.
 fn unconnected(error: ConnectError) -> Attempt {
     let may_pass = matches!(&error, ConnectError::Closed(closed) if closed.may_pass());
     let (reason, failure) = (error.to_string(), refused(error));
@@ -255,7 +255,7 @@ fn show(report: &Report<'_>, json: bool, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Waits for something, unless Ctrl-C is pressed.
+/// Waits for a future, unless the user presses Ctrl-C.
 async fn unless_interrupted<F: Future>(interrupt: &Interrupt, waits: F) -> Option<F::Output> {
     let mut waits = pin!(waits);
     let mut ticks = tokio::time::interval(TICK);
@@ -273,7 +273,7 @@ async fn unless_interrupted<F: Future>(interrupt: &Interrupt, waits: F) -> Optio
     .await
 }
 
-/// Conditions under which transfers are received.
+/// Settings for receiving transfers.
 #[derive(Clone)]
 struct Receiver {
     console: Arc<Console>,
@@ -351,15 +351,15 @@ async fn receive_all(
         true => ExitCode::SUCCESS,
         false => ExitCode::from(INTERRUPTED),
     };
-    // Each sees that it is interrupted, and says what is kept.
+    // Each transfer notices the interrupt and reports its partial files.
     transfers.join_all().await;
     Ok(code)
 }
 
-/// Takes transfers out that are over.
+/// Removes finished transfers.
 fn reap(transfers: &mut JoinSet<()>) {
     while let Some(ended) = transfers.try_join_next() {
-        // Nobody cancels them: one has panicked, and that is a defect of ours.
+        // Transfers are never cancelled, so an error is a panic: a defect of `clearway`.
         ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     }
 }
@@ -409,7 +409,7 @@ async fn receive_one(
     }
 }
 
-/// Parts of files that are kept, and how they go on.
+/// Text about the partial files that are kept, and how to continue.
 fn kept(unfinished: &[Unfinished], folder: &str) -> String {
     let Some(first) = unfinished.first() else {
         return String::new();

@@ -22,7 +22,7 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     let mut plan = study.load(laboratory)?;
     plan.set_tune(arguments.measure.as_deref(), arguments.budget)?;
     fit(&mut plan)?;
-    // Who gives a budget has said how many runs there may be; a plan may be somebody else's.
+    // A budget on the command line is the user's own limit; a plan may come from another author.
     let is_small = plan.tune.budget.is_some_and(|budget| budget <= MOST_RUNS);
     let is_confirmed = study.yes || arguments.budget.is_some() || is_small;
     let program = this_program();
@@ -55,7 +55,7 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     Ok(conclude(&store, &tuning, arguments))
 }
 
-/// Says how many runs there would be, and what they cost.
+/// Prints the number of runs and their estimated cost.
 fn describe(laboratory: &Laboratory, sweep: &Sweep) -> Result<ExitCode, Failure> {
     let runs = runs_of_tuning(sweep);
     let all: Vec<&PlannedRun> = sweep.runs.iter().collect();
@@ -67,7 +67,7 @@ fn describe(laboratory: &Laboratory, sweep: &Sweep) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what came out.
+/// Prints the results.
 fn show(arguments: &TuneArguments, record: &SweepRecord) -> Result<(), Failure> {
     if arguments.study.print.json {
         return print(&format!("{}\n", record.to_json().trim_end()));

@@ -1,10 +1,10 @@
-//! Options that do not exist: what is advised where one is meant for a parameter of the scenario, or for another command.
+//! Advice for options that do not exist, but name a parameter of the scenario or belong to another command.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clearway_lab::{Catalogue, Laboratory};
 
-/// Options of htsim's programs, which begin with one dash, and what they are here.
+/// Options of htsim's programs, which begin with one dash, and their equivalents in `clearway`.
 const HTSIM: &[(&str, &str)] = &[
     ("-topo", "`--set topology.file=F.topo`"),
     ("-tm", "`--set workload.file=F.cm`"),
@@ -55,11 +55,10 @@ const HTSIM: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where all of htsim's options are.
+/// Reference to the page with all options of htsim.
 const HTSIM_PAGE: &str = "the page \"Coming from htsim, HPCC, SimAI, ASTRA-sim or Chakra\" of the book has the other options of htsim";
 
-/// The same error; of an option that a command does not have, with what to write instead, if that is known. `arguments` are those of the
-/// process.
+/// The same error; for an unknown option it also has the known replacements. `arguments` are the arguments of the process.
 pub(crate) fn with_advice(
     laboratory: &Laboratory,
     mut error: clap::Error,
@@ -83,7 +82,7 @@ pub(crate) fn with_advice(
     error
 }
 
-/// Counterparts of the options of htsim that are among the arguments.
+/// Equivalents of the htsim options among the arguments.
 fn of_htsim(arguments: &[String]) -> Vec<String> {
     let known = |argument: &String| HTSIM.iter().find(|(option, _)| option == argument);
     let mut tips: Vec<String> = arguments

@@ -1,7 +1,7 @@
 //! `clearway why`: why flows of a finished run were slow.
 //!
-//! The run is simulated again, this time following the slowest flows. It has to come to the same digest; only then does it speak of the
-//! results that are there.
+//! The run is simulated again with a recorder that follows the slowest flows. The digest must be the same, or the explanation would not
+//! apply to the stored results.
 
 mod compared;
 mod iteration;
@@ -37,7 +37,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Advice where a path is no result folder: a scenario, or a folder of several results.
+/// Advice for a path that is not a result folder: a scenario, or a folder of several results.
 fn other_folder(path: &Path) -> String {
     let name = path.to_string_lossy();
     let is_file = path
@@ -69,7 +69,7 @@ fn other_folder(path: &Path) -> String {
     }
 }
 
-/// Names of a node set that are listed.
+/// Maximum number of names listed for a node set.
 const LISTED: usize = 3;
 
 /// Runs the command.
@@ -106,7 +106,7 @@ pub(crate) fn explain(
     })
 }
 
-/// Explains a run, shows that and writes it into its folder; `None` if the user interrupts it.
+/// Explains a run, prints the explanation and writes it into the run's folder; `None` if the user interrupts it.
 fn explain_run(
     laboratory: &Laboratory,
     question: &WhyRequest<'_>,
@@ -137,7 +137,7 @@ fn explain_run(
             let Some((_, recorder)) = follow(question, &assembly, &plan) else {
                 return Ok(None);
             };
-            // Of messages with too many packets it is at least known how long they took.
+            // For messages with too many packets, at least the durations are known.
             let delays = assembly
                 .message_delays(&path.0, recorder)
                 .unwrap_or_default();
@@ -155,7 +155,7 @@ fn explain_run(
     Ok(Some(why))
 }
 
-/// Runs again and follows flows; `None` if the user interrupts it.
+/// Repeats the run and follows flows; `None` if the user interrupts it.
 fn follow(
     question: &WhyRequest<'_>,
     assembly: &Assembly,
@@ -213,7 +213,7 @@ impl Results {
             return Err(fault(what.into(), &again));
         }
         let rows = read_flows(folder).map_err(|error| fault(with_causes(&error), &again))?;
-        // Sections are numbered as in the scenario.
+        // Section numbers equal the numbers in the scenario.
         let names = scenario.section_names();
         let number = |name: &String| names.iter().position(|own| own == name).unwrap_or(0) as u32;
         let numbers: Vec<u32> = rows.sections.iter().map(number).collect();
@@ -228,7 +228,7 @@ impl Results {
         })
     }
 
-    /// The flows to follow: those that were asked for, else the slowest.
+    /// The flows to follow: the requested flows, or the slowest.
     fn choose(&self, question: &WhyRequest<'_>) -> Result<Vec<FlowId>, Failure> {
         let row = |&number: &u32| {
             let found = self.rows.iter().find(|row| row.flow == number);
@@ -249,7 +249,7 @@ impl Results {
             [] => self.rows.iter().filter(|row| row.fct().is_some()).collect(),
             named => named.iter().map(row).collect::<Result<_, _>>()?,
         };
-        // Without an ideal by completion time, after those that have one.
+        // Flows without an ideal completion time come after the others, by completion time.
         let slowdown = |row: &FlowRow| row.slowdown().unwrap_or(0.0);
         rows.sort_by(|a, b| {
             let slower = slowdown(b).total_cmp(&slowdown(a));
@@ -262,7 +262,7 @@ impl Results {
         Ok(rows.into_iter().map(|row| FlowId(row.flow)).collect())
     }
 
-    /// Fails if the run came to something else this time.
+    /// Fails if the repeated run has another digest.
     fn check_digest(&self, folder: &Path, watch: &ObservedRun) -> Result<(), Failure> {
         let digest = watch.finished.digest.to_string();
         if digest == self.summary.digest {
@@ -290,7 +290,7 @@ impl Results {
             .filter_map(|delays| Some(slow_flow(assembly, row(delays.flow)?, delays)));
         let flows: Vec<SlowFlow> = flows.collect();
         let bound = assembly.lower_bound();
-        // A job may end with computations.
+        // A job may end with a computation, after its last flow.
         let iterations = watch.finished.jobs.iter().flat_map(|job| &job.times);
         let ends = self.rows.iter().filter_map(|row| row.finish);
         let last = ends.chain(iterations.filter_map(|times| times.over));
@@ -308,7 +308,7 @@ impl Results {
         }
     }
 
-    /// The report of the run, with what was found.
+    /// The report of the run, with the findings.
     fn page(
         &self,
         folder: &Path,
@@ -318,7 +318,7 @@ impl Results {
         stopwatch: &Stopwatch,
     ) -> String {
         let record = record(&self.scenario, assembly, &watch.finished, stopwatch);
-        // Of the run whose results these are.
+        // Metadata of the original run, which made the results.
         let about_counts = record.packets.warnings();
         let warnings = self.summary.warnings.iter();
         let about_scenario = warnings.filter(|text| !about_counts.contains(text));
@@ -337,7 +337,7 @@ impl Results {
         };
         let text = assembly.resolved(&self.scenario);
         let mut settings = self.scenario.settings();
-        // The resolved scenario gives every key. Summaries of earlier versions do not say which of them the user gave.
+        // The resolved scenario sets every key. Summaries of earlier versions do not list the keys that the user set.
         let given = &self.summary.given;
         for setting in settings.iter_mut().filter(|_| !given.is_empty()) {
             setting.given = given.contains(&setting.path());
@@ -346,7 +346,7 @@ impl Results {
     }
 }
 
-/// Refuses results of a scale-up fabric, which has no flows.
+/// Rejects results of a scale-up fabric, which has no flows.
 fn no_scaleup(place: &str) -> Failure {
     Failure::new(format!(
         "{place}: this is a scale-up fabric (topology.kind = \"nvlink\"), which has operations and no flows\n  \
@@ -400,7 +400,7 @@ fn slow_flow(assembly: &Assembly, row: &FlowRow, delays: &FlowDelays) -> SlowFlo
     flow
 }
 
-/// What a connection of a job waited for; `row` is that of the connection.
+/// The waits of a job's connection; `row` is the row of the connection.
 fn wait_row(assembly: &Assembly, row: &FlowRow, wait: &JobWait) -> JobWaitRow {
     let flow = |flow: FlowId| assembly.workload.flow(flow);
     let (what, host, of) = match wait.cause {
@@ -418,7 +418,7 @@ fn wait_row(assembly: &Assembly, row: &FlowRow, wait: &JobWait) -> JobWaitRow {
     }
 }
 
-/// The nodes of a flow's ways, hop by hop.
+/// The nodes of a flow's paths, hop by hop.
 fn path(assembly: &Assembly, delays: &FlowDelays) -> String {
     let topology = &assembly.topology;
     let place = |nodes: &BTreeSet<NodeId>| {
@@ -476,7 +476,7 @@ fn step_row(assembly: &Assembly, step: &JobStep) -> StepRow {
     }
 }
 
-/// Links of a cut in words: `host5's downlink`, `the 4 uplinks of leaf0`.
+/// Links of a cut as text: `host5's downlink`, `the 4 uplinks of leaf0`.
 fn what_links(assembly: &Assembly, cause: &BoundCause) -> String {
     let BoundCause::Cut {
         links,

@@ -1,4 +1,4 @@
-//! `clearway carry-out`: a process that carries out runs of a sweep, one after the other.
+//! `clearway carry-out`: a process that carries out runs of a sweep in sequence.
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
@@ -13,14 +13,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Carries out each run whose name comes on standard input, as [`clearway_sweep::WORKER_COMMAND`] wants it. Ends when that ends, even in
-/// the middle of a run: whoever wanted the results is gone. `dispatch` runs a command.
+/// Carries out each run whose name arrives on standard input, in the protocol of [`clearway_sweep::WORKER_COMMAND`]. The process ends at
+/// the end of the input, even in the middle of a run, because nobody waits for the results any more. `dispatch` runs a command.
 pub(crate) fn work(
     laboratory: &Laboratory,
     folder: &Path,
     dispatch: fn(&Laboratory, Command) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
     for name in names() {
+        // Earlier runs of this process must not count for the peak memory of this run.
         forget_peak_rss();
         let arguments = arguments(folder, &name);
         set_arguments(arguments.clone());
@@ -29,9 +30,9 @@ pub(crate) fn work(
             .map_err(|error| Failure::new(format!("a run without arguments: {error}")))?;
         let answer = match dispatch(laboratory, parsed.command) {
             Ok(code) if code == ExitCode::SUCCESS => answer(0, String::new()),
-            // A limit has ended the run.
+            // A limit of the scenario ended the run.
             Ok(code) if code == ExitCode::from(1) => answer(1, String::new()),
-            // Interrupted: so is this process.
+            // The run was interrupted, so this process ends.
             Ok(code) => return Ok(code),
             Err(failure) => answer(2, failure.errors()),
         };
@@ -42,7 +43,7 @@ pub(crate) fn work(
 
 fn answer(code: u8, errors: String) -> String {
     let answer = serde_json::to_string(&RunAnswer { code, errors });
-    // A plug-in may have left a line without its end.
+    // A plug-in may have printed a line without a line break.
     format!("\n{}\n", answer.expect("a number and a text"))
 }
 
@@ -55,7 +56,7 @@ fn arguments(folder: &Path, name: &str) -> Vec<OsString> {
     arguments
 }
 
-/// The lines of standard input, as they come. Ends the process when there are no more.
+/// The lines of standard input, as they arrive. Ends the process at the end of the input.
 fn names() -> Receiver<String> {
     let (sender, names) = channel();
     std::thread::spawn(move || {

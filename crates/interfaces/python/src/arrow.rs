@@ -11,7 +11,7 @@ use clearway_report::columns::ColumnInfo;
 use clearway_report::{ColumnData, ColumnValues, ROWS_PER_BATCH};
 use std::sync::Arc;
 
-/// Schema of a table with these columns: that of its Parquet file.
+/// Schema of a table with these columns, equal to the schema of its Parquet file.
 pub(crate) fn schema_of(columns: Vec<ColumnInfo>) -> Schema {
     let fields = columns.into_iter().map(|column| {
         let of_type = match column.of_type {
@@ -26,7 +26,7 @@ pub(crate) fn schema_of(columns: Vec<ColumnInfo>) -> Schema {
     Schema::new(fields.collect::<Vec<_>>())
 }
 
-/// The rows of a table, batch by batch, made when they are asked for.
+/// The rows of a table as batches, each created on request.
 pub(crate) struct Batches {
     data: TableData,
     schema: SchemaRef,

@@ -12,16 +12,16 @@ use pyo3::types::PyBytes;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// A rank that is connected to others.
+/// A rank that is connected to the other ranks.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeGroup {
     rank: u32,
     ranks: u32,
-    /// None when it has been left.
+    /// `None` after the rank has left.
     group: Mutex<Option<Group>>,
 }
 
-/// Exception for an error of a group: a `ValueError` for what the caller gave, else that of a group that is over.
+/// Exception for an error of a group: a `ValueError` for invalid input of the caller, otherwise the error of a group that has ended.
 fn exception(error: &GroupError) -> PyErr {
     let text = format!("{error}\n  fix: {}", error.fix());
     match error {
@@ -46,7 +46,7 @@ fn span(seconds: f64) -> PyResult<Span> {
     }
 }
 
-/// Looks now and then whether the interpreter wants to go on, and keeps the exception if not.
+/// Check for signals of the interpreter: false after an exception, which is kept in `stopped`.
 fn asking(stopped: &mut Option<PyErr>) -> impl FnMut() -> bool + '_ {
     || {
         *stopped = Python::attach(|py| py.check_signals()).err();
@@ -106,7 +106,7 @@ impl NativeGroup {
         })
     }
 
-    /// First and last element but one of the block of a rank.
+    /// Block of a rank: its first element, and the element after its last.
     fn block(&self, rank: u32, count: usize) -> PyResult<(usize, usize)> {
         if rank >= self.ranks {
             return Err(wrong(format!(
@@ -118,7 +118,7 @@ impl NativeGroup {
         Ok((block.start, block.end))
     }
 
-    /// Carries out a collective of `count` elements. Takes and returns the bytes of this rank's part.
+    /// Runs a collective of `count` elements. Takes and returns the bytes of this rank's part.
     fn carry_out<'py>(
         &self,
         py: Python<'py>,
@@ -185,7 +185,7 @@ impl NativeGroup {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Leaves the group, once the others have what was sent.
+    /// Leaves the group after the other ranks have received all sent data.
     fn leave(&self, py: Python<'_>) -> PyResult<()> {
         let left = without_lock(py, || {
             let group = self

@@ -8,7 +8,7 @@ use clearway_report_text::comparison_table;
 use clearway_runs::REVISION;
 use pyo3::prelude::*;
 
-/// Lays variants side by side, each a label with its runs. Returns `compare.json`, the table of the command line and `compare.html`.
+/// Compares variants, each given as a label with its runs. Returns `compare.json`, the table of the command line and `compare.html`.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,

@@ -1,7 +1,7 @@
 //! Congestion controllers written in Python.
 //!
-//! A scenario carries the name of a class: `transport.controller = "python"` with `transport.python-class`. Each flow has an object of it.
-//! Each call takes the interpreter's lock: such a run is slow.
+//! A scenario contains the name of a class: `transport.controller = "python"` with `transport.python-class`. Each flow has an object of
+//! this class. Each call takes the interpreter's lock, so such a run is slow.
 
 use crate::errors::wrong;
 use crate::run_controllers::{PythonClass, RunControllers};
@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The most that `largest_window` may be, in bytes: bitmaps of each flow are as long.
+/// Maximum of `largest_window`, in bytes: the bitmaps of a flow are as long as the window.
 const LARGEST_WINDOW: f64 = 1e11;
 
 parameters! {
@@ -29,9 +29,9 @@ parameters! {
 pub(crate) struct Network {
     /// Rate of the NIC in bits per second.
     line_rate_bps: u64,
-    /// Longest unloaded round trip in the fabric, serialisation of a full packet and its acknowledgement included.
+    /// Longest unloaded round trip in the fabric, including serialisation of a full packet and its acknowledgement.
     base_rtt_ps: u64,
-    /// The same for the path of the flow.
+    /// Unloaded round trip on the path of the flow.
     path_rtt_ps: u64,
     /// Switches on the path to the receiver.
     path_switches: u32,
@@ -50,18 +50,18 @@ pub(crate) struct Ack {
     now_ps: u64,
     /// Round-trip time of the packet that the acknowledgement answers.
     rtt_ps: u64,
-    /// True if that packet was marked for congestion.
+    /// True if the acknowledged packet has a congestion mark.
     ecn: bool,
     /// Payload bytes newly known to have arrived; zero for duplicates.
     acked: u64,
     /// Bytes in flight after this acknowledgement.
     in_flight: u64,
-    /// Payload bytes of the flow that are known to have arrived since its beginning. With what is in flight this is what has been sent:
-    /// once it exceeds what had been sent at some instant, a round trip has passed since then.
+    /// Payload bytes of the flow that are known to have arrived since its beginning. Together with the bytes in flight they are the bytes
+    /// sent. Once `delivered` exceeds the bytes sent at some instant, a round trip has passed since that instant.
     delivered: u64,
     /// True if the acknowledgement answers a probe, not data.
     probe: bool,
-    /// Of each hop: time in picoseconds, rate in bits per second, bytes sent modulo 2^32, bytes queued.
+    /// For each hop: time in picoseconds, rate in bits per second, bytes sent modulo 2^32, bytes queued.
     hops: Vec<(u64, u64, u32, u32)>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Loss {
 
 /// Controller of a flow: an object of the user's class.
 pub(crate) struct PythonController {
-    /// `None` once it, or its making, has failed.
+    /// `None` after a failure of the object or of its constructor.
     object: Option<Py<PyAny>>,
     run: Arc<RunControllers>,
     allowance: Allowance,
@@ -147,7 +147,7 @@ impl PythonController {
         })
     }
 
-    /// One that has failed: the run goes on with a window of a packet until it is ended.
+    /// Failed controller: its flow continues with a window of one packet until the run is stopped.
     fn failed(run: &Arc<RunControllers>, network: &NetworkFacts) -> Self {
         let window = f64::from(network.payload);
         Self {
@@ -161,7 +161,7 @@ impl PythonController {
         }
     }
 
-    /// Calls a method, and takes over what the object then allows.
+    /// Calls a method, then reads the window, rate and deadline of the object.
     fn call(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         let Some(object) = &self.object else { return };
         let called = Python::attach(|py| {
@@ -311,7 +311,7 @@ impl CongestionControl for PythonController {
     }
 
     fn on_deadline(&mut self, now: Time) {
-        // It may be called early.
+        // The simulator may call this before the deadline.
         if self.has.on_deadline && now >= self.deadline {
             self.call(|object| object.call_method1("on_deadline", (now.as_ps(),)).map(drop));
             if self.deadline <= now {

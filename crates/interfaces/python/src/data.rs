@@ -1,4 +1,4 @@
-//! Data of runs and sweeps, which results and their tables share.
+//! Data of runs and sweeps, shared by results and their tables.
 
 use clearway_lab::SteppedEnd;
 use clearway_lab::scenario::Setting;
@@ -9,7 +9,7 @@ use clearway_report::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// All that is left of a run.
+/// Data of a finished run.
 pub(crate) struct RunData {
     pub(crate) record: RunRecord,
     pub(crate) samples: Vec<SeriesRow>,
@@ -19,7 +19,7 @@ pub(crate) struct RunData {
 }
 
 impl RunData {
-    /// A run that was driven in steps.
+    /// Data of a run that advanced in steps.
     pub(crate) fn of_steps(record: RunRecord, end: &SteppedEnd) -> Self {
         Self {
             record,
@@ -37,7 +37,7 @@ impl RunData {
     }
 }
 
-/// A table with whatever it is of.
+/// A table, and the run or the sweep that it belongs to.
 #[derive(Clone)]
 pub(crate) enum TableData {
     /// Table of a run.

@@ -1,4 +1,4 @@
-//! Sweeps whose runs are carried out elsewhere, and runs that are carried out for a sweep elsewhere.
+//! Sweeps that dispatch their runs to other machines, and runs that this process executes for such a sweep.
 
 use crate::errors::{unwritten, without_lock};
 use crate::scenario::Source;
@@ -13,19 +13,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Prefix of the folders in which runs are carried out for sweeps elsewhere: `clearway-OWNER`.
+/// Prefix of the folders in which a process executes runs for a sweep on another machine: `clearway-OWNER`.
 const PREFIX: &str = "clearway-";
 
-/// A sweep whose runs are handed out.
+/// A sweep that dispatches its runs.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeDispatcher {
     study: PreparedSweep,
-    /// `None` when it is over.
+    /// `None` after the end of the sweep.
     dispatcher: Mutex<Option<Dispatcher>>,
 }
 
 impl NativeDispatcher {
-    /// Does `work` without the interpreter's lock.
+    /// Runs `work` without the interpreter's lock.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -67,7 +67,7 @@ impl NativeDispatcher {
         })
     }
 
-    /// Place, scenario and expected memory of the next run, if there is one at the moment.
+    /// Place, scenario and expected memory of the next run; `None` if no run is available now.
     fn take(&self, py: Python<'_>) -> PyResult<Option<(usize, String, u64)>> {
         let run = self.with(py, Dispatcher::take)?;
         Ok(run.map(|run| {
@@ -90,7 +90,7 @@ impl NativeDispatcher {
         self.with(py, |dispatcher| dispatcher.folder(place))
     }
 
-    /// Takes what is in the folder of a run as its results.
+    /// Publishes the content of the folder of a run as its results.
     fn done(&self, py: Python<'_>, place: usize) -> PyResult<bool> {
         self.with(py, |dispatcher| dispatcher.done(place))
     }
@@ -100,12 +100,12 @@ impl NativeDispatcher {
         self.with(py, |dispatcher| dispatcher.fail(place, reason))
     }
 
-    /// Says that runs are still worked at, and looks at what other processes do.
+    /// Renews the claims of dispatched runs, and checks the runs of other processes.
     fn tick(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Dispatcher::tick)
     }
 
-    /// Runs done, all runs, runs that failed, and the seconds that are left with so many runs at once.
+    /// Number of finished runs, of all runs and of failed runs, and the remaining seconds with `at_once` concurrent runs.
     fn progress(
         &self,
         py: Python<'_>,
@@ -121,7 +121,7 @@ impl NativeDispatcher {
         Ok((done, total, failed, left))
     }
 
-    /// Gives what is still handed out free, and puts together what is there.
+    /// Releases all dispatched runs, and publishes the sweep with the runs that are done.
     fn end(&self, py: Python<'_>, command: &str) -> PyResult<NativeSweep> {
         let swept = without_lock(py, || {
             let mut dispatcher = self
@@ -138,8 +138,8 @@ impl NativeDispatcher {
     }
 }
 
-/// Carries out a scenario in a process of its own, as runs of a sweep are, with results in `NAME` of the `folder`. Returns "results",
-/// "killed", "refused" or "failed", and why there are no results.
+/// Runs a scenario in a separate process, like the runs of a sweep, with results in `NAME` of the `folder`. Returns "results", "killed",
+/// "refused" or "failed", and the reason for missing results.
 #[pyfunction]
 pub(crate) fn carry_out(
     py: Python<'_>,
@@ -168,7 +168,7 @@ pub(crate) fn carry_out(
     })
 }
 
-/// Folder of this process in `parent`. Those of processes that are gone are deleted.
+/// Creates the folder of this process in `parent`, and deletes folders of processes that have ended.
 #[pyfunction]
 pub(crate) fn own_folder(parent: PathBuf) -> PyResult<PathBuf> {
     clear(&parent);
@@ -184,7 +184,7 @@ fn clear(parent: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         if owner.and_then(Owner::read).and_then(Owner::is_gone) == Some(true) {
-            // Another process may be at it.
+            // Another process may delete the same folder.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Exceptions, which the package declares in Python.
+/// Exceptions that the package declares in Python.
 mod exceptions {
     pyo3::import_exception!(clearway._errors, CollectiveError);
     pyo3::import_exception!(clearway._errors, Defect);
@@ -14,12 +14,12 @@ mod exceptions {
     pyo3::import_exception!(clearway._errors, ResultError);
 }
 
-/// Exception for what the user wrote.
+/// Exception for invalid input of the user.
 pub(crate) fn wrong(error: impl Display) -> PyErr {
     exceptions::ScenarioError::new_err(error.to_string())
 }
 
-/// Exception for a group of ranks that has come to its end.
+/// Exception for a group of ranks that has ended.
 pub(crate) fn ended(error: impl Display) -> PyErr {
     exceptions::CollectiveError::new_err(error.to_string())
 }
@@ -40,7 +40,7 @@ pub(crate) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Does `work` without the interpreter's lock. A panic becomes an exception.
+/// Runs `work` without the interpreter's lock. A panic becomes an exception.
 pub(crate) fn without_lock<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send,
@@ -60,7 +60,7 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("an invariant broke")
 }
 
-/// Panics, as a defect would: tests see by it what becomes of one.
+/// Panics like a defect, so that tests can check the exception that follows.
 #[pyfunction]
 pub(crate) fn break_down(py: Python<'_>, message: &str) -> PyResult<()> {
     without_lock(py, || panic!("{message}"))

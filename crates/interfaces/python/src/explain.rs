@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Name, role, summary and parameters of an entry; of each parameter its key, default, meaning, values and source.
+/// Name, role, summary and parameters of an entry. A parameter has a key, a default, a meaning, values and a source.
 type Entry = (String, String, String, Vec<[String; 5]>);
 
-/// All that is called `name`, and the text that explains it.
+/// All items named `name`, and the text that explains them.
 #[pyfunction]
 pub(crate) fn explain(name: &str) -> PyResult<(Vec<Entry>, String)> {
     let (found, text) = explained(&Laboratory::new(), name).map_err(wrong)?;
@@ -40,7 +40,7 @@ pub(crate) fn groups() -> Vec<&'static str> {
     catalogue(&Laboratory::new()).groups()
 }
 
-/// Names of a group, each with a line on it.
+/// Names of a group, each with a summary line.
 #[pyfunction]
 pub(crate) fn group(name: &str) -> PyResult<Vec<(String, String)>> {
     clearway::group(&Laboratory::new(), name).map_err(wrong)
@@ -52,7 +52,7 @@ pub(crate) fn show(name: &str) -> PyResult<String> {
     shown(&Laboratory::new(), name, false, &[]).map_err(wrong)
 }
 
-/// The command line with these arguments, which `program` starts again. Returns the exit code.
+/// Runs the command line with these arguments and returns the exit code. `program` is the command that starts the program again.
 #[pyfunction]
 pub(crate) fn main(
     py: Python<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn main(
     arguments: Vec<OsString>,
 ) -> PyResult<u8> {
     let code = without_lock(py, || main_from(&Laboratory::new(), program, arguments))?;
-    // An exit code does not tell its number, but it can be compared.
+    // `ExitCode` has no method that returns its number, but it can be compared.
     let number = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
     Ok(number.unwrap_or(3))
 }

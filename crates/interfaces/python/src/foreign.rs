@@ -1,4 +1,4 @@
-//! Arrow tables of others.
+//! Arrow tables of other libraries.
 
 use crate::errors::wrong;
 use arrow_array::cast::AsArray;
@@ -12,8 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-/// The rows of an Arrow table: a dictionary for each, without what is null. Columns have different names, and hold integers, texts and
-/// lists of integers.
+/// The rows of an Arrow table, each as a dictionary without null values. Columns have different names, and hold integers, texts and lists
+/// of integers.
 #[pyfunction]
 pub(crate) fn rows_of<'py>(
     py: Python<'py>,
@@ -57,7 +57,7 @@ fn reader(capsule: &Bound<'_, PyCapsule>) -> Result<RecordBatchStreamReader, Arr
     let pointer = pointer.map_err(|error| ArrowError::CDataInterface(error.to_string()))?;
     let stream = pointer.cast::<FFI_ArrowArrayStream>();
     // SAFETY: the Arrow PyCapsule interface promises that a capsule of this name, which has just been checked, points to an initialised
-    // `ArrowArrayStream` that outlives the call. `from_raw` moves the stream out and leaves a released one for the capsule to delete.
+    // `ArrowArrayStream` that outlives the call. `from_raw` moves the stream out and leaves a released stream, which the capsule deletes.
     unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
 }
 
@@ -65,7 +65,7 @@ fn is_null(column: &ArrayRef, row: usize) -> bool {
     *column.data_type() == DataType::Null || column.is_null(row)
 }
 
-/// Value of a row that has one.
+/// Value of a row that is not null.
 fn value<'py>(
     py: Python<'py>,
     name: &str,

@@ -1,9 +1,9 @@
 //! The native part of the Python package `clearway`.
 //!
-//! The package itself is in `python/clearway`: it says what users see, and turns what they give into names, texts and `KEY=VALUE`. This
-//! crate runs scenarios without the interpreter's lock, and hands tables over as Arrow streams.
+//! The package itself is in `python/clearway`: it defines the interface for users, and converts their input into names, texts and
+//! `KEY=VALUE`. This crate runs scenarios without the interpreter's lock, and passes tables on as Arrow streams.
 //!
-//! **Architecture invariant:** no columns, keys or messages of its own: they come from the crates that declare them.
+//! **Architecture invariant:** this crate declares no columns, keys or messages: they come from the crates that declare them.
 
 mod arrow;
 mod collective;
@@ -60,7 +60,7 @@ mod _clearway {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("REVISION", clearway_runs::REVISION)?;
-        // Files that only a run writes: no record holds what is in them.
+        // Files that only a run writes, because no record holds their contents.
         module.add("CAPTURES", [pcapng::FILE_NAME, timeline::FILE_NAME])
     }
 }

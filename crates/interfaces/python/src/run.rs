@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Wall seconds between two looks at what the interpreter wants.
+/// Minimum wall seconds between two checks for signals of the interpreter.
 const INTERVAL: f64 = 0.05;
-/// Rounds between two looks at the clock.
+/// Rounds between two readings of the clock.
 const ROUNDS: u32 = 16;
 
-/// A run that is over.
+/// A finished run.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct Run(pub(crate) Arc<RunData>);
 
@@ -82,17 +82,17 @@ impl Run {
 struct Watcher {
     samples: Vec<SeriesRow>,
     controllers: Arc<RunControllers>,
-    /// Callable of the user's.
+    /// Callable of the user.
     progress: Option<Py<PyAny>>,
     stopwatch: Stopwatch,
     countdown: u32,
     last_look: f64,
-    /// Exception that ends the run: of a signal, or of the user's callable.
+    /// Exception that ends the run: from a signal, or from the user's callable.
     exception: Option<PyErr>,
 }
 
 impl Watcher {
-    /// Lets the interpreter handle signals, and tells the user how far the run is.
+    /// Lets the interpreter handle signals, and reports the progress to the user's callable.
     fn look(&mut self, progress: &RunProgress) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
@@ -137,15 +137,15 @@ impl RunWatcher for Watcher {
     }
 
     fn is_valid(&self) -> bool {
-        // After Ctrl-C in a controller the run has ended at once, and says so.
+        // Ctrl-C in a controller interrupts the run like any other Ctrl-C, so the partial results are valid.
         !self.controllers.has_failed() || self.exception.as_ref().is_some_and(is_interrupt)
     }
 }
 
-/// Exception, or nothing.
+/// Exception, if there is one.
 pub(crate) type Exception = Option<Py<PyBaseException>>;
 
-/// Runs a scenario. Returns the run, and the exceptions that ended it early and that its results met on their way into the folder.
+/// Runs a scenario. Returns the run, the exception that ended it early, and the exception from writing its results into the folder.
 #[pyfunction]
 #[pyo3(signature = (source, overrides, threads, folder, report, progress, command, controller))]
 #[allow(clippy::too_many_arguments)]

@@ -1,4 +1,4 @@
-//! The controllers of one run: their classes, and what they raise.
+//! The controllers of one run: their class, and the exceptions that they raise.
 
 use clearway_lab::units::{Parameter, Value, ValueDomain};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -8,15 +8,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A class, and the name that the scenario carries.
+/// A class, and its name in the scenario.
 pub(crate) type NamedClass = (String, Py<PyAny>);
 
-/// The class that a run was given, and the first exception of its controllers. Runs beside each other share none of it.
+/// The class given to a run, and the first exception of its controllers. Concurrent runs share neither.
 #[derive(Default)]
 pub(crate) struct RunControllers {
     class: Option<NamedClass>,
     has_failed: AtomicBool,
-    /// Until somebody takes it.
+    /// Exception that has not been raised yet.
     failure: Mutex<Option<PyErr>>,
 }
 
@@ -33,7 +33,7 @@ impl RunControllers {
         })
     }
 
-    /// Reads a scenario: its controllers belong to this run.
+    /// Reads a scenario whose controllers belong to this run.
     pub(crate) fn reading<T>(self: &Arc<Self>, read: impl FnOnce() -> T) -> T {
         let outer = READING.replace(Some(Arc::clone(self)));
         let read = read();
@@ -41,7 +41,7 @@ impl RunControllers {
         read
     }
 
-    /// A controller has failed: what follows in the run means nothing.
+    /// Records the exception of a controller. The rest of the run is meaningless.
     pub(crate) fn fail(&self, error: PyErr) {
         self.failure().get_or_insert(error);
         self.has_failed.store(true, Ordering::Relaxed);
@@ -61,12 +61,12 @@ impl RunControllers {
     }
 }
 
-/// True if the exception is Ctrl-C, which may come while a controller has the floor.
+/// True if the exception is Ctrl-C, which may arrive while a controller runs.
 pub(crate) fn is_interrupt(error: &PyErr) -> bool {
     Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
-/// The class of a controller, as a scenario names it.
+/// The class of a controller by its name in a scenario.
 #[derive(Clone, Default)]
 pub(crate) struct PythonClass {
     name: String,
@@ -74,12 +74,12 @@ pub(crate) struct PythonClass {
 }
 
 impl PythonClass {
-    /// The run that the scenario was read for.
+    /// The run for which the scenario was read.
     pub(crate) fn run(&self) -> &Arc<RunControllers> {
         &self.run
     }
 
-    /// The class: that of the run, or another one of which the package knows.
+    /// The class given to the run, or another class of this name that the package knows.
     pub(crate) fn class<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.run.class {
             Some((name, class)) if *name == self.name => Ok(class.bind(py).clone()),

@@ -8,7 +8,7 @@ use clearway_lab::{Experiment, Laboratory};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Scenario as the package passes it on.
+/// Scenario in the form that the package passes on.
 #[derive(FromPyObject)]
 pub(crate) enum Source {
     /// Name in errors, and the text.
@@ -19,12 +19,12 @@ pub(crate) enum Source {
     Name(String),
 }
 
-/// The parts that scenarios may name: a controller written in Python is one.
+/// The parts that scenarios may name, including controllers written in Python.
 pub(crate) fn laboratory() -> Laboratory {
     Laboratory::new().with_controller::<PythonController>()
 }
 
-/// Loads a scenario with `overrides`, which are `KEY=VALUE`, for a run with these controllers.
+/// Loads a scenario with `overrides` of the form `KEY=VALUE`, for a run with these controllers.
 pub(crate) fn load(
     source: &Source,
     overrides: &[String],

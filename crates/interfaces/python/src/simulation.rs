@@ -1,4 +1,4 @@
-//! Simulations that a Python program drives in steps.
+//! Simulations that a Python program advances in steps.
 
 use crate::data::RunData;
 use crate::errors::{without_lock, wrong};
@@ -11,16 +11,17 @@ use clearway_runs::{Stopwatch, stepped_record};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Event of a message: its time in picoseconds, the number of the message, and whether it is acknowledged instead of received.
+/// Event of a message: its time in picoseconds, the number of the message, and true if the message is acknowledged, false if it is
+/// received.
 type Event = (u64, u32, bool);
 
-/// A simulation that stands still until it is told to go on.
+/// A simulation that advances only on request.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeSimulation {
-    /// `None` once it has ended.
+    /// `None` after the end of the simulation.
     run: Mutex<Option<SteppedRun>>,
     controllers: Arc<RunControllers>,
-    /// Process whose threads simulate.
+    /// Process that owns the threads of the simulation.
     process: u32,
     stopwatch: Stopwatch,
     command: String,
@@ -108,7 +109,7 @@ impl NativeSimulation {
             })
         })?;
         if self.controllers.has_failed() {
-            // What was simulated since means nothing.
+            // Events after the failure are meaningless.
             self.close(py)?;
             self.controllers.raise()?;
         }
@@ -116,7 +117,7 @@ impl NativeSimulation {
         Ok((told(&events), exception.map(|error| error.into_value(py))))
     }
 
-    /// Ends the simulation: when nothing is left to happen if `to_the_end`, otherwise where it stands. Returns the run, its last events,
+    /// Ends the simulation: after its last event if `to_the_end` is true, otherwise at the present time. Returns the run, its last events,
     /// and the exception that ended it.
     fn finish(&self, py: Python<'_>, to_the_end: bool) -> PyResult<(Run, Vec<Event>, Exception)> {
         let run = self.lock()?.take().ok_or_else(ended)?;
@@ -135,7 +136,7 @@ impl NativeSimulation {
         Ok((run, told(&end.events), exception))
     }
 
-    /// Ends the simulation, of which nobody wants to know.
+    /// Ends the simulation and discards its results.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if std::process::id() != self.process {
             return Ok(());
@@ -150,11 +151,11 @@ impl Drop for NativeSimulation {
         let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(run) = run.take() else { return };
         if std::process::id() != self.process {
-            // Its threads stayed behind in the process that this one was forked from: there is nothing to wait for.
+            // A fork does not copy threads, so a drop here would wait for threads that do not exist.
             std::mem::forget(run);
             return;
         }
-        // Its controllers may be waiting for the interpreter's lock.
+        // Controllers may wait for the interpreter's lock, so release it.
         Python::attach(|py| py.detach(|| drop(run)));
     }
 }
@@ -166,7 +167,7 @@ impl NativeSimulation {
                 "this simulation belongs to the process that this one was forked from\n  fix: begin it after the fork",
             ));
         }
-        // To wait would keep the interpreter's lock from whoever is at it.
+        // Waiting would hold the interpreter's lock, which the other thread may need.
         let in_use = |_| {
             wrong(
                 "another thread is using this simulation\n  fix: use it from one thread at a time",
@@ -184,7 +185,7 @@ fn ended() -> PyErr {
     wrong("this simulation has ended\n  fix: begin another one")
 }
 
-/// Events as the package takes them.
+/// Events in the form that the package expects.
 fn told(events: &[MessageEvent]) -> Vec<Event> {
     let event = |event: &MessageEvent| {
         let is_acknowledged = event.kind == MessageEventKind::Acknowledged;
@@ -193,7 +194,7 @@ fn told(events: &[MessageEvent]) -> Vec<Event> {
     events.iter().map(event).collect()
 }
 
-/// Lets the interpreter handle signals, and looks whether a controller has failed.
+/// Lets the interpreter handle signals, and stops the run after an exception or the failure of a controller.
 fn look(controllers: &RunControllers, exception: &mut Option<PyErr>) -> RunDecision {
     if exception.is_none() {
         *exception = Python::attach(|py| py.check_signals()).err();

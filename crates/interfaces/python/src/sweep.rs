@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is there of a sweep.
+/// The finished runs of a sweep, and its published documents.
 #[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeSweep {
     record: Arc<SweepRecord>,
@@ -42,7 +42,7 @@ impl NativeSweep {
 }
 
 impl NativeSweep {
-    /// Puts together what is there.
+    /// Collects the finished runs and publishes the sweep.
     pub(crate) fn from_sweep(
         study: &PreparedSweep,
         store: &Store,
@@ -57,7 +57,7 @@ impl NativeSweep {
     }
 }
 
-/// Part of a sweep as the package passes it on.
+/// Part of a sweep in the form that the package passes on: number and count.
 pub(crate) type Part = Option<(u32, u32)>;
 
 fn shard_of(part: Part) -> PyResult<Option<Shard>> {
@@ -71,7 +71,7 @@ fn shard_of(part: Part) -> PyResult<Option<Shard>> {
     shard.transpose()
 }
 
-/// Resolves the plan that is asked for, and opens its folder.
+/// Resolves the requested plan, and opens its folder.
 pub(crate) fn open(
     py: Python<'_>,
     source: &Source,
@@ -90,7 +90,7 @@ pub(crate) fn open(
         shard,
         confirmed,
     };
-    // Runs are processes of their own, which know what is built in.
+    // Runs are separate processes, which know only the built-in parts.
     let opened = without_lock(py, || {
         let study = PreparedSweep::resolve(&Laboratory::new(), &request)?;
         let store = study.open()?;
@@ -99,16 +99,16 @@ pub(crate) fn open(
     opened.map_err(wrong)
 }
 
-/// What the interpreter wants while a sweep goes on.
+/// Watches a sweep on behalf of the interpreter.
 struct Watcher {
-    /// Callable of the user's.
+    /// Callable of the user.
     progress: Option<Py<PyAny>>,
-    /// Exception that ends the sweep: of a signal, or of the user's callable.
+    /// Exception that ends the sweep: from a signal, or from the user's callable.
     exception: RefCell<Option<PyErr>>,
 }
 
 impl Watcher {
-    /// Does `work` with the interpreter's lock, and keeps its exception.
+    /// Runs `work` with the interpreter's lock, and keeps its exception.
     fn attach(&self, work: impl FnOnce(Python<'_>) -> PyResult<()>) {
         if self.exception.borrow().is_none()
             && let Err(exception) = Python::attach(work)
@@ -117,7 +117,7 @@ impl Watcher {
         }
     }
 
-    /// True once the sweep is to end.
+    /// True if the sweep has to end.
     fn is_interrupted(&self) -> bool {
         self.attach(|py| py.check_signals());
         self.exception.borrow().is_some()
@@ -138,8 +138,8 @@ impl Watcher {
     }
 }
 
-/// Carries out what of a plan is missing, by `program` with the arguments of `clearway run`. Returns what is there, and the exception that
-/// ended it early.
+/// Executes the missing runs of a plan, each by `program` with the arguments of `clearway run`. Returns the sweep with its finished runs,
+/// and the exception that ended it early.
 #[pyfunction]
 #[pyo3(signature = (source, out, jobs, shard, confirmed, progress, program, command))]
 #[allow(clippy::too_many_arguments)]

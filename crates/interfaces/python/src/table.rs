@@ -22,7 +22,7 @@ impl NativeTable {
         self.0.rows()
     }
 
-    /// Name, type, unit, rows without a value, meaning.
+    /// For each column: name, type, unit, rows without a value, meaning.
     fn columns(&self) -> Vec<[String; 5]> {
         let columns = self.0.columns().into_iter();
         let words = |column: ColumnInfo| {
@@ -75,7 +75,7 @@ impl NativeTable {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A wish, which a producer need not grant: the columns have one type each.
+        // The Arrow interface allows a producer to ignore the request; each column has only one type.
         drop(requested_schema);
         let batches = Batches::new(self.0.clone());
         let batches: Box<dyn RecordBatchReader + Send> = Box::new(batches);

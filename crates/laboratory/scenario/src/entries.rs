@@ -13,7 +13,7 @@ pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
         .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
-/// The entries of each `[[workload]]` section; one empty section if there are no sections.
+/// The entries of each `[[workload]]` section; one empty section if the scenario has none.
 pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
     let mut sections = each_of(entries, "workload")?;
     if sections.is_empty() {

@@ -163,8 +163,8 @@ fn fault(keys: &[&'static str], message: String, fix: &str) -> Result<(), Scenar
 /// The events of all sections on the links of a fabric, and the pause storms of attackers.
 ///
 /// # Errors
-/// If the link does not exist or is down for the whole run, if two events contradict each other, if routes would change too often, or if a
-/// pause storm meets switches without pause frames.
+/// If the link does not exist or is down for the whole run, or if two events contradict each other. Also if routes change too often, or if
+/// switches do not support the pause frames of a pause storm.
 pub(crate) fn schedule(
     (events, reroute_delay): (&[EventSettings], Span),
     (topology, switch): (&Topology, &SwitchSettings),

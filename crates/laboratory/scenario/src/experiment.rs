@@ -95,7 +95,7 @@ impl Experiment {
         }
     }
 
-    /// Places of its keys in files and overrides.
+    /// Places of the keys in files and overrides.
     pub fn places(&self) -> &SourceLocations {
         match self {
             Self::Packets(scenario) => scenario.places(),
@@ -133,7 +133,7 @@ impl Experiment {
         }
     }
 
-    /// Names of the tenants of its workload.
+    /// Names of the tenants of the workload.
     pub fn tenants(&self) -> Vec<String> {
         match self {
             Self::Packets(scenario) => {

@@ -26,8 +26,8 @@
 //! generators here). A new parameter automatically appears in scenarios, in the [`Catalogue`] and in resolved scenarios.
 //!
 //! * [`topology`] has the kinds of fabrics, and [`generate`] the generators of traffic.
-//! * [`validation`] checks that the parts of a scenario are compatible. [`warnings`] reports compatible parts that probably do not do what
-//!   the user wants.
+//! * [`validation`] checks that the parts of a scenario are compatible. [`warnings`] reports compatible settings that are probably
+//!   mistakes.
 //!
 //! **Architecture Invariant:** this crate runs and prints nothing.
 

@@ -319,7 +319,7 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-/// Checks that the switches let the agents of links do what the transport needs.
+/// Checks the settings of switches that a transport needs if agents of links allocate its rates.
 pub(crate) fn check_agents(
     transport: &TransportSettings,
     switch: &SwitchSettings,

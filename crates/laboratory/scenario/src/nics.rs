@@ -51,7 +51,7 @@ impl NicChoice {
 }
 
 /// Pairs of NICs that ranks on two hosts share among their messages. They are taken from the pairs nearest to each other. Their number is
-/// the larger of the two hosts' numbers of such NICs, and each NIC of a host is in about the same number of pairs.
+/// the larger of the two hosts' numbers of such NICs. Each NIC of a host is in about the same number of pairs.
 pub fn shared_pairs(
     topology: &Topology,
     paths: &Paths,

@@ -192,7 +192,7 @@ impl Scenario {
     /// Adds a workload section that lists `flows`, which start at given times and have numbers after all other flows.
     ///
     /// # Panics
-    /// If a flow waits for something else.
+    /// If a flow does not start at a given time.
     pub fn list_flows<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowSpec>) {
         // A list that is the only section need not come after other flows.
         let mut flows = flows.into_iter().peekable();

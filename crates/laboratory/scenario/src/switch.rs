@@ -8,7 +8,7 @@ use clearway_units::{ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 clearway_units::choices! {
     /// Kind of switch that the fabric is made of.
     pub enum SwitchKind {
-        /// Drop-tail queues, each by itself.
+        /// Separate drop-tail queues.
         Lossy = "lossy",
         /// One buffer for all ports, with priority flow control.
         SharedBuffer = "shared-buffer",

@@ -147,7 +147,7 @@ pub fn check_timers(
     Ok(())
 }
 
-/// Checks that a queue holds a packet; a smaller queue never passes one.
+/// Checks that a queue holds a packet; a smaller queue never passes a packet.
 pub fn check_queue(
     scenario: &Scenario,
     topology: &Topology,

@@ -1,4 +1,4 @@
-//! Warnings about a transport and its network: compatible settings that probably do not do what the user wants.
+//! Warnings about a transport and its network: compatible settings that are probably mistakes.
 
 use crate::transport::presets::PresetKey;
 use crate::validation::short_timeouts;

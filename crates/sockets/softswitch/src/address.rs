@@ -42,7 +42,7 @@ pub(crate) fn host_of_v6(address: u128) -> Option<HostId> {
     (number < MOST_HOSTS).then_some(HostId(number))
 }
 
-/// True if so many hosts have an address each.
+/// True if each of `hosts` hosts has an address.
 pub(crate) fn fits(hosts: u32) -> bool {
     hosts <= MOST_HOSTS
 }

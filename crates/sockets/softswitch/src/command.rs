@@ -4,8 +4,8 @@
 //! link NAME CHANGE...
 //! ```
 //!
-//! NAME is a cable, `leaf0-spine1`, which means both directions, or one direction, `leaf0>spine1`. A `*` stands for any text, so `link
-//! *spine1 down` takes a whole switch down. [`Change`] lists the changes.
+//! NAME is a cable, `leaf0-spine1`, for both directions, or one direction, `leaf0>spine1`. A `*` matches any text, so `link *spine1 down`
+//! takes a whole switch down. [`Change`] lists the changes.
 
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{Rate, Span, nearest, suggestion};
@@ -64,7 +64,7 @@ pub enum Change {
     Rate(Rate),
     /// `corrupt 0.1%`: a bit behind the IP header flips with this probability.
     Corrupt(Probability),
-    /// `mark 100%`: markable packets are marked with this probability, however short the queue.
+    /// `mark 100%`: ECN-capable packets are marked with this probability, for any queue length.
     Mark(Probability),
     /// `reset`: back to the scenario's values.
     Reset,
@@ -84,7 +84,7 @@ const CHANGES: [(&str, &str); 10] = [
     ("reset", ""),
 ];
 
-/// A parsed command.
+/// Parsed command.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Command {
     /// The links that change.
@@ -119,7 +119,7 @@ impl fmt::Display for CommandError {
 
 impl std::error::Error for CommandError {}
 
-/// Names of the links that are up.
+/// Names of the links that the scenario does not take down.
 #[derive(Debug, Clone)]
 pub struct ActiveLinks(Vec<(LinkId, String)>);
 
@@ -171,7 +171,7 @@ impl ActiveLinks {
         self.0.last().map_or("leaf0-spine1", |(_, name)| name)
     }
 
-    /// The links that a name or pattern means.
+    /// The links that match a name or pattern.
     fn named(&self, pattern: &str) -> Result<Vec<LinkId>, CommandError> {
         let directed = pattern.replace('>', "-");
         let both_ways = directed == pattern;
@@ -180,6 +180,7 @@ impl ActiveLinks {
             if matches(&directed, name) {
                 found.push(*link);
                 if both_ways {
+                    // Links 2c and 2c + 1 are the two directions of cable c.
                     found.push(LinkId(link.0 ^ 1));
                 }
             }
@@ -201,7 +202,7 @@ impl ActiveLinks {
     }
 }
 
-/// True if `text` is `pattern`, of which each `*` stands for any text.
+/// True if `text` matches `pattern`, where each `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -281,7 +282,7 @@ fn probability(text: &str) -> Result<Probability, CommandError> {
     value(text, |_| true, "a probability such as `1%` or `0.01`")
 }
 
-/// The value of a word, if it is one and `fits`.
+/// The value of a word, if it parses and `fits` accepts it.
 fn value<T: FromStr>(
     text: &str,
     fits: impl Fn(&T) -> bool,
@@ -310,7 +311,7 @@ mod tests {
         names().read(line).unwrap().unwrap()
     }
 
-    /// The names of the links that a pattern means.
+    /// The names of the links that match a pattern.
     fn meant(pattern: &str) -> Vec<String> {
         let names = names();
         let links = names.named(pattern).unwrap();

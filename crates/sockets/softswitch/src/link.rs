@@ -139,7 +139,7 @@ impl Link {
         (Some(fate), next)
     }
 
-    /// Marks a packet if it is time to decide and the queue is long.
+    /// Marks a packet, if the rules decide at this point and the queue is long.
     fn mark_by_queue(&mut self, slot: Slot, at: MarkAt, pool: &mut Pool) {
         let Some(rules) = &self.rules else { return };
         let version = pool.headers(slot).0.version;
@@ -191,6 +191,7 @@ impl Link {
         let arrival = match self.hits(reorder) {
             true => {
                 self.counters.reordered += 1;
+                // `last_arrival` stays unchanged, so later packets can pass this packet.
                 usual + later
             }
             false => {

@@ -30,7 +30,7 @@ pub(crate) struct Headers {
     pub(crate) payload: usize,
 }
 
-/// Ports and protocol of a packet; zero where there are none.
+/// Ports and protocol of a packet; zero for a protocol without ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Entropy {
     source_port: u16,
@@ -56,8 +56,8 @@ impl Headers {
         }
     }
 
-    /// The simulator's digest of the addressing, with destination port and protocol mixed in: real packets of one flow come back with
-    /// the ports exchanged, and the port of a server is the same on all paths.
+    /// The simulator's digest of the addressing, mixed with the destination port and the protocol. Replies in a real flow have exchanged
+    /// ports, and the port of a server is the same on all paths, so the source port alone would not spread them.
     pub(crate) fn hash(&self, from: HostId) -> u32 {
         let Entropy {
             source_port,
@@ -113,7 +113,7 @@ fn ipv6(packet: &[u8]) -> Result<Headers, PacketFault> {
     })
 }
 
-/// Entropy behind the extension headers. A packet that ends within them has no entropy, but is still valid.
+/// Entropy behind the extension headers. A packet that ends within the extension headers has no ports, but is still valid.
 fn entropy_v6(packet: &[u8], first: u8) -> Entropy {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -131,7 +131,7 @@ fn entropy_v6(packet: &[u8], first: u8) -> Entropy {
         let Some(&[next, length]) = packet.get(at..at + 2) else {
             break;
         };
-        // In the authentication header the length counts four bytes and leaves out two of them.
+        // The length of an authentication header counts units of 4 bytes, minus 2 (RFC 4302, section 2.2).
         let more = if units == 4 { 2 } else { 1 };
         at += (usize::from(length) + more) * units;
         protocol = next;
@@ -142,7 +142,7 @@ fn entropy_v6(packet: &[u8], first: u8) -> Entropy {
     }
 }
 
-/// Ports of the protocols that begin with them; zero if they are missing.
+/// Ports of protocols whose header begins with ports; zero if they are missing.
 fn ports(packet: &[u8], at: usize, protocol: u8) -> Entropy {
     const TCP: u8 = 6;
     const UDP: u8 = 17;

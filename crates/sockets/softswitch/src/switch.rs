@@ -44,7 +44,7 @@ pub enum UnfitFabric {
     /// Packets take detours, which real frames do not encode.
     #[error("packets of this fabric take detours")]
     Detours,
-    /// Switches choose a port for each packet by its queue, which user space does not.
+    /// Switches choose a port for each packet by queue length, which user space does not support.
     #[error("switches or NICs choose ports by their queues")]
     LocalChoice,
     /// More hosts than addresses.
@@ -87,8 +87,8 @@ enum Action {
     Arrival(LinkId, Slot),
 }
 
-/// At equal times commands come first, then ends of transmissions, then arrivals, as in the simulator; events of a kind keep the order in
-/// which they were scheduled, so packets do not overtake each other.
+/// At equal times, commands come first, then ends of transmissions, then arrivals, as in the simulator. Events of the same kind keep their
+/// scheduling order, so packets do not overtake each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
@@ -268,7 +268,7 @@ impl SoftSwitch {
         self.totals
     }
 
-    /// Packets in queues, on wires, and delivered packets not polled yet.
+    /// Packets in queues and on wires, and delivered packets that are not polled yet.
     pub fn in_flight(&self) -> u64 {
         self.pool.in_use() as u64 - u64::from(self.lent.is_some())
     }

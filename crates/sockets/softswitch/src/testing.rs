@@ -3,7 +3,7 @@
 use crate::{address_of, address_v6_of};
 use clearway_units::HostId;
 
-/// A UDP packet with `ecn` as its ECN field and so many bytes of payload, with a header checksum.
+/// A UDP packet with `ecn` as its ECN field, a header checksum, and a payload of this number of bytes.
 pub(crate) fn udp_v4(
     from: HostId,
     to: HostId,
@@ -27,7 +27,7 @@ pub(crate) fn udp_v4(
     packet
 }
 
-/// The same over IPv6.
+/// The same packet over IPv6.
 pub(crate) fn udp_v6(
     from: HostId,
     to: HostId,

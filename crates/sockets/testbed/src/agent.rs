@@ -34,7 +34,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Tag of messages that only wake a connection.
 const WAKING: u64 = u64::MAX;
-/// Time within which all paths of a connection answer, and after which a connection's snapshot is renewed.
+/// Time limit for answers on all paths of a connection, and for the next snapshot of a connection.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Runs a host until the input ends.
@@ -72,7 +72,7 @@ pub fn agent() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Result of `work`; `None` if the end comes first.
+/// Result of `work`; `None` if `end` finishes first.
 async fn until<T>(mut end: oneshot::Receiver<()>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| match work.as_mut().poll(context) {

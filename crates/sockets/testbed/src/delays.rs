@@ -33,7 +33,7 @@ struct LinkDelay {
 pub(crate) struct LinkDelays(Vec<LinkDelay>);
 
 impl LinkDelays {
-    /// The delays of the scenario that `source` and `overrides` are read as.
+    /// The delays of the scenario in `source` with `overrides`.
     pub(crate) fn read(
         laboratory: &Laboratory,
         source: &str,
@@ -49,7 +49,7 @@ impl LinkDelays {
             };
             return Ok(Self(all(&scenario)?.into_iter().map(given).collect()));
         }
-        // Load the scenario with two values of the key: delays that follow from the key differ.
+        // Load the scenario with two values of the key: delays that depend on the key differ.
         let with = |delay: Span| {
             let mut overrides = overrides.to_vec();
             overrides.push(format!("{LINK_DELAY}=\"{}ps\"", delay.as_ps()));
@@ -57,6 +57,7 @@ impl LinkDelays {
         };
         let delays = with(LEAST)?.into_iter().zip(with(LEAST * 2)?);
         let delay = |(shorter, longer): (Span, Span)| {
+            // The difference is the part of the delay that follows the key.
             let follows = longer.saturating_sub(shorter);
             LinkDelay {
                 given: shorter.saturating_sub(follows),
@@ -71,8 +72,8 @@ impl LinkDelays {
         self.0[link.0 as usize].given
     }
 
-    /// The open delay at which the fastest handshake of a run takes `round_trip`, where `transmission` is the time of a number of bytes on
-    /// a link; `None` if the delay does not matter.
+    /// The open delay at which the fastest handshake of a run takes `round_trip`; `None` if the delay does not matter. `transmission` gives
+    /// the time of a number of bytes on a link.
     pub(crate) fn calibrate(
         &self,
         assembly: &Assembly,
@@ -89,6 +90,7 @@ impl LinkDelays {
         if with(Span::ZERO) == with(LEAST) {
             return None;
         }
+        // Binary search for the largest delay whose round trip does not exceed the measured round trip.
         let (mut fits, mut exceeds) = (LEAST.as_ps(), round_trip.as_ps());
         while fits + 1 < exceeds {
             let middle = fits.midpoint(exceeds);
@@ -123,7 +125,7 @@ pub(crate) fn hops(assembly: &Assembly, flow: &FlowSpec) -> u32 {
     assembly.routes.paths.between(flow.src, flow.dst).hops
 }
 
-/// Links between the ends of the longest-distance flow. Only handshakes of such flows count.
+/// Links between the ends of the flow with the longest path. Only handshakes of such flows count.
 pub(crate) fn most_hops(assembly: &Assembly) -> u32 {
     let flows = assembly.workload.flows.iter();
     flows.map(|flow| hops(assembly, flow)).max().unwrap_or(0)
@@ -136,13 +138,13 @@ pub(crate) fn simulated_handshake(assembly: &Assembly) -> Span {
     })
 }
 
-/// Time of `bytes` bytes on a link.
+/// Transmission time of `bytes` bytes on a link.
 pub(crate) fn transmission(topology: &Topology, link: LinkId, bytes: u32) -> Span {
     let rate = topology.cables[link.cable()].rate;
     rate.span_of(clearway_units::Bytes::new(bytes.into()))
 }
 
-/// Round trip of the fastest handshake among the pairs of hosts that are farthest apart: a connection tries all its paths.
+/// Round trip of the fastest handshake among the pairs of hosts with the longest paths: a connection tries all its paths.
 fn fastest_handshake(assembly: &Assembly, time: &dyn Fn(LinkId, u32) -> Span) -> Span {
     let most = most_hops(assembly);
     let flows = assembly.workload.flows.iter();
@@ -171,14 +173,14 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Time over the fastest of the equal-cost paths, of which a link takes `time`.
+    /// Time over the fastest of the equal-cost paths; `time` gives the time of each link.
     fn fastest(&self, from: HostId, to: HostId, time: &dyn Fn(LinkId) -> Span) -> Span {
         let mut known = vec![None; self.assembly.topology.switches.len()];
         let uplink = self.ports[from.index()][0];
         self.over(uplink, to, time, &mut known)
     }
 
-    /// Time over a link and from its end on. `known` are the times from switches.
+    /// Time over a link and from its end to the host. `known` has the times from switches.
     fn over(
         &self,
         link: LinkId,

@@ -79,7 +79,7 @@ fn round_trip(record: &TestbedRecord) -> Difference {
     )
 }
 
-/// Work that an idle `tbf` does not do.
+/// Packet processing that an idle `tbf` avoids.
 fn store_and_forward(setup: &BedSetup, assembly: &Assembly) -> Option<Difference> {
     if setup.switches != Switches::Kernel {
         return None;
@@ -229,7 +229,7 @@ fn dead_paths(record: &TestbedRecord) -> Option<Difference> {
     })
 }
 
-/// Greatest share of a link among those that leave the same switch, on both sides.
+/// Greatest share of a link among the links that leave the same switch, on both sides.
 fn shares(record: &TestbedRecord) -> Option<Difference> {
     let from = |link: &str| link.split('-').next().unwrap_or("").to_owned();
     let greatest = |bytes: fn(&clearway_report::testbed::TestbedLink) -> u64| {

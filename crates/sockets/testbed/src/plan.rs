@@ -142,8 +142,8 @@ impl BedPlan {
         steps.filter(|step| step.program == StepProgram::Tc)
     }
 
-    /// Steps after which kernel switches lose all packets over a cable, in both directions: the queues of its ports drop everything, and no
-    /// route changes.
+    /// Steps after which kernel switches lose all packets over a cable, in both directions: the queues of its ports drop all packets, and
+    /// routes do not change.
     pub(crate) fn death(
         &self,
         assembly: &Assembly,
@@ -368,7 +368,7 @@ impl<'a> KernelFabric<'a> {
         batch
     }
 
-    /// The command that gives a port its rate in bit/s, its burst and its queue in bytes. If it has had others, they change.
+    /// The command that sets a port's rate in bit/s, its burst and its queue in bytes. It replaces earlier values.
     fn bucket(&self, link: LinkId, rate: u64, burst: u64, limit: u64) -> String {
         let device = self.device(link);
         let parent = match self.netem(link) {
@@ -421,7 +421,7 @@ impl<'a> KernelFabric<'a> {
     }
 }
 
-/// The device at the beginning of a link, where `ports` are the links of each node.
+/// The device at the beginning of a link; `ports` lists the links of each node.
 pub(crate) fn device(topology: &Topology, ports: &[Vec<LinkId>], link: LinkId) -> String {
     let from = topology.link_ends(link).0;
     if topology.switch_index(from).is_none() {

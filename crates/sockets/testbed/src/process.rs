@@ -28,7 +28,7 @@ impl Process {
         Some(Self { pid, started })
     }
 
-    /// True until it has ended, whether anybody has waited for it or not.
+    /// True until the process has ended, whether or not another process has waited for it.
     pub(crate) fn is_running(self) -> bool {
         Self::from_pid(self.pid) == Some(self)
     }
@@ -65,7 +65,7 @@ pub(crate) fn have_ended(processes: &[Process], longest: Duration) -> bool {
     true
 }
 
-/// Ends processes: asks all processes to exit, and kills the rest.
+/// Ends processes: asks all of them to exit, then kills the rest.
 pub(crate) fn end(processes: &[Process]) {
     for signal in [Signal::TERM, Signal::KILL] {
         processes.iter().for_each(|process| process.signal(signal));

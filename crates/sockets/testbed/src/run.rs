@@ -179,7 +179,7 @@ struct Fabric {
     /// Packets that queues of the kernel had dropped before the run.
     dropped: BTreeMap<String, u64>,
     failures: VecDeque<(Time, Vec<CommandBatch>, String)>,
-    /// Names of the links that are watched, and when switches in user space were asked for counters last.
+    /// Names of the watched links, and the time of the last request for counters to switches in user space.
     names: Vec<String>,
     asked: Time,
 }
@@ -255,7 +255,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Ends it and takes what it has counted.
+    /// Ends the switches and records their counts.
     fn end(self, setup: &BedSetup, plan: &BedPlan, measured: &mut Measured) -> Result<(), Fault> {
         if let Some(switch) = self.switch {
             measured.link_totals = switch.end();
@@ -389,7 +389,7 @@ fn machine_cpu_seconds() -> f64 {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
     let ticks = line.unwrap_or_default().split_whitespace();
     let ticks: Vec<f64> = ticks.filter_map(|tick| tick.parse().ok()).collect();
-    // User, nice and system, then idle and waiting, then interrupts and what other machines have.
+    // Fields of `proc_stat(5)`: user, nice, system, idle, iowait, irq, softirq, steal. All but idle and iowait count.
     let busy = [0, 1, 2, 5, 6, 7].map(|index| ticks.get(index).copied().unwrap_or(0.0));
     busy.iter().sum::<f64>() / 100.0
 }

@@ -266,7 +266,7 @@ impl Switches {
     }
 }
 
-/// Keys from the software, for those that the scenario does not give.
+/// Keys from the software. `add` skips keys that the scenario gives; `set` replaces them.
 struct Keys<'a> {
     given: &'a BTreeSet<String>,
     keys: Vec<String>,

@@ -5,7 +5,7 @@ use clearway_udp::net::Server;
 use clearway_udp::{Limits, Settings};
 use std::io::{self, Write as _};
 
-/// Writes a reply; if nobody reads it, the input also ends.
+/// Writes a reply. A write error is ignored: without a reader, the input also ends.
 pub(crate) fn say(reply: &HostReply) {
     let line = serde_json::to_string(reply).unwrap_or_default();
     let mut output = io::stdout().lock();

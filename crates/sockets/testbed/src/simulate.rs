@@ -38,7 +38,7 @@ pub(crate) struct Simulated {
     pub(crate) instants: Vec<Instant>,
 }
 
-/// Simulates.
+/// Runs the simulation.
 pub(crate) fn simulate(
     assembly: &Assembly,
     every: Span,

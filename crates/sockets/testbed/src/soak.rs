@@ -61,9 +61,9 @@ pub struct SoakRequest<'a> {
 pub struct SoakRecord {
     /// Sent messages.
     pub messages: u64,
-    /// Time that it took.
+    /// Duration of the soak.
     pub seconds: f64,
-    /// Messages that came.
+    /// Received messages.
     #[serde(flatten)]
     pub received: SoakReport,
     /// Reconnections of the sender.
@@ -82,7 +82,7 @@ impl SoakRecord {
     }
 }
 
-/// Soaks.
+/// Runs a soak.
 ///
 /// # Errors
 /// If the system refuses a step, or nothing arrives for a minute.

@@ -189,7 +189,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends all messages; sends messages that may be lost with a connection again over the next connection.
+    /// Sends all messages. After a reconnection, it resends messages that the old connection may have lost.
     async fn run(mut self) -> Result<(), String> {
         let mut channel = self.connect().await?;
         let mut arrived = 0;
@@ -253,7 +253,7 @@ mod tests {
         let data = |number: u64| message(number as u32, length(3, number));
         (0..7).for_each(|number| counts.add(0, number, &data(number)));
         counts.begin_life();
-        // Of the old connection.
+        // A late message of the old connection.
         counts.add(0, 7, &data(7));
         (6..10).for_each(|number| counts.add(1, number, &data(number)));
         let report = &counts.report;

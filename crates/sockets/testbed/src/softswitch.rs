@@ -153,7 +153,7 @@ fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<(), 
     let output = File::create(&log).map_err(|error| not_started(&error))?;
     let child = command(program, name, &scenario)
         .stdin(Stdio::null())
-        // A reader of this process's output would otherwise wait for the end of the switches.
+        // A reader of this process's output would otherwise wait until the switches end.
         .stderr(output.try_clone().map_err(|error| not_started(&error))?)
         .stdout(output)
         .spawn();
@@ -197,7 +197,7 @@ pub fn start_switches(program: &Path, plan: &BedPlan, setup: &BedSetup) -> Resul
     started
 }
 
-/// The scenario for the switches, without the death of links: the bed controls it, after hosts have connected.
+/// The scenario for the switches, without times of death: the bed takes links down itself, after hosts have connected.
 pub(crate) fn scenario_text(setup: &BedSetup) -> String {
     let mut scenario = setup.scenario.clone();
     let exceptions = &mut scenario.topology.links.exceptions;
@@ -229,7 +229,7 @@ fn totals(text: &str) -> BTreeMap<String, LinkTotals> {
             drops: lost.map(number).iter().sum(),
             marks: number("marked_packets"),
         };
-        // A direction of a link is `leaf0>spine1` there.
+        // The process names a direction of a link `leaf0>spine1`.
         Some((link["link"].as_str()?.replace('>', "-"), totals))
     };
     links.iter().filter_map(total).collect()

@@ -29,7 +29,7 @@ pub struct BedState {
     /// Process of the switches in user space, if it outlives the command.
     #[serde(default)]
     pub switch: Option<Process>,
-    /// Processes of the current or last run.
+    /// Processes of the current run or of the last run.
     #[serde(default)]
     pub children: Vec<Process>,
     /// Namespaces.
@@ -42,7 +42,7 @@ impl BedState {
         self.children.iter().copied().chain(self.switch).collect()
     }
 
-    /// True while switches in user space run that outlive the command.
+    /// True while switches in user space outlive the command.
     pub(crate) fn has_switch(&self) -> bool {
         self.switch.is_some_and(Process::is_running)
     }

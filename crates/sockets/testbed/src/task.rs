@@ -92,7 +92,7 @@ pub enum HostReply {
     },
     /// The flows of the host are over.
     Sent {
-        /// One for each.
+        /// Outcome of each flow.
         flows: Vec<SentFlow>,
     },
     /// Received messages, and their cost.

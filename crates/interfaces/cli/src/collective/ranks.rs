@@ -1,4 +1,4 @@
-//! The file of ranks: a host on each line.
+//! The file of ranks, with one host per line.
 
 use crate::failure::Failure;
 use crate::hosts::resolve;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Reads the addresses of all ranks, of which `rank` is one.
+/// Reads the addresses of all ranks; `rank` is the number of this rank.
 pub(super) fn read(path: &Path, rank: u32) -> Result<Vec<SocketAddr>, Failure> {
     let place = path.display();
     let text = clearway_input::read_text(path, InputKind::RANKS).map_err(|error| {

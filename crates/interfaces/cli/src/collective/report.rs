@@ -1,4 +1,4 @@
-//! Results of `clearway collective` as a table in the manner of nccl-tests, and as JSON.
+//! Results of `clearway collective` as a table like the tables of nccl-tests, and as JSON.
 
 use super::CollectiveArguments;
 use clearway_collective::Algorithm;
@@ -22,7 +22,7 @@ impl Report<'_> {
         }
     }
 
-    /// Lines above the results. Lines come one by one, so columns have fixed widths.
+    /// Lines above the results. Result lines are printed as they arrive, so columns have fixed widths.
     pub(super) fn head(&self) -> String {
         let arguments = self.arguments;
         let encrypted = match arguments.connection.insecure {

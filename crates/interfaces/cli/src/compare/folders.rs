@@ -7,14 +7,14 @@ use clearway_report::comparison::RunCurve;
 use clearway_report::{ComparedRun, FlowTable, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
 
-/// Result folders that differ in their seeds only.
+/// Result folders that differ only in their seeds.
 pub(super) struct Group {
-    /// The folders, as they were named.
+    /// The folders, as the user named them.
     pub(super) paths: Vec<PathBuf>,
     pub(super) runs: Vec<ComparedRun>,
-    /// Label that the user gives them.
+    /// Label from the user.
     given: Option<String>,
-    /// Key that the folders have in common; `None` without a resolved scenario.
+    /// Common key of the folders; `None` without a resolved scenario.
     key: Option<Key>,
 }
 
@@ -45,7 +45,7 @@ impl Group {
             path.display()
         );
         let mut summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
-        // A scale-up run has operations instead.
+        // A scale-up run has operations and no flows.
         let FlowTable { sections, flows } = match summary.is_of_flows() {
             true => read_flows(path).map_err(|error| fault(&error, &again))?,
             false => FlowTable::default(),
@@ -82,7 +82,7 @@ impl Group {
         })
     }
 
-    /// The same with a label, if there is one.
+    /// The same group with a label, if there is one.
     pub(super) fn named(self, given: Option<&str>) -> Self {
         let given = given.map(str::to_owned);
         Self { given, ..self }
@@ -104,17 +104,17 @@ impl Group {
         self.runs.sort_by_key(|run| run.summary.scenario.seed);
     }
 
-    /// True if the user gives it a label.
+    /// True if the group has a label from the user.
     pub(super) fn is_named(&self) -> bool {
         self.given.is_some()
     }
 
-    /// Keys of the scenario that its file or the command line gave.
+    /// Keys of the scenario that its file or the command line set.
     pub(super) fn given(&self) -> &[String] {
         self.runs.first().map_or(&[], |run| &run.summary.given)
     }
 
-    /// The label that the user gives it, or the first of its folders, and how many more there are.
+    /// The label from the user, or the first folder and the number of other folders.
     pub(super) fn label(&self) -> String {
         if let Some(given) = &self.given {
             return given.clone();
@@ -127,7 +127,7 @@ impl Group {
     }
 }
 
-/// A resolved scenario but for the seed, which stands before the first section.
+/// A resolved scenario without its seed, which stands before the first section.
 fn without_seed(resolved: &str) -> String {
     let mut top = true;
     let mut kept = String::new();

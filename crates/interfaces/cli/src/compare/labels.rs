@@ -1,15 +1,15 @@
-//! Labels of variants by what they differ in.
+//! Labels of variants, made from their differences.
 //!
-//! A variant that sets nothing stands beside others that do: `cluster.toml` beside `cluster.toml` with `transport.kind=uet`. The value that
-//! the first one has of the same key tells them apart. Results in folders are told apart by the keys that were given to them.
+//! A variant without settings may stand beside variants with settings: `cluster.toml` beside `cluster.toml` with `transport.kind=uet`. Its
+//! label is its value of the same key. Labels of result folders come from the keys that the user set.
 
 use clearway_lab::Experiment;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys that a label names at most; variants that differ in more are told apart by their names.
+/// Maximum number of keys in a label; variants with more differences are labelled by name.
 const MOST_KEYS: usize = 3;
 
-/// Values of all keys of a scenario, by their paths.
+/// Values of all keys of a scenario, by path.
 pub(super) type Values = BTreeMap<String, String>;
 
 /// Values of all keys of a scenario.
@@ -20,8 +20,8 @@ pub(super) fn values(scenario: &Experiment) -> Values {
         .collect()
 }
 
-/// Settings that tell a scenario from others: its own values of the keys that they set. `None` if they do not all set the same keys, set
-/// too many, or if the scenario has no value of one.
+/// Settings that distinguish a scenario: its values of the keys that the others set. `None` if the others set different keys or too many
+/// keys, or if the scenario lacks a value of a key.
 pub(super) fn of_base(own: &Values, others: &[&[String]]) -> Option<String> {
     let keys = |settings: &&[String]| -> BTreeSet<String> {
         let keys = settings.iter().filter_map(|setting| {
@@ -35,7 +35,7 @@ pub(super) fn of_base(own: &Values, others: &[&[String]]) -> Option<String> {
     if !are_alike || first.is_empty() || first.len() > MOST_KEYS {
         return None;
     }
-    // In the order in which the others name them.
+    // In the order of the first variant's settings.
     let named = others[0]
         .iter()
         .filter_map(|setting| setting.split_once('='));
@@ -43,8 +43,8 @@ pub(super) fn of_base(own: &Values, others: &[&[String]]) -> Option<String> {
     Some(named.collect::<Option<Vec<String>>>()?.join(", "))
 }
 
-/// Settings of each scenario that tell it from the others: its values of the keys in which they differ, of those that some of them was
-/// `given`; `None` if there are none, or too many.
+/// Settings that distinguish each scenario from the others: its values of those `given` keys whose values differ. `None` if there are no
+/// such keys, or too many.
 pub(super) fn of_results(all: &[Values], given: &BTreeSet<String>) -> Option<Vec<String>> {
     let differs = |key: &&String| {
         let mut values = all.iter().map(|values| values.get(*key));
@@ -64,7 +64,7 @@ pub(super) fn of_results(all: &[Values], given: &BTreeSet<String>) -> Option<Vec
     Some(all.iter().map(settings).collect())
 }
 
-/// A setting as it is typed.
+/// A setting in the form that a user types.
 fn pair(key: &str, value: &str) -> String {
     let quoted = value.strip_prefix('"');
     let bare = quoted.and_then(|value| value.strip_suffix('"'));

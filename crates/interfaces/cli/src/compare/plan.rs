@@ -1,4 +1,4 @@
-//! From what was typed to what is compared.
+//! Variants of a comparison, from the arguments as typed.
 //!
 //! ```text
 //! quickstart                            a built-in scenario
@@ -18,7 +18,7 @@ use clearway_lab::{Experiment, Laboratory, ScenarioError, SourceLocation, builti
 use clearway_report::ComparedRun;
 use std::path::{Path, PathBuf};
 
-/// A variant before it is run.
+/// A variant before its runs.
 pub(super) struct Planned {
     pub(super) label: String,
     pub(super) source: Source,
@@ -26,7 +26,7 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// Label of the variant, and the scenarios that are still to be run.
+    /// Label of the variant, and the scenarios that have yet to run.
     pub(super) fn to_run(&self) -> (&str, &[Experiment]) {
         match &self.source {
             Source::Folders(_) => (&self.label, &[]),
@@ -37,18 +37,18 @@ impl Planned {
 
 /// Source of the runs of a variant.
 pub(super) enum Source {
-    /// Runs that are there already, read from result folders.
+    /// Finished runs, read from result folders.
     Folders(Vec<ComparedRun>),
-    /// One for each seed, still to be run.
+    /// Scenarios to run, one for each seed.
     Scenarios(Vec<Experiment>),
 }
 
-/// A scenario as it was asked for; empty for folders.
+/// A requested scenario; empty for folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct RequestedScenario {
-    /// As it was typed.
+    /// Argument as typed.
     argument: String,
-    /// Label that the user gives it.
+    /// Label from the user.
     given: Option<String>,
     name: String,
     /// `KEY=VALUE` of this argument alone.
@@ -57,16 +57,16 @@ struct RequestedScenario {
     varied: Vec<String>,
 }
 
-/// One argument, understood.
+/// A parsed argument.
 #[derive(Debug, PartialEq, Eq)]
 enum Argument {
-    /// With the label that the user gives it.
+    /// Result folder with the label from the user.
     Folder(PathBuf, Option<String>),
     Scenario(RequestedScenario),
 }
 
 impl Planned {
-    /// Number of runs that are still to be done.
+    /// Number of runs that have yet to run.
     pub(super) fn runs_to_do(&self) -> usize {
         match &self.source {
             Source::Folders(_) => 0,
@@ -74,7 +74,7 @@ impl Planned {
         }
     }
 
-    /// The files that it is read from.
+    /// Files from which the variant is read.
     pub(super) fn inputs(&self) -> Vec<Input> {
         let input = |what: String, path: PathBuf| Input { what, path };
         match &self.source {
@@ -89,7 +89,7 @@ impl Planned {
             Source::Scenarios(scenarios) => {
                 let name = Some(&self.wanted.name).filter(|name| builtin_scenario(name).is_none());
                 let own = name.map(|name| input("a scenario".into(), name.into()));
-                // Its seeds read the same files.
+                // All seeds read the same files.
                 let files = scenarios.iter().take(1).flat_map(Experiment::files);
                 let named = files.map(|(key, path)| input(format!("`{key}`"), path));
                 own.into_iter().chain(named).collect()
@@ -120,7 +120,7 @@ impl RequestedScenario {
         Failure::new(format!("{place}: {}\n  fix: {}", error.message, error.fix))
     }
 
-    /// Label that tells the variant from the others: its settings, with the name if there are several names.
+    /// Label that distinguishes the variant: its settings, with the name of the scenario if there are several names.
     fn label(&self, several_names: bool) -> String {
         if let Some(given) = &self.given {
             let all = [given].into_iter().chain(&self.varied);
@@ -156,7 +156,7 @@ pub(super) fn plan(
     let several_names = names.len() > 1;
 
     let mut planned = Vec::new();
-    // Groups keep the place of their first folder.
+    // A group keeps the position of its first folder.
     let mut groups: Vec<(usize, Group)> = Vec::new();
     for argument in &understood {
         match argument {
@@ -204,7 +204,7 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// Understands all arguments.
+/// Parses all arguments.
 fn read_arguments(arguments: &CompareArguments) -> Result<Vec<Argument>, Failure> {
     let mut understood = Vec::new();
     let mut before = None;
@@ -221,7 +221,7 @@ fn read_arguments(arguments: &CompareArguments) -> Result<Vec<Argument>, Failure
     Ok(understood)
 }
 
-/// Settings that tell groups of result folders apart, one text for each; none if some scenario cannot be read any more.
+/// Settings that distinguish groups of result folders, one text for each group; empty if a scenario can no longer be read.
 fn differences<'a>(
     laboratory: &Laboratory,
     groups: impl Iterator<Item = &'a Group> + Clone,
@@ -238,7 +238,7 @@ fn differences<'a>(
     labels.unwrap_or_default()
 }
 
-/// Labels variants that set nothing by the keys that the others of the same scenario set.
+/// Labels each variant without settings by the keys that other variants of the same scenario set.
 fn label_bases(planned: &mut [Planned], several_names: bool) {
     let settings = |planned: &Planned| -> Vec<String> {
         let RequestedScenario {
@@ -272,7 +272,7 @@ fn label_bases(planned: &mut [Planned], several_names: bool) {
     }
 }
 
-/// Options about runs are a mistake if nothing is run.
+/// Rejects options about runs if all arguments are result folders.
 fn refuse_idle_options(arguments: &CompareArguments) -> Result<(), Failure> {
     let idle = [
         ("--set", !arguments.overrides.is_empty()),
@@ -309,7 +309,7 @@ fn seeds(
     Ok(scenarios)
 }
 
-/// Understands one argument, which may have a label in front of it; `before` is the scenario that was named last.
+/// Parses one argument, with an optional label before it; `before` is the last named scenario.
 fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> {
     let Some((label, rest)) = labelled(text) else {
         return read_unlabelled(text, before);
@@ -325,7 +325,7 @@ fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> 
     })
 }
 
-/// The label in front of an argument, and the rest: `ours` and `my.toml:seed=2` of `ours=my.toml:seed=2`. None if the text is a file or a
+/// The label before an argument, and the rest: `ours` and `my.toml:seed=2` of `ours=my.toml:seed=2`. `None` if the text is a file or a
 /// folder, or a setting without its scenario.
 fn labelled(text: &str) -> Option<(&str, &str)> {
     let (label, rest) = text.split_once('=')?;
@@ -385,7 +385,7 @@ fn read_unlabelled(text: &str, before: Option<&str>) -> Result<Argument, Failure
     Ok(wanted(name, parts(settings)))
 }
 
-/// Each choice of one value for each key of `--vary KEY=VALUE,VALUE,…`; one empty choice without any.
+/// All combinations of one value for each key of `--vary KEY=VALUE,VALUE,…`; one empty combination without `--vary`.
 fn combinations(vary: &[String]) -> Result<Vec<Vec<String>>, Failure> {
     let mut combinations = vec![Vec::new()];
     for text in vary {
@@ -411,7 +411,7 @@ fn combinations(vary: &[String]) -> Result<Vec<Vec<String>>, Failure> {
     Ok(combinations)
 }
 
-/// The parts of `text` between commas that are in no quotes or brackets, without blanks around them.
+/// Parts of `text` between commas outside quotes and brackets, without surrounding blanks.
 fn parts(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut depth, mut quoted) = (0usize, false);

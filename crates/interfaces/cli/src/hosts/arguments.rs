@@ -39,12 +39,12 @@ pub(crate) struct ConnectionArguments {
 }
 
 impl ConnectionArguments {
-    /// Rate of the link to a peer, if there is one yet.
+    /// Rate of the link to a peer, if the peer is known.
     pub(crate) fn line_rate(&self, peer: Option<SocketAddr>) -> LineRate {
         LineRate::choose(self.line_rate, peer)
     }
 
-    /// Settings of a connection with a security, over a link of this rate.
+    /// Settings of a connection with this security, over a link of this rate.
     pub(crate) fn settings(&self, security: Security, line_rate: &LineRate) -> Settings {
         Settings {
             server_name: self.server_name.clone(),

@@ -4,10 +4,10 @@ use clearway_units::Rate;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Rate where the operating system tells none, as for loopback and many virtual interfaces.
+/// Rate of links without a known rate, such as loopback and many virtual interfaces.
 const ASSUMED: Rate = Rate::from_gbps(10);
 
-/// Rate of a link, and where it is known from.
+/// Rate of a link, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineRate {
     /// The rate.
@@ -20,14 +20,14 @@ pub(crate) struct LineRate {
 enum RateSource {
     /// Option `--line-rate`.
     Given,
-    /// The operating system, of this interface.
+    /// The operating system, for this interface.
     Interface(String),
-    /// Default, because the rate of this interface is not known, or the interface is not.
+    /// Default, because the rate or the interface is unknown.
     Assumed(Option<String>),
 }
 
 impl LineRate {
-    /// The rate that the user gives, or that of the interface by which `peer` is reached, or 10 Gb/s.
+    /// The rate from the user, or the rate of the interface towards `peer`, or 10 Gb/s.
     pub(crate) fn choose(given: Option<Rate>, peer: Option<SocketAddr>) -> Self {
         if let Some(rate) = given {
             let known = RateSource::Given;
@@ -64,14 +64,14 @@ impl fmt::Display for LineRate {
     }
 }
 
-/// Interface from whose address a packet to `peer` would leave.
+/// Interface from which a packet to `peer` would leave, found by its address.
 fn interface_to(peer: SocketAddr) -> Option<String> {
     let any: IpAddr = match peer {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((any, 0)).ok()?;
-    // It chooses a route, and sends nothing.
+    // `connect` of a UDP socket chooses a route and sends no packet.
     socket.connect(peer).ok()?;
     let own = socket.local_addr().ok()?.ip();
     let interfaces = if_addrs::get_if_addrs().ok()?;
@@ -79,7 +79,7 @@ fn interface_to(peer: SocketAddr) -> Option<String> {
     found.map(|interface| interface.name)
 }
 
-/// Rate of an interface, where the operating system tells it.
+/// Rate of an interface, if the operating system reports it.
 #[cfg(target_os = "linux")]
 fn speed_of(interface: &str) -> Option<Rate> {
     let path = format!("/sys/class/net/{interface}/speed");
@@ -91,7 +91,7 @@ fn speed_of(_interface: &str) -> Option<Rate> {
     None
 }
 
-/// A rate in Mb/s; interfaces without one say -1, or that they have none.
+/// A rate in Mb/s; interfaces without a rate report -1 or an error.
 #[cfg(any(target_os = "linux", test))]
 fn megabits(text: &str) -> Option<Rate> {
     let megabits: u64 = text.trim().parse().ok()?;
@@ -109,7 +109,7 @@ mod tests {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let given = LineRate::choose(Some(Rate::from_gbps(25)), Some(loopback));
         assert_eq!(given.to_string(), "25Gbps, by --line-rate");
-        // No system tells the rate of its loopback interface.
+        // Operating systems report no rate for loopback.
         let found = LineRate::choose(None, Some(loopback));
         assert_eq!(found.rate, ASSUMED);
         assert!(

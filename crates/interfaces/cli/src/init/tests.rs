@@ -86,7 +86,7 @@ fn every_transport_runs_on_every_switch_and_topology_as_written() {
     }
 }
 
-/// Reading the text gives what the arguments ask for, whatever else stands there.
+/// Parsing the text gives the requested settings, with any other text in the file.
 #[test]
 fn what_is_written_is_what_was_asked_for() {
     let given = [
@@ -120,7 +120,7 @@ fn what_is_written_is_what_was_asked_for() {
     assert!(other.contains("controller = \"strack\""), "{other}");
 }
 
-/// Comments are what `clearway explain` says of the key below them, and values are its defaults.
+/// Comments equal the text of `clearway explain` for the key below them, and values equal its defaults.
 #[test]
 fn comments_are_those_of_explain() {
     let words = |text: &str| {

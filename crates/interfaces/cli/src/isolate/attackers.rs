@@ -10,14 +10,14 @@ use std::fmt;
 /// Prefix of an option that names a tenant.
 const TENANT: &str = "tenant:";
 
-/// Users that attack: hosts, of one tenant or of all whose sections attack.
+/// Attacking users: hosts, of one tenant or of all tenants with attacking sections.
 pub(super) struct Attackers {
     tenant: Option<String>,
     hosts: HostSet,
 }
 
 impl Attackers {
-    /// Those of the option, or of the scenario.
+    /// Attackers from the option, or else from the scenario.
     pub(super) fn parse(option: Option<&str>, scenario: &Scenario) -> Result<Self, Failure> {
         if let Some(text) = option {
             return Self::read(text, scenario);
@@ -76,8 +76,8 @@ impl Attackers {
         &self.hosts
     }
 
-    /// Sections of the workload that attack, by place: those of the tenant, or all. Where the scenario says which of them attack, the
-    /// others do not.
+    /// Flags of the attacking sections of the workload: the tenant's sections, or all. If the scenario marks some of them as attacking,
+    /// only these attack.
     pub(super) fn sections(&self, scenario: &Scenario) -> Vec<bool> {
         let tenants = scenario.tenants();
         let number = self.tenant.as_deref().and_then(|name| tenants.number(name));
@@ -91,7 +91,7 @@ impl Attackers {
         attacks.collect()
     }
 
-    /// Users that attack: the hosts, of the tenants whose sections attack.
+    /// Test for attacking users: the hosts, of the tenants whose sections attack.
     pub(super) fn users(&self, scenario: &Scenario) -> impl Fn(User) -> bool + use<'_> {
         let tenants = scenario.tenants().of_section.into_iter();
         let attacking = tenants.zip(self.sections(scenario));
@@ -150,7 +150,7 @@ mod tests {
             [false, true, false, false]
         );
         assert_eq!(sections("0-3", &plain), [true; 4]);
-        // One that the scenario has attack, of the tenant and of another one.
+        // The scenario marks one section of this tenant and one section of another tenant.
         let chosen = scenario(&["workload[2].attack.kind=parallel"]);
         assert_eq!(sections("tenant:a", &chosen), [false, false, true, false]);
         assert_eq!(sections("tenant:b", &chosen), [false, true, false, false]);
@@ -164,7 +164,7 @@ mod tests {
         let of_a = attackers("tenant:a:0-3");
         let attacks = of_a.users(&plain);
         assert!(attacks(user(1, 3)));
-        // Another host of the tenant, the same host of the other one, and of none.
+        // Another host of the tenant, and the same host of the other tenant and without a tenant.
         assert!(!attacks(user(1, 4)) && !attacks(user(2, 3)) && !attacks(user(0, 3)));
         let hosts = attackers("0-3");
         let attacks = hosts.users(&plain);

@@ -1,8 +1,8 @@
 //! Connections of pages, bounded in number and in time, so that no client can use up the descriptors of the run.
 //!
-//! A connection carries one request, and ends after [`PATIENCE`] whatever it is doing: waiting for a header or a body that does not
-//! come, or for a client that does not read. Where all places are taken, the oldest connection makes room for a new one: a page asks and
-//! is answered within milliseconds, so what is old is idle.
+//! A connection carries one request, and ends after [`PATIENCE`] in any state: while waiting for a header or a body, or for a client that
+//! does not read. If all places are taken, a new connection replaces the oldest one. A page gets its answer within milliseconds, so an old
+//! connection is idle.
 
 use axum::serve::Listener;
 use std::collections::VecDeque;
@@ -17,25 +17,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Sleep, sleep};
 
-/// The most connections at a time; a browser has up to six to one server.
+/// Maximum number of connections; a browser opens up to six to one server.
 const MOST: usize = 32;
-/// Descriptors that are left to the run: its result files, and folders that it lists.
+/// Descriptors reserved for the run: its result files, and folders that it lists.
 const SPARE: usize = 32;
-/// The longest that a connection lasts.
+/// Maximum duration of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time until the next attempt where a connection could not be accepted.
+/// Wait after a failed accept.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// A listener whose connections are bounded.
+/// A listener with a bounded number of connections.
 pub(super) struct Connections {
     listener: TcpListener,
     places: Arc<Semaphore>,
-    /// The connections in the order of their beginnings; one whose sender is dropped ends.
+    /// Open connections, the oldest first. Dropping a sender ends its connection.
     open: VecDeque<oneshot::Sender<()>>,
 }
 
 impl Connections {
-    /// Takes connections from `listener`, which must be of the non-blocking kind.
+    /// Accepts connections from `listener`, which must be non-blocking.
     pub(super) fn new(listener: std::net::TcpListener) -> io::Result<Self> {
         let places = affordable(&listener);
         Ok(Self {
@@ -46,7 +46,7 @@ impl Connections {
     }
 }
 
-/// Number of connections for which the process has descriptors, as far as that can be tried.
+/// Number of connections for which the process has descriptors, found by trial.
 fn affordable(listener: &std::net::TcpListener) -> usize {
     let copies: Vec<_> = (0..MOST + SPARE)
         .map_while(|_| listener.try_clone().ok())
@@ -66,6 +66,7 @@ impl Listener for Connections {
             };
             self.open.retain(|connection| !connection.is_closed());
             if self.places.available_permits() == 0 {
+                // Dropping its sender ends the oldest connection, which frees a place.
                 self.open.pop_front();
             }
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
@@ -89,7 +90,7 @@ impl Listener for Connections {
     }
 }
 
-/// A connection that ends by itself.
+/// A connection that ends when its time is over, or when a new connection replaces it.
 pub(super) struct Connection {
     stream: TcpStream,
     displaced: oneshot::Receiver<()>,
@@ -99,7 +100,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The stream, as long as the connection may last.
+    /// The stream, while the connection may last.
     fn poll_stream(&mut self, context: &mut Context<'_>) -> Result<Pin<&mut TcpStream>, io::Error> {
         self.is_over = self.is_over
             || Pin::new(&mut self.displaced).poll(context).is_ready()

@@ -1,7 +1,7 @@
-//! The samples that pages can see: a bounded number of them, whatever the length of the run.
+//! The samples that pages can see: a bounded number for any length of run.
 //!
-//! When there are too many, neighbours are merged and later ones must be longer before they count. Samples are numbered within an
-//! *epoch*, which ends when they are merged: a page that knows an earlier epoch gets everything anew.
+//! When there are too many samples, neighbours are merged, and later samples must be longer to count. Samples are numbered within an
+//! *epoch*, which ends with a merge: a page that knows an earlier epoch gets all samples again.
 
 use clearway_report::{Metric, SeriesRow, Subject};
 use clearway_report_html as page;
@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most samples that are kept.
+/// Maximum number of samples.
 pub(super) const LIMIT: usize = 1000;
 
 type Key = (Metric, Subject);
@@ -20,11 +20,11 @@ type Key = (Metric, Subject);
 pub(super) struct Sample {
     end: Time,
     length: Span,
-    /// By curve.
+    /// Values by curve number.
     values: BTreeMap<u32, f64>,
 }
 
-/// As `[end in µs, length in µs, [[curve, value], …]]`.
+/// Format: `[end in µs, length in µs, [[curve, value], …]]`.
 impl Serialize for Sample {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let values: Vec<(u32, f64)> = self.values.iter().map(|(&c, &v)| (c, v)).collect();
@@ -40,7 +40,7 @@ impl Serialize for Sample {
 #[derive(Debug, Default)]
 pub(super) struct History {
     epoch: u32,
-    /// Each curve: metric and subject, as the page reads them.
+    /// Metric and subject of each curve, in the form that the page reads.
     names: Arc<Vec<(&'static str, String)>>,
     keys: Vec<Key>,
     numbers: BTreeMap<Key, u32>,
@@ -50,18 +50,18 @@ pub(super) struct History {
     open: Option<Sample>,
 }
 
-/// Data that a page does not have yet.
+/// Data that a page lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PageUpdate {
     pub(super) epoch: u32,
     pub(super) curves: Arc<Vec<(&'static str, String)>>,
-    /// The number of the first of `samples`.
+    /// Number of the first sample in `samples`.
     pub(super) from: usize,
     pub(super) samples: Vec<Arc<Sample>>,
 }
 
 impl History {
-    /// Adds the rows of one instant. `name` tells how a link is called.
+    /// Adds the rows of one instant. `name` gives the name of a subject.
     pub(super) fn add(&mut self, rows: &[SeriesRow], name: &dyn Fn(Subject) -> String) {
         let Some(SeriesRow { time, interval, .. }) = rows.first() else {
             return;
@@ -86,14 +86,14 @@ impl History {
         }
     }
 
-    /// Counts what is there of the last sample, however short.
+    /// Adds the last sample, however short it is.
     pub(super) fn close(&mut self) {
         if let Some(open) = self.open.take() {
             self.push(open);
         }
     }
 
-    /// Data that is missing in a page with `count` samples of `epoch`.
+    /// Data that a page with `count` samples of `epoch` lacks.
     pub(super) fn since(&self, epoch: u32, count: usize) -> PageUpdate {
         let known = epoch == self.epoch && count <= self.samples.len();
         let from = if known { count } else { 0 };
@@ -121,7 +121,7 @@ impl History {
         }
     }
 
-    /// Merges neighbours, and forgets links that nobody follows any more.
+    /// Merges neighbours, and drops links that are missing in the latest sample.
     fn halve(&mut self) {
         let keys = &self.keys;
         let latest = self.samples.last().map(Arc::clone);
@@ -141,7 +141,7 @@ impl History {
             halved
                 .iter_mut()
                 .for_each(|sample| sample.values.retain(|&curve, _| lasting(curve)));
-            // As long as those that are kept are on average.
+            // The mean length of the remaining samples.
             self.shortest = Span::from_ps(latest.end.as_ps() / halved.len() as u64);
         }
         self.samples = halved.into_iter().map(Arc::new).collect();
@@ -149,7 +149,7 @@ impl History {
         self.epoch += 1;
     }
 
-    /// Numbers the curves anew that are left.
+    /// Renumbers the remaining curves.
     fn renumber(&mut self) {
         let mut used = vec![false; self.keys.len()];
         for curve in self.samples.iter().flat_map(|sample| sample.values.keys()) {
@@ -178,7 +178,7 @@ impl History {
     }
 }
 
-/// Two neighbours as one.
+/// Merges two neighbours.
 fn merged(a: &Sample, b: &Sample, keys: &[Key]) -> Sample {
     let lengths = [a.length, b.length].map(|span| span.as_ps() as f64);
     let mut values = a.values.clone();

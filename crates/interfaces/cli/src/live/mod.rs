@@ -1,11 +1,11 @@
-//! `clearway run --live`: a page on this machine that shows the run while it goes on, and can make it wait or end.
+//! `clearway run --live`: a page on this machine that shows the run in progress, and can pause or stop it.
 //!
 //! ```text
 //! simulation ── after each round ──► state (one lock) ◄── state, orders ── server ◄── page
 //!     └── samples ──► history (bounded)
 //! ```
-//! Pages ask; nothing is sent to them unasked. So one that is closed, or was never opened, costs nothing and is not noticed. The
-//! simulation depends on none of this: a paused or watched run has the digest that it would have had alone.
+//! Pages poll; the server does not push. So a page that is closed, or was never opened, costs nothing. The simulation does not depend on
+//! the pages: a paused or watched run has the same digest as an unwatched run.
 
 mod connections;
 mod history;
@@ -33,11 +33,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Time for which the server stays at least, for pages that want to know how the run ended: they ask every 0.3 s, in the background every
-/// second.
+/// Least time for which the server stays, so that pages can show the end of the run: pages ask every 0.3 s, in the background every second.
 const FAREWELL: Duration = Duration::from_millis(1500);
 
-/// Pause between two looks for Ctrl-C while the page of a run that is over is served.
+/// Interval between checks for Ctrl-C while the server shows a finished run.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// A run that can be watched.
@@ -50,7 +49,7 @@ pub(crate) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Serves a page if the arguments ask for one.
+    /// Serves a page if the arguments request one.
     pub(crate) fn start(
         arguments: &RunArguments,
         scenario: &Scenario,
@@ -78,7 +77,7 @@ impl<'a> Live<'a> {
         }))
     }
 
-    /// Says where the page is. Even a quiet run does: nobody could find it otherwise.
+    /// Prints the address of the page, even in a quiet run: the user needs it.
     pub(crate) fn announce(&self) {
         say(&format!("live: {}", self.address()));
     }
@@ -87,12 +86,12 @@ impl<'a> Live<'a> {
         format!("http://127.0.0.1:{}/", self.server.port())
     }
 
-    /// Called with the rows of each sample.
+    /// Keeps the rows of a sample until the end of the round.
     pub(crate) fn on_rows(&self, rows: &[SeriesRow]) {
         self.rows.borrow_mut().extend_from_slice(rows);
     }
 
-    /// Called after each round; waits while the run is paused.
+    /// Updates the pages after a round; waits while the run is paused.
     pub(crate) fn on_round(&self, progress: RunProgress, interrupt: &Interrupt) -> RunDecision {
         self.shared.on_round(
             progress,
@@ -101,13 +100,13 @@ impl<'a> Live<'a> {
         )
     }
 
-    /// Called when the simulation is over and its results are to be written.
+    /// Updates the pages after the simulation, before its results are written.
     pub(crate) fn on_simulated(&self) {
         self.shared
             .on_simulated(|history| self.add_samples(history));
     }
 
-    /// Tells pages how the run ended; `folder` is the one of its results, if they are kept.
+    /// Shows the end of the run on the pages; `folder` is the result folder, if results are kept.
     pub(crate) fn conclude(&self, record: &RunRecord, folder: Option<&Path>) {
         let (status, reason) = match &record.status {
             Status::Complete => ("complete", None),
@@ -128,7 +127,7 @@ impl<'a> Live<'a> {
         self.shared.on_end(ending);
     }
 
-    /// Serves the page of the run that is over for a time, or until an interrupt.
+    /// Serves the page of the finished run for a time, or until an interrupt.
     pub(crate) fn stay(self, stay: PageLifetime, interrupt: &Interrupt) {
         if !interrupt.is_raised() {
             let address = self.address();
@@ -167,8 +166,8 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Time for which the page is served after the end: what was asked for, else for ever if somebody is there to press Ctrl-C. What was said
-/// about a run that failed is not held back by its page.
+/// Time for which the page is served after the end: the requested time; otherwise without limit if somebody is there to press Ctrl-C. After
+/// a failed run the page is not served, so that the errors are not held back.
 pub(crate) fn stay(asked: Option<PageLifetime>, succeeded: bool) -> PageLifetime {
     let ci = env::var_os("CI");
     let attended = is_attended(io::stderr().is_terminal(), ci.as_deref());
@@ -180,7 +179,7 @@ pub(crate) fn stay(asked: Option<PageLifetime>, succeeded: bool) -> PageLifetime
     }
 }
 
-/// True if somebody reads standard error; `ci` is the environment variable CI, which continuous integration sets, on a terminal or not.
+/// True if somebody reads standard error; `ci` is the environment variable CI, which continuous integration sets, even on a terminal.
 fn is_attended(terminal: bool, ci: Option<&OsStr>) -> bool {
     let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
     terminal && !in_ci

@@ -1,15 +1,15 @@
-//! Answers pages on this machine, on a thread of its own.
+//! Answers to pages on this machine, on a separate thread.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /` | the page |
-//! | `GET /report.html` | the report of the run, when that is over and has left one |
-//! | `GET /api/state?since=EPOCH.COUNT` | how far the run is, and the samples that a page with so many of that epoch lacks |
-//! | `POST /api/control` | does what the JSON says: `{"action": "pause"}`, `resume`, `stop`, or `step` with `"until": "150us"` |
+//! | `GET /report.html` | the report of the run, if the run is over and has written a report |
+//! | `GET /api/state?since=EPOCH.COUNT` | progress of the run, and the samples that a page with COUNT samples of EPOCH lacks |
+//! | `POST /api/control` | executes an order in JSON: `{"action": "pause"}`, `resume`, `stop`, or `step` with `"until": "150us"` |
 //!
-//! Nobody but pages of this server is answered: it listens on 127.0.0.1 only, a request must call it by that name (or localhost),
-//! for a foreign name may have been made to point here, and must not come from a page of another origin. [`Connections`] bounds how many
-//! can ask at a time, and for how long.
+//! The server answers only its own pages. It listens on 127.0.0.1 only. A request must name this address or localhost, because a foreign
+//! name may resolve to this machine, and must not come from a page of another origin. [`Connections`] bounds the number and the duration of
+//! connections.
 
 use super::connections::Connections;
 use super::state::{Order, Refusal, Shared};
@@ -31,23 +31,23 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// A server, which ends with the value.
+/// A server, which ends on drop.
 pub(super) struct Server {
     port: u16,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Data from which answers are made.
+/// Data for the answers.
 struct Site {
     shared: Arc<Shared>,
     page: LivePage,
-    /// As requests may call this server.
+    /// Valid names of this server in requests.
     hosts: Vec<String>,
 }
 
 impl Server {
-    /// Listens on a port of this machine; on a free one if it is 0.
+    /// Listens on a port of this machine; port 0 chooses a free port.
     pub(super) fn start(port: u16, shared: Arc<Shared>, page: LivePage) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -80,7 +80,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It ends with its runtime, whatever its pages are doing; what it panicked with, it has said.
+            // The thread ends with its runtime, whatever its connections do. A panic has already printed its message.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ async fn serve(listener: TcpListener, site: Arc<Site>, stopped: oneshot::Receive
     };
     let router = router(site);
     tokio::spawn(async move { axum::serve(connections, router).await });
-    // An error says that the other half was dropped, which is how it stops.
+    // The sender is dropped to stop the server, which gives an error here.
     let _ = stopped.await;
 }
 
@@ -111,11 +111,11 @@ fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// The names of this machine with the port, as in the header `Host`.
+/// The names of this machine with the port, in the form of the header `Host`.
 fn hosts(port: u16) -> Vec<String> {
     let names = ["127.0.0.1", "localhost"];
     let full = names.iter().map(|name| format!("{name}:{port}"));
-    // Browsers leave out the port that is HTTP's own.
+    // Browsers omit the default port of HTTP.
     let short = names.iter().filter(|_| port == 80).map(ToString::to_string);
     full.chain(short).collect()
 }
@@ -130,7 +130,7 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // A connection is short: see `connections`.
+        // Connections are short, see `connections`.
         (header::CONNECTION, "close"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -138,14 +138,14 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-/// Reason why a request is not from a page of this server; `None` if it may be.
+/// Reason why a request does not come from a page of this server; `None` if it may.
 fn stranger(address: &Uri, headers: &HeaderMap, hosts: &[String]) -> Option<&'static str> {
     let only = |name| {
         let mut values = headers.get_all(name).iter();
         values.next().filter(|_| values.next().is_none())
     };
     let own = |value: &[u8]| hosts.iter().any(|host| host.as_bytes() == value);
-    // What an absolute address says goes before the header: RFC 9112, section 3.2.2.
+    // An absolute address takes precedence over the header: RFC 9112, section 3.2.2.
     let addressed = address
         .authority()
         .is_none_or(|authority| own(authority.as_str().as_bytes()));
@@ -169,7 +169,7 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
     (policy, Html(site.page.html.clone())).into_response()
 }
 
-/// The report as it is now: `why` may have written it again. Its own policy stands in it.
+/// The current report: `why` may have rewritten it. The report contains its own content policy.
 async fn report(State(site): State<Arc<Site>>) -> Response {
     let Some(file) = site.shared.report() else {
         return (StatusCode::NOT_FOUND, "there is no report\n").into_response();

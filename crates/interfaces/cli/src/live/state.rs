@@ -1,6 +1,6 @@
 //! State that the simulation and the server share: progress of the run, orders of the user, and samples.
 //!
-//! The simulation looks at the state once in a round, between rounds, and waits there while it is paused.
+//! The simulation reads the state once per round, between rounds, and waits there while it is paused.
 
 use super::history::{History, PageUpdate, Sample};
 use clearway_lab::{RunDecision, RunProgress};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Interval at which a paused run checks for Ctrl-C.
+/// Interval between checks for Ctrl-C in a paused run.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Order that a page can give.
@@ -25,21 +25,21 @@ pub(super) enum Order {
     Pause {},
     /// Go on.
     Resume {},
-    /// Go on up to a simulated time, then wait.
+    /// Go on to a simulated time, then wait.
     Step {
-        /// Such as `150us`.
+        /// Simulated time, such as `150us`.
         until: String,
     },
-    /// End the run and keep what there is.
+    /// End the run and keep the partial results.
     Stop {},
 }
 
-/// Reason why an order is not carried out.
+/// Reason for rejecting an order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is nothing left to control.
+    /// The run is over.
     Over,
-    /// The time to step to is not one.
+    /// The time to step to is invalid.
     NotATime(String, ParseUnitError),
     /// The time to step to has passed.
     Passed(Time, Time),
@@ -63,14 +63,14 @@ pub(super) struct Ending {
     /// `complete`, `incomplete` or `interrupted`.
     #[serde(skip)]
     pub(super) status: &'static str,
-    /// Reason why the run is incomplete.
+    /// Reason for an incomplete run.
     pub(super) reason: Option<String>,
     pub(super) figures: Vec<Tile>,
     /// Folder of the results.
     pub(super) folder: String,
-    /// Address of the report on this server, if the run has left one.
+    /// Address of the report on this server, if the run has written a report.
     pub(super) report: Option<&'static str>,
-    /// File of the report, whether there is one or not.
+    /// File of the report, whether it exists or not.
     #[serde(skip)]
     pub(super) report_file: PathBuf,
 }
@@ -79,24 +79,24 @@ pub(super) struct Ending {
 #[derive(Debug, PartialEq)]
 enum Phase {
     Running,
-    /// Simulated, its results are being written.
+    /// The simulation is over, and the results are being written.
     Writing,
     Over(Arc<Ending>),
 }
 
 struct State {
     phase: Phase,
-    /// The run is to wait.
+    /// The run has an order to wait.
     hold: bool,
     /// The run is waiting.
     held: bool,
     pause_at: Option<Time>,
     stop: bool,
     progress: RunProgress,
-    /// Packet-hops that the run is expected to take.
+    /// Expected packet-hops of the run.
     expected_hops: u64,
     history: History,
-    /// A page has asked how far the run is.
+    /// A page has asked for the state.
     watched: bool,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// A run of so many flows and expected packet-hops before its first round, after which it waits if `hold`.
+    /// State before the first round, with a number of flows and expected packet-hops. With `hold`, the run waits after its first round.
     pub(super) fn new((flows, expected_hops): (usize, u64), hold: bool) -> Self {
         let progress = RunProgress {
             now: Time::ZERO,
@@ -132,12 +132,12 @@ impl Shared {
         }
     }
 
-    /// Locks the state, even after a panic of another thread: no thread that panics leaves the state half changed.
+    /// Locks the state, even after a panic of another thread, because a panic never leaves the state half changed.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called after each round; waits while the run is paused.
+    /// Updates the state after a round; waits while the run is paused.
     pub(super) fn on_round(
         &self,
         progress: RunProgress,
@@ -166,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// The simulation is over; its results are not written yet.
+    /// Marks the simulation as over; its results are not yet written.
     pub(super) fn on_simulated(&self, add_samples: impl FnOnce(&mut History)) {
         let mut state = self.lock();
         add_samples(&mut state.history);
@@ -175,12 +175,12 @@ impl Shared {
         (state.hold, state.held, state.pause_at) = (false, false, None);
     }
 
-    /// Ends the run once all is done.
+    /// Marks the run as over, after its last output.
     pub(super) fn on_end(&self, ending: Ending) {
         self.lock().phase = Phase::Over(Arc::new(ending));
     }
 
-    /// The file of the report, if the run is over and has left one.
+    /// The file of the report, if the run is over and has written a report.
     pub(super) fn report(&self) -> Option<PathBuf> {
         match &self.lock().phase {
             Phase::Over(ending) => ending.report.map(|_| ending.report_file.clone()),
@@ -193,7 +193,7 @@ impl Shared {
         self.lock().watched
     }
 
-    /// Does what a page asks for.
+    /// Executes an order of a page.
     pub(super) fn order(&self, order: Order) -> Result<(), Refusal> {
         let mut state = self.lock();
         if state.phase != Phase::Running {
@@ -215,7 +215,7 @@ impl Shared {
                 (state.hold, state.pause_at) = (false, Some(at));
             }
         }
-        // Not only when the run wakes up: whoever gave the order sees its effect at once.
+        // Clear the flag now and not when the run wakes up, so that the page sees the effect of its order immediately.
         state.held &= state.hold;
         self.changed.notify_all();
         Ok(())
@@ -268,7 +268,7 @@ struct ViewJson<'a> {
     until: Option<f64>,
     flows: FlowsJson,
     hops: u64,
-    /// Packet-hops that the run is expected to take; 0 if that is not known.
+    /// Expected packet-hops of the run; 0 if unknown.
     expected_hops: u64,
     epoch: u32,
     curves: &'a [(&'static str, String)],
@@ -284,7 +284,7 @@ struct FlowsJson {
 }
 
 impl View {
-    /// For the page; after the lock is released, for it can be long.
+    /// JSON for the page, made after the lock is released because it can be long.
     pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
         let progress = self.progress;
         serde_json::to_string(&ViewJson {

@@ -29,7 +29,7 @@ fn gbps(bytes: u64, time: Span) -> f64 {
     }
 }
 
-/// One line of progress.
+/// Line of progress.
 pub(super) fn line(interval: &PerfInterval, snapshot: &ConnectionSnapshot) -> String {
     let time = Span::from_ps(interval.to.as_ps() - interval.from.as_ps());
     format!(

@@ -1,4 +1,4 @@
-//! Files that name a scenario, and say what happens to links.
+//! Files that name a scenario, with scheduled changes to its links.
 
 use super::arguments::SoftswitchArguments;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub(super) struct Event {
     pub(super) place: SourceLocation,
 }
 
-/// All that decides on the emulated fabric.
+/// Configuration of the emulated fabric.
 #[derive(Debug)]
 pub(super) struct Config {
     pub(super) scenario: ScenarioArguments,
@@ -42,12 +42,12 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Reads the file that the arguments name, if it is no scenario itself. Arguments count more than the file.
+    /// Reads the file that the arguments name, unless the file is itself a scenario. Arguments override the file.
     pub(super) fn read(arguments: &SoftswitchArguments) -> Result<Self, Failure> {
         let path = Path::new(&arguments.what);
         let text = match arguments.what == STANDARD_INPUT {
             true => None,
-            // What cannot be read is an error of the scenario of this name, if it is none that is built in.
+            // If the file is unreadable and no built-in scenario has this name, loading the scenario reports the error.
             false => clearway_input::read_text(path, InputKind::SCENARIO).ok(),
         };
         let mut config = match text.filter(|text| names_scenario(text)) {
@@ -100,7 +100,7 @@ impl Config {
         match entry.key.as_str() {
             "scenario" => {
                 let name = text(entry, "a name in quotes such as `\"quickstart\"`")?;
-                // Beside this file, as files of scenarios are.
+                // Relative to this file, like the files that a scenario names.
                 let beside = Path::new(file).parent().map(|folder| folder.join(name));
                 let beside = beside.filter(|path| path.is_file());
                 let path = beside.and_then(|path| path.to_str().map(str::to_owned));
@@ -133,7 +133,7 @@ impl Config {
     }
 }
 
-/// True for a text of these files: a line `scenario = …` stands before all sections. No scenario has such a key.
+/// True for the text of a configuration file, which has a line `scenario = …` before all sections. Scenarios do not have this key.
 fn names_scenario(text: &str) -> bool {
     let lines = text.lines().map(str::trim_start);
     let mut top = lines.take_while(|line| !line.starts_with('['));

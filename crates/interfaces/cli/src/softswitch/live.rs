@@ -27,7 +27,7 @@ pub(super) fn run(
     arguments: &SoftswitchArguments,
 ) -> Result<ExitCode, Failure> {
     let stopwatch = Stopwatch::start();
-    // Before anything is created that has to be deleted.
+    // Checked before anything exists that would have to be deleted.
     let (inbox, outbox) = inbox().map_err(|error| unavailable(&error))?;
     end_on_signals(&outbox).map_err(|error| unavailable(&error))?;
     let mut namespaces = CreatedNamespaces::default();
@@ -47,7 +47,7 @@ pub(super) fn run(
     print("ready\n")?;
     let link_names = prepared.names;
     let end_with_input = arguments.end_with_input;
-    // It ends with the process.
+    // The thread ends with the process.
     thread::spawn(move || {
         obey(&link_names, &outbox);
         if end_with_input {
@@ -104,7 +104,7 @@ fn end_on_signals(outbox: &Outbox) -> io::Result<()> {
     Ok(())
 }
 
-/// Carries out commands line by line until standard input ends.
+/// Executes commands from standard input, line by line, until the input ends.
 fn obey(names: &ActiveLinks, outbox: &Outbox) {
     for line in io::stdin().lines().map_while(Result::ok) {
         if line.trim() == "counters" {

@@ -6,12 +6,12 @@ use clearway_lab::{Assembly, Scenario, ScenarioError};
 use clearway_softswitch::{ActiveLinks, FabricPlan, SoftSwitch};
 use clearway_units::{Bytes, Time};
 
-/// Bytes of IP, UDP and the header of `clearway-udp` that packets have beside the payload of the scenario, and some to spare.
+/// Headroom for IP, UDP and the header of `clearway-udp`, beside the payload of the scenario.
 const HEADERS: u32 = 128;
 const ETHERNET: u16 = 1500;
 const DEFAULT_HOST_QUEUE: Bytes = Bytes::new(4_000_000);
 
-/// A fabric that is ready to be connected with devices.
+/// A fabric that is ready for the devices of its hosts.
 #[cfg_attr(
     not(target_os = "linux"),
     expect(dead_code, reason = "only Linux has such devices")
@@ -35,7 +35,7 @@ fn about(
     ScenarioError::about(keys, message, fix).or_in(scenario.places(), section, 0)
 }
 
-/// Refuses scenarios whose switches or links cannot be emulated.
+/// Rejects scenarios whose switches or links cannot be emulated.
 fn check(scenario: &Scenario) -> Result<(), Failure> {
     if scenario.switch.buffer.is_some() {
         return Err(about(
@@ -87,7 +87,7 @@ impl Prepared {
     /// The fabric of a scenario with the events of a file.
     ///
     /// # Errors
-    /// If it cannot be emulated, or an event cannot be meant.
+    /// If the fabric cannot be emulated, or an event is invalid.
     pub(super) fn new(config: &Config, scenario: &Scenario) -> Result<Self, Failure> {
         check(scenario)?;
         let assembly = Assembly::new(scenario)?;

@@ -11,7 +11,7 @@ pub(super) struct Report {
     pub(super) time: Span,
     pub(super) totals: Totals,
     pub(super) in_flight: u64,
-    /// Packets that a device did not take.
+    /// Packets that a device refused.
     pub(super) refused: u64,
     /// Lateness of the last hop: median, 99th percentile, longest.
     pub(super) late: [Span; 3],
@@ -53,7 +53,7 @@ impl Report {
         )
     }
 
-    /// The links that had packets.
+    /// Links that carried packets.
     fn table(&self) -> Table {
         let mut table = Table::new().column("link", Align::Left);
         for name in [

@@ -1,4 +1,4 @@
-//! `clearway testbed` where there are namespaces.
+//! `clearway testbed` on systems with network namespaces.
 
 use super::arguments::{
     BedRunArguments, FabricArguments, SoakArguments, SwitchesArgument, TestbedArguments,
@@ -20,7 +20,7 @@ use clearway_testbed::{
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Built-in scenario that is as small as a test bed.
+/// Built-in scenario of a suitable size for a test bed.
 const USUAL: &str = "testbed-permutation";
 const FIX: &str = "see to it that the folder of `--out` can be written";
 
@@ -46,7 +46,7 @@ pub(super) fn testbed(
     }
 }
 
-/// The scenario and what is to forward.
+/// The scenario and its kind of switches.
 struct RequestedBed {
     source: String,
     overrides: Vec<String>,

@@ -1,4 +1,4 @@
-//! Progress of transfers while they go on.
+//! Display of the progress of transfers.
 
 use crate::failure::Failure;
 use crate::hosts::paths_up;
@@ -13,25 +13,25 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Remarks about single files before no more are made, and failures that are listed.
+/// Maximum number of remarks about single files, and of failures in the list.
 const MOST_LINES: usize = 20;
-/// Time over which the rate is taken, in seconds.
+/// Averaging time of the rate, in seconds.
 const RATE_OVER: f64 = 3.0;
 
-/// Display of one transfer, and memory of what is to be told at its end.
+/// Display of one transfer, and its failures for the report at the end.
 pub(super) struct Display<'a> {
     console: Arc<Console>,
     bar: ProgressBar,
     channel: &'a Channel,
     interrupt: Interrupt,
-    /// Beginning of lines of a log.
+    /// Beginning of the lines in a log.
     title: String,
     /// Time since the first byte.
     pub(super) stopwatch: Stopwatch,
-    /// Times and bytes of the last seconds.
+    /// Times and byte counts of the last seconds.
     recent: VecDeque<(f64, u64)>,
     remarks: usize,
-    /// Files that failed, as far as they are listed, and how many there were.
+    /// Files that failed, up to the maximum; `failed` counts all.
     pub(super) failures: Vec<(String, Reason)>,
     failed: usize,
 }
@@ -62,7 +62,7 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// A line about a file, unless there were many.
+    /// Prints a line about a file, up to the maximum number of lines.
     fn remark(&mut self, text: &str) {
         self.remarks += 1;
         if self.console.is_silent() || self.remarks > MOST_LINES {
@@ -76,7 +76,7 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// Bits per second of the last seconds.
+    /// Mean rate of the last seconds in bit/s.
     fn rate(&mut self, now: f64, bytes: u64) -> f64 {
         self.recent.push_back((now, bytes));
         while self.recent.len() > 2 && self.recent[0].0 < now - RATE_OVER {
@@ -89,7 +89,7 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// Bytes, share, rate, time to go and paths.
+    /// Bytes, share, rate, remaining time and paths.
     fn line(&mut self, progress: &TransferProgress, now: f64) -> String {
         let there = progress.written + progress.kept;
         let bits = self.rate(now, progress.written);
@@ -120,7 +120,7 @@ impl<'a> Display<'a> {
 
     pub(super) fn finish(&mut self) {
         self.bar.finish_and_clear();
-        // They were told of as answers came, in whatever order.
+        // Failures arrive in any order.
         self.failures.sort_by(|a, b| a.0.cmp(&b.0));
     }
 
@@ -175,7 +175,7 @@ impl TransferObserver for Display<'_> {
     }
 
     fn on_tick(&mut self, progress: &TransferProgress) -> ControlFlow<()> {
-        // Before the first byte an end waits for the other one, and for disks.
+        // Before the first byte, this end waits for the other end and for disks.
         if progress.moved + progress.kept == 0 {
             self.stopwatch = Stopwatch::start();
         }

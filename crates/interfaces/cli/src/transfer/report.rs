@@ -18,9 +18,9 @@ pub(super) struct Report<'a> {
     pub(super) seconds: f64,
     pub(super) snapshot: ConnectionSnapshot,
     pub(super) failures: &'a [(String, Reason)],
-    /// Files of which the receiver has a part.
+    /// Files that the receiver has in part.
     pub(super) unfinished: &'a [Unfinished],
-    /// Reason why it ended early.
+    /// Reason for an early end.
     pub(super) error: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Report<'_> {
         let place = if self.sends { "to" } else { "from" };
         let facts = self.facts().render(usize::MAX);
         let mut text = format!("files {place} {}, {encrypted}\n\n{facts}", self.peer);
-        // The receiver's paths carry nothing but answers.
+        // The receiver's paths carry only answers.
         if self.sends {
             text += &format!("\n{}", paths_text(&self.snapshot));
         }

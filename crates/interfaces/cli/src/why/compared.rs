@@ -1,6 +1,6 @@
-//! `clearway why` of the folder of a comparison: where the time went with each variant.
+//! `clearway why` for the folder of a comparison: the time of each variant, by cause.
 //!
-//! The run of each variant with the first seed that all have is explained as `clearway why` would explain it alone.
+//! Of each variant, the run with the first common seed is explained, as `clearway why` explains a single run.
 
 use super::request::{FIX, WhyRequest};
 use crate::atomic_file::AtomicFile;
@@ -13,12 +13,12 @@ use clearway_report_text::why_comparison_text;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// True of the folder of a comparison.
+/// True for the folder of a comparison.
 pub(super) fn is_comparison(folder: &Path) -> bool {
     folder.join(DOCUMENT).exists() && !folder.join("summary.json").exists()
 }
 
-/// Explains the run of each variant with `explain_run`, which says nothing of a run that the user interrupts, then what they differ by.
+/// Explains the run of each variant with `explain_run`, then the differences. `explain_run` returns `None` if the user interrupts it.
 pub(super) fn explain(
     question: &WhyRequest<'_>,
     explain_run: impl Fn(&WhyRequest<'_>) -> Result<Option<WhyRecord>, Failure>,
@@ -76,7 +76,7 @@ pub(super) fn explain(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Folder of the run of a variant: within that of the comparison, which may have been moved, or where the comparison says.
+/// Folder of a variant's run: inside the comparison's folder, which may have been moved, or at the recorded path.
 fn run_folder(folder: &Path, variant: &VariantOutcome, seed: u64) -> Result<PathBuf, Failure> {
     let named = variant.run(seed).and_then(|run| run.folder.as_deref());
     let named = named.map(Path::new);

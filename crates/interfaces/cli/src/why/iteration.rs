@@ -1,4 +1,4 @@
-//! The longest iteration of a job, or the one that was asked for, with its critical path.
+//! The longest or the requested iteration of a job, with its critical path.
 
 use super::request::WhyRequest;
 use crate::failure::Failure;
@@ -7,7 +7,7 @@ use clearway_lab::why::{CriticalPath, FollowPlan, MessageDelays, PathStep, StepK
 use clearway_lab::{Assembly, Finished, JobResult};
 use clearway_report::why::{PathStepRow, SlowIteration, StepName};
 
-/// An iteration that is asked about.
+/// A chosen iteration.
 struct Choice {
     job: usize,
     iteration: u32,
@@ -15,7 +15,7 @@ struct Choice {
     words: String,
 }
 
-/// An iteration that is over, with its time.
+/// Finished iterations, with their durations.
 fn over(jobs: &[JobResult]) -> impl Iterator<Item = (usize, u32, Span)> {
     jobs.iter().enumerate().flat_map(|(job, result)| {
         let times = (0..).zip(&result.times);
@@ -23,7 +23,7 @@ fn over(jobs: &[JobResult]) -> impl Iterator<Item = (usize, u32, Span)> {
     })
 }
 
-/// The iteration to explain: the longest of those that were asked about. `None` if there are none, and nobody asked.
+/// The iteration to explain: the longest that matches the request. `None` without a match, if the request names no iteration.
 fn choose(jobs: &[JobResult], question: &WhyRequest<'_>) -> Result<Option<Choice>, Failure> {
     let (name, number) = (question.job, question.iteration);
     let is_meant = |&(job, iteration, _): &(usize, u32, Span)| {
@@ -55,7 +55,7 @@ fn choose(jobs: &[JobResult], question: &WhyRequest<'_>) -> Result<Option<Choice
     }))
 }
 
-/// The error where no iteration is the one that was asked about.
+/// Error for a request that no iteration matches.
 fn missing(jobs: &[JobResult], question: &WhyRequest<'_>) -> Failure {
     const LISTED: usize = 8;
     let job = question.job.map(|name| format!("--job {name:?}"));
@@ -91,7 +91,7 @@ fn missing(jobs: &[JobResult], question: &WhyRequest<'_>) -> Failure {
     ))
 }
 
-/// The critical path of the iteration that is asked about in a run that was followed; `None` if there are no jobs, and nobody asked.
+/// The critical path of the requested iteration in a recorded run; `None` if there are no jobs, and the request names no iteration.
 pub(super) fn path(
     assembly: &Assembly,
     finished: &Finished,
@@ -109,7 +109,7 @@ pub(super) fn plan(assembly: &Assembly, path: &CriticalPath) -> std::sync::Arc<F
     FollowPlan::within(assembly, &path.flows(), path.window())
 }
 
-/// The iteration in rows.
+/// The iteration as rows.
 pub(super) fn slow_iteration(
     assembly: &Assembly,
     job: &JobResult,

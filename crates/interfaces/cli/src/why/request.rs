@@ -3,15 +3,15 @@
 use clearway_lab::Threads;
 use std::path::Path;
 
-/// Advice where results cannot be written.
+/// Advice if results cannot be written.
 pub(super) const FIX: &str = "see to it that the result folder can be written";
 
-/// Request, understood.
+/// Parsed request.
 #[derive(Clone, Copy)]
 pub(crate) struct WhyRequest<'a> {
     /// The result folder.
     pub(crate) folder: &'a Path,
-    /// Flows; the slowest ones if there are none.
+    /// Flows to explain; the slowest flows if empty.
     pub(crate) flows: &'a [u32],
     /// Number of the slowest flows.
     pub(crate) slowest: usize,

@@ -1,4 +1,4 @@
-//! Attributes of nodes: those that are read, and those that are not read although ASTRA-sim reads them or they are unknown.
+//! Attributes of nodes: attributes that are read, and ignored attributes that ASTRA-sim reads or that are unknown.
 
 use super::node::{COLL, Skipped};
 use super::proto::{Attribute, Node, Value};

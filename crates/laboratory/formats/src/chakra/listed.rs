@@ -1,5 +1,5 @@
-//! Lists of ranks in JSON, read without a tree of values. In memory, such a tree would take sixteen times the size of the text for a list
-//! of numbers, and a hundred times for objects with one key.
+//! Lists of ranks in JSON, read without a tree of values. In memory, such a tree is larger than the text: sixteen times for a list of
+//! numbers, a hundred times for objects with one key.
 
 use clearway_workload::graph::Rank;
 use serde::de::{

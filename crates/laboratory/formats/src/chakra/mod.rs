@@ -7,8 +7,8 @@
 //!
 //! * a computation occupies the GPU (unit 0) or, if `is_cpu_op` is true or missing, the processor (unit 1) for `duration_micros`;
 //! * sends and receives match by sender, receiver and `comm_tag`;
-//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file or
-//!   the metadata node of PyTorch lists (in PyTorch's node an empty list means all ranks). `comm_size` is the contribution of a rank, as in
+//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks in a comm-group file or in
+//!   the metadata node of PyTorch. In PyTorch's node an empty list means all ranks. `comm_size` is the contribution of a rank, as in
 //!   ASTRA-sim: one part for an all-gather and a gather. The n-th call of each rank on a group matches the n-th calls of the other ranks.
 //!
 //! Integers may be attributes of any integer type, and the version in the file does not matter. Differences from ASTRA-sim:

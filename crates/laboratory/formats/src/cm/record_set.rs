@@ -180,7 +180,7 @@ impl<'a> CmRecords<'a> {
         Ok(connections)
     }
 
-    /// Id of each flow: the one in the file, or the next automatic one.
+    /// Id of each flow: the id in the file, or the next automatic id.
     fn labels(&self) -> Result<Vec<u64>, FileError> {
         let mut automatic = FIRST_AUTOMATIC_ID;
         let mut lines = BTreeMap::new();

@@ -17,8 +17,8 @@
 //! SimAI, each policy skips some parts of layers: `DATA`, for instance, skips the collectives of the forward pass. An update is part of the
 //! collective before it.
 //!
-//! The stages of a pipeline send no messages to each other. SimAI sends none either: it uses `pp_comm` only in a formula for times that it
-//! adds to its results after the run, and the file does not assign layers to stages.
+//! The stages of a pipeline send no messages to each other. SimAI sends none either. It uses `pp_comm` only in a formula for times that it
+//! adds to its results after the run. The file does not assign layers to stages.
 //!
 //! Keys may be missing, as older generators do not write all keys; numbers may be decimals. `BROADCAST` means no collective, as in SimAI.
 //! Otherwise the reader is strict: it rejects groups without ranks, and workloads without ranks, batches or layers. (SimAI reads any

@@ -1,8 +1,8 @@
-//! Check that the numbers of a fabric are consistent.
+//! Check of a fabric: its numbers must be consistent.
 //!
 //! htsim derives the number of switches from bandwidths and `Oversubscribed`. This check derives it from ports, with the same result for
 //! files that htsim accepts. `D`, `U` and `B` are the ports below, the ports above and the bundle of a tier. A pod has `podsize / D0`
-//! leaves and `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`; There are `A U1 / B2` cores, and each core reaches every pod
+//! leaves and `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`. There are `A U1 / B2` cores, and each core reaches every pod
 //! through one aggregation switch, so `D2 = pods B2`.
 
 use super::fabric::{Fabric, GIGABIT, MOST_NODES, NumberAtLine};

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 const NODES: RangeInclusive<u64> = 1..=MOST_NODES;
 const PORTS: RangeInclusive<u64> = 1..=1 << 16;
 const MOST_GBPS: u64 = 100_000;
-/// Longest latency: no fabric comes near a second.
+/// Maximum latency: no fabric comes near a second.
 const MOST_NS: u64 = 1_000_000_000;
 const QUEUE_BYTES: RangeInclusive<u64> = 1..=1 << 40;
 const MOST_TIERS: usize = 3;

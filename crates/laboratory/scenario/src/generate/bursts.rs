@@ -6,7 +6,7 @@ use clearway_units::{Purpose, RandomStream, Span, Time, parameters};
 use clearway_workload::WorkloadError;
 use std::num::NonZero;
 
-/// Most flows of all bursts of a section: each takes memory before the run.
+/// Maximum number of flows in all bursts of a section: each flow takes memory before the run.
 const MOST_FLOWS: u64 = 10_000_000;
 
 parameters! {
@@ -31,19 +31,19 @@ pub(super) struct Burst {
     pub(super) number: u32,
     /// Start of the burst.
     pub(super) start: Time,
-    /// Random numbers of this burst alone.
+    /// Random numbers that only this burst uses.
     pub(super) random: RandomStream,
 }
 
 impl Burst {
-    /// Label of the first flow, where each burst has `flows`; the others follow.
+    /// Label of the first flow, if each burst has `flows` flows. The labels of the other flows follow.
     pub(super) fn first_label(&self, flows: u32) -> u64 {
         u64::from(self.number) * u64::from(flows) + 1
     }
 }
 
 impl Bursts {
-    /// Checks bursts of so many flows, the first of which starts at `start`. Returns the latest start of the last one.
+    /// Checks bursts of `flows` flows each, the first at `start`. Returns the latest start of the last burst.
     pub(super) fn check<D: WorkloadDefinition>(
         &self,
         start: Time,
@@ -90,14 +90,14 @@ impl Bursts {
         Ok(last)
     }
 
-    /// The bursts, the first of which starts at `start`.
+    /// The bursts, in order; the first starts at `start`, plus its jitter.
     pub(super) fn each<'a>(
         &'a self,
         start: Time,
         context: &'a BuildContext<'_>,
     ) -> impl Iterator<Item = Burst> + 'a {
         (0..self.count.get()).map(move |number| {
-            // Of the first burst, too: its hosts are drawn from the stream of the section, which others share.
+            // Also for the first burst: its hosts come from the stream of the section, which other draws share.
             let entity = (u64::from(context.section) << 32) | u64::from(number);
             let mut random = RandomStream::new(context.seed, Purpose::Bursts, entity);
             let late = within(self.jitter, &mut random);
@@ -109,7 +109,7 @@ impl Bursts {
         })
     }
 
-    /// Warnings of what is hardly meant. `is_drawn` says whether anything but the starts is drawn at random.
+    /// Warnings about settings that are probably mistakes. `is_drawn` is true if hosts are drawn at random.
     pub(super) fn warnings(&self, kind: &str, is_drawn: bool) -> Vec<String> {
         let single = self.count == NonZero::<u32>::MIN;
         let mut warnings = Vec::new();
@@ -129,7 +129,7 @@ impl Bursts {
     }
 }
 
-/// A uniform picosecond of `0..=spread`, always of one draw; the bias is below 2^-64.
+/// Uniform random time in `0..=spread`, always from one draw; the bias is below 2^-64.
 pub(super) fn within(spread: Span, random: &mut RandomStream) -> Span {
     let instants = u128::from(spread.as_ps()) + 1;
     Span::from_ps(((u128::from(random.next_u64()) * instants) >> 64) as u64)

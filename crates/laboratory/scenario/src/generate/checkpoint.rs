@@ -11,7 +11,7 @@ use clearway_workload::{Parallelism, Volume, Workload, WorkloadError, counted};
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Maximum number of objects and copies of all jobs of a section: half of the messages that one graph may have.
+/// Maximum number of objects and copies of all jobs of a section: half of the maximum number of messages of one graph.
 const MOST_OBJECTS: u64 = MOST_TASKS / 2;
 
 choices! {
@@ -24,7 +24,7 @@ choices! {
     }
 }
 
-/// A count, as a constant.
+/// Constant that is not zero.
 const fn count(number: u32) -> NonZero<u32> {
     NonZero::new(number).expect("above zero")
 }
@@ -113,7 +113,7 @@ impl WorkloadDefinition for CheckpointSettings {
 }
 
 impl CheckpointSettings {
-    /// Hosts that store.
+    /// Storage hosts.
     fn storage(&self, context: &BuildContext<'_>) -> Result<Vec<HostId>, WorkloadError> {
         if self.storage_hosts.is_empty() {
             let storage = self.storage.get();
@@ -150,7 +150,7 @@ impl CheckpointSettings {
         Ok(storage)
     }
 
-    /// Checks that hosts are left for the ranks, where none are named.
+    /// Checks that enough hosts are left for the ranks, unless `hosts` names their hosts.
     fn check_ranks(&self, free: &BuildContext<'_>) -> Result<(), WorkloadError> {
         let left = self.set.placing.places(free);
         let ranks = self.set.ranks.unwrap_or(1);
@@ -178,7 +178,7 @@ impl CheckpointSettings {
         Err(Self::fault("replicas", message, fix))
     }
 
-    /// Size of a checkpoint of so many ranks.
+    /// Size of a checkpoint that `writers` ranks write.
     fn size(&self, writers: u32) -> Result<u64, WorkloadError> {
         let bytes = self
             .parameters
@@ -216,7 +216,7 @@ impl CheckpointSettings {
         Ok(bytes)
     }
 
-    /// Graph of a checkpoint of so many bytes: first the ranks that write, on these hosts, then those that store.
+    /// Graph of a checkpoint of `size` bytes. The first ranks write, on the hosts `writers`; the next `storage` ranks store.
     fn graph(
         &self,
         size: u64,
@@ -257,7 +257,7 @@ impl CheckpointSettings {
         graph
     }
 
-    /// Settings without effect.
+    /// Warnings about settings without effect.
     fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let lengthened = [
             ("jitter", self.set.jitter > 0.0),

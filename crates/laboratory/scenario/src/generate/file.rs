@@ -117,7 +117,7 @@ impl FileSettings {
     }
 }
 
-/// Job of a connection: its sender posts each message at its start, whether those before it are there or not.
+/// Job of a connection. The sender posts each message at its start, even if earlier messages have not arrived.
 fn job_of(connection: &CmConnection, section: u32) -> JobSpec {
     let (sender, receiver) = (Rank(0), Rank(1));
     let mut graph = Graph::new(2);

@@ -1,4 +1,4 @@
-//! Many hosts send to one.
+//! Incast: many hosts send to one host.
 
 use super::bursts::within;
 use super::{BuildContext, Bursts, LoadedWorkload, WorkloadDefinition, chosen_host, some_bytes};
@@ -18,7 +18,7 @@ choices! {
     }
 }
 
-/// The host that receives.
+/// Receiver of an incast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
     /// The first host.
@@ -140,7 +140,7 @@ impl WorkloadDefinition for IncastSettings {
 }
 
 impl IncastSettings {
-    /// Checks the hosts. Returns the number of those that can send.
+    /// Checks the hosts. Returns the number of hosts that can send.
     fn check_hosts(&self, context: &BuildContext<'_>) -> Result<u32, WorkloadError> {
         let named = match self.receiver {
             Receiver::Host(host) => Some(host),
@@ -162,7 +162,7 @@ impl IncastSettings {
         Ok(others)
     }
 
-    /// The host that receives in a burst.
+    /// Receiving host of a burst.
     fn receiver(&self, others: u32, random: &mut RandomStream) -> u32 {
         match self.receiver {
             Receiver::Auto => 0,
@@ -171,7 +171,7 @@ impl IncastSettings {
         }
     }
 
-    /// Checks the groups of a burst that starts at `start`. Returns the start of the last one.
+    /// Checks the groups of a burst that starts at `start`. Returns the start of the last group.
     fn check_groups(&self, start: Time) -> Result<Time, WorkloadError> {
         let groups = match self.group {
             Some(0) => {
@@ -200,13 +200,13 @@ impl IncastSettings {
         })
     }
 
-    /// Delay of the start of sender `index` after that of the first group.
+    /// Delay from the start of the first group to the start of sender `index`.
     fn behind(&self, index: u32) -> Span {
         self.stagger * self.group.map_or(0, |group| u64::from(index / group))
     }
 }
 
-/// Hosts to draw senders from, counted without the receiver.
+/// Hosts from which senders are drawn. Their numbers do not count the receiver.
 struct Hosts(Vec<u32>);
 
 impl Hosts {
@@ -214,12 +214,12 @@ impl Hosts {
         Self((0..count).collect())
     }
 
-    /// The `count` lowest.
+    /// The `count` lowest hosts.
     fn first(&self, count: u32) -> Vec<u32> {
         self.0[..count as usize].to_vec()
     }
 
-    /// `count` of them, after a shuffle of all.
+    /// The first `count` hosts after a shuffle of all hosts.
     fn shuffled(&self, count: u32, random: &mut RandomStream) -> Vec<u32> {
         let mut hosts = self.0.clone();
         random.shuffle(&mut hosts);
@@ -227,8 +227,8 @@ impl Hosts {
         hosts
     }
 
-    /// `count` of them, uniformly and in random order, at the cost of those that are drawn alone: thousands of small bursts among a hundred
-    /// thousand hosts take no time.
+    /// `count` hosts, uniformly and in random order. The time depends only on `count`, so thousands of small bursts among a hundred
+    /// thousand hosts are fast.
     fn drawn(&mut self, count: u32, random: &mut RandomStream) -> Vec<u32> {
         let hosts = self.0.len() as u32;
         let swap = |place| (place, place + random.below(hosts - place));
@@ -237,6 +237,7 @@ impl Hosts {
             self.0.swap(a as usize, b as usize);
         }
         let drawn = self.first(count);
+        // Undoes the swaps, so that no draw depends on earlier draws.
         for &(a, b) in swaps.iter().rev() {
             self.0.swap(a as usize, b as usize);
         }

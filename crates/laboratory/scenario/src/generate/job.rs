@@ -1,4 +1,4 @@
-//! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
+//! Settings that all jobs with collectives share: placement of ranks, iterations and computations.
 
 use super::job_set::{JobSet, Work};
 use super::rank_placement::RankPlacement;
@@ -45,7 +45,7 @@ parameters! {
     }
 }
 
-/// The jobs of a section `D` that run the collective `C`.
+/// The jobs of a section of kind `D`, which run the collective `C`.
 pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     settings: &JobSettings,
     collective: &C,
@@ -55,8 +55,8 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     jobs_by_layout::<D, C, Layout>(settings, collective, context, layout, C::build_on)
 }
 
-/// As [`jobs`], where the messages depend on where the ranks are: `layout` says what matters of their hosts, and `build` makes the messages
-/// of one collective.
+/// As [`jobs`], if the messages depend on the hosts of the ranks. `layout` gives the relevant facts about these hosts, and `build` makes
+/// the messages of one collective.
 pub(super) fn jobs_by_layout<
     D: WorkloadDefinition,
     C: CollectiveDefinition + Clone,
@@ -74,7 +74,7 @@ pub(super) fn jobs_by_layout<
     let ranks = set.ranks_of::<D>(context)?;
     let hosts = set.placing.place::<D>(set.jobs, ranks, context)?;
     let layouts: Vec<L> = hosts.chunks(ranks as usize).map(layout).collect();
-    // Neighbours that lie alike share it.
+    // Consecutive jobs with equal layouts share a plan.
     let mut last: Option<(usize, Arc<PreparedGraph>, Volume)> = None;
     let plan = |number: u32| {
         let own = &layouts[number as usize];
@@ -99,7 +99,7 @@ pub(super) fn jobs_by_layout<
 }
 
 impl JobSettings {
-    /// Settings that other jobs have, too.
+    /// Settings that all kinds of jobs have.
     fn set(&self) -> JobSet {
         JobSet {
             ranks: self.ranks,
@@ -115,7 +115,7 @@ impl JobSettings {
         }
     }
 
-    /// Checks what others do not have.
+    /// Checks the settings that other kinds of jobs do not have.
     fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
         if self.buckets == 0 {
             return Err(D::fault("buckets", "no buckets", "write 1 or more"));
@@ -127,7 +127,7 @@ impl JobSettings {
         Ok(())
     }
 
-    /// Settings without effect.
+    /// Warnings about settings without effect.
     fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let lengthened = [
             ("jitter", self.jitter > 0.0),
@@ -150,7 +150,7 @@ impl JobSettings {
             .chain(self.placing.warnings(context))
     }
 
-    /// Graph of one iteration, which has the computations and the collective in buckets, and the volume of the collective.
+    /// Graph of one iteration, with the computations and the collective in buckets. The second part is the volume of the collective.
     fn iteration<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
         &self,
         collective: &C,
@@ -178,15 +178,15 @@ impl JobSettings {
                 "choose at most one bucket for each byte",
             ));
         }
-        // Built once if there is one bucket: of thousands of ranks it takes seconds.
+        // A single bucket uses the graph that is already built: with thousands of ranks, a build takes seconds.
         let mut whole = (buckets == 1).then_some(whole.graph);
         let compute = self.compute.as_ps();
-        // The product is rounded, and may be above what it is a share of.
+        // Rounding can make the product larger than `compute`.
         let overlapped = ((compute as f64 * self.overlap) as u64).min(compute);
         let mut graph = Graph::new(ranks);
         let mut gates: Vec<TaskId> = Vec::new();
         for bucket in 0..buckets {
-            // The first part of the computation, without overlap, and the first share of the rest.
+            // Only the first bucket also waits for the part of the computation without overlap.
             let before = if bucket == 0 { compute - overlapped } else { 0 };
             let span = Span::from_ps(before + share_of(overlapped, bucket, buckets));
             let last = std::mem::take(&mut gates);
@@ -207,7 +207,7 @@ impl JobSettings {
         Ok((graph, volume))
     }
 
-    /// Checks that all buckets together have no more tasks than a graph may have.
+    /// Checks that all buckets together do not exceed the maximum number of tasks of a graph.
     fn check_tasks<D: WorkloadDefinition>(&self, of_bucket: u64) -> Result<(), WorkloadError> {
         let buckets = u64::from(self.buckets);
         if of_bucket.saturating_mul(buckets) <= MOST_TASKS {
@@ -225,13 +225,14 @@ impl JobSettings {
     }
 }
 
-/// Size of part number `part` of `whole` cut into `parts` parts, which differ by one at most.
+/// Size of part number `part`, if `whole` is cut into `parts` parts that differ by at most one.
 pub(super) fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
+    // Differences of rounded multiples: all parts add up to `whole`.
     let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
     (up_to(part + 1) - up_to(part)) as u64
 }
 
-/// The same collective of another size.
+/// The same collective with `bytes` as its size.
 fn with_size<C: CollectiveDefinition + Clone>(collective: &C, bytes: Bytes) -> C {
     let mut part = collective.clone();
     let size = Value::Text(format!("{}B", bytes.as_u64()));

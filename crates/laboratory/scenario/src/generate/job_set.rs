@@ -1,4 +1,4 @@
-//! Settings that all jobs of ranks have in common, whatever they do in an iteration.
+//! Settings that all jobs of ranks share, independent of the work in an iteration.
 
 use super::rank_placement::RankPlacement;
 use super::scheduling::Scheduling;
@@ -45,24 +45,24 @@ pub(super) struct Work<P> {
     pub(super) ranks: u32,
     /// The hosts of all ranks, job after job.
     pub(super) hosts: Vec<HostId>,
-    /// The plan of the job with a number, and its volume if its speed is judged by one.
+    /// Plan of a job, given its number. A job whose speed is measured also has a volume.
     pub(super) plan: P,
 }
 
 impl JobSet {
-    /// Checks the settings by themselves.
+    /// Checks the settings without their context.
     pub(super) fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
         for (key, count) in [("jobs", self.jobs), ("iterations", self.iterations)] {
             if count == 0 {
                 return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
             }
         }
-        // Of a number that is none, too.
         if let Some(ranks) = self.ranks.filter(|&ranks| ranks < self.stragglers) {
             let message = format!("{} stragglers of {ranks} ranks", self.stragglers);
             let fix = "choose at most as many as a job has ranks";
             return Err(D::fault("stragglers", message, fix));
         }
+        // `!(a >= 1.0)` also rejects NaN.
         if !(self.straggler_factor >= 1.0 && self.straggler_factor <= 1e6) {
             let message = format!("a factor of {}", self.straggler_factor);
             let fix = "write a factor from 1 to 1e6";
@@ -123,7 +123,7 @@ impl JobSet {
         Ok(ranks)
     }
 
-    /// The jobs. Plans are made last, because that may take seconds.
+    /// The jobs. Plans are built last, because a build may take seconds.
     pub(super) fn specs<D: WorkloadDefinition>(
         &self,
         mut work: Work<
@@ -162,7 +162,7 @@ impl JobSet {
         (0..self.jobs).map(spec).collect()
     }
 
-    /// The slow ranks of a job.
+    /// The stragglers of a job, with their factor.
     fn draw_stragglers(&self, ranks: u32, random: &mut RandomStream) -> BTreeMap<Rank, f64> {
         let mut all: Vec<u32> = (0..ranks).collect();
         if self.stragglers > 0 {

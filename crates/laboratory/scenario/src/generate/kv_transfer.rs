@@ -10,19 +10,19 @@ use clearway_workload::{FlowSpec, PoissonSource, SizeDistribution, Workload, Wor
 use std::num::NonZero;
 use std::path::Path;
 
-/// Maximum number of flows that a section may be expected to make. All of them are listed before the run.
+/// Maximum expected number of flows of a section. All flows are listed before the run.
 const MOST_FLOWS: f64 = 2e6;
 
-/// Largest standard deviation of the logarithm of prompt lengths.
+/// Maximum standard deviation of the logarithm of prompt lengths.
 const MOST_SIGMA: f64 = 4.0;
 
-/// Shortest mean time between requests of a host: far above a picosecond, so that time goes on from one to the next.
+/// Minimum mean time between requests of a host: far above a picosecond, so that time advances between requests.
 const SHORTEST_GAP: Span = Span::from_ns(1);
 
-/// Keys and values.
+/// Elements for each dimension: a key and a value.
 const KEY_AND_VALUE: u64 = 2;
 
-/// A count, as a constant.
+/// Constant that is not zero.
 const fn count(number: u16) -> NonZero<u16> {
     NonZero::new(number).expect("above zero")
 }
@@ -142,7 +142,7 @@ impl WorkloadDefinition for KvTransferSettings {
     }
 }
 
-/// A request that comes to a prefill host.
+/// Request that arrives at a prefill host.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     time: Time,
@@ -173,7 +173,7 @@ impl KvTransferSettings {
 
     /// Distribution of the number of tokens of a prompt.
     fn prompts(&self, base_dir: Option<&Path>) -> Result<SizeDistribution, WorkloadError> {
-        // Of a number that is none, too.
+        // `!(a >= 0.0)` also rejects NaN.
         if !(self.prompt_sigma >= 0.0 && self.prompt_sigma <= MOST_SIGMA) {
             let message = format!("a standard deviation of {}", self.prompt_sigma);
             let fix = format!("write a number from 0 to {MOST_SIGMA}");
@@ -215,7 +215,7 @@ impl KvTransferSettings {
         u64::from(self.layers.get()) * self.bytes_per_layer()
     }
 
-    /// Checks what prompts of these lengths make.
+    /// Checks the number of chunks, and the cache size and prefill time of the longest prompt.
     fn check(&self, prompts: &SizeDistribution) -> Result<(), WorkloadError> {
         if self.chunks > self.layers {
             let message = format!("{} chunks of {} layers", self.chunks, self.layers);
@@ -245,14 +245,14 @@ impl KvTransferSettings {
         Ok(())
     }
 
-    /// Length of the time in which requests come, which are so far apart on average at each prefill host.
+    /// Length of the time in which requests arrive. `gaps` has the mean time between requests of each prefill host.
     fn duration(&self, gaps: &[f64]) -> Span {
         let rate: f64 = gaps.iter().map(|gap| 1.0 / gap).sum();
         let ten = Span::from_ps((10.0 / rate) as u64);
         self.duration.unwrap_or(ten.max(Span::from_ms(10)))
     }
 
-    /// Mean time between requests of each prefill host in picoseconds, if they have so many bytes on average.
+    /// Mean time between requests of each prefill host in picoseconds, for requests of `mean_bytes` on average.
     fn gaps(
         &self,
         prefill: u32,
@@ -290,7 +290,7 @@ impl KvTransferSettings {
         Ok(gaps)
     }
 
-    /// Poisson source of each prefill host, at which requests come so far apart on average.
+    /// Poisson source of each prefill host. `gaps` has the mean time between its requests.
     fn sources(
         &self,
         gaps: &[f64],
@@ -325,14 +325,14 @@ impl KvTransferSettings {
         let done = move |chunk: u64| layers * chunk / chunks;
         (0..chunks).map(move |chunk| {
             let bytes = Bytes::new((done(chunk + 1) - done(chunk)) * of_layer);
-            // Below 30 days.
+            // The cast is exact: `check` limits the prefill time to 30 days.
             let after = (prefill * u128::from(done(chunk + 1)) / u128::from(layers)) as u64;
             let start = request.time.saturating_add(Span::from_ps(after));
             FlowSpec::timed(0, request.host, request.to, bytes, start)
         })
     }
 
-    /// Settings without effect.
+    /// Warnings about settings without effect.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.chunks.get() > 1 && self.prefill_per_token.is_zero() {

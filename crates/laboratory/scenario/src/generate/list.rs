@@ -1,4 +1,4 @@
-//! Flows written out one by one.
+//! Flows that the scenario lists.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_formats::{shown, whole_number};
@@ -68,11 +68,11 @@ impl WorkloadDefinition for ListSettings {
 }
 
 impl ListSettings {
-    /// The list of these flows, which begin by the clock. Their labels become their places in the list. `posted`: they are numbered after
-    /// all others.
+    /// List of flows that start at given times. The label of each flow becomes its place in the list. If `posted` is true, these flows have
+    /// numbers after all other flows.
     ///
     /// # Panics
-    /// If one waits for something else.
+    /// If a flow does not start at a given time.
     pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, posted: bool) -> Self {
         let item = |flow: &FlowSpec| {
             let Start::At(start) = flow.start else {
@@ -102,24 +102,24 @@ struct Item {
     after: Vec<u64>,
 }
 
-/// End of a flow that others wait for.
+/// Event at the end of a flow, which other flows wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
-    /// At the receiver.
+    /// Arrival at the receiver.
     Arrived,
-    /// At the sender.
+    /// Acknowledgement at the sender.
     Acknowledged,
 }
 
-/// The list as far as it is read.
+/// Items of the list that are read so far.
 #[derive(Default)]
 struct Listed {
     workload: Workload,
-    /// What each flow waits for.
+    /// Flows that each flow waits for.
     after: Vec<Vec<u64>>,
     /// Item of each tag.
     tags: BTreeMap<u64, u64>,
-    /// The trigger of each set of ends.
+    /// Trigger of each set of ends.
     triggers: BTreeMap<Vec<(u64, End)>, TriggerIndex>,
 }
 
@@ -136,7 +136,7 @@ impl Listed {
         Ok(())
     }
 
-    /// Lets a flow wait for others.
+    /// Connects a flow to the flows that it waits for.
     fn wire(&mut self, number: u64) -> Result<(), ItemFault> {
         let place = number as usize - 1;
         let mut after = std::mem::take(&mut self.after[place]);
@@ -149,6 +149,7 @@ impl Listed {
         let source = flows[place].src;
         let ends: Result<Vec<_>, _> = after
             .into_iter()
+            // Items count from 1; item 0 wraps to a place beyond the list.
             .map(|item| match flows.get((item as usize).wrapping_sub(1)) {
                 Some(flow) if flow.dst != source && flow.src == source => {
                     Ok((item, End::Acknowledged))

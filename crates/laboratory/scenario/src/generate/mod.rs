@@ -1,11 +1,11 @@
 //! Generators of traffic, and their registry.
 //!
-//! A new generator is one file with a settings struct that implements [`WorkloadDefinition`], and one line in the `workloads!` list
-//! at the end of this module. That line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of
-//! [`WorkloadSettings::KINDS`] and the entry in the tests that hold for all generators.
+//! A new generator is one file with a settings struct that implements [`WorkloadDefinition`], and one line in the `workloads!` list of this
+//! module. This line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of [`WorkloadSettings::KINDS`] and the entry
+//! in the tests that hold for all generators.
 //!
-//! A generator draws its random numbers from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's hosts: a
-//! further section changes nothing in those before it.
+//! A generator draws its random numbers from the stream of (seed, [`Purpose::Workload`], section), or from the streams of that section's
+//! hosts. So a further section does not change earlier sections.
 
 mod bursts;
 mod checkpoint;
@@ -60,19 +60,19 @@ use std::path::{Path, PathBuf};
 pub struct BuildContext<'a> {
     /// Hosts of the topology.
     pub hosts: u32,
-    /// For each of them the rate of its NIC, of all its NICs together where it has several.
+    /// Rate of each host's NIC, or of all its NICs together if a host has several.
     pub nic_rates: &'a [Rate],
-    /// Number of consecutive hosts that are GPUs of one node; 1 where hosts are nodes.
+    /// Number of consecutive hosts that are GPUs of one node; 1 if hosts are nodes.
     pub gpus_per_node: u32,
-    /// Numbers that files of flows for the topology give its hosts; `None` if they are 0, 1, 2 and so on.
+    /// Numbers of the hosts in files of flows for this topology; `None` if they are 0, 1, 2 and so on.
     pub host_numbers: Option<&'a [u32]>,
     /// The run's seed.
     pub seed: u64,
     /// Index of the `[[workload]]` section, from 0.
     pub section: u32,
-    /// Hosts of jobs of the sections before: placements leave them alone.
+    /// Hosts with jobs of earlier sections; placements skip these hosts.
     pub taken: &'a TakenHosts,
-    /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
+    /// The folder of the scenario file, if there is one. Files are searched there, then in the current folder.
     pub base_dir: Option<&'a Path>,
 }
 
@@ -99,24 +99,24 @@ impl BuildContext<'_> {
 
     /// The random numbers of `host` in this section.
     pub fn random_of(&self, host: HostId) -> RandomStream {
-        // Sections themselves are the entities below 2^32.
+        // Entities below 2^32 are whole sections.
         let entity = ((u64::from(self.section) + 1) << 32) | u64::from(host.0);
         RandomStream::new(self.seed, Purpose::Workload, entity)
     }
 }
 
-/// A workload with what came with it.
+/// A workload with its jobs, files and warnings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedWorkload {
     /// The traffic, checked for the hosts of the context.
     pub workload: Workload,
-    /// Jobs, whose ranks send of their own accord; checked, too.
+    /// Jobs, checked. Their messages are not among the flows of `workload`.
     pub jobs: Vec<JobSpec>,
-    /// Links that the workload's file fails, for the topology to apply.
+    /// Failed links of the workload's file; the topology applies them.
     pub failures: Vec<LinkFailure>,
     /// Warnings about a file.
     pub warnings: Vec<FileWarning>,
-    /// Warnings about settings that fit together but will hardly do what was meant.
+    /// Warnings about compatible settings that are probably mistakes.
     pub setting_warnings: Vec<String>,
 }
 
@@ -132,20 +132,20 @@ impl From<Workload> for LoadedWorkload {
     }
 }
 
-/// Definition of a generator: its name, and how it makes traffic. The implementing type holds its settings.
+/// Definition of a generator: its name, and the traffic that it makes. The implementing type holds the settings.
 pub trait WorkloadDefinition: ParameterSet {
     /// Name of the generator in a scenario: `workload.kind = "…"`.
     const NAME: &'static str;
-    /// One line for `clearway list workloads`.
+    /// Summary in one line, for `clearway list workloads`.
     const SUMMARY: &'static str;
 
     /// Makes the traffic. [`WorkloadSettings::load`] checks it afterwards.
     ///
     /// # Errors
-    /// If settings do not fit each other or the hosts.
+    /// If settings conflict with each other or with the hosts.
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
 
-    /// The same traffic as an iterator, if none of its flows waits for another: a run can then do without a list of all.
+    /// The same traffic as an iterator, if no flow waits for another flow. A run then needs no list of all flows.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -187,7 +187,7 @@ macro_rules! workloads {
                 $((<$settings as WorkloadDefinition>::NAME, <$settings as WorkloadDefinition>::SUMMARY),)+
             ];
 
-            /// The generator `kind` with its defaults, if there is one of that name.
+            /// The generator `kind` with its defaults; `None` if the name is unknown.
             pub fn named(kind: &str) -> Option<Self> {
                 match kind {
                     $(<$settings as WorkloadDefinition>::NAME => Some(Self::$variant(<$settings>::default())),)+
@@ -209,7 +209,7 @@ macro_rules! workloads {
             /// Sets `key`.
             ///
             /// # Errors
-            /// If there is no such key or the value does not fit it.
+            /// If the key does not exist or the value does not fit it.
             pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
                 match self {
                     $(Self::$variant(settings) => settings.set(key, value),)+
@@ -227,8 +227,8 @@ macro_rules! workloads {
                     $(Self::$variant(settings) => settings.files(),)+
                 }
             }
-            /// The traffic one flow after the other, if this generator makes flows that wait for nothing; the same flows as those of
-            /// [`load`](Self::load), and as sound.
+            /// The traffic flow by flow, if no flow of this generator waits for another flow. [`load`](Self::load) makes the same flows,
+            /// and these are equally valid.
             ///
             /// # Errors
             /// As `load`.
@@ -275,7 +275,7 @@ impl WorkloadSettings {
     /// Makes the traffic with its failed links and warnings, and checks it.
     ///
     /// # Errors
-    /// If settings do not fit each other or the hosts, a file is at fault, or the traffic could not run.
+    /// If settings conflict with each other or with the hosts, if a file is invalid, or if the traffic cannot run.
     pub fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         let loaded = self.load_unchecked(context)?;
         loaded.workload.check(context.hosts)?;
@@ -285,7 +285,7 @@ impl WorkloadSettings {
     /// As [`load`](Self::load), for callers that cannot fail links.
     ///
     /// # Errors
-    /// As `load`; also if a file fails links, which must not be lost in silence.
+    /// As `load`; also if a file has failed links, which must not be dropped silently.
     pub fn build(&self, context: &BuildContext<'_>) -> Result<Workload, WorkloadError> {
         let loaded = self.load(context)?;
         match loaded.failures.len() {
@@ -300,7 +300,7 @@ impl WorkloadSettings {
     }
 }
 
-/// A message that carries something.
+/// Size of a message, if it is not zero.
 fn some_bytes<D: WorkloadDefinition>(message: Bytes) -> Result<Bytes, WorkloadError> {
     if message == Bytes::ZERO {
         let fix = "write a size of at least one byte, as in \"2MB\"";
@@ -309,7 +309,7 @@ fn some_bytes<D: WorkloadDefinition>(message: Bytes) -> Result<Bytes, WorkloadEr
     Ok(message)
 }
 
-/// The first `hosts` hosts, or all.
+/// Number of hosts that take part: the `chosen` number, or all hosts.
 fn chosen_hosts<D: WorkloadDefinition>(
     key: &'static str,
     chosen: Option<u32>,
@@ -324,7 +324,7 @@ fn chosen_hosts<D: WorkloadDefinition>(
     Ok(hosts)
 }
 
-/// The host `chosen`, or `otherwise`.
+/// The `chosen` host, or the default `otherwise`.
 fn chosen_host<D: WorkloadDefinition>(
     key: &'static str,
     chosen: Option<u32>,
@@ -343,7 +343,7 @@ fn chosen_host<D: WorkloadDefinition>(
     Ok(host)
 }
 
-/// Path of `file`: beside the scenario, or in the current folder if it is only there.
+/// Path of `file`: beside the scenario, or in the current folder if the file exists only there.
 pub(crate) fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
     let beside = base_dir.map(|folder| folder.join(file));
     match beside {

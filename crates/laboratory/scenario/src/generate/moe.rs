@@ -10,15 +10,15 @@ use clearway_workload::{Parallelism, Workload, WorkloadError, counted};
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Maximum number of messages and computations of all jobs of a section: half of what one graph may have, because each of them has an
-/// edge or two more than those of a ring.
+/// Maximum number of messages and computations of all jobs of a section: half of the maximum of one graph, because each task has one or two
+/// edges more than a task of a ring.
 const MOST_MESSAGES: u64 = MOST_TASKS / 2;
 
-/// Maximum number of steps in which experts are drawn for all tokens of a section. 122 million experts, eight for each token, are 45 % of
-/// that, and took 9 s.
+/// Maximum number of steps to draw the experts of all tokens of a section. 122 million experts, eight for each token, take 45 % of this
+/// number, and took 9 s.
 const MOST_STEPS: u64 = 1 << 32;
 
-/// Steps for one expert of a token beside those for the experts before it.
+/// Steps for one expert of a token, in addition to the steps for earlier experts of the token.
 const STEPS_OF_AN_EXPERT: u64 = 8;
 
 choices! {
@@ -36,12 +36,12 @@ choices! {
     pub enum TokenCopies {
         /// A token goes once to each rank that has some of its experts.
         PerRank = "rank",
-        /// A token goes to each of its experts by itself.
+        /// A token goes to each of its experts separately.
         PerExpert = "expert",
     }
 }
 
-/// A count of one, as a constant.
+/// Constant that is not zero.
 const fn count(number: u32) -> NonZero<u32> {
     NonZero::new(number).expect("above zero")
 }
@@ -145,14 +145,14 @@ fn stream(context: &BuildContext<'_>, job: u32, layer: u32) -> RandomStream {
 }
 
 impl MoeSettings {
-    /// Checks the settings by themselves.
+    /// Checks the settings without their context.
     fn check(&self) -> Result<(), WorkloadError> {
         if self.top_k > self.experts {
             let message = format!("{} different experts of {}", self.top_k, self.experts);
             let fix = "choose at most as many as there are `experts`";
             return Err(Self::fault("top-k", message, fix));
         }
-        // Of a number that is none, too.
+        // `!(a >= 0.0)` also rejects NaN.
         if !(self.skew >= 0.0 && self.skew <= MOST_SKEW) {
             let message = format!("an exponent of {}", self.skew);
             let fix = format!("write an exponent from 0 to {MOST_SKEW}");
@@ -195,7 +195,7 @@ impl MoeSettings {
         Ok(router)
     }
 
-    /// Refuses what would take all memory or hours, before it does.
+    /// Rejects settings that would fill the memory or take hours.
     fn check_size(&self, ranks: u32) -> Result<(), WorkloadError> {
         let (layers, jobs) = (u64::from(self.layers.get()), u64::from(self.set.jobs));
         let of_jobs = format!(
@@ -247,7 +247,7 @@ impl MoeSettings {
         }
     }
 
-    /// Settings without effect.
+    /// Warnings about settings without effect.
     fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let skew = self.router == RouterKind::Balanced && self.skew > 0.0;
         let skew = skew.then(|| {

@@ -1,4 +1,4 @@
-//! One host sends to one other, one message after the other.
+//! One host sends to another, one message after the other.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host, some_bytes};
 use clearway_units::{Bytes, HostId, Time, parameters};
@@ -6,7 +6,7 @@ use clearway_workload::{
     FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError,
 };
 
-/// Maximum number of messages. Each is a flow with memory of its own.
+/// Maximum number of messages. Each is a flow and takes memory.
 const MOST_MESSAGES: u32 = 1_000_000;
 
 parameters! {
@@ -48,7 +48,7 @@ impl WorkloadDefinition for OneToOneSettings {
     }
 }
 
-/// `count` flows like `first`, each started by a oneshot trigger of the one before it.
+/// `count` flows like `first`, each started by a oneshot trigger of the previous flow.
 fn chain(first: &FlowSpec, count: u32) -> Workload {
     let flow = |index: u32| FlowSpec {
         label: u64::from(index) + 1,

@@ -1,21 +1,21 @@
-//! Settings that the jobs of a section may have in common or each for itself.
+//! Settings with one value for all jobs of a section, or one value for each job.
 
 use clearway_units::{Parameter, Value, ValueDomain};
 
-/// One value for all jobs of a section, or one for each in turn.
+/// Value for all jobs of a section, or list with one value for each job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PerJob<T> {
-    /// The same for all.
+    /// The same value for all jobs.
     All(T),
-    /// As many as there are jobs.
+    /// A value for each job, in order.
     Each(Vec<T>),
 }
 
 impl<T: Copy> PerJob<T> {
-    /// The value of the job with this number; the last one of those that have none of their own.
+    /// The value of the job with this number; jobs beyond the list have the last value.
     ///
     /// # Panics
-    /// If there is a list, and nothing in it; none that is read from a scenario is empty.
+    /// If the list is empty. Lists of scenarios are never empty.
     pub fn get(&self, job: usize) -> T {
         match self {
             Self::All(value) => *value,
@@ -23,7 +23,7 @@ impl<T: Copy> PerJob<T> {
         }
     }
 
-    /// Number of values, if each job has its own.
+    /// Number of values in the list; `None` without a list.
     pub fn count(&self) -> Option<usize> {
         match self {
             Self::All(_) => None,

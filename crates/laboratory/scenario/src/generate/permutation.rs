@@ -55,14 +55,14 @@ impl WorkloadDefinition for PermutationSettings {
     }
 }
 
-/// A permutation of `0..n` without fixed points, uniform over all of them.
+/// Random permutation of `0..n` without fixed points, uniform over all such permutations.
 ///
-/// Shuffles until no number stays in place. Each shuffle is uniform over all permutations, so the first that passes is uniform over
-/// those that pass; a share of about 1/e passes, whatever `n`, so 2.7 shuffles are expected. (Sattolo's algorithm takes a single
-/// pass but yields only permutations of one cycle: for 4 hosts 6 of the 9.)
+/// Shuffles until no number stays in place. Each shuffle is uniform over all permutations, so the first shuffle without fixed points is
+/// uniform over all permutations without fixed points. These are about 1/e of all permutations for any `n`, so 2.7 shuffles are expected.
+/// (Sattolo's algorithm takes a single pass but yields only permutations of one cycle: 6 of the 9 for 4 hosts.)
 ///
 /// # Panics
-/// If `n` is 1, which has none.
+/// If `n` is 1: then every permutation has a fixed point.
 pub fn derangement(n: u32, random: &mut RandomStream) -> Vec<u32> {
     assert!(n != 1, "one number has nowhere to go");
     let mut items: Vec<u32> = (0..n).collect();

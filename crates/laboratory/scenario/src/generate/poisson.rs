@@ -6,7 +6,7 @@ use clearway_units::{HostId, Span, Time, parameters};
 use clearway_workload::{Arrivals, PoissonSource};
 use clearway_workload::{Workload, WorkloadError};
 
-/// Maximum number of flows that one section may be expected to make. They take several GB.
+/// Maximum expected number of flows of one section. So many flows take several GB.
 const MOST_FLOWS: f64 = 50e6;
 
 parameters! {
@@ -53,14 +53,14 @@ impl WorkloadDefinition for PoissonSettings {
 }
 
 impl PoissonSettings {
-    /// The flows, one by one in the order of their starts.
+    /// The flows in the order of their starts.
     fn sources(&self, context: &BuildContext<'_>) -> Result<Arrivals, WorkloadError> {
         let hosts = chosen_hosts::<Self>("hosts", self.hosts, context)?;
         if hosts < 2 {
             let message = "a single host has nobody to send to";
             return Err(Self::fault("hosts", message, "take 2 hosts or more"));
         }
-        // Of a number that is none, too.
+        // `!(a > 0.0)` also rejects NaN.
         if !(self.load > 0.0 && self.load <= 1.0) {
             let message = format!("a load of {}", self.load);
             let fix = "write a share of the rate of a NIC above 0 and at most 1, as in 0.5";
@@ -95,7 +95,7 @@ impl PoissonSettings {
         Ok(arrivals)
     }
 
-    /// Refuses what would take all memory, before it does.
+    /// Rejects settings that would fill the memory.
     fn check_number(&self, sources: &[PoissonSource]) -> Result<(), WorkloadError> {
         let expected: f64 = sources
             .iter()
@@ -113,7 +113,7 @@ impl PoissonSettings {
             self.duration
         );
         let longest = (self.duration.as_ps() as f64 * MOST_FLOWS / expected) as u64;
-        // Two digits are enough.
+        // Two digits are enough for a suggestion.
         let unit = 10u64.pow(longest.max(1).ilog10().saturating_sub(1));
         let longest = Span::from_ps(longest / unit * unit);
         let fix = format!(

@@ -1,7 +1,7 @@
 //! PXN: all-to-all over a rail-optimised fabric without its spines.
 //!
-//! What a GPU has for one on another rail of another node goes over NVLink to the GPU of its own node on that rail, and from there over the
-//! rail (NCCL 2.12, \"PCI x NVLink\"). Here these are two messages of the job, since hosts do not forward.
+//! Traffic for a GPU on another rail of another node first goes over NVLink to the local GPU on that rail. From there it goes over the rail
+//! (NCCL 2.12, "PCI x NVLink"). Here these are two messages of the job, because hosts do not forward.
 
 use super::{BuildContext, WorkloadDefinition};
 use clearway_units::{HostId, parameters};
@@ -19,10 +19,10 @@ parameters! {
 }
 
 impl Pxn {
-    /// The nodes of a fabric for which PXN is asked for; `None` if it is not.
+    /// GPUs of each node of the fabric; `None` if the job does not use PXN.
     ///
     /// # Errors
-    /// If the fabric has no nodes of several GPUs.
+    /// If the job uses PXN on a fabric whose nodes do not have several GPUs.
     pub(super) fn gpus_per_node<D: WorkloadDefinition>(
         &self,
         context: &BuildContext<'_>,
@@ -39,13 +39,13 @@ impl Pxn {
 /// The GPUs of a job's ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Gpus {
-    /// Node and rail of each rank. Nodes are numbered in the order in which the job comes to them, so that jobs that lie alike are equal.
+    /// Node and rail of each rank. Nodes are numbered in the order of their first ranks, so that jobs with the same layout are equal.
     of_rank: Vec<(u32, u32)>,
     ranks: BTreeMap<(u32, u32), u32>,
 }
 
 impl Gpus {
-    /// The GPUs of the hosts on which the ranks are.
+    /// The GPUs of ranks on `hosts`.
     pub(super) fn from_hosts(hosts: &[HostId], gpus_per_node: u32) -> Self {
         let mut nodes = BTreeMap::new();
         let mut place = |host: &HostId| {
@@ -65,7 +65,7 @@ impl Gpus {
         self.of_rank.len() as u32
     }
 
-    /// The rank by which one (the first) sends to another, if not directly.
+    /// The rank through which `src` sends to `dst`; `None` if `src` sends directly.
     pub(super) fn proxy(&self, src: u32, dst: u32) -> Option<u32> {
         let ((node, rail), (far, far_rail)) =
             (self.of_rank[src as usize], self.of_rank[dst as usize]);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_proxy_is_on_the_rail_of_the_receiver() {
-        // Nodes of four; node 2 without its GPU 1.
+        // Nodes of four GPUs; the job does not use GPU 1 of node 2.
         let hosts = [0, 1, 2, 3, 8, 10, 11].map(HostId);
         let gpus = Gpus::from_hosts(&hosts, 4);
         assert_eq!(gpus.proxy(0, 3), None, "the same node");

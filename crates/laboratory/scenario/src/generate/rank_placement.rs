@@ -10,7 +10,7 @@ choices! {
     pub enum JobPlacement {
         /// Job after job on consecutive hosts, from host 0 on.
         Packed = "packed",
-        /// Every rank on a host of its own, drawn at random.
+        /// Every rank on a different host, drawn at random.
         Random = "random",
         /// As many consecutive ranks as `block` says on consecutive hosts; the blocks lie at random.
         RandomBlock = "random-block",
@@ -36,12 +36,12 @@ parameters! {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TakenHosts {
     hosts: BTreeSet<HostId>,
-    /// Lowest host that is not among them.
+    /// Lowest host that is not taken.
     lowest_free: u32,
 }
 
 impl TakenHosts {
-    /// No hosts.
+    /// Empty set of hosts.
     pub const fn new() -> Self {
         Self {
             hosts: BTreeSet::new(),
@@ -49,12 +49,12 @@ impl TakenHosts {
         }
     }
 
-    /// True if there are none.
+    /// True if no host is taken.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// True if `host` is one of them.
+    /// True if `host` is taken.
     pub fn contains(&self, host: HostId) -> bool {
         self.hosts.contains(&host)
     }
@@ -91,7 +91,7 @@ impl RankPlacement {
         }
     }
 
-    /// Settings without effect, and hosts that are shared with earlier sections.
+    /// Warnings about settings without effect, and about hosts that earlier sections also use.
     pub(super) fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let shared = self
             .hosts
@@ -113,7 +113,8 @@ impl RankPlacement {
         [shared, block, placed].into_iter().flatten()
     }
 
-    /// The hosts of all ranks, job after job. There are [`places`](Self::places) enough for them, and as many as listed hosts.
+    /// The hosts of all ranks, job after job. The caller has checked that [`places`](Self::places) are sufficient, and equal to the ranks
+    /// if hosts are listed.
     pub(super) fn place<D: WorkloadDefinition>(
         &self,
         jobs: u32,
@@ -145,7 +146,7 @@ impl RankPlacement {
             return Err(D::fault("neighbours", message, fix));
         }
         if self.placement == JobPlacement::Packed {
-            // Not from host 0 on: thousands of sections would each pass over all before.
+            // Not from host 0 on: each of thousands of sections would then skip the hosts of all earlier sections.
             let hosts = context.taken.lowest_free..context.hosts;
             return Ok(hosts
                 .filter(|&host| free(host))
@@ -171,7 +172,7 @@ impl RankPlacement {
         Ok(hosts.map(HostId).take(needed).collect())
     }
 
-    /// The hosts that are listed.
+    /// The listed hosts, checked.
     fn listed<D: WorkloadDefinition>(
         &self,
         context: &BuildContext<'_>,

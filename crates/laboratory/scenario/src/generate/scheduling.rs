@@ -22,7 +22,7 @@ parameters! {
 }
 
 impl Scheduling {
-    /// The schedule of the job with this number, of so many in its section.
+    /// The schedule of job number `job` of a section with `jobs` jobs.
     pub(super) fn schedule<D: WorkloadDefinition>(
         &self,
         jobs: u32,

@@ -365,7 +365,7 @@ fn listed_flows_wait_for_each_other() {
     let labels: Vec<u64> = workload.flows.iter().map(|flow| flow.label).collect();
     assert_eq!(labels, [10, 20, 30, 40, 50]);
     let first = &workload.flows[0];
-    // Who sends at the receiver waits for the arrival, who sends at the sender for the acknowledgement.
+    // A flow from the receiver waits for the arrival, a flow from the sender for the acknowledgement.
     assert_eq!(
         workload.flows[1].start,
         Start::On(first.on_received.unwrap())

@@ -72,7 +72,7 @@ struct Trace {
 }
 
 impl TraceSettings {
-    /// Checks the settings by themselves.
+    /// Checks the settings without their context.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         if self.file.is_empty() {
             let fix = "name it, as in `file = \"training.goal\"`";
@@ -89,7 +89,7 @@ impl TraceSettings {
             }
         }
         self.gpu.roofline()?;
-        // Of a number that is none, too.
+        // `!(a >= 0.0)` also rejects NaN.
         if !(self.time_scale >= 0.0 && self.time_scale <= 1e6) {
             let message = format!("a factor of {}", self.time_scale);
             let fix = "write a factor from 0 to 1e6";
@@ -102,7 +102,7 @@ impl TraceSettings {
         Ok(())
     }
 
-    /// Reads the trace, and makes messages of it.
+    /// Reads the trace and builds its graph.
     fn read(
         &self,
         place: &TraceLocation,
@@ -130,7 +130,7 @@ impl TraceSettings {
                     TraceFile::Chakra(trace) => trace.program.ranks.len() as u32,
                     TraceFile::Simai(_) => given.unwrap_or_else(|| self.placing.places(context)),
                 };
-                // Before work for ranks that have no hosts.
+                // Checked first, so that no time is spent on ranks without hosts.
                 self.check_ranks(ranks, context)?;
                 let hosts = self.placing.place::<Self>(1, ranks, context)?;
                 let expand = &mut |call: &CollectiveCall<'_>, graph: &mut Graph| {
@@ -155,7 +155,7 @@ impl TraceSettings {
         })
     }
 
-    /// Checks that the graph can run: collectives can add up to more than a graph can hold.
+    /// Checks that the graph can run: its collectives together can exceed the limits of a graph.
     fn checked(trace: Trace) -> Result<Trace, WorkloadError> {
         match trace.graph.check() {
             Ok(()) => Ok(trace),
@@ -166,7 +166,7 @@ impl TraceSettings {
         }
     }
 
-    /// Checks that each rank has a host of its own.
+    /// Checks the number of ranks: each rank needs a separate host.
     fn check_ranks(&self, ranks: u32, context: &BuildContext<'_>) -> Result<(), WorkloadError> {
         if let Some(wanted) = self.ranks.filter(|&wanted| wanted != ranks) {
             let message = format!("{wanted} ranks, but the trace has {ranks}");

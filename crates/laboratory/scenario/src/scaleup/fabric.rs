@@ -31,9 +31,9 @@ impl NvlinkSettings {
     }
 }
 
-/// Keys of the configuration that stand in `[topology]`, for they concern links.
+/// Keys of the configuration in `[topology]`: they describe links.
 const OF_LINKS: &[&str] = &["cycle", "header-flits", "payload-flits"];
-/// Keys of the configuration that stand in `[switch]`.
+/// Keys of the configuration in `[switch]`.
 const OF_SWITCHES: &[&str] = &[
     "latency",
     "input-buffer",
@@ -41,7 +41,7 @@ const OF_SWITCHES: &[&str] = &[
     "replication",
     "reduction-table",
 ];
-/// Keys of the configuration that stand in `[injection]`, for they concern GPUs.
+/// Keys of the configuration in `[injection]`: they describe GPUs.
 const OF_GPUS: &[&str] = &[
     "response-queue",
     "read-latency",
@@ -87,7 +87,7 @@ impl Part {
         }
     }
 
-    /// The section in which `key` stands.
+    /// The section that has `key`.
     pub(super) fn from_key(key: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

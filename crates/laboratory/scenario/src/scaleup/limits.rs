@@ -1,19 +1,20 @@
-//! Limits of sections: what cannot be meant, and what would not fit into memory.
+//! Limits of sections: values that make no sense, and sizes that do not fit into memory.
 
 use super::workload::{RandomSetsSettings, ScaleupWorkload, ScaleupWorkloadKind, UniformSettings};
 use crate::ScenarioError;
 use clearway_units::HostId;
 
-/// The most operations of a run: each is held while it waits, and leaves a row.
+/// Maximum number of operations of a run. An operation takes memory while it waits, and leaves a row in the results.
 pub(super) const MOST_OPERATIONS: u64 = 20_000_000;
-/// The most pairs of members of a group, of all groups together: 3CPO keeps state for each.
+/// Maximum number of pairs of members, in all groups together: 3CPO keeps state for each pair.
 const MOST_PAIRS: u64 = 1 << 25;
 
-/// Refuses what cannot be meant, and what would not fit into memory.
+/// Rejects values that make no sense, and sizes that do not fit into memory.
 pub(super) fn check_section(section: &ScaleupWorkload, members: u64) -> Result<(), ScenarioError> {
     let (key, each) = match &section.kind {
         ScaleupWorkloadKind::Collective(settings) => {
             require(settings.initiators.unwrap_or(1).into(), "initiators")?;
+            // At most a read and a write for each transaction.
             ("transactions", u64::from(settings.transactions) * 2)
         }
         ScaleupWorkloadKind::RandomSets(settings) => {
@@ -34,14 +35,14 @@ pub(super) fn check_section(section: &ScaleupWorkload, members: u64) -> Result<(
             check_uniform(settings)?;
             ("operations", settings.operations.into())
         }
-        // Counted when it is read.
+        // The operations of a trace are counted when the trace is read.
         ScaleupWorkloadKind::Trace(_) => return Ok(()),
     };
     require(each, key)?;
     check_operations(each.saturating_mul(members), key)
 }
 
-/// Refuses a run of too many operations; `key` decides how many there are.
+/// Rejects a run with too many operations; `key` determines their number.
 pub(super) fn check_operations(all: u64, key: &'static str) -> Result<(), ScenarioError> {
     if all <= MOST_OPERATIONS {
         return Ok(());
@@ -51,7 +52,7 @@ pub(super) fn check_operations(all: u64, key: &'static str) -> Result<(), Scenar
     Err(ScenarioError::about(&[key], message, fix))
 }
 
-/// Refuses groups that are too large together.
+/// Rejects groups that are too large together.
 pub(super) fn check_pairs(members: &[HostId], before: &[Vec<HostId>]) -> Result<(), ScenarioError> {
     let pairs = |members: &[HostId]| members.len() as u64 * members.len() as u64;
     let all = pairs(members) + before.iter().map(|members| pairs(members)).sum::<u64>();

@@ -12,8 +12,8 @@
 //! kind = "collective"
 //! ```
 //!
-//! They have the sections and keys of other scenarios where these mean the same, `[injection]` instead of `[transport]`, and workloads of
-//! their own.
+//! They share the sections and keys of other scenarios that have the same meaning. They have `[injection]` instead of `[transport]`, and
+//! separate kinds of workloads.
 
 mod catalogue;
 mod fabric;
@@ -30,7 +30,7 @@ pub use trace::ScaleupJob;
 pub use traffic::ScaleupTraffic;
 pub use workload::{CollectiveOperation, ScaleupWorkload, ScaleupWorkloadKind};
 
-/// The kind of topology that makes a scenario one of a scale-up fabric.
+/// The kind of topology of a scale-up fabric.
 pub const NVLINK: &str = "nvlink";
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub struct ScaleupScenario {
     /// Name, seed, limits.
     pub general: General,
-    /// `[topology]`, `[switch]`, and what `[injection]` says of GPUs.
+    /// `[topology]`, `[switch]`, and the keys of `[injection]` that describe GPUs.
     pub fabric: FabricSettings,
     /// The injection control.
     pub injection: InjectionSettings,
@@ -33,12 +33,12 @@ pub struct ScaleupScenario {
     pub workloads: Vec<ScaleupWorkload>,
     /// `[observe]`.
     pub observe: ObserveSettings,
-    /// Folder of the scenario file, in which traces are looked for first.
+    /// Folder of the scenario file, searched first for traces.
     pub base_dir: Option<PathBuf>,
     places: SourceLocations,
 }
 
-/// Name of the control of scenarios that name none.
+/// Name of the default control.
 const DEFAULT_CONTROL: &str = "3cpo";
 /// Keys of other scenarios that have no meaning here.
 const WITHOUT_MEANING: [(&str, &[&str]); 2] = [
@@ -73,14 +73,14 @@ impl Section for InjectionSection<'_> {
 }
 
 impl ScaleupScenario {
-    /// True if `entries` are those of a scale-up fabric.
+    /// True if `entries` describe a scale-up fabric.
     pub(crate) fn is_meant(entries: &[Entry]) -> bool {
         let own = in_section(entries, "topology", 0);
         let mut kinds = own.iter().filter(|entry| entry.key == "kind");
         kinds.any(|entry| entry.value == Value::Text(NVLINK.into()))
     }
 
-    /// The scenario of `entries`, which stand at `places`.
+    /// The scenario of `entries`, whose places are `places`.
     pub(crate) fn from_entries(
         registry: &InjectionRegistry,
         entries: &[Entry],
@@ -134,22 +134,23 @@ impl ScaleupScenario {
         })
     }
 
-    /// Places of its keys.
+    /// Places of the keys.
     pub fn places(&self) -> &SourceLocations {
         &self.places
     }
 
-    /// Name of each section of the workload in results: its own, or what it does, with its place if several are alike.
+    /// Name of each workload section in results: the given name, or the name of its operation, with a number if several sections have the
+    /// same operation.
     pub fn section_names(&self) -> Vec<String> {
         let sections = self.workloads.iter();
         section_names(sections.map(|section| (&section.keys, section.name())))
     }
 
-    /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
+    /// The scenario with every default written out, as TOML. Reading the text gives the same scenario.
     pub fn resolved(&self) -> String {
         let mut text = self.written(|name| {
             let path = find_file(name, self.base_dir.as_deref());
-            // Independent of the folder that the resolved scenario is put into.
+            // Absolute paths do not depend on the folder of the resolved scenario.
             std::path::absolute(path)
                 .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
         });
@@ -168,18 +169,19 @@ impl ScaleupScenario {
         );
     }
 
-    /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
+    /// Hash of the resolved scenario and of the contents of its files. Equal scenarios have equal hashes, independent of the paths of the
+    /// files.
     pub fn hash(&self) -> String {
         let content = self.content(&FileHashes::default());
         format!("{:08x}", hash_bytes(0, content.as_bytes()) >> 32)
     }
 
-    /// As [`hash`](Self::hash) in 64 bits, and of `[observe]` too, which decides on the files of the results.
+    /// As [`hash`](Self::hash), but in 64 bits and including `[observe]`, which determines the files of the results.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint_with(&FileHashes::default())
     }
 
-    /// As [`fingerprint`](Self::fingerprint), where files that `files` knows are not read again.
+    /// As [`fingerprint`](Self::fingerprint), without reading the files known to `files` again.
     pub fn fingerprint_with(&self, files: &FileHashes) -> u64 {
         let mut text = self.content(files);
         self.write_observe(&mut text);
@@ -199,7 +201,7 @@ impl ScaleupScenario {
         })
     }
 
-    /// The files that it reads beside its own, with the keys that name them.
+    /// The files that the scenario reads besides its own file, with the keys that name them.
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         let mut files = Vec::new();
         for (index, workload) in self.workloads.iter().enumerate() {
@@ -215,7 +217,7 @@ impl ScaleupScenario {
         files
     }
 
-    /// Simulated part of the scenario as TOML, with the names of files as `file` gives them. `[observe]` is no part of it.
+    /// Simulated part of the scenario as TOML, without `[observe]`. `file` maps the names of files.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
         let mut text =
             String::from("# Every parameter of the run. `clearway explain` says what they mean.\n");
@@ -334,7 +336,7 @@ impl ScaleupScenario {
 
 type Entries = Vec<(&'static str, Value)>;
 
-/// A section as it is written.
+/// Section to write.
 struct SectionText {
     name: &'static str,
     index: usize,
@@ -345,7 +347,7 @@ struct SectionText {
     files: Vec<&'static str>,
 }
 
-/// The kind of topology, with a line on it.
+/// The kind of topology, with a summary.
 pub(super) const KINDS: &[(&str, &str)] = &[(
     NVLINK,
     "GPUs whose switches replicate writes and reduce reads: a scale-up fabric",
@@ -428,7 +430,7 @@ fn check_fabric(fabric: &FabricSettings, places: &SourceLocations) -> Result<(),
     Ok(())
 }
 
-/// The `[[workload]]` sections; one collective if there is none.
+/// The `[[workload]]` sections; one collective if the scenario has none.
 fn workloads(entries: &[Entry]) -> Result<Vec<ScaleupWorkload>, ScenarioError> {
     let kinds: Vec<&str> = ScaleupWorkloadKind::KINDS
         .iter()

@@ -18,7 +18,7 @@ use clearway_workload::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A job from a trace, and what is to be known of it after the run.
+/// Job from a trace, with the facts that are needed after the run.
 #[derive(Debug)]
 pub struct ScaleupJob {
     /// Label of the job in results.
@@ -33,7 +33,7 @@ pub struct ScaleupJob {
     pub logs: Vec<IterationLog>,
 }
 
-/// A job as it is loaded.
+/// Loaded job.
 pub(super) struct Loaded {
     pub(super) job: ScaleupJob,
     /// The program of each rank.
@@ -43,7 +43,7 @@ pub(super) struct Loaded {
     pub(super) warnings: Vec<FileWarning>,
 }
 
-/// Groups of traces, each once, numbered after those of the sections.
+/// Groups of traces without duplicates, numbered after the groups of the sections.
 pub(super) struct FurtherGroups {
     first: u32,
     groups: Vec<Vec<HostId>>,
@@ -51,7 +51,7 @@ pub(super) struct FurtherGroups {
 }
 
 impl FurtherGroups {
-    /// No groups, after those of so many sections.
+    /// Empty list of groups; new groups get numbers after the groups of `sections` sections.
     pub(super) fn after(sections: usize) -> Self {
         Self {
             first: sections as u32,
@@ -74,7 +74,7 @@ impl FurtherGroups {
     }
 }
 
-/// The job of a section, whose own group is `own`.
+/// The job of a section with the group `own`.
 pub(super) fn load(
     settings: &ScaleupTraceSettings,
     scenario: &ScaleupScenario,
@@ -144,7 +144,7 @@ fn check_ranks(file: &TraceFile, name: &str, members: u32) -> Result<(), Scenari
     }
 }
 
-/// Kind of a collective that switches carry out.
+/// Kind of call for a collective; `None` if switches cannot carry out the collective.
 fn call_kind(kind: CollectiveKind) -> Option<CallKind> {
     match kind {
         CollectiveKind::AllReduce => Some(CallKind::AllReduce),
@@ -157,7 +157,7 @@ fn call_kind(kind: CollectiveKind) -> Option<CallKind> {
     }
 }
 
-/// Makes no messages of a call, and refuses those for which switches have no operation.
+/// Makes no messages of a call; rejects collectives that switches cannot carry out.
 fn refuse_what_switches_cannot(
     call: &CollectiveCall<'_>,
     _: &mut Graph,
@@ -174,7 +174,7 @@ fn refuse_what_switches_cannot(
     }
 }
 
-/// Refuses messages between two ranks.
+/// Rejects messages between two ranks.
 fn refuse_messages(program: &JobProgram, name: &str) -> Result<(), ScenarioError> {
     let is_message = |operation| {
         matches!(
@@ -197,7 +197,7 @@ fn refuse_messages(program: &JobProgram, name: &str) -> Result<(), ScenarioError
 /// Calls of a job.
 struct Calls {
     calls: Vec<GroupCall>,
-    /// For each rank the call of an operation, and the place of the rank in it.
+    /// For each rank: the call of each operation, and the place of the rank in the call.
     parts: Vec<BTreeMap<u32, (u32, u32)>>,
     payload: u64,
     addresses: u64,
@@ -260,7 +260,8 @@ impl Calls {
         self.calls.push(call);
     }
 
-    /// Checks that the calls of so many iterations can be told apart and have room. Returns the number of their operations.
+    /// Checks that the calls of all iterations can be distinguished, and that their operations fit in memory. Returns the number of
+    /// operations.
     fn check(&self, iterations: u32) -> Result<u64, WorkloadError> {
         let calls = self.calls.len() as u64 * u64::from(iterations);
         let operations = self.calls.iter().map(GroupCall::operations);
@@ -278,7 +279,7 @@ impl Calls {
     }
 }
 
-/// The tasks of a rank, whose `parts` in calls are known.
+/// The tasks of a rank. `parts` gives the call of each collective, and the place of the rank in the call.
 fn tasks(
     rank: &clearway_workload::program::RankProgram,
     parts: &BTreeMap<u32, (u32, u32)>,
@@ -295,7 +296,7 @@ fn tasks(
                 cycles: cycles(span, pace),
             },
             (_, Some(&(call, place))) => Work::Collective { call, place },
-            // A call that takes no time.
+            // A call that takes no time, which `Calls::add` skips.
             (_, None) => Work::Compute { unit: 0, cycles: 0 },
         };
         RankTask {
@@ -310,7 +311,7 @@ fn tasks(
 fn cycles(span: Span, (factor, cycle): (f64, Span)) -> u64 {
     let ps = match factor == 1.0 {
         true => span.as_ps(),
-        // Too large a float becomes the largest integer.
+        // The cast saturates.
         false => (span.as_ps() as f64 * factor + 0.5) as u64,
     };
     ps.div_ceil(cycle.as_ps())

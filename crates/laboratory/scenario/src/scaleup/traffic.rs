@@ -1,4 +1,4 @@
-//! From sections to groups and programs.
+//! Conversion of sections to groups and programs.
 
 use super::limits::{check_operations, check_pairs, check_section};
 use super::scenario::ScaleupScenario;
@@ -17,11 +17,11 @@ use clearway_workload::FileWarning;
 /// Traffic of the GPUs of a scenario.
 #[derive(Debug)]
 pub struct ScaleupTraffic {
-    /// Members of groups: of each section's own group, by section, and then of those that traces have further.
+    /// Members of each group: first the groups of the sections, in order, then further groups of traces.
     pub groups: Vec<Vec<HostId>>,
     /// The program of each GPU.
     pub programs: Vec<Box<dyn Program>>,
-    /// Operations that all programs together post.
+    /// Number of operations that all programs together post.
     pub operations: u64,
     /// Jobs from traces, by section.
     pub jobs: Vec<ScaleupJob>,
@@ -29,20 +29,20 @@ pub struct ScaleupTraffic {
     pub warnings: Vec<FileWarning>,
 }
 
-/// Traffic of the sections so far.
+/// Traffic of the sections that are read so far.
 struct Assembled {
     traffic: ScaleupTraffic,
     /// Programs of each GPU, with their sections.
     own: Vec<Vec<(u32, Box<dyn Program>)>>,
-    /// Groups that are no section's own.
+    /// Groups that do not belong to a section.
     further: FurtherGroups,
 }
 
 impl ScaleupScenario {
-    /// Traffic of its GPUs.
+    /// Traffic of the GPUs.
     ///
     /// # Errors
-    /// At the first section that cannot be meant.
+    /// At the first invalid section.
     pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
         ScaleupTraffic::new(self)
     }
@@ -52,7 +52,7 @@ impl ScaleupTraffic {
     /// The traffic of a scenario.
     ///
     /// # Errors
-    /// At the first section that cannot be meant.
+    /// At the first invalid section.
     fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
         let sections = &scenario.workloads;
         let gpus = scenario.fabric.nvlink.gpus;
@@ -208,7 +208,7 @@ fn operation(kind: OperationKind, target: Target, address: u64) -> Operation {
     }
 }
 
-/// The address of a GPU's `number`-th operation: each has its own.
+/// The address of a GPU's `number`-th operation; all operations have different addresses.
 fn address(gpu: HostId, number: u64) -> u64 {
     u64::from(gpu.0) << 40 | number
 }
@@ -227,7 +227,7 @@ fn collective(
             "name more members, or fewer initiators",
         ));
     }
-    // Evenly spread: initiator i of I is member i N / I.
+    // Initiators are spread evenly: initiator i of I is member i N / I of N.
     let is_initiator = |rank: u32| {
         let next = |rank: u32| (u64::from(rank) * u64::from(initiators)).div_ceil(u64::from(count));
         next(rank) < next(rank + 1)
@@ -255,10 +255,11 @@ fn collective(
     Ok(sets.collect())
 }
 
-/// A number from `least` to `most`, which is not below it.
+/// Random number from `least` to `most`, if `least` is not larger.
 fn between(random: &mut RandomStream, least: u32, most: u32) -> u32 {
     match (most - least).checked_add(1) {
         Some(count) => least + random.below(count),
+        // The range has all 2^32 numbers.
         None => random.next_u32(),
     }
 }

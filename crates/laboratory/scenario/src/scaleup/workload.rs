@@ -85,7 +85,7 @@ clearway_units::parameters! {
 }
 
 impl ScaleupTraceSettings {
-    /// The same as settings of a job on a fabric of packets.
+    /// The same settings for a job on a packet fabric.
     pub(super) fn of_packets(&self) -> TraceSettings {
         TraceSettings {
             file: self.file.clone(),
@@ -112,7 +112,7 @@ clearway_units::parameters! {
 
 macro_rules! kinds {
     ($($variant:ident($settings:ty) = $name:literal, $summary:literal;)+) => {
-        /// What the members of a section do.
+        /// Operations of the members of a section.
         #[derive(Debug, Clone, PartialEq)]
         pub enum ScaleupWorkloadKind {
             $(#[doc = $summary] $variant($settings),)+
@@ -161,7 +161,7 @@ kinds! {
     Trace(ScaleupTraceSettings) = "trace", "a job from a trace, with collectives in the switches: Chakra's execution traces, or a workload of SimAI";
 }
 
-/// The setting of keys, of whatever type.
+/// Settings of any type, whose keys can be set.
 trait Keys {
     fn set_key(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
 }
@@ -175,7 +175,7 @@ impl<T: ParameterSet> Keys for T {
 /// A `[[workload]]` section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleupWorkload {
-    /// Activity of its members.
+    /// Operations of the members.
     pub kind: ScaleupWorkloadKind,
     /// Name of the section.
     pub keys: SectionKeys,
@@ -192,7 +192,7 @@ impl ScaleupWorkload {
         }
     }
 
-    /// Name of what the section does.
+    /// Name of the section's operation.
     pub(super) fn name(&self) -> String {
         match &self.kind {
             ScaleupWorkloadKind::Collective(settings) => match settings.operation.to_value() {

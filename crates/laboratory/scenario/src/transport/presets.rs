@@ -1,7 +1,7 @@
 //! Presets of `[transport]`: a part of each kind by name, the keys with other defaults, and the switches that the authors tuned the
 //! transport for.
 //!
-//! # What comes with a preset
+//! # Settings of a preset
 //! A preset sets the values that its authors tuned: constants of the parts, and marking, queues, trimming and pauses of the switches.
 //! Thresholds scale as in their source. DCQCN states its thresholds for one rate, and its rate steps grow with the line rate, so its
 //! thresholds are [times of the link](RelativeSize::OfTime). The thresholds of STrack and Ultra Ethernet are shares of the bandwidth-delay
@@ -367,9 +367,9 @@ fn tcp() -> Keys {
     ]
 }
 
-/// Switches of DCTCP. A step at K, above which each packet is marked. The paper requires more than C x RTT / 7, plus the bursts of hosts,
-/// and uses 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25 Gb/s,
-/// where flows then starve. RDMA simulators scale K with the rate: 30 KB per 10 Gb/s.
+/// Switches of DCTCP. A step at K, above which each packet is marked. The paper requires more than C x RTT / 7, plus the bursts of hosts.
+/// It uses 20 packets at 1 Gb/s and 65 at 10 Gb/s. A seventh of the bandwidth-delay product is less than a packet of 4 KB at 25 Gb/s, where
+/// flows then starve. RDMA simulators scale K with the rate: 30 KB per 10 Gb/s.
 fn dctcp_switch() -> Keys {
     let k = RelativeSize::OfTime(Span::from_us(24));
     let source = "HPCC artifact: K of 30 KB at 10 Gb/s; DCTCP §3.4: above C x RTT / 7";

@@ -124,7 +124,7 @@ fn what_cannot_be_meant_is_refused() {
     );
 }
 
-/// Two tenants; the second has a transport of its own.
+/// Two tenants; the second has a separate transport.
 const TENANTS: &str = "[transport]\nkind = \"rocev2\"\nqps = 2\npayload = \"1000B\"\n[[workload]]\nkind = \"incast\"\nsenders = 4\n\
     [[workload]]\nname = \"training\"\nkind = \"permutation\"\ntransport = { kind = \"strack\", spray = \"oblivious\", max-cwnd = \"2bdp\" }\n";
 
@@ -177,7 +177,7 @@ fn without_a_kind_it_is_the_usual_transport_with_changes() {
     let changed = read_with(TENANTS, &selective).unwrap();
     let own = changed.workloads[0].transport().unwrap();
     assert_eq!(own.reliability.name(), "selective-repeat");
-    // Equal settings are one transport.
+    // Equal settings share a transport.
     let same = read_with(
         TENANTS,
         &["workload[1].transport={kind=\"rocev2\",qps=2,payload=\"1000B\"}"],
@@ -213,7 +213,7 @@ fn jobs_have_settings_of_their_own_transport_in_lists() {
     let values: Vec<_> = variants.iter().map(|own| value(own, "g")).collect();
     assert_eq!(values, ["0.5", "0.25"]);
     assert_eq!(read(&scenario.resolved()), scenario);
-    // Two from one preset are told apart by their sections.
+    // Two transports from one preset have the names of their sections.
     let two = read_with(
         text,
         &[

@@ -82,7 +82,7 @@ impl World {
         self.switch.on_packet(now, HostId(from), &packet);
     }
 
-    /// All deliveries until `end`: host, time, number, whether the packet is marked.
+    /// All deliveries until `end`: host, time, number, mark.
     fn deliveries(&mut self, end: Time) -> Vec<(u32, Time, u32, bool)> {
         let mut found = Vec::new();
         while self.switch.deadline() <= end {
@@ -109,7 +109,7 @@ impl World {
             .1
     }
 
-    /// Packets that came in or were made are delivered, lost or in flight.
+    /// Every packet that was received or duplicated is delivered, lost or in flight.
     fn check_conservation(&self) {
         let totals = self.switch.totals();
         let made: u64 = self.switch.links().map(|(_, link)| link.duplicated).sum();
@@ -130,7 +130,7 @@ fn rate_and_delay_are_exact() {
     }
     let deliveries = world.deliveries(Time::from_us(1_000_000));
     for (index, (host, at, number, _)) in deliveries.iter().enumerate() {
-        // Stored and forwarded once; then one packet after the other.
+        // The switch stores and forwards the first packet; then packets follow back to back.
         let expected = Time::ZERO + WIRE * (index as u64 + 2) + DELAY * 2;
         assert_eq!(
             (*host, *at, *number as usize),
@@ -175,7 +175,7 @@ fn changes_of_rate_and_delay_keep_the_order() {
     let first = Time::ZERO + WIRE + DELAY + WIRE * 2 + Span::from_ms(10);
     assert_eq!(deliveries[0].1, first);
     assert_eq!(deliveries.len(), 10);
-    // What left later with a shorter delay waits for what left before it.
+    // A packet that leaves later with a shorter delay waits for earlier packets.
     assert_eq!(deliveries[9].1, deliveries[5].1);
 }
 
@@ -188,7 +188,7 @@ fn queues_drop_what_does_not_fit() {
     }
     let deliveries = world.deliveries(Time::from_us(1_000_000));
     let link = world.link("switch-host1");
-    // Two packets come while one leaves.
+    // Two packets arrive while one leaves.
     assert!(link.queue_full > 70 && link.queue_full < 82, "{link:?}");
     assert_eq!(deliveries.len() as u64 + link.queue_full, 200);
     assert_eq!(link.largest_queue, 20_000);
@@ -211,7 +211,7 @@ fn queues_mark_between_the_thresholds() {
             assert!(!marks.contains(&true));
             continue;
         }
-        // The queue grows by a packet with each that leaves, up to 100 of them, and shrinks again.
+        // The queue grows by one packet with each departure, up to 100 packets, and shrinks again.
         assert!(!marks[..20].contains(&true), "below kmin: {marks:?}");
         assert!(!marks[41..159].contains(&false), "above kmax: {marks:?}");
         assert!(!marks[180..].contains(&true), "below kmin: {marks:?}");
@@ -245,7 +245,7 @@ fn ports_spread_packets_over_spines_as_the_simulated_switches_do() {
         };
         let expected = (0..400).filter(crosses).count() as u64;
         assert_eq!(world.link(&name).packets, expected);
-        // 100 each; 5 sigma are 43.
+        // The expectation is 100 each; 5 sigma are 43.
         assert!(expected.abs_diff(100) < 43, "{expected}");
     }
     let leaf = topology.switch_node(0);
@@ -309,7 +309,7 @@ fn impairments_happen_as_often_as_they_should() {
     }
     deliveries.extend(world.deliveries(Time::from_us(10_000_000)));
     let link = world.link("host0-switch");
-    // Within 5 sigma each, of what is not lost but for the first.
+    // Each count is within 5 sigma. All impairments except loss apply only to packets that are not lost.
     let near = |count: u64, expected: u64, sigma: u64| count.abs_diff(expected) < 5 * sigma;
     assert!(near(link.lost, 2000, 43), "{link:?}");
     assert!(near(link.duplicated, 900, 30), "{link:?}");
@@ -345,7 +345,7 @@ fn losses_of_the_scenario_are_there() {
     }
     let delivered = world.deliveries(Time::from_us(1_000_000)).len() as u64;
     assert_eq!(delivered + world.link("host0-switch").lost, 1000);
-    // 500; 5 sigma are 80.
+    // The expectation is 500; 5 sigma are 80.
     assert!(delivered.abs_diff(500) < 80, "{delivered}");
 }
 
@@ -387,7 +387,7 @@ fn hosts_with_several_nics_are_refused() {
     );
 }
 
-/// Whether the settings say so of switches, or the fabric of its NICs.
+/// Choices by queue length, set for all switches or for the NICs of the fabric.
 #[test]
 fn choices_by_what_waits_are_refused() {
     for (routing, role, fits) in [
@@ -429,10 +429,10 @@ fn choices_by_what_waits_are_refused() {
     }
 }
 
-/// Random traffic and commands, mutated packets among it; returns all that can be seen of the outcome.
-/// Packets that came out: host, time and bytes.
+/// Delivered packets: host, time and bytes.
 type Delivered = Vec<(u32, Time, Vec<u8>)>;
 
+/// Random traffic and commands, with mutated packets. The result has the deliveries and all counters.
 fn random_run(seed: u64, steps: u32) -> (Delivered, Vec<ForwardedLinkCounters>, Totals) {
     const LINES: [&str; 8] = [
         "link leaf0-spine1 down",
@@ -501,7 +501,7 @@ proptest! {
     }
 }
 
-/// `CLEARWAY_FUZZ_ITERATIONS` sets how many packets are sent (20 000 unless given), all of them mutations of sound ones.
+/// `CLEARWAY_FUZZ_ITERATIONS` sets the number of packets (20 000 by default), all of them mutations of valid packets.
 #[test]
 fn no_packet_makes_the_switch_panic() {
     let iterations = number("CLEARWAY_FUZZ_ITERATIONS", cases(20_000, 100_000).into());

@@ -20,8 +20,8 @@ use std::time::Instant;
 const BATCH: usize = 64;
 /// Number of the inbox among the event sources; ports use their index.
 const INBOX: u64 = u64::MAX;
-/// Nice value of this thread, so that links do not wait for a processor that hosts use. Measured with busy programs at a load of 7 on two
-/// processors: mean round trip of 0.18 ms, and 4 ms with the usual value of 0.
+/// Nice value of this thread, so that hosts do not keep links waiting for a processor. With busy programs at a load of 7 on two processors,
+/// the mean round trip is 0.18 ms, and 4 ms with the usual value of 0.
 const HIGHEST_PRIORITY: i32 = -20;
 /// Bytes of the longest IP packet.
 const LONGEST: usize = 65_535;
@@ -98,7 +98,7 @@ impl Forwarder {
     /// # Errors
     /// If waiting for events fails.
     pub fn run(&mut self, on_counters: &mut dyn FnMut(&Self, Time)) -> io::Result<Time> {
-        // The default timer slack of 50 us and the hosts' work would add to each delay. Without permission they still do.
+        // The default timer slack of 50 us and the work of hosts would lengthen each delay. Without permission they still do.
         let _ = set_current_timer_slack(NonZero::new(1));
         let _ = setpriority_process(None, HIGHEST_PRIORITY);
         let clock = Clock::start();
@@ -146,7 +146,7 @@ impl Forwarder {
         }
     }
 
-    /// Sleeps until a packet, a request or a due event.
+    /// Sleeps until a packet or a request arrives, or an event is due.
     fn wait(&mut self, clock: Clock, events: &mut Vec<Event>) -> io::Result<()> {
         events.clear();
         let deadline = self.switch.deadline();

@@ -11,7 +11,7 @@ fn keys(more: &[&str]) -> Vec<String> {
     keys.iter().chain(more).map(ToString::to_string).collect()
 }
 
-/// Delays that a scenario gives, in microseconds by link, without links of which it says nothing.
+/// Delays that a scenario gives, in microseconds by link; other links are omitted.
 fn given(more: &[&str]) -> BTreeMap<String, f64> {
     let keys = keys(more);
     let laboratory = Laboratory::new();
@@ -38,7 +38,7 @@ fn a_link_has_the_delay_that_is_given_to_it_by_whichever_key() {
     let one = given(&["topology.links=[\"leaf0-spine1 delay=5ms\"]"]);
     let expected = [("leaf0-spine1", 5000.0), ("spine1-leaf0", 5000.0)];
     assert_eq!(one, expected.map(|(name, us)| (name.to_owned(), us)).into());
-    // As long as the default, and given all the same.
+    // Equal to the default, but given by the scenario.
     let usual = given(&["topology.fabric-link-delay=\"1us\""]);
     assert_eq!(usual.len(), 2 * 4);
     let both = given(&[
@@ -48,7 +48,7 @@ fn a_link_has_the_delay_that_is_given_to_it_by_whichever_key() {
     assert_eq!((both["host0-leaf0"], both["leaf0-spine0"]), (3.0, 2000.0));
 }
 
-/// Simulated round trip of a handshake after a calibration to so many microseconds, and the delay that came from it.
+/// Simulated round trip of a handshake after a calibration to a number of microseconds, and the calibrated delay.
 fn calibrated(more: &[&str], switches: Switches, us: u64) -> (f64, Option<String>) {
     let laboratory = Laboratory::new();
     let setup = BedSetup::new(&laboratory, SOURCE, &keys(more), switches).unwrap();
@@ -62,7 +62,7 @@ fn what_the_scenario_gives_is_not_put_down_to_other_links() {
     for more in [
         &[][..],
         &["topology.fabric-link-delay=\"1ms\""],
-        // One of two paths: the other is the fastest.
+        // The key sets only one of two paths; the other path is the fastest.
         &["topology.links=[\"leaf0-spine1 delay=5ms\"]"],
         &["topology.links=[\"host0-leaf0 delay=1ms\", \"leaf0-spine1 delay=1ms\"]"],
         &["topology.links=[\"leaf1-spine0 delay=700us\", \"leaf1-spine1 delay=800us\"]"],
@@ -73,10 +73,10 @@ fn what_the_scenario_gives_is_not_put_down_to_other_links() {
     }
     let (_, key) = calibrated(&["topology.link-delay=\"1ms\""], Switches::Soft, 9_000);
     assert_eq!(key, None);
-    // The delay is not below that of any link, however fast the bed was.
+    // The calibrated delay has a lower bound, even for the fastest bed.
     let (_, key) = calibrated(&[], Switches::Kernel, 1);
     assert_eq!(key.as_deref(), Some("topology.link-delay=\"1000000ps\""));
-    // Ports of the kernel let a packet pass at once: 8 links there and back.
+    // Ports of the kernel pass a packet immediately: 8 links there and back.
     let (_, key) = calibrated(&[], Switches::Kernel, 80);
     assert_eq!(key.as_deref(), Some("topology.link-delay=\"10000000ps\""));
 }

@@ -37,7 +37,7 @@ fn hosts_alone_are_made_for_switches_in_user_space() {
     insta::assert_snapshot!(plan.to_text());
 }
 
-/// Devices of a bed of the kernel that delay or lose packets, and how.
+/// Devices of a bed of kernel switches that delay or lose packets, with their settings.
 fn impaired(keys: &[&str]) -> Vec<String> {
     let plan = plan(keys, Switches::Kernel).unwrap();
     let text = plan.to_text();
@@ -68,7 +68,7 @@ fn delays_and_losses_that_the_scenario_gives_are_made_once_for_each_link() {
         "cw-x-spine1 p0 delay 3000us loss 25%",
     ];
     assert_eq!(one, expected);
-    // 12 kbit of a full frame, one in a million wrong.
+    // 12 kbit of a full frame, with an error rate of one in a million.
     let errors = impaired(&["topology.bit-error-rate=1e-6"]);
     assert_eq!(errors.len(), 16);
     assert!(

@@ -30,7 +30,7 @@ fn step_to(until: &str) -> Order {
     }
 }
 
-/// Stops the run with the value: a test that fails must not wait for its run.
+/// Guard that stops the run on drop: a failing test must not wait for its run.
 struct Stopping<'a>(&'a Shared);
 
 impl Drop for Stopping<'_> {
@@ -39,7 +39,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs rounds of 1 µs beside `control` until it is stopped; the time at which it was.
+/// Runs rounds of 1 µs beside `control` until a stop; the simulated time of the stop.
 fn beside(shared: &Shared, control: impl FnOnce()) -> u64 {
     thread::scope(|scope| {
         let stopping = Stopping(shared);

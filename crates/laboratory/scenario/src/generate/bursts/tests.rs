@@ -96,7 +96,7 @@ fn senders_of_later_bursts_are_uniform_and_distinct() {
             .for_each(|&sender| counts[sender as usize] += 1);
     }
     assert_eq!(counts[0], 0, "the receiver");
-    // Of a binomial (6000, 4/15) 1600 are expected, and five standard deviations are 171.
+    // The mean of a binomial (6000, 4/15) is 1600; five standard deviations are 171.
     assert!(
         counts[1..].iter().all(|count| count.abs_diff(1600) < 171),
         "{counts:?}"
@@ -122,7 +122,7 @@ fn receivers_are_drawn_if_asked_for() {
     assert_eq!(all.len(), 16);
     let one = receivers(&with(&every_ms(200), &[random]));
     assert_eq!(one.len(), 1);
-    // Each other host sends as often as any other.
+    // All other hosts send equally often.
     let first = [
         ("placement", text("first")),
         ("receiver", number(2)),
@@ -145,7 +145,7 @@ fn bursts_are_late_by_their_own_jitter() {
     }
     // The standard error of the mean is 300 / sqrt(12 * 400) = 4.3 us.
     assert!((sum / 400.0 - 150.0).abs() < 22.0, "{}", sum / 400.0);
-    // The jitter changes neither hosts nor the order of what is drawn.
+    // The jitter changes neither the hosts nor the order of the draws.
     let on_time = super::tests::bursts(&permutation(&every_ms(400)), 8, 8);
     assert_eq!(ends(&bursts[7]), ends(&on_time[7]));
 }

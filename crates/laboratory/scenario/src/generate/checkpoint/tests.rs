@@ -51,7 +51,7 @@ fn every_byte_is_written_once_in_objects_of_the_size() {
         assert_eq!(own.len(), 24);
         assert!(own[..23].iter().all(|message| message.2 == 100_000));
         assert!((33_340..=33_341).contains(&own[23].2));
-        // One storage host after the other, beginning with its own.
+        // One storage host after the other; rank r begins with the r-th, modulo 4.
         assert!(
             (0..)
                 .zip(&own)

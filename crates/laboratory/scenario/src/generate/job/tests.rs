@@ -91,7 +91,7 @@ fn jobs_of_sections_are_on_different_hosts() {
     `neighbours` of the ring-all-reduce workload: not all of the first 2 hosts are free
       fix: write the section with `neighbours` before other jobs
     ");
-    // Named hosts are shared, and the user hears of it.
+    // Named hosts are shared, with a warning.
     let shared = [("hosts", "[5, 6]")];
     let shared = load_beside("ring-all-reduce", &shared, 10, &taken).unwrap();
     assert_eq!(hosts_of(&shared.jobs), [[5, 6]]);
@@ -223,7 +223,7 @@ fn buckets_become_ready_one_after_the_other() {
     // 2 (N-1)/N of 1000 B from each of two ranks.
     assert_eq!(graph.bytes_sent(), [Bytes::new(1000); 2]);
     assert_eq!(job.volume.unwrap().bytes, Bytes::new(1000));
-    // What a rank sends waits for what it computes.
+    // Messages of a rank wait for its computation.
     for (id, task) in graph.numbered() {
         if let Task::Message { src, .. } = task {
             let is_gate = |dependency: &TaskDependency| {
@@ -245,7 +245,7 @@ fn parts_add_up_to_the_whole_whatever_its_size() {
     }
     let sum: u64 = (0..7).map(|part| share_of(u64::MAX, part, 7)).sum();
     assert_eq!(sum, u64::MAX);
-    // 2^53 + 1 ps as a float is rounded up: the share of all must not be more than all.
+    // 2^53 + 1 ps as a float is rounded up: a share must not exceed the whole.
     let span = (1u64 << 53) + 3;
     let compute = format!("{span}ps");
     let settings = [
@@ -311,7 +311,7 @@ fn sums_are_formed_beside_the_computation() {
             _ => None,
         });
     assert!(posted.is_some());
-    // Its neighbour's 500 B arrive: 0.5 us later they are added, long before the second half of the computation is over.
+    // 500 B from the neighbour arrive. Their reduction takes 0.5 us, and ends long before the second half of the computation.
     rank.on_received(Time::from_us(110), incoming.unwrap());
     assert_eq!(rank.deadline(), Time::from_ps(110_500_000));
     rank.on_deadline(Time::from_ps(110_500_000));

@@ -57,7 +57,7 @@ fn requests_go_from_prefill_to_decode_hosts() {
     };
     assert_eq!(hosts(|flow| flow.src), [0, 1, 2]);
     assert_eq!(hosts(|flow| flow.dst), [3, 4, 5, 6]);
-    // Of a thousand expected, four standard deviations.
+    // A mean of 1000, plus or minus four standard deviations.
     assert!((875..=1125).contains(&all.len()), "{}", all.len());
     let within = Time::from_us(5_000)..Time::from_us(105_000);
     assert!(all.iter().all(|flow| within.contains(&at(flow))));
@@ -78,7 +78,7 @@ fn the_load_is_what_prefill_hosts_offer() {
     assert!((load - 0.5).abs() < 0.01, "{load}");
 }
 
-/// A cache in parts is the same cache, and each part leaves when its layers are computed.
+/// The parts of a cache add up to the whole cache. Each part is sent when its layers are computed.
 #[test]
 fn layers_are_sent_when_they_are_computed() {
     let usual = [

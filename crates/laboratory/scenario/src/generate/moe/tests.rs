@@ -20,7 +20,7 @@ fn error(values: &[(&str, Value)], hosts: u32) -> String {
     loaded.unwrap_err().to_string()
 }
 
-/// Bytes of all messages of a job, those that are multiples of a dispatched token alone, and those of a combined one.
+/// Bytes of all messages of a job.
 fn bytes(job: &JobSpec) -> u64 {
     let tasks = job.plan.graph().numbered();
     let bytes = tasks.map(|(_, task)| match task {
@@ -30,8 +30,8 @@ fn bytes(job: &JobSpec) -> u64 {
     bytes.sum()
 }
 
-/// DeepSeek-V3 on 64 GPUs, each copy by itself: 128 tokens to 8 experts, all but what stays on the rank, 7168 bytes there and twice as
-/// many back.
+/// DeepSeek-V3 on 64 GPUs, with separate copies: 128 tokens go to 8 experts each, except copies that stay on the rank. A copy has 7168
+/// bytes on the way there and twice as many on the way back.
 #[test]
 fn balanced_copies_for_each_expert_are_tokens_times_k() {
     let values = [
@@ -42,7 +42,7 @@ fn balanced_copies_for_each_expert_are_tokens_times_k() {
     ];
     let jobs = jobs(&values, 64);
     assert_eq!(jobs.len(), 1);
-    // Four cycles of the list of 256 experts for each rank, of which four are its own.
+    // Four cycles of the list of 256 experts for each rank; in each cycle, copies for the four experts of the rank are not sent.
     assert_eq!(bytes(&jobs[0]), 64 * (128 * 8 - 4 * 4) * 7168 * 3);
     jobs[0].plan.graph().check().unwrap();
     assert_eq!(jobs[0].label, "moe");
@@ -71,7 +71,7 @@ fn layers_jobs_sections_and_seeds_route_differently() {
     assert_ne!(first[0], first[1]);
     assert_ne!(first, graphs(2, 0));
     assert_ne!(first, graphs(1, 1));
-    // More layers leave those before as they are.
+    // More layers do not change earlier layers.
     let longer = [&values[..3], &[("layers", number(3))]].concat();
     let longer = jobs(&longer, 32);
     let short = first[0].graph();

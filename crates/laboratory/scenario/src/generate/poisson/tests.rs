@@ -37,7 +37,7 @@ fn of_hosts(flows: &[FlowSpec]) -> BTreeMap<HostId, Vec<(Time, Bytes)>> {
     of_hosts
 }
 
-/// 320 hosts x 100 Gb/s x 50 % / 8 x 2 ms / 120420.75 B are 33217 flows, with a standard deviation of the root of that.
+/// 320 hosts x 100 Gb/s x 50 % / 8 x 2 ms / 120420.75 B are 33217 flows; the standard deviation is the root of this number.
 #[test]
 fn hosts_offer_their_load() {
     let flows = flows(&settings("hadoop", 0.5, Span::from_ms(2)), &context(320));
@@ -91,7 +91,7 @@ fn every_pair_of_hosts_occurs() {
     assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
 }
 
-/// The gaps of one host are exponential: 39.3 % are below half their mean, 63.2 % below it, 86.5 % below twice it.
+/// The gaps of one host are exponential: 39.3 % are below half the mean, 63.2 % below the mean, 86.5 % below twice the mean.
 #[test]
 fn gaps_are_exponential() {
     let flows = flows(&settings("hadoop", 1.0, Span::from_ms(300)), &context(2));
@@ -160,7 +160,7 @@ fn each_host_offers_what_its_own_nic_carries() {
 
 #[test]
 fn flows_come_one_by_one() {
-    // 49 million flows, of which nobody holds more than those that he takes.
+    // 49 million flows in all; the iterator makes only the flows that are taken.
     let settings = PoissonSettings {
         hosts: Some(4),
         ..settings("ali-storage", 1.0, Span::from_ms(40_000))
@@ -186,7 +186,7 @@ fn merged_arrivals_are_a_merged_workload() {
         let arrivals = settings.arrivals(&context).unwrap().unwrap();
         (arrivals, settings.load(&context).unwrap().workload)
     };
-    // The first two are equal, so that all of their starts are.
+    // The first two sections are equal, so all of their starts are equal.
     let sections = [
         section(0, "hadoop", 0.3),
         section(0, "hadoop", 0.3),

@@ -1,4 +1,4 @@
-//! The messages of the collectives that traces call.
+//! Messages of the collective calls in traces.
 
 use super::TraceSettings;
 use super::algorithms::algorithms;
@@ -42,12 +42,12 @@ impl Calls {
             if let Some(chunk) = settings.chunk {
                 set(&mut found, "chunk", chunk);
             }
-            // Not all of them have channels.
+            // The result is ignored: some algorithms do not have channels.
             let _ = found.set("channels", &settings.channels.channels.to_value());
             Ok::<_, WorkloadError>(found)
         };
         let mut all_to_all = chosen("all-to-all", &settings.all_to_all)?;
-        // A graph's limit would hold for all messages of the job: `limited` sets one for each call.
+        // A limit of the graph would apply to all messages of the job; `limited` sets a limit for each call.
         if let CollectiveSettings::AllToAll(settings) = &mut all_to_all {
             settings.parallelism = None;
         }
@@ -61,8 +61,8 @@ impl Calls {
         })
     }
 
-    /// Adds the messages of `call` to the graph of the trace, whose ranks are on `hosts`. Returns what an
-    /// [`Expand`](clearway_workload::Expand) must.
+    /// Adds the messages of `call` to the graph of the trace, whose ranks are on `hosts`. The result has the form that
+    /// [`Expand`](clearway_workload::Expand) requires.
     pub(super) fn expand(
         &self,
         call: &CollectiveCall<'_>,
@@ -83,7 +83,7 @@ impl Calls {
         call.embed(&part, graph)
     }
 
-    /// The messages of a collective, among ranks that count from zero.
+    /// The messages of a collective, with its ranks numbered from zero.
     fn part(&self, call: &CollectiveCall<'_>, layout: &Layout) -> Result<Graph, ExpansionFault> {
         let ranks = layout.ranks();
         let built = |settings: &CollectiveSettings| {
@@ -124,7 +124,7 @@ fn set(settings: &mut CollectiveSettings, key: &str, bytes: Bytes) {
         .expect("every collective has a size and a chunk");
 }
 
-/// The same messages, of which at most `limit` are under way from a rank at a time, in their order.
+/// The same messages in the same order, with at most `limit` messages in flight from each rank.
 pub(super) fn limited(part: &Graph, limit: usize) -> Graph {
     let mut own: Vec<Vec<TaskId>> = vec![Vec::new(); part.ranks() as usize];
     let mut graph = Graph::new(part.ranks());
@@ -141,8 +141,8 @@ pub(super) fn limited(part: &Graph, limit: usize) -> Graph {
     graph
 }
 
-/// Reverses a broadcast into a reduce. Each rank sends to the rank from which it received, after it has received from those to which it
-/// sent. The sums go up on the path on which copies go down.
+/// Reverses a broadcast into a reduce. In a reduce, each rank first receives from all ranks that it sends to in the broadcast. Then it
+/// sends to the rank that it receives from in the broadcast. So sums go up the paths on which copies go down.
 pub(super) fn reversed(part: &Graph) -> Graph {
     let successors = part.successors();
     let last = part.len() as u32;
@@ -166,12 +166,12 @@ pub(super) fn reversed(part: &Graph) -> Graph {
     graph
 }
 
-/// Gather or scatter: one part of the array between the first rank and each other one.
+/// Gather or scatter: one part of the array between the first rank and each other rank.
 pub(super) fn star(ranks: u32, bytes: Bytes, ends: impl Fn(Rank) -> (Rank, Rank)) -> Graph {
     let (parts, size) = (u64::from(ranks), bytes.as_u64());
     let mut graph = Graph::new(ranks);
     for rank in 1..ranks {
-        // The first parts have one byte more where they are not all alike.
+        // If the size is not a multiple of the number of ranks, the first parts have one byte more.
         let more = u64::from(u64::from(rank) < size % parts);
         let part = Bytes::new(size / parts + more);
         if part > Bytes::ZERO {
@@ -181,8 +181,8 @@ pub(super) fn star(ranks: u32, bytes: Bytes, ends: impl Fn(Rank) -> (Rank, Rank)
     graph
 }
 
-/// Dissemination barrier: no rank leaves it before all have entered. In round k each rank notifies the rank 2^k after it, once it has the
-/// notifications of all rounds before.
+/// Dissemination barrier: no rank leaves before all ranks have entered. In round k, each rank notifies the rank 2^k places after it, once
+/// it has received the notifications of all earlier rounds.
 pub(super) fn barrier(ranks: u32) -> Graph {
     let mut graph = Graph::new(ranks);
     let mut heard: Vec<Vec<TaskId>> = vec![Vec::new(); ranks as usize];

@@ -1,4 +1,4 @@
-//! Trace files: where they are, and what is in them.
+//! Trace files: paths and contents.
 
 use super::TraceSettings;
 use crate::generate::{WorkloadDefinition, located};
@@ -31,7 +31,7 @@ impl TraceLocation {
     }
 }
 
-/// Trace whose collectives messages can be made of.
+/// Trace with collectives.
 pub(crate) enum TraceFile {
     /// Traces of Chakra.
     Chakra(ChakraTrace),
@@ -51,7 +51,7 @@ impl TraceFile {
         }
     }
 
-    /// Number of ranks, if the trace has a number of its own.
+    /// Number of ranks, if the trace states it.
     pub(crate) fn ranks(&self) -> Option<u32> {
         match self {
             Self::Chakra(trace) => Some(trace.program.ranks.len() as u32),
@@ -59,7 +59,7 @@ impl TraceFile {
         }
     }
 
-    /// Tasks of the trace, with the messages that `expand` makes of collectives.
+    /// Tasks of the trace; `expand` converts collectives to messages.
     pub(crate) fn graph(
         &self,
         (ranks, passes): (u32, u32),
@@ -112,7 +112,7 @@ impl TraceSettings {
         }
     }
 
-    /// The format of the file at `path`, by how it begins.
+    /// The format of the file at `path`, determined by its first bytes.
     fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
         let head = head(path).map_err(|error| refused(path, &error))?;
         let name = path.display().to_string();
@@ -140,7 +140,7 @@ impl TraceSettings {
         }
     }
 
-    /// The prefix of the files of all ranks, of which `path` is one.
+    /// The prefix of the files of all ranks; `path` is one of these files.
     fn prefix(path: &Path) -> Result<PathBuf, WorkloadError> {
         prefix_of(path).ok_or_else(|| {
             let message = format!("{} is the trace of one rank alone", path.display());

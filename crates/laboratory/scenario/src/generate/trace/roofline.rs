@@ -1,4 +1,4 @@
-//! Roofline of the GPUs, from which durations of computations are estimated.
+//! Roofline of the GPUs, which estimates durations of computations.
 
 use super::{GpuSpeed, TraceSettings};
 use crate::generate::WorkloadDefinition;
@@ -7,7 +7,7 @@ use clearway_units::ByteRate;
 use clearway_workload::WorkloadError;
 use std::num::NonZero;
 
-/// Most TFLOP/s that a GPU may have: far beyond any, and below what somebody writes who means operations per second.
+/// Maximum TFLOP/s of a GPU: far above any real GPU, and below a value in operations per second.
 const MOST_TFLOPS: f64 = 1e6;
 
 impl GpuSpeed {
@@ -25,7 +25,7 @@ impl GpuSpeed {
             };
         };
         let peak = (tflops * 1e12).round();
-        // Of a number that is none, too.
+        // `!(a >= 1.0)` also rejects NaN.
         if !(peak >= 1.0 && tflops <= MOST_TFLOPS) {
             return Err(TraceSettings::fault(
                 "peak-tflops",

@@ -1,4 +1,4 @@
-//! Traces that run and that do not.
+//! Traces that run, and traces that are rejected.
 
 use super::super::trace_files;
 use super::calls::{barrier, limited, reversed, star};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
 
-/// A folder of files, gone with the test.
+/// Folder of files that is removed after the test.
 struct Folder(clearway_testing::Folder);
 
 impl Folder {
@@ -101,7 +101,7 @@ fn ping_pong() -> JobProgram {
     }
 }
 
-/// Every rank calls a collective of so many bytes with all others.
+/// Every rank calls a collective of `bytes` bytes with all other ranks.
 fn call_of(kind: CollectiveKind, bytes: u64, ranks: u32) -> JobProgram {
     let bytes = Bytes::new(bytes);
     let call = Operation::Collective {
@@ -174,7 +174,7 @@ fn a_rank_has_one_name() {
     let folder = chakra_folder("spelling", &ping_pong());
     let trace = std::fs::read(folder.0.join("run.0.et")).unwrap();
     let job = folder.job(&[file("run")], 4);
-    // Neither read nor part of the hash, though they are numbers.
+    // These spellings of numbers are neither read nor part of the hash.
     let others = ["00", "+1", "2_", "01", "4294967296"].map(|rank| format!("run.{rank}.et"));
     let folder = others
         .iter()
@@ -367,7 +367,7 @@ fn every_collective_can_be_cut_into_chunks() {
     }
 }
 
-/// For each rank the ranks that it has heard of, in one way or another, when all messages have arrived.
+/// For each rank, the ranks whose data it has, directly or indirectly, when all messages have arrived.
 fn heard(graph: &Graph) -> Vec<BTreeSet<Rank>> {
     graph.check().unwrap();
     let alone = |rank| BTreeSet::from([Rank(rank)]);

@@ -1,4 +1,4 @@
-//! Traces that run on a scale-up fabric and that do not.
+//! Traces that run on a scale-up fabric, and traces that are rejected.
 
 use crate::{Experiment, ScaleupScenario, ScaleupTraffic, ScenarioError};
 use clearway_formats::{write_chakra, write_goal};
@@ -14,7 +14,7 @@ use clearway_workload::program::{
 };
 use insta::assert_snapshot;
 
-/// A folder of files, gone with the test.
+/// Folder of files that is removed after the test.
 struct Folder(clearway_testing::Folder);
 
 impl Folder {
@@ -69,7 +69,7 @@ MICRO
 mlp -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 262144 0
 ";
 
-/// Runs a scenario; each job's iterations.
+/// Iterations of each job in a run of a scenario.
 fn run(scenario: &ScaleupScenario, threads: usize) -> (Finished, Vec<Vec<IterationCycles>>) {
     let ScaleupTraffic {
         groups,
