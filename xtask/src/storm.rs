@@ -4,7 +4,7 @@ use crate::{Faults, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds both programs and storms with `options`.
+/// Builds both programs, and runs the storm with `options`.
 pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
     match storm(root, options) {
         Ok(()) => Faults::new(),

@@ -79,7 +79,7 @@ const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// Transports over lossy switches, then those over lossless ones.
+/// Transports over lossy switches, then transports over lossless switches.
 pub(crate) const ROWS: [&str; 16] = [
     "strack",
     "uet",

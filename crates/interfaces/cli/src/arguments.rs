@@ -366,7 +366,7 @@ pub(crate) struct TuneArguments {
     pub(crate) dry_run: bool,
 }
 
-/// Time for which the page of a run stays when the run is over.
+/// Time for which the page of a run stays after the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageLifetime {
     For(Duration),
@@ -374,7 +374,7 @@ pub(crate) enum PageLifetime {
 }
 
 impl PageLifetime {
-    /// True if it lasts longer than what has `passed`.
+    /// True if the lifetime is longer than the time that has `passed`.
     pub(crate) fn lasts(self, passed: Duration) -> bool {
         match self {
             Self::For(time) => passed < time,
@@ -516,7 +516,7 @@ pub(crate) struct WhyArguments {
     pub(crate) print: PrintArguments,
 }
 
-/// Number of flows that are explained if nobody names any.
+/// Number of flows that are explained if the user names none.
 pub(crate) const SLOWEST: u16 = 5;
 
 #[derive(Debug, Args)]

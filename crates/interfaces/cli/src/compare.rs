@@ -59,8 +59,7 @@ pub(crate) fn compare(
         complete: run.done == total,
     };
     let json = comparison.to_json(&origin);
-    // Print before writing, and try each output whatever happens to the others: a full disk must not cost the user the figures of long
-    // runs.
+    // Print before writing, and try each output even if others fail: a full disk must not cost the user the figures of long runs.
     let shown = match (arguments.print.json, arguments.print.quiet) {
         (true, _) => print(&json),
         (false, false) => print(&comparison_table(&comparison)),

@@ -103,8 +103,7 @@ pub(crate) fn run(
     let mut record = record(scenario, &assembly, finished, &stopwatch);
     outputs.flows = rows.record(&mut record);
     (record.observed, record.events) = (watch.observed, watch.events);
-    // Print before writing, and try each output whatever happens to the others: a full disk must not cost the user the figures of a long
-    // run.
+    // Print before writing, and try each output even if others fail: a full disk must not cost the user the figures of a long run.
     let shown = show(arguments, &Summary::from_record(&record));
     remark(
         arguments,

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 
 /// Carries out each run whose name arrives on standard input, in the protocol of [`clearway_sweep::WORKER_COMMAND`]. The process ends at
-/// the end of the input, even in the middle of a run, because nobody waits for the results any more. `dispatch` runs a command.
+/// the end of the input, even in the middle of a run, because no process waits for the results any more. `dispatch` runs a command.
 pub(crate) fn work(
     laboratory: &Laboratory,
     folder: &Path,

@@ -1,7 +1,12 @@
 """Runs that several tests look at."""
 
+import signal
+
 import clearway
 import pytest
+
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and tests of interrupts would never end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SMALL = {"topology.hosts": 32}
 

@@ -359,7 +359,8 @@ fn by_size(drawn: &[PlottedVariant<'_>]) -> Vec<Plot> {
         .collect()
 }
 
-/// Curves of the first sampled run of each variant. Scale-up runs may lack common curves: `is_said` if the page has to mention that.
+/// Curves of the first sampled run of each variant. Scale-up runs may lack common curves; `is_said` is true if the page has to mention
+/// that.
 fn over_time(document: &mut Document, drawn: &[PlottedVariant<'_>], is_said: bool) {
     let watched: Vec<_> = drawn
         .iter()

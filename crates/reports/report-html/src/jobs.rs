@@ -15,7 +15,7 @@ use std::sync::Arc;
 const FEW: usize = 16;
 /// Maximum number of jobs that are listed at all: the slowest.
 const LISTED: usize = 500;
-/// Longest course whose points are marked: more points would touch each other.
+/// Maximum number of points of a curve with marks: more marks would touch each other.
 const MOST_MARKED: usize = 60;
 
 /// The section on jobs; empty without jobs.

@@ -292,7 +292,7 @@ mod tests {
         assert!(unsampled.contains("Nothing is sampled"));
     }
 
-    /// The script contains no name of a metric except the one of its tile: the page tells it the metrics and their plots.
+    /// The script names no metric except the metric of its tile: the page passes the metrics and their plots to the script.
     #[test]
     fn the_script_knows_no_metric() {
         for metric in Metric::ALL {

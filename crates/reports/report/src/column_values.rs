@@ -23,7 +23,7 @@ pub enum ColumnValues {
 /// Column of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnData {
-    /// One value for each row. Rows without a value hold an arbitrary one.
+    /// One value for each row. Rows without a value hold an arbitrary value.
     pub values: ColumnValues,
     /// True for rows that have a value; `None` if the declaration of the column gives every row a value.
     pub present: Option<Vec<bool>>,

@@ -27,21 +27,21 @@
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | the program, and the command that made the comparison |
 //! | `answer` | text or null | by how much each variant is slower or faster than the first, by the mean iteration of the slowest job, or without jobs by the p99 slowdown of flows; null if a variant has neither |
-//! | `complete` | true or false | false if the user interrupted the comparison: some runs are missing then |
+//! | `complete` | true or false | false if the user interrupted the comparison: then some runs are missing |
 //! | `warnings` | list of text | reasons why ratios may be misleading, and warnings about the runs |
 //! | `variants[].id` | text | `A`, `B`, …; ratios refer to the first |
 //! | `variants[].label` | text | label of the variant: its scenario and settings |
-//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `warnings` (absent if there are none), `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
-//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; `sections.NAME.slowdown.p99`, `sections.NAME.goodput_bps`, `sections.NAME.iteration_us.p50`, …: of one [section](crate::by_section) of the workload, and `sections.NAME.up_to_10KB.slowdown.p50`, … of one of its classes of sizes, if some run has several sections; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
-//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or of operations a [unit of figures](clearway_results::FigureUnit) |
+//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `warnings` (absent if there are none), `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null) of the results |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of a [size class](crate::by_size): flows above the previous class and up to this size; `sections.NAME.slowdown.p99`, `sections.NAME.goodput_bps`, `sections.NAME.iteration_us.p50`, …: of a [section](crate::by_section) of the workload, and `sections.NAME.up_to_10KB.slowdown.p50`, … of a size class of the section, if some run has several sections; if a run is a scale-up run, `operations.…`, named as its [figures](clearway_results::OperationFigures) |
+//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or for operations a [unit of figures](clearway_results::FigureUnit) |
 //! | `measures[].values[]` | list, one for each variant | |
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow, or no iteration of a job, completed |
-//! | `….median`, `.min`, `.max` | number or null | over those that are not null |
+//! | `….median`, `.min`, `.max` | number or null | over the values that are not null |
 //! | `….ratio` | number or null | of the medians, to the first variant |
-//! | `….mean`, `.mean_interval` | number, two numbers; or null | mean and its 95 % interval by Student's t; no interval of fewer than two values |
-//! | `….mean_ratio`, `.mean_ratio_interval` | number, two numbers; or null | of the means, to the first variant, over the seeds that both have, and its 95 % interval (Fieller, over pairs of one seed); no interval of fewer than two such seeds |
-//! | `….common_seeds` | integer | seeds of which this and the first variant have values |
-//! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
+//! | `….mean`, `.mean_interval` | number, two numbers; or null | mean and its 95 % interval by Student's t; no interval for fewer than two values |
+//! | `….mean_ratio`, `.mean_ratio_interval` | number, two numbers; or null | of the means, to the first variant, over the seeds that both variants have, and its 95 % interval (Fieller, over pairs of one seed); no interval for fewer than two such seeds |
+//! | `….common_seeds` | integer | number of seeds for which this and the first variant have values |
+//! | `….within_spread` | true, false or null | true if the ranges overlap; null if either variant has fewer than two values |
 
 mod answer;
 mod cells;
@@ -110,7 +110,7 @@ pub struct MeasureRow {
 /// A measure of one variant over its seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// One value for each run; `None` if it has none.
+    /// One value for each run; `None` if the run has no value.
     pub per_seed: Vec<Option<f64>>,
     /// The median of the values.
     pub median: Option<f64>,
@@ -120,13 +120,13 @@ pub struct Spread {
     pub max: Option<f64>,
     /// The median as a multiple of the first variant's median.
     pub ratio: Option<f64>,
-    /// True if the ranges of this and the first variant overlap; `None` if either has fewer than two values.
+    /// True if the ranges of this and the first variant overlap; `None` if either variant has fewer than two values.
     pub within_spread: Option<bool>,
     /// The mean of the values.
     pub mean: Option<f64>,
     /// Interval of the mean; `None` if there are fewer than two values.
     pub mean_interval: Option<[f64; 2]>,
-    /// The mean as a multiple of the first variant's mean, over the seeds that both have.
+    /// The mean as a multiple of the first variant's mean, over the seeds that both variants have.
     pub mean_ratio: Option<f64>,
     /// Interval of `mean_ratio`; `None` if the variants share fewer than two seeds, or the first mean may be zero.
     pub mean_ratio_interval: Option<[f64; 2]>,
@@ -159,7 +159,7 @@ impl Spread {
         }
     }
 
-    /// Values of this and of the first variant for each seed that both have.
+    /// Values of this and of the first variant, for each seed that both variants have.
     fn pairs(&self, first: &Self) -> Vec<(f64, f64)> {
         let of = |spread: &Self| -> BTreeMap<u64, f64> {
             let both = spread.seeds.iter().zip(&spread.per_seed);

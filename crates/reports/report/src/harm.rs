@@ -45,7 +45,7 @@ impl Harm {
     }
 }
 
-/// Figures of the victims with the attack, over those without, for one seed.
+/// Figures of the victims with the attack, divided by the figures without it, for one seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SeedRatios {
     goodput: Option<f64>,
@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn seeds_are_paired_with_themselves() {
-        // The victims take twice as long with each seed, though those of the fast seed remain faster than those of the slow seed were.
+        // The victims take twice as long with each seed, although the victims of the fast seed are still faster than the slow seed without
+        // the attack.
         let pairs = [pair(&[100], &[200]), pair(&[400], &[800])];
         let harm = HarmOverSeeds::from_pairs(&pairs);
         assert_eq!(harm.verdict, Harm::Harmful);

@@ -1,6 +1,6 @@
 //! Flows in the output format of htsim's UEC program, which scripts of its users search.
 //!
-//! A line when a flow starts and a line when it completes, in the order of time, then a line of totals:
+//! The file has a line for each start and each completion of a flow, in order of time, then a line of totals:
 //!
 //! ```text
 //! Flow Uec_SRC_DST flowId LABEL uecSrc NUMBER starting at US

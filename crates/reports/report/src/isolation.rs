@@ -8,26 +8,26 @@
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | program, source revision and command |
 //! | `scenario` | text | name of the scenario |
-//! | `attackers` | text | hosts that attack, such as `0-3,8`, or `tenant:NAME`, with `:HOSTS` if not all of the tenant's do |
+//! | `attackers` | text | hosts that attack, such as `0-3,8`, or `tenant:NAME`, with `:HOSTS` if only some hosts of the tenant attack |
 //! | `seeds` | integers | seeds of the runs |
-//! | `complete` | boolean | false if it was interrupted: `cells` are then of fewer seeds, or fewer |
-//! | `cells` | list | a transport with an enforcement scope under an attack each |
-//! | `….transport`, `….scope`, `….attack` | text | these; several transports of a run, and their scopes, are joined by `+` |
+//! | `complete` | boolean | false if the study was interrupted: then cells or seeds are missing |
+//! | `cells` | list | one cell for each transport, enforcement scope and attack |
+//! | `….transport`, `….scope`, `….attack` | text | names; several transports of a run, and their scopes, are joined by `+` |
 //! | `….seeds` | integer | number of seeds |
-//! | `….gain` | spread | goodput of the mean attacker with the attack, over that without |
-//! | `….loss` | spread | goodput of the mean victim with the attack, over that without |
-//! | `….p99_slowdown_ratio`, `….p999_slowdown_ratio` | spread | slowdown of the victims' messages with the attack, over that without |
-//! | `….user_goodput_ratio` | spread | goodput of the mean user, attacker or victim, with the attack, over that without |
+//! | `….gain` | spread | goodput of the mean attacker with the attack, over the goodput without it |
+//! | `….loss` | spread | goodput of the mean victim with the attack, over the goodput without it |
+//! | `….p99_slowdown_ratio`, `….p999_slowdown_ratio` | spread | victims' slowdown with the attack, over the slowdown without it |
+//! | `….user_goodput_ratio` | spread | goodput of the mean user, attacker or victim, with the attack, over the goodput without it |
 //! | `….goodput_before_bps`, `….goodput_bps` | spread | goodput of the mean attacker without and with the attack |
 //! | `….attacker_slowdown_before` | spread | mean slowdown of the attackers' messages without the attack: the cost of contention |
-//! | `….victim_goodput_before_bps`, `….victim_goodput_bps` | spread | the same of the mean victim |
+//! | `….victim_goodput_before_bps`, `….victim_goodput_bps` | spread | goodput of the mean victim without and with the attack |
 //! | `….p99_slowdown_before`, `….p99_slowdown` | spread | 99th percentile of the slowdown of the victims' messages |
-//! | `….p999_slowdown_before`, `….p999_slowdown` | spread | 99.9th percentile |
+//! | `….p999_slowdown_before`, `….p999_slowdown` | spread | 99.9th percentile of the slowdown of the victims' messages |
 //! | `….user_fairness_before`, `….user_fairness` | spread | Jain's index over the goodputs of all users, attackers and victims |
-//! | `….incomplete` | integer | messages that were not completed in the runs with the attack |
-//! | `….verdict` | text | `vulnerable` if `gain` is at least 1.2 with every seed, `secure` if it is less with every seed, else `unsure`; `not-tested` instead of `secure` if `attacker_slowdown_before` is less than 1.2 with every seed and `harm` is `unharmed` |
-//! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with none, else `unsure` |
-//! | `….harmed_seeds` | integer | seeds with which they are: `loss` is at most 1/1.2, or one of the ratios of slowdowns at least 1.2 |
+//! | `….incomplete` | integer | messages that did not complete in the runs with the attack |
+//! | `….verdict` | text | `vulnerable` if `gain` is at least 1.2 with every seed, `secure` if `gain` is less with every seed, otherwise `unsure`; `not-tested` instead of `secure` if `attacker_slowdown_before` is less than 1.2 with every seed and `harm` is `unharmed` |
+//! | `….harm` | text | `harmful` if the victims are harmed with every seed, `unharmed` if with no seed, otherwise `unsure` |
+//! | `….harmed_seeds` | integer | number of seeds with harm: `loss` is at most 1/1.2, or one of the ratios of slowdowns is at least 1.2 |
 //!
 //! A spread is an object with `median`, `least` and `greatest`. [`AttackSide`] defines the goodput of a user.
 

@@ -1,4 +1,4 @@
-//! Links of a run: one row for each direction of a cable, with its totals. The table is only in memory; there is no file of it.
+//! Links of a run: one row for each direction of a cable, with its totals. The table is only in memory, not in a file.
 //!
 //! [`columns`](crate::columns) gives the meaning of each column.
 

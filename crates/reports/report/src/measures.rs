@@ -500,7 +500,7 @@ pub(crate) const SHARING_MEASURES: [Measure; 4] = {
         if_known(STARTS_DIFFER, STARTS_DIFFER, "finish order", Index, |run| {
             run.start_finish?.spearman
         }),
-        // For flows that start together it adds nothing to the completion times.
+        // If flows start together, this measure adds nothing to the completion times.
         if_known(
             "start_finish.finish_spread_us",
             STARTS_DIFFER,

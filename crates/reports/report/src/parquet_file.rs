@@ -66,7 +66,7 @@ impl From<ParquetError> for Fault {
     }
 }
 
-/// Passes the row groups of the table at `path` to `each` in turn; if `path` is a folder, those of `file_name` in it.
+/// Passes the row groups of the table at `path` to `each` in turn. If `path` is a folder, the table is the file `file_name` in it.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, or `each` fails.

@@ -106,7 +106,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end(ENHANCED_PACKET)
     }
 
-    /// Writes at the end how many frames an interface has seen until `time`, and how many of them the file lacks.
+    /// Writes, at the end of the file, the numbers of frames that an interface has seen and left out until `time`.
     pub fn statistics(
         &mut self,
         interface: InterfaceId,
@@ -142,7 +142,8 @@ impl<W: Write> PcapngWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Adds an option. The option that ends a list may be left out, and is. A value that is too long is cut.
+    /// Adds an option. The format allows a list without the option that ends it, so this option is left out. A value that is too long is
+    /// cut.
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = &value[..value.len().min(u16::MAX.into())];
         self.put(&code.to_le_bytes());

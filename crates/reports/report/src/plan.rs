@@ -10,8 +10,8 @@
 //! | `version`, `revision`, `command` | text | program, source revision and command that made the plan |
 //! | `name`, `hash` | text | name, and hash of jobs, links and settings |
 //! | `verdict` | text | `compatible`, `incompatible` (proven) or `unknown` (the search ended before it knew) |
-//! | `missing` | number | sum over all links and GPUs of one less the score |
-//! | `missing_before` | number | the same at the placements that were given |
+//! | `missing` | number | sum of one minus the score, over all links and GPUs |
+//! | `missing_before` | number | the same sum at the given placements |
 //! | `settings` | keys and texts | `[plan]` with every default |
 //! | `jobs` | list | every job |
 //! | `….name` | text | its name |
@@ -19,38 +19,38 @@
 //! | `….circle` | place or null | circle of the job; null if the job shares no resource that could run short |
 //! | `….alone_us` | us | iteration time of the job alone |
 //! | `….period_us` | us | time between the starts of successive iterations in the plan |
-//! | `….communication_share` | 0 to 1 | the part of `alone_us` in which it communicates |
+//! | `….communication_share` | 0 to 1 | the part of `alone_us` in which the job communicates |
 //! | `….repeats` | integer | iterations in a turn of its circle |
-//! | `….shift_us` | us | how far its iterations are moved; less than `period_us` |
+//! | `….shift_us` | us | time by which the iterations are moved; less than `period_us` |
 //! | `….angle_degrees` | 0 to 360 | the same as an angle of its circle, counter-clockwise |
-//! | `….priority` | integer | 0 is the most urgent; no two jobs that meet on a link have the same |
+//! | `….priority` | integer | 0 is the most urgent; no two jobs that meet on a link have the same priority |
 //! | `….communication`, `….compute` | lists | phases from the start of an iteration: `start_us`, `length_us`, `share` or `rate_bps` |
 //! | `links` | list | every link and GPU that a job uses |
 //! | `….name`, `….kind` | text | its name; `link` or `gpu` |
 //! | `….jobs` | places | the jobs that use it |
 //! | `….circle` | place or null | circle of these jobs; null if they can never demand more than the capacity |
 //! | `….load` | number | mean demand over capacity |
-//! | `….score` | number | one less the share of time, weighted, in which the demand exceeds the capacity |
+//! | `….score` | number | one minus the weighted share of time in which the demand exceeds the capacity |
 //! | `….score_before` | number | the same score if no job were moved in time |
 //! | `….overlap_us` | us | time in a turn in which the demand exceeds the capacity |
 //! | `….compatible` | boolean | `overlap_us` is zero |
 //! | `circles` | list | jobs that are planned together |
-//! | `….jobs` | places | those |
-//! | `….perimeter_us`, `….tick_us` | us | a turn, and one of its sectors |
-//! | `….sectors` | integer | how many it has |
-//! | `….overlap_us`, `….least_overlap_us` | us | collisions of all links in a turn, and a proven bound: no rotations have less |
+//! | `….jobs` | places | these jobs |
+//! | `….perimeter_us`, `….tick_us` | us | length of a turn, and of one of its sectors |
+//! | `….sectors` | integer | number of sectors in a turn |
+//! | `….overlap_us`, `….least_overlap_us` | us | collisions of all links in a turn, and a proven lower bound over all rotations |
 //! | `….verdict` | text | as above |
-//! | `….work` | integer | sectors that the search looked at |
+//! | `….work` | integer | sectors that the search examined |
 //! | `moves` | list | jobs that change their placement: `job` (place), `from`, `to` (texts), `missing_without` (`missing` if it stayed) |
 //! | `reasons` | texts | reasons for the plan, for people |
 //! | `profiled` | boolean | phases were measured in the simulator, job by job |
-//! | `trials` | object or null | the jobs in the simulator |
-//! | `….iterations` | integer | how often each job ran together with others |
+//! | `trials` | object or null | trials of the jobs in the simulator |
+//! | `….iterations` | integer | iterations of each job in a run together with others |
 //! | `….alone_us` | us | the median iteration of each job alone; here and below null if a job did not complete all iterations |
 //! | `….trials` | list | `mechanism` (text), and for each job `predicted_us`, `simulated_us` (medians) and `mean_us` |
 //! | `….left_out` | list | mechanisms that are not available: `mechanism`, `reason` |
-//! | `….stretch` | number | by which share slots are longer than planned |
-//! | `….interrupted` | boolean | simulations were stopped before all were over |
+//! | `….stretch` | number | share by which slots are longer than planned |
+//! | `….interrupted` | boolean | the user stopped the simulations before the end |
 
 mod trials;
 

@@ -1,7 +1,7 @@
 //! Order in which flows finish, compared with the order in which they start.
 //!
-//! If flows share a link fairly, those that start first finish first, and flows of equal length finish close together. If late flows
-//! win, early flows finish last: the rank correlation of starts and finishes becomes negative.
+//! If flows share a link fairly, flows that start first finish first, and flows of equal length finish close together. If late flows win,
+//! early flows finish last: the rank correlation of starts and finishes becomes negative.
 
 use crate::record::FlowTimes;
 use clearway_units::Time;

@@ -9,50 +9,50 @@
 //! | `version`, `revision` | text | program and source revision that made the result |
 //! | `scenario.name`, `.hash` | text | name, and hash of the resolved scenario |
 //! | `scenario.seed` | integer | seed of all random streams |
-//! | `status` | text | `complete`, `incomplete` (it ended before all was done) or `interrupted` (by the user) |
-//! | `status_reason` | text or null | reason, if `incomplete`: a limit, or nothing left to happen |
-//! | `given` | list of text, absent if empty | keys of the scenario that its file or overrides give, such as `topology.hosts`; all others have their defaults |
+//! | `status` | text | `complete`, `incomplete` (the run ended before all work was done) or `interrupted` (by the user) |
+//! | `status_reason` | text or null | reason, if `incomplete`: a limit, or no events left |
+//! | `given` | list of text, absent if empty | keys of the scenario that its file or overrides give, such as `topology.hosts`; all other keys have their defaults |
 //! | `warnings` | list of text, absent if empty | about the scenario: settings that are probably not intended, and parts of files that a reader left out; about the run: counts that indicate a fault |
 //! | `simulated_us` | us | simulated time that passed |
 //! | `flows.total` | flows | all flows of the workload |
 //! | `flows.completed` | flows | flows whose last byte was acknowledged |
 //! | `flows.started` | flows | flows that became ready to send; the others still waited for a trigger |
 //! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
-//! | `ideal_fct_us` | us, or null | their completion time alone on an idle network, a lower bound |
-//! | `slowdown` | ratio, or null | their FCT / ideal FCT |
+//! | `ideal_fct_us` | us, or null | completion time of the completed flows alone on an idle network, a lower bound |
+//! | `slowdown` | ratio, or null | FCT / ideal FCT of the completed flows |
 //! | `goodput_bps` | bit/s, or null | payload of the completed flows, over the time from the first start to the last finish among them; null if none completed |
 //! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins with equal numbers of flows, from the smallest flows on |
 //! | `….smallest_bytes`, `.median_bytes`, `.largest_bytes` | bytes | flows of the bin |
 //! | `….flows` | flows | number of flows in the bin |
 //! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
-//! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
+//! | `slowdown_by_class` | list | slowdown for size classes that all runs have in common; classes without flows are left out |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
-//! | `sections` | list, absent if all flows belong to one | the same [by section](crate::by_section) of the workload |
+//! | `sections` | list, absent if all flows belong to one section | the same figures [by section](crate::by_section) of the workload |
 //! | `….name` | text | name of the section; sections of the same name count as one |
 //! | `….flows`, `.completed` | flows | number of flows of the section, and of completed flows |
 //! | `….fct_us`, `.slowdown` | as above, or null | figures of the completed flows |
 //! | `….goodput_bps` | bit/s, or null | payload of the completed flows, over the time from the first start to the last finish among them |
 //! | `….by_class` | list | the same figures for each size class that has flows, with `above_bytes` and `up_to_bytes` |
-//! | `transports` | list, absent if all flows have one | [by transport](crate::by_transport): `name`, `sections` (names of those that have it), the figures of a section without `by_class`, and at its senders `data_sent`, `retransmitted` (packets) and `timeouts` |
+//! | `transports` | list, absent if all flows have one transport | [by transport](crate::by_transport): `name`, `sections` (names of the sections that use it), the figures of a section without `by_class`, and at its senders `data_sent`, `retransmitted` (packets) and `timeouts` |
 //! | `parties` | absent without an attack | [both sides](crate::attack_sides) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
 //! | `operations` | absent in runs of packets | [figures and breakdown](crate::operation_summary) of a scale-up run |
-//! | `start_finish` | or null | of completed flows; null if there are none |
+//! | `start_finish` | or null | starts and finishes of the completed flows; null if no flow completed |
 //! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |
 //! | `start_finish.start_spread_us`, `.finish_spread_us` | us | from the first start, or finish, to the last |
 //! | `fairness` | or null | fairness within the last set of flows: from the last time that a flow started beside others until the first completion after that; null if the run was not sampled or there were never two flows at the same time |
 //! | `fairness.from_us`, `.until_us` | us | start and end of this period; `until_us` is null if no flow completed after the last start |
 //! | `fairness.flows` | flows | number of active flows |
 //! | `fairness.goodput` | or null | Jain's index of goodput in windows of eight base round trips that lie in this period; null without such a window |
-//! | `fairness.allowed_rate` | or null | Jain's index of the rates at which they may send, at each sample; null if no controller limits its flow |
+//! | `fairness.allowed_rate` | or null | Jain's index of the rates at which these flows may send, at each sample; null if no controller limits its flow |
 //! | `….min`, `….last` | index | the minimum and the last value of the index |
-//! | `….settled_us` | us, or null | time after the last start from which on the index stayed at 0.95 or more; null if it was less in the end |
+//! | `….settled_us` | us, or null | time after the last start from which on the index stayed at 0.95 or more; null if the last value is less |
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that repeat a collective or a training iteration |
 //! | `….label` | text | the user's name for the job |
 //! | `….section` | text | name of the job's `[[workload]]` section |
-//! | `….tenant` | text, absent without | the tenant that its section names |
+//! | `….tenant` | text, absent without | the tenant that the job's section names |
 //! | `….ranks`, `.iterations` | integer | number of ranks, and number of iterations that the job had to run |
 //! | `….hosts` | list of hosts | the host of each rank |
-//! | `….flows.first`, `.count` | integer | its connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
+//! | `….flows.first`, `.count` | integer | the job's connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
 //! | `….completed` | iterations | iterations that ended before the run ended |
 //! | `….iteration_us` | us, or null | times of these iterations, each from the begin of the first rank to the end of the last |
 //! | `….start_us` | us, or null | start of the first iteration; null if no iteration began |
@@ -60,15 +60,15 @@
 //! | `….bytes` | bytes, or null | size of the collective as nccl-tests count it; null if the job is not a single collective |
 //! | `….algbw_gb_per_s` | 10⁹ bytes/s, or null | algorithm bandwidth: `bytes` / mean of `iteration_us` |
 //! | `….busbw_gb_per_s` | 10⁹ bytes/s, or null | bus bandwidth of nccl-tests: `algbw_gb_per_s` times the factor of the collective |
-//! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero; all of them are in `iterations.parquet` |
-//! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: its `mean` is the average job, its `max` the slowest; null if there are none |
+//! | `….iterations_us` | list of us | time of each completed iteration, in order; if n exceeds 1000, only 1000 iterations: place i has number ⌊i·(n − 1)/999⌋, from zero; `iterations.parquet` has all |
+//! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: `mean` is the average job, `max` the slowest job; null if no job completed an iteration |
 //! | `packets.…` | packets, frames | [totals over all hosts and switches](PacketCounts) |
 //! | `paused_links` | links | number of links that flow control paused |
-//! | `longest_paused` | list | up to 16 of them, paused longest first: `link`, `pauses` (how often), `paused_us` (for how long) |
+//! | `longest_paused` | list | up to 16 paused links, the longest paused first: `link`, `pauses` (number), `paused_us` (total time) |
 //! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
 //! | `digest` | text | digest of the outcome, equal for any number of threads |
 //! | `threads` | integer | worker threads |
-//! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads (0 where the system does not tell it: Linux does), and wall time |
+//! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads (0 if the system does not report it; Linux does), and wall time |
 //! | `peak_rss_bytes` | bytes | maximum memory of the process; 0 if the system does not report it |
 //!
 //! `fct_us`, `ideal_fct_us`, `slowdown`, `iteration_us` and `jobs_us` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`;
@@ -145,7 +145,7 @@ pub struct Summary {
     /// Results by section of the workload; empty if all flows belong to one section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<SectionSummary>,
-    /// Results by transport; empty if all flows use one.
+    /// Results by transport; empty if all flows use the same transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transports: Vec<TransportSummary>,
     /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.

@@ -22,13 +22,13 @@
 //! | `axes[].given` | boolean | true for conditions that nobody chooses, such as message sizes and failures, and for keys that `tune.each` names |
 //! | `points[].values` | object | value of each axis, by its key |
 //! | `points[].runs[]` | list, in the order of the plan | `seed`; `key`, name of the run's folder; `status`: `complete`, `incomplete`, `interrupted` as in `summary.json`, or `failed` if it left no results |
-//! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
-//! | `….mean`, `.median`, `.min`, `.max` | number or null | over those that are not null |
-//! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null of fewer than two seeds |
-//! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means is not wholly on the worse side); `left_out`, how many points have a run that is not complete or has no value; `fewer_seeds`, how many others lack seeds that some point has |
-//! | `groups[]` | list, absent without | the best point for each combination of values of the axes that are `given`: `values` by axis, `points`, their places, and `best.NAME` as above |
+//! | `points[].measures.NAME.per_seed` | list of numbers or null | one value for each run; null if the run has none |
+//! | `….mean`, `.median`, `.min`, `.max` | number or null | over the values that are not null |
+//! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null for fewer than two seeds |
+//! | `best.NAME` | object | the best point by each measure; less is better, except for rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null for one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means is not wholly on the worse side); `left_out`, number of points with a run that is not complete or has no value; `fewer_seeds`, number of other points that lack seeds that some point has |
+//! | `groups[]` | list, absent without groups | the best point for each combination of values of the axes that are `given`: `values` by axis, `points`, their places, and `best.NAME` as above |
 //! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
-//! | `tuning` | object or null | of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
+//! | `tuning` | object or null | choice of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
 //! | `….text` | text | the assertion |
 //! | `….measure`, `.statistic`, `.confidence` | text, `mean` or `median`, 0 to 1 | measure, its statistic, and the confidence of the verdict |
@@ -211,7 +211,7 @@ pub struct SummarizedRun {
 }
 
 impl SweepRecord {
-    /// Sets measures and runs from `runs`, which are in the order of the plan. A measure that no run has a value of is left out.
+    /// Sets measures and runs from `runs`, which are in the order of the plan. A measure without a value in any run is left out.
     pub fn measure(&mut self, runs: &[SummarizedRun]) {
         let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
         let mut measures = measures_of(summaries.clone());

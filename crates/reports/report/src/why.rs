@@ -9,30 +9,30 @@
 //! | `bound.took_us` | us | actual time; null if the run is not complete |
 //! | `bound.ratio` | - | `took_us / least_us`; null if nothing bounds the run, or it is not complete |
 //! | `bound.sentence` | - | the cause in words |
-//! | `bound.links` | - | the links that carry too much, if it is a cut; `bytes` and `rate_bps` are theirs together |
-//! | `bound.flows` | - | the flows that start one another, if it is a chain |
-//! | `bound.job` | - | the job whose messages and computations wait for one another, if it is such a chain; else absent, as are the next two |
-//! | `bound.messages`, `bound.computations` | - | how many messages and computations the chain has |
-//! | `bound.steps[]` | ps | the first 1000 of them: `host` that computes or sends, its least time `ps`; of a message `flow` and `bytes` |
-//! | `flows[]` | - | the flows that were asked for, or the slowest ones, the slowest first |
+//! | `bound.links` | - | the links that limit the run, if the bound is a cut; `bytes` and `rate_bps` are their totals |
+//! | `bound.flows` | - | the flows that start one another, if the bound is a chain |
+//! | `bound.job` | - | the job of a chain of messages and computations; otherwise absent, like the next two fields |
+//! | `bound.messages`, `bound.computations` | - | numbers of messages and computations in the chain |
+//! | `bound.steps[]` | ps | its first 1000 steps: `host` that computes or sends, minimum time `ps`; for a message also `flow`, `bytes` |
+//! | `flows[]` | - | the requested flows, or the slowest flows, the slowest first |
 //! | `flow`, `label`, `src`, `dst`, `bytes` | - | as in `flows.parquet` |
-//! | `start_ps`, `completion_ps`, `ideal_ps` | ps | when the flow was ready, its completion time, and alone on an idle network (or 0) |
-//! | `path`, `ways` | - | the nodes that its data passed, and by how many different ways |
-//! | `bottleneck` | - | the link that cost it most by queueing and pauses; null if none did |
-//! | `sharers` | - | other flows whose data it waited for there |
-//! | `parts[]` | - | `part`, `link` (null where it is of none), `ps`: the completion time, without a remainder |
-//! | `waits[]` | - | events that a connection of a job waited for, the longest waits first: `what`, `host` where they happened, `flow` (the connection of a message, else absent), `ps`; absent if the flow is not a connection |
+//! | `start_ps`, `completion_ps`, `ideal_ps` | ps | time of being ready, completion time, completion time on an idle network (or 0) |
+//! | `path`, `ways` | - | the nodes on the path of the flow's data, and the number of different paths |
+//! | `bottleneck` | - | the link that delayed the flow most by queueing and pauses; null if no link did |
+//! | `sharers` | - | number of other flows whose data the flow waited for at the bottleneck |
+//! | `parts[]` | - | `part`, `link` (null if the part belongs to no link), `ps`: the completion time, without a remainder |
+//! | `waits[]` | - | events that a connection of a job waited for, the longest waits first: `what`, `host` of the events, `flow` (the connection of a message, otherwise absent), `ps`; absent if the flow is not a connection |
 //! | `links[]` | - | for each link that its data crossed: `packets`, `mean_wait_us` in front of it, `sharers`, `rate_bps` |
 //! | `sentence` | - | the flow in words |
 //! | `links[]` | - | total delays of these flows by link: `link`, `queueing_us`, `paused_us`, `flows` |
-//! | `iteration.job`, `iteration.iteration` | - | the longest iteration of a job, or the one that was asked for; absent without jobs |
+//! | `iteration.job`, `iteration.iteration` | - | the longest iteration of a job, or the requested iteration; absent without jobs |
 //! | `iteration.from_us`, `took_us` | us | begin of its first rank, and the time until its last rank finished |
 //! | `iteration.alone_us` | us | time of the same critical path if each message were alone |
-//! | `iteration.messages`, `computations` | - | how many messages and computations the path has |
+//! | `iteration.messages`, `computations` | - | numbers of messages and computations on the path |
 //! | `iteration.parts[]` | ps | kinds of time, `part` and `ps`: the parts of messages as above, `computation`, `slot`, `turn`; their sum is `took_us` |
 //! | `iteration.links[]` | us | links of the path: `link`, `queueing_us`, `paused_us`, `serialisation_us`, number of `messages` |
-//! | `iteration.hosts[]` | us | hosts of the path: `host`, `computing_us`, `messages`, `messages_us`, and `excess_us`, by which they took longer than alone |
-//! | `iteration.steps[]` | ps | the first 1000 steps: `what`, `host`, `from_ps`, `ps`, `ideal_ps`; of a message `to`, `flow`, `bytes`, and `acknowledged` if its sender waited for that |
+//! | `iteration.hosts[]` | us | hosts of the path: `host`, `computing_us`, `messages`, `messages_us`, and `excess_us`, additional time of the messages compared with each message alone, and waits for slots and turns |
+//! | `iteration.steps[]` | ps | the first 1000 steps: `what`, `host`, `from_ps`, `ps`, `ideal_ps`; for a message also `to`, `flow`, `bytes`, and `acknowledged` if the sender waited for the acknowledgement |
 //! | `iteration.sentence` | - | the iteration in words |
 
 mod compared;

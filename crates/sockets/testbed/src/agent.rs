@@ -34,7 +34,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Tag of messages that only wake a connection.
 const WAKING: u64 = u64::MAX;
-/// Time limit for answers on all paths of a connection, and for the next snapshot of a connection.
+/// Wait for answers on all paths of a connection, and for its next snapshot.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Runs a host until the input ends.

@@ -9,9 +9,9 @@ use clearway_collective::{Algorithm, BufferOperation};
 use clearway_units::{Bytes, Span};
 use std::path::PathBuf;
 
-/// Most bytes of a buffer: each rank has one, or two.
+/// Maximum size of a buffer in bytes: each rank has one or two buffers.
 const MOST_BYTES: u64 = 16 << 30;
-/// Most ranks of one process.
+/// Maximum number of ranks of one process.
 const MOST_LOOPBACK: i64 = 64;
 
 #[derive(Debug, Args)]

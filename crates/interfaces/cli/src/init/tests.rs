@@ -30,7 +30,7 @@ fn names(group: &str) -> Vec<String> {
     found.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Kinds that need no file or list of the user's.
+/// Kinds that need neither a file nor a list from the user.
 fn kinds(group: &str) -> Vec<String> {
     let mut names = names(group);
     names.retain(|name| !["file", "trace", "flows"].contains(&name.as_str()));
@@ -67,7 +67,7 @@ fn every_transport_runs_on_every_switch_and_topology_as_written() {
     for transport in names("transports") {
         for topology in kinds("topologies") {
             let given = ["-", "--transport", &transport, "--topology", &topology];
-            // Packets of these have no room for as many switches, or must take one path.
+            // These transports have no room in their packets for so many switches, or need a single path.
             let allocates = ["s-perc", "1rc"].contains(&transport.as_str());
             if allocates && ["bcube", "multi-plane"].contains(&topology.as_str()) {
                 assert!(text(&Laboratory::new(), &arguments(&given)).is_err());
@@ -115,7 +115,7 @@ fn what_is_written_is_what_was_asked_for() {
     let same = read("name = \"my-study\"\n", &kinds);
     assert_eq!(read(&text, &[]).resolved(), same.resolved());
     assert!(text.contains("\nradix = 16\n"), "{text}");
-    // Another transport takes its own parts.
+    // Another transport has other default parts.
     let other = read(&text, &["transport.kind=strack"]).resolved();
     assert!(other.contains("controller = \"strack\""), "{other}");
 }

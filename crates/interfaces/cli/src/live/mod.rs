@@ -166,8 +166,8 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Time for which the page is served after the end: the requested time; otherwise without limit if somebody is there to press Ctrl-C. After
-/// a failed run the page is not served, so that the errors are not held back.
+/// Time for which the page is served after the end: the requested time; otherwise without limit if a user can press Ctrl-C. After a failed
+/// run the page is not served, so that the errors are not held back.
 pub(crate) fn stay(asked: Option<PageLifetime>, succeeded: bool) -> PageLifetime {
     let ci = env::var_os("CI");
     let attended = is_attended(io::stderr().is_terminal(), ci.as_deref());
@@ -179,7 +179,7 @@ pub(crate) fn stay(asked: Option<PageLifetime>, succeeded: bool) -> PageLifetime
     }
 }
 
-/// True if somebody reads standard error; `ci` is the environment variable CI, which continuous integration sets, even on a terminal.
+/// True if a user reads standard error; `ci` is the environment variable CI, which continuous integration sets, even on a terminal.
 fn is_attended(terminal: bool, ci: Option<&OsStr>) -> bool {
     let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
     terminal && !in_ci

@@ -80,7 +80,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The thread ends with its runtime, whatever its connections do. A panic has already printed its message.
+            // The thread ends with its runtime, independently of its connections. A panic has already printed its message.
             let _ = thread.join();
         }
     }

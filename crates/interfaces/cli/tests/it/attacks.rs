@@ -1,8 +1,8 @@
-//! Kinds of attacks: `clearway isolate` with each.
+//! Kinds of attacks, each with `clearway isolate`.
 
 use crate::common::Bench;
 
-/// One host of four that attack sends to the next one; two victims send to each of its neighbours.
+/// Hosts 0 to 3 attack, and host 0 sends to host 1; two victims send to each of the hosts 1 to 3.
 const FAN_OUT: &str = r#"
 name = "fan-out"
 topology = { kind = "single-switch", hosts = 16, link-rate = "100Gbps" }
@@ -18,7 +18,7 @@ kind = "flows"
 flows = ["8->1 8MB", "9->1 8MB", "10->2 8MB", "11->2 8MB", "12->3 8MB", "13->3 8MB"]
 "#;
 
-/// Median gain, and median harm, of each row.
+/// Attack, median gain and median loss of each row.
 fn medians(bench: &Bench, command: &[&str]) -> Vec<(String, f64, f64)> {
     let output = bench.output(&[&["isolate"], command, &["--out", "here"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -53,7 +53,7 @@ fn weights_do_not_stop_a_fan_out() {
     let names: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
     assert_eq!(names.join(","), all);
     let gains: Vec<f64> = rows.iter().map(|row| row.1).collect();
-    // Each of three links gives 1/3 of 1/(2 + 1/3), where one gave 1/3: 9/7 (Eq. 5.2).
+    // Each of three links gives a share of (1/3)/(2 + 1/3) instead of one link that gives 1/3: a gain of 9/7 (Eq. 5.2).
     assert!((gains[2] - 9.0 / 7.0).abs() < 0.05, "{gains:?}");
     assert!(gains[1] < gains[2] && gains[1] > 1.1, "{gains:?}");
     assert!(gains[0] < 1.05 && gains[3] < 1.15, "{gains:?}");
@@ -83,7 +83,7 @@ fn coalitions_harm_the_receiver_of_others() {
         };
         (*gain, *loss)
     };
-    // Of hosts 1 to 3 with two messages of victims each it is host 1. Six senders share its link, where two did.
+    // The attack chooses host 1 among hosts 1 to 3, which have two messages of victims each. Six senders share its link instead of two.
     let (gain, loss) = run("1");
     assert!(gain < 0.5 && loss < 0.85, "{gain} {loss}");
     assert_eq!(run("2"), (gain, loss), "on any number of threads");
@@ -108,7 +108,7 @@ fn only_the_usual_attacks_run_unasked() {
     );
 }
 
-/// Two hosts that attack beside three others, each with two messages at once.
+/// Two attacking hosts and three others, each with two concurrent messages.
 const PAIRS: &str = r#"
 name = "pairs"
 topology = { kind = "single-switch", hosts = 8, link-rate = "100Gbps" }
@@ -143,10 +143,10 @@ fn nics_that_disobey_gain_what_the_rule_took() {
         };
         (*gain, *loss)
     };
-    // The attackers have the weight 4 of 7 that is 2 of 5 otherwise, until all of them are done.
+    // The attackers have 4/7 of the weight instead of 2/5, until all attackers are done.
     let (gain, loss) = run("1rc", "weight", &["--scope", "host"]);
     assert!((1.25..1.43).contains(&gain) && loss < 0.9, "{gain} {loss}");
-    // Nobody is left who could want what they keep.
+    // No other flow is left that could use the bandwidth that the attackers keep.
     let (gain, loss) = run("1rc", "leaving", &["--scope", "host"]);
     assert!(
         (gain - 1.0).abs() < 0.01 && (loss - 1.0).abs() < 0.01,

@@ -1,4 +1,4 @@
-//! Scenarios to begin from: `clearway show` and `clearway init`; bursts and fat trees that are asked for by number.
+//! Scenarios to begin from: `clearway show` and `clearway init`; bursts and fat trees of a requested size.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -14,7 +14,7 @@ fn built_in_scenarios_and_plans_are_shown_as_they_stand() {
     bench.write("mine.toml", &bench.succeed(&["show", "quickstart"]));
     let mine = bench.succeed(&["show", "mine.toml"]);
     assert_eq!(mine, bench.read("mine.toml"));
-    // What is resolved is what a run leaves beside its results.
+    // A run writes the same resolved scenario beside its results, with comments.
     let change = [
         "--set",
         "topology.hosts=32",
@@ -54,7 +54,7 @@ fn a_scenario_is_written_and_runs() {
     bench.succeed(&["init", "--workload", "incast", "--force"]);
     let second = bench.read("scenario.toml");
     assert!(second.contains("kind = \"incast\""), "{second}");
-    // A path is named after its last part, and its folder is made.
+    // The last part of a path names the scenario, and its folder is created.
     bench.succeed(&["init", "studies/one.toml", "--topology", "fat-tree"]);
     assert!(bench.read("studies/one.toml").contains("name = \"one\"\n"));
     assert!(

@@ -1,14 +1,14 @@
-//! The book: every block of output is printed by a command that its comment names.
+//! The book: the comment of every block of output names the command that prints the block.
 //!
-//! The gallery has a test of its own. A block that no command of this program prints, or none that a test can
-//! run, says so: `<!-- not run: WHY -->`. `<!-- long: COMMAND -->` runs where CLEARWAY_THOROUGH is set.
+//! The gallery has a separate test. A block is marked with `<!-- not run: WHY -->` if no command of this program prints it, or no test can
+//! run the command. `<!-- long: COMMAND -->` runs if CLEARWAY_THOROUGH is set.
 
 use crate::common::Bench;
 use clearway_testing::cases;
 use clearway_testing::chapter::{Block, arguments, blocks, missing};
 use std::path::{Path, PathBuf};
 
-/// Chapters with tests of their own.
+/// Chapters with separate tests.
 const ELSEWHERE: [&str; 1] = ["gallery.md"];
 
 fn chapters() -> Vec<PathBuf> {
@@ -23,7 +23,7 @@ fn chapters() -> Vec<PathBuf> {
     chapters
 }
 
-/// Runs the commands of a block in their order, and returns what they print.
+/// Runs the commands of a block in order, and returns their output.
 fn printed(bench: &Bench, commands: &[&str]) -> String {
     let mut printed = String::new();
     for command in commands {
@@ -40,7 +40,7 @@ fn printed(bench: &Bench, commands: &[&str]) -> String {
     printed
 }
 
-/// Lines of a block that are not printed, each with its place.
+/// Lines of a block that the commands do not print, each with its place.
 fn stale(bench: &Bench, chapter: &str, block: &Block) -> Vec<String> {
     let place = format!("{chapter}:{}", block.at);
     let (short, long): (Vec<&str>, Vec<&str>) =

@@ -1,6 +1,6 @@
-//! Captures, as Wireshark reads them.
+//! Captures as Wireshark reads them.
 //!
-//! What needs `tshark` is skipped where it is not installed.
+//! Tests that need `tshark` are skipped if it is not installed.
 
 use crate::common::Bench;
 use clearway_report::Summary;
@@ -35,7 +35,7 @@ fn capture(bench: &Bench, transport: &str) -> Summary {
     bench.summary(&["s.toml"])
 }
 
-/// Output of `tshark` for the capture; `None` where there is no such program, or it lacks `feature`.
+/// Output of `tshark` for the capture; `None` if the program does not exist, or lacks `feature`.
 fn tshark(bench: &Bench, feature: &str, arguments: &[&str]) -> Option<String> {
     let version = Command::new("tshark").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -51,7 +51,7 @@ fn tshark(bench: &Bench, feature: &str, arguments: &[&str]) -> Option<String> {
         return None;
     }
     let output = Command::new("tshark")
-        // Without the settings of whoever runs this.
+        // Ignore the settings of the user who runs the test.
         .env("WIRESHARK_CONFIG_DIR", bench.path("wireshark"))
         .arg("-n")
         .args(["-r", "results/trace.pcapng"])
@@ -64,7 +64,7 @@ fn tshark(bench: &Bench, feature: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 
-/// The rows of `fields`, as many columns as there are fields.
+/// Rows of text, with a column for each field.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     text.lines()
         .map(|line| line.split('\t').collect())
@@ -76,7 +76,7 @@ fn fields<'a>(names: &[&'a str]) -> Vec<&'a str> {
     ["-T", "fields"].into_iter().chain(each).collect()
 }
 
-/// Filter for the frames in which a reader finds a fault, or that it could not take apart to the end.
+/// Filter for frames in which a reader finds a fault, or that it cannot decode completely.
 const WRONG: [&str; 2] = [
     "-Y",
     "_ws.malformed || _ws.short || _ws.expert.severity >= 0x600000",
@@ -120,7 +120,7 @@ fn rocev2_is_what_wireshark_takes_it_for() {
     assert_eq!(count(&["129"]), packets.cnps);
     let from_hosts = packets.data_sent + packets.acks + packets.cnps;
     assert_eq!(rows.iter().filter(of_host).count() as u64, from_hosts);
-    // Each arrives, or was dropped by the switch.
+    // Each packet arrives, unless the switch drops it.
     assert_eq!(rows.len() as u64, 2 * from_hosts - packets.dropped);
     let marked = rows.iter().filter(|row| row[6] == "3").count() as u64;
     assert_eq!(marked, packets.marked);
@@ -128,7 +128,7 @@ fn rocev2_is_what_wireshark_takes_it_for() {
     numbers_count_up(&rows);
 }
 
-/// Each queue pair sends 74 packets in order, goes back where it is told to, and hears in the end that all is there.
+/// Each queue pair sends 74 packets in order, goes back to the requested packet, and finally gets an acknowledgement of all packets.
 fn numbers_count_up(rows: &[Vec<&str>]) {
     let mut next: BTreeMap<&str, u32> = BTreeMap::new();
     let mut missing: BTreeMap<&str, u32> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn strack_is_dissected_by_our_script() {
         let all = [&["-X", &script], arguments].concat();
         tshark(&bench, "Lua", &all)
     };
-    // The payload of data is cut off: that is all that is missing.
+    // Only the payload of data packets is cut off.
     let wrong = "_ws.malformed || strack.unknown || _ws.expert.severity >= 0x600000 || !strack";
     let Some(wrong) = with_script(&["-Y", wrong]) else {
         return;
@@ -219,7 +219,7 @@ fn strack_is_dissected_by_our_script() {
     }
 }
 
-/// One frame of a file: interface, time, length, and what was kept.
+/// Frame of a file: interface, time, length, and the kept bytes.
 struct Frame {
     interface: u32,
     time: u64,
@@ -227,7 +227,7 @@ struct Frame {
     bytes: Vec<u8>,
 }
 
-/// The frames of a capture, and for each interface how many were seen and left out.
+/// The frames of a capture, and for each interface the numbers of frames seen and left out.
 fn read(bench: &Bench) -> (Vec<Frame>, Vec<[u64; 2]>) {
     let file = std::fs::read(bench.path("results/trace.pcapng")).expect("there is a capture");
     let number = |bytes: &[u8]| {
@@ -244,7 +244,7 @@ fn read(bench: &Bench) -> (Vec<Frame>, Vec<[u64; 2]>) {
                 length: word(6) as usize,
                 bytes: file[at + 28..][..word(5) as usize].to_vec(),
             }),
-            // Statistics, whose two options have 12 bytes each.
+            // A block of statistics has two options of 12 bytes each.
             5 => counts.push([0, 12].map(|from| number(&file[at + 24 + from..][..8]))),
             _ => {}
         }
@@ -253,7 +253,7 @@ fn read(bench: &Bench) -> (Vec<Frame>, Vec<[u64; 2]>) {
     (frames, counts)
 }
 
-/// Bit by bit, as the specification of RoCEv2 puts it: what may change counts as ones.
+/// Invariant CRC of RoCEv2, computed bit by bit: fields that may change count as ones.
 fn invariant_crc(packet: &[u8]) -> u32 {
     let mut masked = packet.to_vec();
     for changeable in [1, 8, 10, 11, 26, 27, 32] {

@@ -1,4 +1,4 @@
-//! Processes that carry out the runs of a sweep, one after the other.
+//! Processes that execute runs of a sweep in sequence.
 
 #![cfg(target_os = "linux")]
 
@@ -48,7 +48,7 @@ fn one_process_carries_out_one_run_after_the_other() {
         let alone = bench.summary(&[&format!("work/{name}.toml")]);
         assert_eq!(summary.digest, alone.digest, "{name}");
     }
-    // With whoever wanted results, the process ends.
+    // The process ends when its input ends, because no process waits for the results any more.
     drop(input);
     assert_eq!(worker.wait().unwrap().code(), Some(130));
 }

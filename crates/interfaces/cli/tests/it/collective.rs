@@ -1,4 +1,4 @@
-//! `clearway collective`: ranks in one process and in several, dead and missing ones, and what can be wrong.
+//! `clearway collective`: ranks in one process and in several, dead and missing ranks, and invalid input.
 #![cfg(unix)]
 
 use crate::common::Bench;
@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Longest time that anything here may take.
+/// Time limit of every wait in these tests.
 const LIMIT: Duration = Duration::from_secs(120);
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
 
@@ -59,7 +59,7 @@ fn all_operations_on_this_host() {
         assert_eq!(report["encrypted"], true);
         assert_eq!(report["wrong_elements"], 0, "{report}");
         let rows = report["results"].as_array().expect("a list");
-        // Down to whole elements for each of three ranks, where ranks have blocks.
+        // If ranks have blocks, sizes are rounded down to whole elements for each of three ranks.
         let sizes: Vec<_> = rows.iter().map(|row| row["size_bytes"].as_u64()).collect();
         let wanted = match operation {
             "all-reduce" => [1024, 8192, 65536],
@@ -127,7 +127,7 @@ fn a_table_for_people() {
     }
 }
 
-/// Ranks in processes of their own, which end with the value.
+/// Ranks in separate processes, which end when this value is dropped.
 struct Ranks(Vec<Child>);
 
 impl Drop for Ranks {
@@ -139,11 +139,11 @@ impl Drop for Ranks {
     }
 }
 
-/// Sockets at free ports of this host, one for each rank. Nobody else gets a port as long as its socket is there, nor by chance after that:
-/// the ports that systems choose, for the sockets of other tests too, are above these.
+/// Sockets at free ports of this host, one for each rank. No other process gets a port while its socket exists, nor by chance after that:
+/// ports that the system chooses, also for the sockets of other tests, are above these ports.
 fn reserve(ranks: usize) -> Vec<UdpSocket> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Other processes begin elsewhere.
+    // Other processes begin at other ports.
     let first = (std::process::id() % 12_000) as u16;
     let ports = (0..12_000).map(|_| {
         let number = first + NEXT.fetch_add(1, Ordering::Relaxed) % 12_000;
@@ -187,7 +187,7 @@ impl Ranks {
         Self(ranks.iter().map(start).collect())
     }
 
-    /// Code, output and errors of a rank that ends in time.
+    /// Exit code, output and errors of a rank that ends within the time limit.
     fn end(&mut self, index: usize) -> (Option<i32>, String, String) {
         let child = &mut self.0[index];
         let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
@@ -250,7 +250,7 @@ fn a_rank_that_is_killed_ends_the_others_and_is_named() {
     bench.write_key("all.key", KEY);
     let more = ["-b", "1M", "-e", "1M", "-n", "1000000", "--idle", "3s"];
     let mut ranks = Ranks::start(&bench, &[0, 1, 2], &more);
-    // Rank 0 prints when all have met.
+    // Rank 0 prints this line when all ranks are connected.
     let mut head = String::new();
     let out = ranks.0[0].stdout.take().expect("it is piped");
     BufReader::new(out).read_line(&mut head).expect("text");
@@ -304,7 +304,7 @@ fn another_key_and_other_arguments_are_told() {
              -f 8 -n 20 -w 5 --chunk auto`, and rank 1 has `"), "{errors}");
     assert_eq!(first.end(0).0, Some(2));
     let mut first = Ranks::start(&bench, &[0], &["--wait", "20s"]);
-    // The first rank has read its key when it says that it is up.
+    // The first rank has read its key when it reports that it is ready.
     let mut said = String::new();
     let errors = first.0[0].stderr.as_mut().expect("it is piped");
     BufReader::new(errors).read_line(&mut said).expect("text");

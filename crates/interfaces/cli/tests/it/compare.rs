@@ -1,4 +1,4 @@
-//! `clearway compare`: variants that are run, results that are read, and what can be wrong with either.
+//! `clearway compare`: variants that are run, results that are read, and errors in both.
 
 use crate::common::Bench;
 use clearway_report::{StatusName, Summary};
@@ -20,7 +20,7 @@ fn small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["compare"], arguments, &SMALL].concat()
 }
 
-/// The comparison that is printed.
+/// The printed comparison.
 fn json(bench: &Bench, arguments: &[&str]) -> Value {
     let printed = bench.succeed(&[arguments, &["--json"]].concat());
     serde_json::from_str(&printed).expect("a document")
@@ -66,7 +66,7 @@ fn two_scenarios_with_seeds() {
         text.ends_with("\nResults  both\nWhy      clearway why both\n"),
         "{text}"
     );
-    // Each run is a result of its own, the very one that `run` gives.
+    // Each run is a separate result, equal to the result of `run`.
     let summary = Summary::read(bench.path("both/B-seed2")).unwrap();
     assert_eq!(summary.status, StatusName::Complete);
     assert_eq!(
@@ -77,7 +77,7 @@ fn two_scenarios_with_seeds() {
     assert_eq!(again.digest, summary.digest);
     let page = bench.read("both/compare.html");
     assert!(page.contains("<h1>quickstart, incast-32</h1>"));
-    // The page of results that are read shows what that of the runs showed.
+    // The page of stored results shows the same plots as the page of the runs.
     bench.succeed(&["compare", "both/A-seed1", "--quiet", "--out", "x.html"]);
     for plot in ["id=\"fct\"", "id=\"goodput\""] {
         assert!(
@@ -155,7 +155,7 @@ fn each_value_is_a_variant() {
         ]
     );
     assert_eq!(document["variants"][3]["runs"][0]["scenario"]["seed"], 2);
-    // One seed says nothing of chance.
+    // One seed gives no verdict on the spread.
     let spreads = values(&document, "fct_us.p99");
     assert!(
         spreads
@@ -181,19 +181,19 @@ fn results_against_a_scenario() {
         &bench,
         &small(&["one", "quickstart", "two", "--seeds", "2"]),
     );
-    // Two results that differ in their seeds only are one variant.
+    // Two results that differ only in their seeds are one variant.
     assert_eq!(labels(&document), ["one and 1 more", "quickstart"]);
     for measure in document["measures"].as_array().unwrap() {
         let values = measure["values"].as_array().unwrap();
         assert_eq!(values[0]["per_seed"], values[1]["per_seed"], "{measure}");
-        // Of what no run has there is no spread.
+        // A measure that no run has, has no spread.
         let has = !values[0]["median"].is_null();
         let within = if has { Value::Bool(true) } else { Value::Null };
         assert_eq!(values[1]["within_spread"], within, "{measure}");
     }
     let same = "B came to the same as A, packet for packet (equal digests)";
     assert_eq!(document["warnings"], Value::from(vec![same]));
-    // The same result twice is no second seed.
+    // The same result twice does not count as a second seed.
     let twice = json(&bench, &["compare", "one", "one/summary.json"]);
     assert_eq!(labels(&twice), ["one", "one"]);
     assert_eq!(values(&twice, "fct_us.mean")[1]["ratio"], 1.0);
@@ -342,7 +342,7 @@ fn wrong_input() {
 #[cfg(unix)]
 fn an_interrupted_comparison_keeps_the_runs_that_are_done() {
     let bench = Bench::new("compare-interrupt");
-    // The second takes days, if nobody interrupts it.
+    // The second run would take days without an interrupt.
     let arguments = [
         "compare",
         "quickstart:workload.message=10KB",

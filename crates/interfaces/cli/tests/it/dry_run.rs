@@ -1,8 +1,8 @@
-//! `--dry-run`: what is foretold is what then happens, and nothing is left behind.
+//! `--dry-run`: estimates agree with the actual runs, and no files are left behind.
 
 use crate::common::Bench;
 
-/// The row that begins with `name`, without it.
+/// The row that begins with `name`, without the name.
 fn row(printed: &str, name: &str) -> String {
     let line = printed.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("{name}: {printed}"));
@@ -72,7 +72,7 @@ fn studies_say_how_many_runs_they_are_and_what_they_cost() {
          [axes]\n\"transport.spray\" = [\"single\", \"adaptive\"]\n\"transport.kind\" = [\"strack\", \"uet\"]\n\
          [tune]\nmeasure = \"slowdown.p99\"\n",
     );
-    // 4 points with one seed, 2 with two more.
+    // 4 points with one seed, then 2 points with two more seeds.
     let tuned = printed(&bench, &["tune", "plan.toml", "--dry-run"]);
     assert!(tuned.starts_with("Runs       8 at most "), "{tuned}");
     let attacked = [

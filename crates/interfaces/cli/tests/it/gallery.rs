@@ -1,6 +1,6 @@
-//! The gallery of the book: its commands, what they print, and its pictures.
+//! The gallery of the book: its commands, their output, and its pictures.
 //!
-//! `CLEARWAY_PICTURES=1 cargo test -p clearway --test it gallery` draws the pictures anew.
+//! `CLEARWAY_PICTURES=1 cargo test -p clearway --test it gallery` redraws the pictures.
 
 use crate::browser::Browser;
 use crate::common::Bench;
@@ -26,7 +26,7 @@ struct Picture {
     element: &'static str,
 }
 
-/// Every picture, with the comment behind it that says what it shows.
+/// Every picture, as the comment after it describes it.
 fn pictures() -> Vec<Picture> {
     let mut pictures = Vec::new();
     let mut lines = CHAPTER.lines();
@@ -49,12 +49,12 @@ fn pictures() -> Vec<Picture> {
     pictures
 }
 
-/// Half of the time of all commands goes into one, which is for `cargo xtask ci` and new pictures.
+/// One command takes half of the total time, so it runs only in `cargo xtask ci` and for new pictures.
 fn is_long(text: &str) -> bool {
     text.contains("trace") && !draws() && cases(0, 1) == 0
 }
 
-/// Pictures are drawn anew.
+/// True if the pictures are redrawn.
 fn draws() -> bool {
     std::env::var_os("CLEARWAY_PICTURES").is_some()
 }

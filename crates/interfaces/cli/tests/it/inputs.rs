@@ -1,4 +1,4 @@
-//! Inputs without end, without a writer or with too much in them: each reader refuses them at once, with exit code 2.
+//! Inputs without end, without a writer or with too much content: each reader rejects them immediately, with exit code 2.
 
 #![cfg(unix)]
 
@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A folder with a pipe that nobody writes, and a sparse file of 1 TiB.
+/// A folder with a pipe without a writer, and a sparse file of 1 TiB.
 fn bench(name: &str) -> Bench {
     let bench = Bench::new(name);
     let made = Command::new("mkfifo").arg(bench.path("pipe")).status();
@@ -20,7 +20,7 @@ fn bench(name: &str) -> Bench {
     bench
 }
 
-/// Output of a program that has to end by itself.
+/// Output of a program that has to end without a signal.
 fn ends(bench: &Bench, arguments: &[&str]) -> Output {
     let mut command = bench.command(arguments);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -37,7 +37,7 @@ fn ends(bench: &Bench, arguments: &[&str]) -> Output {
     child.wait_with_output().expect("a child")
 }
 
-/// The refusal of each of the four inputs, which stand for `INPUT`.
+/// The errors for each of the four inputs, which replace `INPUT` in the arguments.
 fn refusals(bench: &Bench, arguments: &[&str]) -> String {
     let mut text = String::new();
     for input in ["/dev/zero", "pipe", "sparse", "folder"] {
@@ -238,7 +238,7 @@ fn scenarios_from_standard_input() {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
         let mut input = child.stdin.take().expect("piped");
-        // A program that refuses its options reads nothing.
+        // A program that rejects its options reads no input.
         let _ = input.write_all(text.as_bytes());
         drop(input);
         let output = child.wait_with_output().expect("a child");
@@ -256,7 +256,7 @@ fn scenarios_from_standard_input() {
         bench.read("piped/scenario.toml"),
         bench.read("file/scenario.toml")
     );
-    // What has no name is itself again.
+    // Results of a scenario from standard input can be read again.
     bench.succeed(&["why", "piped"]);
     let compared = pipe(
         &["compare", "-", ":seed=2", "--quiet", "--out", "both"],

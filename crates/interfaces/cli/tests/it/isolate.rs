@@ -1,8 +1,8 @@
-//! `clearway isolate`: who gains, what is written, and how it ends.
+//! `clearway isolate`: gains, written files and exit codes.
 
 use crate::common::Bench;
 
-/// Sixteen hosts to one, a small incast.
+/// A small incast of sixteen hosts to one.
 const SMALL: [&str; 4] = ["isolate", "incast-32", "--set", "workload.senders=16"];
 
 fn isolate<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -34,7 +34,7 @@ fn more_queue_pairs_take_more_than_their_share() {
     );
     let cell = &study["cells"][0];
     assert_eq!(cell["incomplete"], 0);
-    // Five pieces of a bandwidth-delay product at once against fifteen flows.
+    // Five concurrent pieces of a bandwidth-delay product compete with fifteen flows.
     assert!(cell["gain"]["median"].as_f64().unwrap() > 1.5, "{cell}");
     assert!(cell["loss"]["median"].as_f64().unwrap() < 1.0, "{cell}");
     let page = bench.read("here/isolation.html");
@@ -50,7 +50,7 @@ fn more_queue_pairs_take_more_than_their_share() {
     );
 }
 
-/// Eight hosts that send to one, and six that send to its neighbours: the storm of the book.
+/// Eight hosts that send to one host, and six that send to its neighbours: the storm of the book.
 const STORM: &str = r#"
 name = "storm"
 stop.at-most = "50ms"
@@ -180,7 +180,7 @@ fn links_that_allocate_rates_are_not_for_lossy_switches() {
             said.contains("is made for lossless networks"),
             "{transport}: {said}"
         );
-        // By default they are of the kind that the transport needs.
+        // The default switches are of the kind that the transport needs.
         let lossless = ["--transport", transport];
         let output = bench.output(&isolate(&[&more[..], &lossless].concat()));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -188,7 +188,7 @@ fn links_that_allocate_rates_are_not_for_lossy_switches() {
     }
 }
 
-/// Tenants `a` and `b` on one host, and hosts of neither: the shared NIC of the book.
+/// Tenants `a` and `b` on one host, and hosts without a tenant: the shared NIC of the book.
 const SHARED_NIC: &str = r#"
 name = "shared-nic"
 topology = { kind = "single-switch", hosts = 8, link-rate = "100Gbps" }
@@ -248,12 +248,12 @@ fn tenants_of_one_nic_are_told_apart() {
             "vulnerable, harmful; secure, harmful".into()
         )
     );
-    // All that the tenant has is on host 0.
+    // The tenant has only host 0.
     assert_eq!(
         verdicts("tenant:b:0-3", qps, &[]).0,
         "shared-nic attacked by tenant b on hosts 0-3, 1 seed"
     );
-    // Where the host is the user, its other tenant is a part of the attacker.
+    // If the host is the user, its other tenant belongs to the attacker.
     let untold = [
         "--set",
         "workload[0].tenant=auto",
@@ -294,7 +294,7 @@ fn a_mix_of_transports_is_named_as_it_is() {
     };
     let storage = row(mixed(&["--attackers", "tenant:storage:0-3"]));
     assert_eq!(storage, "rocev2+strack queue-pair parallel 1.50");
-    // Hosts attack for the tenants whose sections do.
+    // Hosts attack for the tenants whose sections attack.
     let by_hosts = [
         "--attackers",
         "0-3",
@@ -325,7 +325,7 @@ fn a_matrix_has_every_scope_that_a_transport_can_have() {
     };
     assert_eq!(verdict("dctcp", "queue-pair"), "VULNERABLE");
     assert_eq!(verdict("dctcp", "destination"), "VULNERABLE");
-    // Connections with weights start anew all the same: what an attack gains by that depends on the scenario.
+    // Weighted connections also restart, and the gain of an attack from these restarts depends on the scenario.
     verdict("dctcp", "host");
     for scope in ["pair", "service-level"] {
         assert_eq!(verdict("dctcp", scope), "secure");
@@ -370,7 +370,7 @@ fn what_cannot_be_studied_is_refused() {
             "no message is part of the attack",
         ),
         (
-            // Nothing attacks: that is not the same as secure.
+            // Without an attacking message the verdict is an error, not "secure".
             &["--attackers", "3", "--set", "workload.attack.bytes=1GB"],
             "no message is part of the attack",
         ),

@@ -1,4 +1,4 @@
-//! The live view of a run: what its server answers, and how it controls the run.
+//! The live view of a run: the answers of its server, and the control of the run.
 
 use crate::browser::Browser;
 use crate::common::Bench;
@@ -9,14 +9,14 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-/// Longest time that a test waits for anything.
+/// Time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two looks.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Hours, if nobody stops it.
+/// A run that takes hours unless it is stopped.
 const LONG: [&str; 3] = ["incast-32", "--set", "workload.message=1TB"];
 
-/// A run with a live view, which ends with the value.
+/// A run with a live view, which ends when this value is dropped.
 struct Run {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -24,12 +24,12 @@ struct Run {
 }
 
 impl Run {
-    /// Starts one and reads its address.
+    /// Starts a run and reads the address of its page.
     fn start(bench: &Bench, arguments: &[&str]) -> Self {
         Self::spawn(bench.command(&[]), arguments)
     }
 
-    /// As [`start`](Self::start), with so many descriptors.
+    /// As [`start`](Self::start), with a limited number of descriptors.
     #[cfg(unix)]
     fn start_limited(bench: &Bench, descriptors: u32, arguments: &[&str]) -> Self {
         let mut command = Command::new("sh");
@@ -68,7 +68,7 @@ impl Run {
         }
     }
 
-    /// One request; status and what follows the headers. `{port}` in `headers` is the server's.
+    /// Sends a request; returns the status, the headers and the body. `{port}` in `headers` is replaced by the server's port.
     fn request(&self, first: &str, headers: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -77,7 +77,7 @@ impl Run {
         let request = format!(
             "{first} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        // All at once: a server that refuses what the headers say may hang up before the body comes.
+        // One write: a server that rejects the headers may close the connection before the body arrives.
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -93,7 +93,7 @@ impl Run {
         serde_json::from_str(&body).unwrap()
     }
 
-    /// Gives an order; the status of the answer and what it says.
+    /// Gives an order; returns the status and the body of the answer.
     fn order(&self, order: &Value) -> (u16, String) {
         let headers = format!("{OWN_HOST}Content-Type: application/json\r\n");
         let (status, _, body) = self.request("POST /api/control", &headers, &order.to_string());
@@ -104,7 +104,7 @@ impl Run {
         assert_eq!(self.order(order), (200, "{}".into()), "{order}");
     }
 
-    /// Asks until `is_so`; the state that was.
+    /// Requests the state until `is_so` holds; returns that state.
     fn wait_until(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let mut state = Value::Null;
         for _ in 0..looks() {
@@ -117,7 +117,7 @@ impl Run {
         panic!("not {what}: {state}");
     }
 
-    /// Exit code, and what was said since the address.
+    /// Exit code, and the messages after the address.
     fn end(mut self) -> (i32, String) {
         let mut said = String::new();
         self.errors.read_to_string(&mut said).unwrap();
@@ -140,7 +140,7 @@ impl Drop for Run {
     }
 }
 
-/// Number of looks until the patience is at its end.
+/// Number of requests until the time limit.
 fn looks() -> u128 {
     PATIENCE.as_millis() / PAUSE.as_millis()
 }
@@ -187,7 +187,7 @@ fn a_run_is_watched_and_controlled() {
     run.assert_stopped(&bench);
 }
 
-/// Samples are added, and those that a page has are not sent again.
+/// Samples are added, and a page does not get the same samples again.
 fn grows(run: &Run) {
     let early = run.wait_until("sampled", |state| sample_count(state) > 3);
     let (epoch, count) = (&early["epoch"], sample_count(&early));
@@ -223,7 +223,7 @@ fn pauses(run: &Run) {
     run.wait_until("going on", |state| now(state) > now(&before));
 }
 
-/// A step ends at its time, give or take a round, which is as long as a link: 1 µs.
+/// A step ends at its time, within a round of 1 µs, the delay of a link.
 fn steps(run: &Run) {
     run.obey(&json!({ "action": "pause" }));
     let before = run.wait_until("paused", has_status("paused"));
@@ -278,7 +278,7 @@ fn strangers_are_refused() {
         let headers = format!("{OWN_HOST}Origin: {origin}\r\n{json}");
         assert_eq!(post(&headers, stop), 403, "{origin}");
     }
-    // What a page of another origin can send without being asked first: a form, or nothing.
+    // Without a preflight request, a page of another origin can send only the content types of forms, or none.
     for kind in [
         "",
         "Content-Type: text/plain\r\n",
@@ -286,7 +286,7 @@ fn strangers_are_refused() {
     ] {
         assert_eq!(post(&format!("{OWN_HOST}{kind}"), stop), 415, "{kind}");
     }
-    // An absolute address goes before the header.
+    // An absolute address takes precedence over the header.
     for address in [
         "http://evil.example",
         "http://127.0.0.1:1",
@@ -324,14 +324,14 @@ fn clients_that_vanish_do_not_matter() {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(said.as_bytes()).unwrap();
     }
-    // Some that stay and say nothing, and one that asks and does not listen.
+    // Some clients stay silent, and one sends requests but does not read the answers.
     let silent: Vec<TcpStream> = (0..8)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
     let mut deaf = TcpStream::connect(address).unwrap();
     let request = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", run.port);
     for _ in 0..50 {
-        // The server may have hung up on it by now.
+        // The server may have closed the connection already.
         if deaf.write_all(request.as_bytes()).is_err() {
             break;
         }
@@ -372,7 +372,7 @@ fn a_request_that_does_not_come_is_not_waited_for() {
     slow.set_read_timeout(Some(PATIENCE)).unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
     let mut answer = Vec::new();
-    // An end, or an error that is not that of a read which took too long.
+    // The stream ends, or fails with an error other than a read timeout.
     if let Err(error) = slow.read_to_end(&mut answer) {
         assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock);
     }
@@ -413,7 +413,7 @@ fn a_watched_run_has_the_results_of_one_that_is_not() {
     assert_eq!(watched.digest, bench.summary(&scenario).digest);
 }
 
-/// Sends a run the signal of Ctrl-C.
+/// Sends SIGINT, the signal of Ctrl-C, to a run.
 #[cfg(unix)]
 fn interrupt(run: &Run) {
     let id = run.child.id().to_string();
@@ -444,7 +444,7 @@ fn a_run_that_is_over_stays_until_ctrl_c() {
         let port = run.port;
         let expected = format!("live: the run is over; http://127.0.0.1:{port}/ {stays}\n");
         assert_eq!(said, expected);
-        // Nobody had looked so far; whoever comes now sees all of it.
+        // This is the first request for the page, and it still shows the whole run.
         let page = run.request("GET /", OWN_HOST, "");
         assert_eq!(page.0, 200);
         std::thread::sleep(Duration::from_millis(300));
@@ -475,7 +475,7 @@ fn a_run_that_is_over_stays_for_a_time() {
     );
 }
 
-/// Standard error is no terminal here: nobody is there to press Ctrl-C.
+/// Standard error is not a terminal here, so no user can press Ctrl-C.
 #[test]
 fn a_run_that_nobody_watches_ends_by_itself() {
     let bench = Bench::new("live-unattended");
@@ -553,7 +553,7 @@ fn the_page_in_a_browser() {
     let lines =
         "return document.querySelectorAll('[data-plot=flow-goodput] .area path.line').length;";
     assert_eq!(browser.number(lines), 8.0);
-    // Times with all of their digits: rounded ones stay the same over a step of some microseconds.
+    // Compare exact times: rounded times do not change over a step of some microseconds.
     let before = text("exact");
     wait("going on", &|| text("exact") != before);
 
@@ -569,7 +569,7 @@ fn the_page_in_a_browser() {
         "document.getElementById('until').value = '{aim}us';"
     ));
     click("go");
-    // In this order: a status that was shown before the time has changed is the one before the step.
+    // Check the time first: until the time changes, the page shows the status before the step.
     wait("there", &|| {
         text("exact") != before && text("status") == "paused"
     });
@@ -587,7 +587,7 @@ fn the_page_in_a_browser() {
     assert!(log.is_empty(), "the console says {log:?}");
 }
 
-/// A page that is opened when all is over shows the whole run, and can be loaded again.
+/// A page that is opened after the end shows the whole run, and can be reloaded.
 #[test]
 #[cfg(unix)]
 fn the_page_of_a_run_that_is_over_in_a_browser() {

@@ -1,4 +1,4 @@
-//! Full disks, limits of the process and killed runs: what is whole is kept, what is lost is said, and nothing of the user's is
+//! Full disks, limits of the process and killed runs: complete files are kept, losses are reported, and files of the user are not
 //! overwritten.
 
 use crate::common::Bench;
@@ -31,7 +31,7 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A file that is always full; `None` where there is none.
+/// A file that is always full; `None` if the system has no such file.
 fn full() -> Option<File> {
     let full = OpenOptions::new().write(true).open("/dev/full").ok();
     if full.is_none() {
@@ -154,7 +154,7 @@ fn what_there_is_room_for_is_kept() {
         .flows;
     assert_eq!(flows.len(), 32);
     assert_eq!(bench.read("flows.txt").lines().count(), 32);
-    // Once there is a whole result, a part of another does not replace it.
+    // A part of another result does not replace a complete result.
     bench.succeed(&arguments);
     let whole = bench.read("results/report.html");
     let output = limited(&bench, &arguments);
@@ -193,7 +193,7 @@ fn a_comparison_outlives_results_that_cannot_be_kept() {
 fn reproductions_that_cannot_be_written_are_not_begun() {
     let bench = Bench::new("reproduce-out");
     bench.write("file", "mine");
-    // The setting is wrong, too, which only the first run finds.
+    // The setting is also invalid, but only the first run would detect that.
     let error = bench.refuse(&[
         "reproduce",
         "strack/fig9",
@@ -207,7 +207,7 @@ fn reproductions_that_cannot_be_written_are_not_begun() {
     assert_eq!(bench.read("file"), "mine");
 }
 
-/// A process that ends with the value, also where a test fails.
+/// A process that ends when this value is dropped, also after a failed test.
 #[cfg(target_os = "linux")]
 struct Guarded(std::process::Child);
 
@@ -219,7 +219,7 @@ impl Drop for Guarded {
     }
 }
 
-/// The names of hidden folders in `folder` in which results are made.
+/// Names of the hidden folders in `folder` in which results are written.
 #[cfg(unix)]
 fn holders(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -319,7 +319,7 @@ const TOPOLOGY: &str = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
 fn inputs_are_not_deleted_with_former_results() {
     let bench = Bench::new("inputs-inside");
     bench.succeed(&with(&["--quiet", "--out", "results"]));
-    // The resolved scenario is there to be run again.
+    // The resolved scenario among the results may be run again.
     bench.succeed(&[
         "run",
         "results/scenario.toml",
@@ -356,7 +356,7 @@ fn inputs_are_not_deleted_with_former_results() {
     assert_eq!(bench.read("plan.json"), JOBS);
 }
 
-/// A process without memory says so, and leaves nothing under the name of its results.
+/// A process that runs out of memory reports it, and leaves nothing at the place of its results.
 #[test]
 #[cfg(target_os = "linux")]
 fn running_out_of_memory_ends_with_a_message_and_an_exit_code() {

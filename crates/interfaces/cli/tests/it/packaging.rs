@@ -1,10 +1,10 @@
-//! What packages ship beside the program: completions of shells and manual pages.
+//! Files that packages ship beside the program: shell completions and manual pages.
 
 use crate::common::Bench;
 use std::fs;
 use std::process::Command;
 
-/// Commands of the program, as its help lists them.
+/// Commands of the program, from its help.
 fn commands(bench: &Bench) -> Vec<String> {
     let help = bench.succeed(&["--help"]);
     let (_, list) = help.split_once("Commands:\n").unwrap();
@@ -99,7 +99,7 @@ fn each_command_has_a_manual_page() {
     );
 }
 
-/// Names of files need not be text in any encoding.
+/// File names may be bytes that are not valid text in any encoding.
 #[test]
 #[cfg(target_os = "linux")]
 fn arguments_that_are_no_text_are_no_defect() {

@@ -1,4 +1,4 @@
-//! `clearway perf`: both ends in one command, two commands, and what can be wrong.
+//! `clearway perf`: both ends in one command, two commands, and errors.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -90,7 +90,7 @@ fn tables_for_people_and_a_warning_without_encryption() {
     }
 }
 
-/// A listening program, which ends with the value.
+/// A listening program, which ends when this value is dropped.
 struct Listening {
     child: Child,
     address: String,
@@ -186,7 +186,7 @@ fn a_listener_of_another_version_is_told() {
     thread::spawn(move || {
         let mut datagram = [0; 2000];
         while let Ok((_, from)) = socket.recv_from(&mut datagram) {
-            // A refusal of whoever it was, because of the version: this end has 2 and 3.
+            // Refuse every client because of its version: this end supports versions 2 and 3.
             let mut refusal = vec![0x83];
             refusal.extend(&datagram[1..9]);
             refusal.extend([1, 2, 0, 0, 0, 2, 0, 0, 0, 3]);

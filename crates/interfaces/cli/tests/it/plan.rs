@@ -1,4 +1,4 @@
-//! `clearway plan`: what it prints, what it writes, and how it ends.
+//! `clearway plan`: printed tables, written files and exit codes.
 
 use crate::common::Bench;
 use insta::assert_snapshot;

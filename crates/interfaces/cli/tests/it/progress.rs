@@ -1,4 +1,4 @@
-//! Progress of long commands in a log, where standard error is no terminal.
+//! Progress of long commands in a log: standard error is not a terminal.
 
 #![cfg(unix)]
 
@@ -6,11 +6,11 @@ use crate::common::Bench;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A command that would take minutes or days, and what its lines of progress look like.
+/// A command that would take minutes or days, and the form of its progress lines.
 struct Long {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// Parts of a line after its time, in this order.
+    /// Parts of a line after the time, in this order.
     parts: &'static [&'static str],
 }
 
@@ -73,7 +73,7 @@ const LONG: [Long; 7] = [
     },
 ];
 
-/// A sweep of a short run and of one without an end.
+/// A sweep of a short run and an endless run.
 const PLAN: &str = r#"name = "long"
 scenario = "quickstart"
 seeds = 1
@@ -96,8 +96,8 @@ fn has_parts(line: &str, parts: &[&str]) -> bool {
     rest.is_some()
 }
 
-/// Reads up to a line of progress with the parts, one of the first six, interrupts the command and reads the rest; the lines of progress,
-/// and what was said after them. The first one of a sweep lacks some on a slow machine, where no run is done yet.
+/// Reads progress lines until one has all parts, at most six lines, then interrupts the command and reads the rest. Returns the progress
+/// lines and the later messages. On a slow machine the first line of a sweep may lack parts, because no run is done yet.
 fn first_lines(mut child: Child, parts: &[&str]) -> (Vec<String>, String) {
     let errors = BufReader::new(child.stderr.take().unwrap());
     let mut lines = errors.lines().map(Result::unwrap);

@@ -1,10 +1,11 @@
-//! Sections of the report that explain, on screens of several widths and in both colour schemes.
+//! Explanatory sections of the report, on screens of several widths and in both colour schemes.
 
 use crate::browser::Browser;
 use crate::common::Bench;
 use std::path::PathBuf;
 
-/// Settings that are warned of, and two sections, one of them with several size classes and a name that is long and has no place to break.
+/// Settings that cause warnings, and two sections of the workload, one of them with several size classes and a long name without a place to
+/// break.
 const MIX: &str = r#"
 name = "mix"
 topology = { kind = "leaf-spine", hosts = 32, hosts-per-leaf = 8, link-rate = "100Gbps" }
@@ -27,7 +28,7 @@ start = "50us"
 const SCREENS: [(u32, u32); 2] = [(1200, 900), (390, 844)];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
-/// Functions that the checks share. `parts` are the sections that explain.
+/// Functions that the checks share. `parts` are the explanatory sections.
 const HELPERS: &str = r#"
     const parts = [...document.querySelectorAll('#sections, #why')];
     const notes = document.querySelectorAll('header ~ .warning');
@@ -68,7 +69,7 @@ fn explained(bench: &Bench) -> PathBuf {
     bench.path("results/report.html")
 }
 
-/// Nothing is wider than the page but what scrolls in itself: that is tables, and keys reach them.
+/// Checks that only scrolling boxes of tables are wider than the page, and that the keyboard can reach these boxes.
 fn nothing_sticks_out(browser: &Browser, width: u32) {
     let wide = browser.number("return document.documentElement.scrollWidth;");
     assert!(wide <= f64::from(width), "{wide} pixels of {width}");
@@ -86,7 +87,7 @@ fn nothing_sticks_out(browser: &Browser, width: u32) {
     assert_eq!(loose, "", "tables that do not scroll at {width} pixels");
 }
 
-/// Tables that are wider than their place and can be moved in it.
+/// Number of tables that are wider than their box and scroll in it.
 fn scrolling(browser: &Browser) -> f64 {
     browser.number(&script(
         "for (const details of within('details')) details.open = true;
@@ -97,7 +98,7 @@ fn scrolling(browser: &Browser) -> f64 {
     ))
 }
 
-/// All texts reach the contrast of WCAG 2.1, level AA.
+/// Checks that all texts have the contrast of WCAG 2.1, level AA.
 fn texts_can_be_read(browser: &Browser, scheme: &str) {
     let texts = "within('*').filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
          .filter((element) => !element.closest('svg title, script'))";
@@ -133,7 +134,7 @@ fn sections_that_explain_fit_every_screen_in_both_colour_schemes() {
             );
             nothing_sticks_out(&browser, width);
             let tables = scrolling(&browser);
-            // What is read on a phone has three tables, all wider than it; with those opened, nothing sticks out either.
+            // On a phone several tables are wider than the screen. With all parts open, nothing else sticks out.
             assert!(width > 390 || tables >= 2.0, "{tables} tables scroll");
             nothing_sticks_out(&browser, width);
             texts_can_be_read(&browser, scheme);
@@ -154,7 +155,7 @@ fn sections_that_explain_have_headings_links_and_texts_for_those_who_do_not_see(
         "return parts.map((part) => document.getElementById(part.getAttribute('aria-labelledby')).textContent).join('; ');",
     ));
     assert_eq!(headings, "By section of the workload; Why flows were slow");
-    // The links of the fabric that cost most: by name, the downlink of the receiver first.
+    // The table names the costliest links of the fabric, the downlink of the receiver first.
     let links = browser.text(&script(
         "const heading = within('h3').find((heading) => heading.textContent === 'Links that cost these flows most');
          const table = heading.nextElementSibling.querySelector('table');
@@ -178,7 +179,7 @@ fn sections_that_explain_have_headings_links_and_texts_for_those_who_do_not_see(
     bars(&browser);
 }
 
-/// Each bar says in words what it shows, its parts too, and they fill it.
+/// Checks that each bar and each of its parts has a description, and that the parts fill the bar.
 fn bars(browser: &Browser) {
     let count = browser.number(&script("return within('.delays svg').length;"));
     assert_eq!(count, 5.0);
@@ -199,7 +200,7 @@ fn bars(browser: &Browser) {
          return Math.max(...within('.delays svg').map((bar) => Math.abs(1 - share(bar))));",
     ));
     assert!(gap < 0.001, "{gap}");
-    // Each colour of a bar is one of the legend.
+    // Each colour of a bar is in the legend.
     let unknown = browser.text(&script(
         "const known = within('.parts li').map((item) => item.className);
          return within('.delays rect').map((part) => part.getAttribute('class')).filter((name) => !known.includes(name)).join(' ');",

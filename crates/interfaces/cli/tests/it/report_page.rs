@@ -10,7 +10,7 @@ use clearway_report_html::{self as page, Page};
 use clearway_units::{Rate, Span, Time, mix64};
 use std::path::Path;
 
-/// Plane of a plot: left, top, width and height within the visible part of the page.
+/// Drawing area of a plot: left, top, width and height within the visible part of the page.
 fn plane(browser: &Browser, plot: &str) -> (f64, f64, f64, f64) {
     let element = format!("document.querySelector('[data-plot={plot}] .overlay')");
     browser.execute(&format!("{element}.scrollIntoView({{ block: 'center' }});"));
@@ -86,7 +86,7 @@ fn slowdown_by_size_and_the_dots_of_flows() {
         return;
     };
     let bench = Bench::new("report-sizes");
-    // Seven hosts send ever more to the eighth.
+    // Seven hosts send messages of increasing size to the eighth host.
     let flow = |n: u32| format!("\"{}->7 {}KB at {n}us\"", n % 7, 1 + n * n);
     let flows: Vec<String> = (0..30).map(flow).collect();
     let flows = format!("workload.flows=[{}]", flows.join(", "));
@@ -110,7 +110,7 @@ fn slowdown_by_size_and_the_dots_of_flows() {
     }
     let curves = "return Clearway.plots['slowdown-size'].drawn.spec.series.map((one) => one.name).join(' ');";
     assert_eq!(browser.text(curves), "p50 p95 p99 p99.9");
-    // Pointing at a dot tells of that flow, also where another one is as near along x.
+    // Pointing at a dot shows its flow, even if another dot is as near along x.
     plane(&browser, "start-finish");
     for dot in [3, 17, 29] {
         let at = |axis: &str, side: &str| {
@@ -134,7 +134,7 @@ fn slowdown_by_size_and_the_dots_of_flows() {
     assert_silent(&browser);
 }
 
-/// Dragging shows a part of all plots over time; escape shows everything again.
+/// Checks that dragging zooms all plots over time, and that escape shows the whole run again.
 fn zooming(browser: &Browser) {
     let (whole, others) = (range(browser, "goodput"), range(browser, "fct"));
     let (left, top, width, height) = plane(browser, "goodput");
@@ -224,7 +224,7 @@ fn the_report_of_a_permutation_on_a_phone() {
     assert!(names.iter().any(|name| name == "fct-tail"), "{names:?}");
     let wide = browser.number("return document.documentElement.scrollWidth - innerWidth;");
     assert!(wide <= 0.0, "{wide} pixels too wide");
-    // Every key of the scenario is there, and those that the user gave stand out.
+    // The table has every key of the scenario and highlights the keys that the user gave.
     let rows = "table.settings tr:not(.group)";
     let all = browser.number(&format!(
         "return document.querySelectorAll('{rows}').length;"
@@ -350,7 +350,7 @@ fn observed() -> RunObservations {
         let subjects: Vec<Subject> = match metric.info().scope {
             SubjectKind::Link => (0..40).map(Subject::Link).collect(),
             SubjectKind::Flow => (0..40).map(Subject::Flow).collect(),
-            // Those are of scale-up runs, which have no flows.
+            // Metrics of GPUs and switches belong to scale-up runs, which have no flows.
             SubjectKind::Gpu | SubjectKind::Switch => Vec::new(),
             SubjectKind::Run => vec![Subject::Run],
         };
@@ -389,7 +389,7 @@ fn a_large_report_is_small_and_opens_at_once() {
     };
     let bench = Bench::new("report-large");
     bench.write("large.html", &html);
-    // The machine may be busy with something else once.
+    // Repeat, because the machine may be busy during one attempt.
     let times: Vec<f64> = (0..3)
         .map(|_| {
             browser.open(&bench.path("large.html"));

@@ -34,7 +34,7 @@ fn the_results_of_a_run() {
     let slowdown = summary.slowdown.expect("flows are done");
     assert!(slowdown.min >= 1.0 && slowdown.max < 3.0, "{slowdown:?}");
 
-    // The documented fields, by name: readers in other languages rely on them.
+    // Check the documented fields by name: readers in other languages rely on the names.
     let json = bench.read("results/summary.json");
     for field in [
         "schema",
@@ -94,7 +94,7 @@ fn json_on_the_terminal_is_the_summary_in_the_folder() {
     let printed = bench.succeed(&[&["run"], run.as_slice()].concat());
     assert_eq!(printed, bench.read("results/summary.json"));
     assert!(Summary::from_json(&printed).is_ok());
-    // Nobody has named the folder here, so it is said beside the document.
+    // Without `--out`, the folder is printed on standard error.
     for (scenario, quiet) in [
         (&with(&["--json"])[..], false),
         (&with(&["--json", "--quiet"]), true),
@@ -271,7 +271,7 @@ fn the_outermost_values_that_are_allowed_run() {
             .concat(),
         );
         let errors = String::from_utf8_lossy(&output.stderr);
-        // With some of them no flow can finish, but nothing is wrong.
+        // Some settings let no flow finish, but that is not an error.
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1)), "{overrides:?}: {errors}");
     }
@@ -292,7 +292,7 @@ fn a_reader_that_goes_away_is_no_failure() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Closed before anything is read.
+        // Close the pipe before reading.
         drop(child.stdout.take());
         let mut errors = String::new();
         child
@@ -309,12 +309,12 @@ fn a_reader_that_goes_away_is_no_failure() {
 /// Two hosts on each of two switches, joined at four times the rate.
 const GRAPH: &str = "6 2 5\n4 5\n0 4 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n2 5 100Gbps 1000ns 0\n3 5 100Gbps 1000ns 0\n4 5 400Gbps 1000ns 0\n";
 
-/// The lines are computed by hand: payload 1000 B, header 48 B, as HPCC's simulator has them.
+/// The expected lines are computed by hand, with a payload of 1000 B and a header of 48 B as in HPCC's simulator.
 #[test]
 fn completed_flows_as_hpcc_records_them() {
     let bench = Bench::new("fct-txt");
     bench.write("graph.txt", GRAPH);
-    // The second pair twice, in no order of start: ports are counted by the start.
+    // The second pair has two flows, not in order of start: ports are numbered in order of start.
     bench.write(
         "flows.txt",
         "3\n1 3 3 200 1500 2.5\n0 1 3 100 1000000 2\n1 3 3 100 1 2.4\n",
@@ -386,7 +386,7 @@ fn completed_flows_as_hpcc_records_them() {
         ]
     );
     assert_eq!(std::fs::read_dir(bench.path("new")).unwrap().count(), 1);
-    // Among the results, which tolerate no other file; twice, because former results are replaced.
+    // The file may also be a part of the results. Run twice, because the second run replaces the former results.
     let place = run.iter().position(|word| *word == "new/fct.txt").unwrap();
     let mut inside = run;
     inside[place] = "./results/fct.txt";
@@ -505,7 +505,7 @@ fn warnings_stay_with_the_results() {
         let page = bench.read(page);
         page[..page.find("<main>").expect("a body")].to_owned()
     };
-    // Also in the page that `why` writes once more.
+    // The page that `why` rewrites also has the warning.
     let mut shown = warning.clone();
     while shown.contains('`') {
         shown = shown.replacen('`', "<code>", 1).replacen('`', "</code>", 1);

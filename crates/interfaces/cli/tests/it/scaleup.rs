@@ -58,7 +58,7 @@ fn a_run_that_is_cut_off_says_so() {
     assert!(totals.completed < totals.posted);
 }
 
-/// The last response arrives at cycle 1178; credits that return later are no work that is left.
+/// The last response arrives at cycle 1178. Credits that return later do not count as remaining work.
 #[test]
 fn a_run_that_is_stopped_when_all_is_done_is_complete() {
     let folder = Bench::new("scaleup-done");
@@ -73,7 +73,7 @@ fn a_run_that_is_stopped_when_all_is_done_is_complete() {
     assert_eq!(cut.simulated_us, whole.simulated_us);
 }
 
-/// Pauses before sets of no operations go on for thousands of cycles after the last response.
+/// Pauses before empty sets of operations continue for thousands of cycles after the last response.
 #[test]
 fn pauses_that_nothing_follows_are_no_work_that_is_left() {
     let folder = Bench::new("scaleup-pauses");
@@ -88,7 +88,7 @@ fn pauses_that_nothing_follows_are_no_work_that_is_left() {
     assert_eq!(cut.operations, whole.operations);
 }
 
-/// Two layers of four GPUs: 4 us of computation in a pass, reductions of both layers, and a gather of the second.
+/// Two layers on four GPUs: 4 us of computation in a pass, reductions of both layers, and a gather of the second layer.
 const LAYERS: &str = "DATA all_gpus: 4\n2\n\
     a -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 16384 0\n\
     b -1 500 NONE 0 500 NONE 0 0 ALLGATHER 4096 0\n";
@@ -110,7 +110,7 @@ fn a_trace_is_a_job_with_iterations() {
     assert_eq!(job.hosts, [2, 3, 4, 5]);
     assert_eq!((job.iterations, job.completed), (3, 3));
     let times = job.iteration_us.as_ref().expect("times of iterations");
-    // What the ranks compute, and at least a flag, a reduction and a multicast one after the other.
+    // An iteration takes at least the computation, then a flag, a reduction and a multicast in sequence.
     assert!(times.min > 4.0 + 3.0 * 0.3, "{times:?}");
     assert!(folder.path("results/iterations.parquet").exists());
 

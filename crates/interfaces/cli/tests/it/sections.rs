@@ -46,12 +46,12 @@ fn percentiles_over_a_mix_mislead_and_those_of_sections_do_not() {
     assert_eq!(burst.figures.flows, 8);
     let all = background.figures.flows + burst.figures.flows;
     assert_eq!(all, summary.flows.total);
-    // The burst is slow, each flow of it, and the median over all flows does not know of it.
+    // Every flow of the burst is slow, but the median over all flows does not show that.
     let p50 = |section: &SectionSummary| section.figures.slowdown.unwrap().p50;
     assert!(p50(burst) > 3.0 * p50(background));
     assert!(summary.slowdown.unwrap().p50 < 1.2 * p50(background));
     assert!(background.by_class.len() > 2 && burst.by_class.len() == 1);
-    // The rows say the same.
+    // The rows of `flows.parquet` agree.
     let table = read_flows(bench.path("results")).unwrap();
     let of_burst = table
         .sections

@@ -1,4 +1,4 @@
-//! `clearway softswitch`: a measurement through an emulated fabric, and what can be wrong.
+//! `clearway softswitch`: a measurement through an emulated fabric, and errors.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -106,7 +106,7 @@ mod real {
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::thread;
 
-    /// The program between namespaces of its own.
+    /// The program, with network namespaces for its hosts.
     struct Bed {
         child: Child,
         input: ChildStdin,
@@ -115,7 +115,7 @@ mod real {
     }
 
     impl Bed {
-        /// It forwards packets; or `None` and a skip where it cannot.
+        /// Starts the program and waits until it forwards packets; `None` and a skip if that is impossible here.
         fn start(bench: &Bench, what: &str) -> Option<Self> {
             let prefix = format!("cw-test-{}-cli-", std::process::id());
             let arguments = [
@@ -150,7 +150,7 @@ mod real {
             })
         }
 
-        /// The program in the namespace of a host, for as long as it may take on a busy machine.
+        /// The program in the namespace of a host, with a time limit that suffices on a busy machine.
         fn within(&self, bench: &Bench, host: u32, arguments: &[&str]) -> Command {
             let mut command = Command::new("timeout");
             command.args(["180", "ip", "netns", "exec"]);
@@ -167,7 +167,7 @@ mod real {
             serde_json::from_str(&line).unwrap()
         }
 
-        /// Ends it as a batch system would, and returns what it prints.
+        /// Ends the program as a batch system would, and returns its output.
         fn end(mut self) -> Value {
             let id = self.child.id().to_string();
             let sent = Command::new("kill").args(["-TERM", &id]).status();
@@ -204,7 +204,7 @@ mod real {
         let messages = BufReader::new(server.stderr.take().unwrap()).lines();
         let mut messages = messages.map_while(Result::ok);
         assert!(messages.any(|line| line.starts_with("listening at")));
-        // The rest must not fill its pipe.
+        // Read the other messages, so that the pipe does not fill up.
         thread::spawn(move || messages.for_each(drop));
         let measure = [
             "perf",
@@ -227,7 +227,7 @@ mod real {
         writeln!(bed.input, "link leaf0-spien1 down").unwrap();
         writeln!(bed.input, "link * down").unwrap();
         let before = bed.counters();
-        // Ports are drawn anew in each run, and may all take one spine.
+        // Each run draws new ports, and all ports may lead over one spine.
         let both = |key: &str| {
             let spines = ["leaf0-spine0", "leaf0-spine1"];
             let counts = spines.map(|name| link(&before, name)[key].as_u64().unwrap());

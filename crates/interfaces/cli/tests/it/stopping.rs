@@ -88,17 +88,17 @@ fn an_interrupted_run_keeps_what_it_has() {
     end_early("-INT");
 }
 
-/// As batch systems do before they kill.
+/// SIGTERM, as batch systems send it before SIGKILL.
 #[test]
 #[cfg(unix)]
 fn a_terminated_run_keeps_what_it_has() {
     end_early("-TERM");
 }
 
-/// True once a process catches SIGINT and SIGTERM. Systems without `/proc` do not tell: there time has to do.
+/// True if a process catches SIGINT and SIGTERM. Always true without `/proc`: there the caller has to wait long enough.
 #[cfg(unix)]
 fn catches_signals(process: &str) -> bool {
-    // Signals 2 and 15; the lowest bit is that of signal 1.
+    // Signals 2 and 15; the lowest bit stands for signal 1.
     const BOTH: u64 = 0x4002;
     let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else {
         return true;
@@ -111,7 +111,7 @@ fn catches_signals(process: &str) -> bool {
 #[cfg(unix)]
 fn end_early(signal: &str) {
     let bench = Bench::new(&format!("interrupt{signal}"));
-    // Days, if nobody interrupts it.
+    // A run that takes days without an interrupt.
     let run = [
         "run",
         "permutation-1k",
@@ -128,7 +128,7 @@ fn end_early(signal: &str) {
         .spawn()
         .unwrap();
     let id = child.id().to_string();
-    // The program has to have started the run; its working folder tells, and signals that it catches.
+    // Wait until the run has started: then the working folder has files, and the process catches the signals.
     let started = || {
         let names = std::fs::read_dir(bench.path("")).unwrap();
         names.count() > 0 && catches_signals(&id)

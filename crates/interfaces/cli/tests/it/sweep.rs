@@ -1,4 +1,4 @@
-//! Sweeps: what is done is not done again, whoever does it and whoever is killed meanwhile.
+//! Sweeps: finished runs are not repeated, with several processes and after processes were killed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -25,20 +25,20 @@ seeds = 2
 "workload.message" = ["64KB", "256KB"]
 "#;
 
-/// As [`PLAN`] with runs that take longer, so that one can be killed in it: some tenths of a second, less on a fast machine.
+/// As [`PLAN`], with longer runs, so that a test can kill one: some tenths of a second, less on a fast machine.
 fn longer() -> String {
     PLAN.replace("\"topology.hosts\" = 16", "\"topology.hosts\" = 32")
         .replace("[\"64KB\", \"256KB\"]", "[\"32MB\", \"128MB\"]")
 }
 
-/// `sweep.json` without the command, which differs.
+/// `sweep.json` without the command, which differs between sweeps.
 fn document(bench: &Bench, folder: &str) -> String {
     let text = bench.read(&format!("{folder}/sweep.json"));
     let lines = text.lines().filter(|line| !line.contains("\"command\""));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Columns of `sweep.parquet` and their values as text, without those at the end that tell time and memory.
+/// Columns of `sweep.parquet` and their values as text, without the last columns, which hold time and memory.
 fn table(bench: &Bench, folder: &str) -> Vec<String> {
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
     let file = fs::File::open(bench.path(&format!("{folder}/sweep.parquet"))).unwrap();
@@ -106,7 +106,7 @@ fn what_is_done_is_not_done_again() {
     assert_eq!(runs(&bench, "out/sweep-small"), done);
     assert_eq!(document(&bench, "out/sweep-small"), before);
 
-    // A value more: what the plans have in common stays.
+    // One more value: the runs that both plans have are kept.
     bench.write(
         "plan.toml",
         &PLAN.replace("\"256KB\"]", "\"256KB\", \"128KB\"]"),
@@ -137,7 +137,7 @@ fn the_order_of_a_plan_is_that_of_the_table_and_not_of_the_folder() {
     let bench = Bench::new("sweep-dry");
     bench.write("plan.toml", PLAN);
     let text = bench.succeed(&["sweep", "plan.toml", "--dry-run"]);
-    // What it costs depends on the machine.
+    // The estimated cost depends on the machine.
     let (text, expected) = text.split_once("Expect     ").unwrap();
     assert!(expected.contains(" reckoned by 8 of 8 runs"), "{expected}");
     insta::assert_snapshot!(text, @r"
@@ -151,7 +151,7 @@ fn the_order_of_a_plan_is_that_of_the_table_and_not_of_the_folder() {
     assert!(!bench.path("out").exists());
 }
 
-/// A killed sweep loses what it was at, its children end with it, and the next one takes over at once.
+/// A killed sweep loses its runs in progress, its children end, and the next sweep takes over immediately.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_sweep_goes_on_where_it_was() {
@@ -177,7 +177,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     assert!(kept.len() < 8, "too late");
     let claims = fs::read_dir(bench.path("killed/claims")).unwrap().count();
     assert!(claims > 0, "a killed process leaves its claims");
-    // Its children end by themselves.
+    // Its children end without a signal.
     let work = bench.path("killed/partial").to_string_lossy().into_owned();
     let begun = Instant::now();
     while !crate::common::processes_with(&work).is_empty() {
@@ -203,7 +203,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
 #[test]
 fn two_processes_share_a_plan_and_no_run_is_done_twice() {
     let bench = Bench::new("sweep-two");
-    // Longer than it may take until both have begun.
+    // Use runs that take longer than the start of both processes.
     bench.write("plan.toml", &longer());
     let start = || {
         let mut command = bench.command(&["sweep", "plan.toml", "--jobs", "1", "--out", "shared"]);
@@ -219,7 +219,7 @@ fn two_processes_share_a_plan_and_no_run_is_done_twice() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
         let said = stderr(output);
         assert!(said.ends_with("8 of 8 in all\n"), "{said}");
-        // There may be lines of progress before it.
+        // Progress lines may come before this line.
         let last = said.lines().last().unwrap();
         let own = last.split(' ').next().unwrap();
         done += own.parse::<u32>().unwrap_or_else(|_| panic!("{said}"));
@@ -235,7 +235,7 @@ fn two_processes_share_a_plan_and_no_run_is_done_twice() {
 fn three_shards_merged_are_the_whole() {
     let bench = Bench::new("sweep-shards");
     bench.write("plan.toml", PLAN);
-    // In another order, shards are the same.
+    // The order of the values does not change the shards.
     bench.write(
         "turned.toml",
         &PLAN.replace("[\"single\", \"adaptive\"]", "[\"adaptive\", \"single\"]"),
@@ -287,7 +287,7 @@ fn three_shards_merged_are_the_whole() {
     assert_eq!(table(&bench, "merged"), table(&bench, "whole"));
 }
 
-/// 18 hosts do not fit into leaves of 4, which is found when the fabric is put together.
+/// 18 hosts do not fit into leaves of 4, which is detected when the fabric is built.
 #[test]
 fn a_run_that_fails_does_not_stop_the_others() {
     let bench = Bench::new("sweep-failing");
@@ -324,7 +324,7 @@ fn a_run_that_fails_does_not_stop_the_others() {
     assert_eq!(table(&bench, "s").len(), 8);
 }
 
-/// As `clearway run`, which exits with 1 if a limit ended the run.
+/// Exit code 1 if a limit ended a run, as for `clearway run`.
 #[test]
 fn a_sweep_of_runs_that_do_not_complete_does_not_succeed() {
     let bench = Bench::new("sweep-incomplete");
@@ -396,7 +396,7 @@ fn an_assertion_that_does_not_hold_is_exit_code_1() {
         assert!(document(&bench, "s").contains(&format!("\"verdict\": {verdict}")));
     }
     assert!(bench.read("s/report.html").contains("slowdown.p99"));
-    // A part of the runs is not judged.
+    // Assertions are not judged on a part of the runs.
     let part = bench.output(&["sweep", "plan.toml", "--out", "part", "--shard", "1/2"]);
     assert_eq!(part.status.code(), Some(0), "{}", stderr(&part));
 }
@@ -440,7 +440,7 @@ fn the_chapter_has_every_key_of_a_plan_and_plans_that_can_be_read() {
     assert_eq!(plans, 3);
 }
 
-/// The parts of a Slurm array and of an indexed job of Kubernetes, as the chapter's scripts count them.
+/// Parts of a Slurm array and of an indexed job of Kubernetes, as counted by the scripts of the chapter.
 #[test]
 #[cfg(unix)]
 fn the_job_scripts_of_the_chapter_do_every_run_once() {
@@ -516,7 +516,7 @@ fn a_scale_up_fabric_is_swept_as_packets_are() {
     }
 }
 
-/// Systems without memory kill a process, and most likely for want of room beside another one.
+/// A system without free memory kills a process, which probably had too little room beside another run.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_run_that_is_killed_is_tried_once_more_by_itself() {
@@ -534,7 +534,7 @@ fn a_run_that_is_killed_is_tried_once_more_by_itself() {
     };
     let is_done = |name: &String| bench.path("s/runs").join(name).exists();
     let begun = Instant::now();
-    // Runs that were under way when a process was killed, and the one that it was at.
+    // Runs in progress when a process was killed, and the run of that process.
     let (mut suspects, mut victim) = (BTreeSet::new(), None);
     let mut tried_again = false;
     let status = loop {
@@ -544,7 +544,7 @@ fn a_run_that_is_killed_is_tried_once_more_by_itself() {
         }
         let now = crate::common::under_way(&bench, "s");
         match &victim {
-            // In the middle of the sweep, while another run goes on beside it.
+            // Kill in the middle of the sweep, while another run is in progress.
             None if suspects.is_empty() && runs(&bench, "s").len() >= 2 && now.len() == 2 => {
                 let children = crate::common::processes_with(&partial);
                 if children.first().is_some_and(|process| kill(*process)) {
@@ -556,12 +556,12 @@ fn a_run_that_is_killed_is_tried_once_more_by_itself() {
                     .iter()
                     .find(|name| !now.contains(*name) && !is_done(name))
                     .cloned();
-                // Nobody was at anything.
+                // The killed process had no run in progress.
                 if suspects.iter().all(is_done) {
                     suspects.clear();
                 }
             }
-            // It was on its way to where results are.
+            // The results of this run were being moved into place, so the run is not the victim.
             Some(name) if !tried_again && is_done(name) => {
                 victim = None;
                 suspects.clear();
@@ -579,7 +579,7 @@ fn a_run_that_is_killed_is_tried_once_more_by_itself() {
     assert_eq!(runs(&bench, "s").len(), 8);
 }
 
-/// A first run of a large fabric tells what one takes before a second one starts.
+/// The first run of a large fabric measures the memory of a run before a second run starts.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_first_run_of_a_large_fabric_has_no_company() {
@@ -603,7 +603,7 @@ fn the_first_run_of_a_large_fabric_has_no_company() {
         let now = crate::common::under_way(&bench, "s").len();
         if runs(&bench, "s").is_empty() {
             alone |= now == 1;
-            // One may have ended, and another one begun, since the look at what is under way.
+            // A run may have ended, and another may have begun, since the runs in progress were listed.
             assert!(now < 2 || !runs(&bench, "s").is_empty());
         } else {
             together |= now == 2;

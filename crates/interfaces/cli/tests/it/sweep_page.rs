@@ -5,7 +5,7 @@ use crate::common::Bench;
 use clearway_report::sweep::{AxisNumbers, SummarizedRun, SweepAxis, SweepRecord};
 use clearway_report_html::render_sweep;
 
-/// Three sprays and four sizes with three seeds each: slowdown grows with the size, and adaptive spraying has the least.
+/// Three sprays and four sizes with three seeds each: slowdown grows with the size, and is least with adaptive spraying.
 fn sweep(bench: &Bench) -> SweepRecord {
     let one = bench.summary(&[
         "quickstart",
@@ -86,7 +86,7 @@ fn a_sweep_is_explored_with_menus_and_keys() {
              select.dispatchEvent(new Event('change'));"
         ));
     };
-    // A line and a band for each spray, all points on them, one of them the best; a cell for each point.
+    // A line and a band for each spray, with all points, one of which is the best; and a cell for each point.
     let drawn = || {
         [
             count("#along path.line"),
@@ -105,7 +105,7 @@ fn a_sweep_is_explored_with_menus_and_keys() {
         "{}",
         best()
     );
-    // Words along x: nothing joins the points.
+    // The values along x are words, so no line joins the points.
     choose("Along", "transport.spray");
     assert_eq!(drawn(), [0, 0, 12, 1]);
     choose("Measure", "goodput");
@@ -120,12 +120,12 @@ fn a_sweep_is_explored_with_menus_and_keys() {
         "{}",
         best()
     );
-    // The menu that was used has the focus still.
+    // The menu keeps the focus after use.
     assert_eq!(
         browser.text("return document.activeElement.tagName;"),
         "SELECT"
     );
-    // A column sorts by keyboard, and again the other way.
+    // The keyboard sorts a column, and a second press reverses the order.
     let heads = "document.querySelectorAll('#all-points button.sort')";
     browser.execute(&format!("{heads}[1].focus();"));
     browser.press('\u{e007}');
@@ -138,7 +138,7 @@ fn a_sweep_is_explored_with_menus_and_keys() {
         )),
         "descending"
     );
-    // A telephone is wide enough for all of it.
+    // The page fits the width of a telephone.
     browser.resize(390, 800);
     let wider = browser.number(
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth;",

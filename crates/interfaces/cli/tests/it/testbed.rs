@@ -1,4 +1,4 @@
-//! `clearway testbed`: a scenario over network namespaces, and what cannot be one.
+//! `clearway testbed`: a scenario over network namespaces, and scenarios that cannot run there.
 
 use crate::common::Bench;
 use clearway_testing::skip;
@@ -14,10 +14,10 @@ use std::{
     time::Duration,
 };
 
-/// True if namespaces can be made here; a loud skip otherwise.
+/// True if namespaces can be created here; otherwise a skip with a message.
 #[cfg(target_os = "linux")]
 fn has_namespaces() -> bool {
-    // Tests of one process run side by side.
+    // Tests of one process run concurrently.
     static PROBES: AtomicU32 = AtomicU32::new(0);
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
     let probe = format!("cw-probe{}-h{number}", std::process::id());
@@ -116,11 +116,11 @@ fn a_bed_is_up_once_and_down_takes_all_of_it() {
     assert!(said.contains("is up already"), "{said}");
     bench.succeed(&["testbed", "down", "--name", &name]);
     assert_eq!(namespaces(&name), [""; 0]);
-    // Twice is no fault.
+    // A second `down` is not an error.
     bench.succeed(&["testbed", "down", "--name", &name]);
 }
 
-/// Record of a bed that root has made.
+/// Record of a test bed that root created.
 #[cfg(target_os = "linux")]
 fn record(name: &str, ending: &str) -> PathBuf {
     PathBuf::from(format!("/run/clearway/testbed-{name}.{ending}"))
@@ -136,7 +136,7 @@ fn half_a_bed_is_none() {
     let name = format!("p{}", std::process::id());
     let up = ["testbed", "up", "--switches", "kernel", "--name", &name];
     bench.succeed(&up);
-    // As a command leaves it that was killed before the last step.
+    // Rewrite the record as a command leaves it if it is killed before the last step.
     let text = fs::read_to_string(record(&name, "json")).unwrap();
     let half = text.replace("\"complete\": true", "\"complete\": false");
     assert_ne!(half, text);
@@ -151,7 +151,7 @@ fn half_a_bed_is_none() {
     assert_eq!(namespaces(&name), [""; 0]);
 }
 
-/// Numbers of the processes of a bed that are there, of those that have been recorded.
+/// Recorded processes of a test bed that still run.
 #[cfg(target_os = "linux")]
 fn running(processes: &[u64]) -> Vec<u64> {
     let runs = |pid: &&u64| {
@@ -162,7 +162,7 @@ fn running(processes: &[u64]) -> Vec<u64> {
     processes.iter().filter(runs).copied().collect()
 }
 
-/// Waits until a command has recorded so many processes.
+/// Waits until a command has recorded `count` processes.
 #[cfg(target_os = "linux")]
 fn recorded(name: &str, count: usize, command: &mut Child) -> Vec<u64> {
     for _ in 0..12_000 {
@@ -207,7 +207,7 @@ fn nothing_outlives_a_command_that_is_killed() {
     for arguments in [&run[..], &soak] {
         let mut command = bench.command(arguments);
         let mut command = command.stderr(Stdio::null()).spawn().unwrap();
-        // The switches and four hosts.
+        // The process of the switches, and the processes of four hosts.
         let processes = recorded(&name, 5, &mut command);
         thread::sleep(Duration::from_millis(700));
         assert_eq!(running(&processes), processes);
@@ -280,7 +280,7 @@ fn links_that_died_are_whole_in_the_next_run_on_a_bed_that_is_kept() {
     bench.succeed(&["testbed", "down", "--name", &name]);
 }
 
-/// The first flow is over when all links between the leaves die; the second never is.
+/// The first flow ends before all links between the leaves die; the second flow never ends.
 #[cfg(target_os = "linux")]
 const DYING: &str = r#"
 name = "dying"

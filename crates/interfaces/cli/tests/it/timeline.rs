@@ -1,4 +1,4 @@
-//! `trace.perfetto` against the tables of the same run, by a decoder that is not ours.
+//! `trace.perfetto` compared with the tables of the same run, by an independent decoder.
 
 use crate::common::{Bench, matrix_scenario};
 use clearway_lab::{Assembly, Laboratory, LinkId};
@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `s.toml` with everything watched, into the folder `out`.
+/// Runs `s.toml` with all observations, into the folder `out`.
 fn run(bench: &Bench, out: &str, more: &[&str]) {
     let watched = [
         "observe.trace.perfetto=true",
@@ -26,7 +26,7 @@ fn run(bench: &Bench, out: &str, more: &[&str]) {
     bench.succeed(&arguments);
 }
 
-/// The rows of a Parquet file, whatever its columns.
+/// The rows of any Parquet file.
 fn rows(path: &Path) -> Value {
     let file = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let row = |row: parquet::record::Row| {
@@ -48,8 +48,8 @@ fn rows(path: &Path) -> Value {
     rows.map(|found| row(found.unwrap())).collect()
 }
 
-/// Links and pauses, which the tables of a run do not have: `links`, each with the node at which it begins, and `paused`, each link with
-/// its pauses.
+/// Links and pauses, which the tables of a run lack: `links`, each with the node at which it begins, and `paused`, each link with its
+/// pauses.
 fn links(bench: &Bench) -> (Value, Value) {
     let path = bench.path("s.toml");
     let laboratory = Laboratory::new();
@@ -72,7 +72,7 @@ fn links(bench: &Bench) -> (Value, Value) {
     (links.collect(), paused.collect())
 }
 
-/// Compares the timeline in `results` with the tables there; returns what was compared, `None` if nobody can decode it here.
+/// Compares the timeline in `results` with the tables there; returns a report, or `None` if no decoder is installed.
 fn check(bench: &Bench, arrows: Option<&[(u32, u32)]>) -> Option<String> {
     let results = bench.path("results");
     let summary = fs::read_to_string(results.join("summary.json")).unwrap();

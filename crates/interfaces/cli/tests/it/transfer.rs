@@ -1,4 +1,4 @@
-//! `clearway send` and `clearway recv`: whole files, interruptions and refusals, with real processes on the loopback interface.
+//! `clearway send` and `clearway recv`: complete files, interruptions and refusals, with real processes on the loopback interface.
 #![cfg(unix)]
 
 use crate::common::Bench;
@@ -12,10 +12,10 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Milliseconds after which nothing happens any more.
+/// Time limit of every wait, in milliseconds.
 const PATIENCE: u32 = 120_000;
 
-/// A receiving program, which ends with the value.
+/// A receiving program, which ends when this value is dropped.
 struct Receiving {
     child: Child,
     address: String,
@@ -29,7 +29,7 @@ impl Drop for Receiving {
     }
 }
 
-/// Starts a receiver below a shell command, such as a limit.
+/// Starts a receiver after a shell command such as a limit.
 fn receive_below(bench: &Bench, shell: &str, more: &[&str]) -> Receiving {
     receive_at(bench, shell, "127.0.0.1:0", more)
 }
@@ -71,7 +71,7 @@ fn receive(bench: &Bench, more: &[&str]) -> Receiving {
 }
 
 impl Receiving {
-    /// Waits for its end. Returns exit code, standard output and errors.
+    /// Waits for the end of the program. Returns exit code, standard output and errors.
     fn end(mut self) -> (Option<i32>, String, String) {
         let code = wait(&mut self.child);
         let (mut text, mut errors) = (String::new(), String::new());
@@ -107,7 +107,7 @@ fn send(bench: &Bench, receiving: &Receiving, more: &[&str]) -> (Option<i32>, St
         .expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     let said = text(output.stderr);
-    // Lines of progress come where a transfer takes some seconds.
+    // A transfer that takes some seconds prints progress lines.
     let errors = said
         .split_inclusive('\n')
         .filter(|line| !line.starts_with("after "))
@@ -121,7 +121,7 @@ fn send_json(bench: &Bench, receiving: &Receiving, more: &[&str]) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A file of so many blocks of 1 MiB, each of which is another.
+/// Writes a file of `blocks` different blocks of 1 MiB.
 fn write_blocks(bench: &Bench, name: &str, blocks: u64) {
     let file = File::create(bench.path(name)).expect("the test's folder can be written");
     file.set_len(blocks << 20).expect("room");
@@ -140,7 +140,7 @@ fn is_same(bench: &Bench, name: &str) -> bool {
     status.expect("cmp").success()
 }
 
-/// Blocks that the receiver has written of a file that is not complete.
+/// Blocks of incomplete files that the receiver has written.
 fn written(bench: &Bench) -> u64 {
     let entries = fs::read_dir(bench.path("to/.clearway-partial"))
         .into_iter()
@@ -152,7 +152,7 @@ fn written(bench: &Bench) -> u64 {
         .sum()
 }
 
-/// Waits until some blocks were written; false if the sender has ended before.
+/// Waits until some blocks are written; false if the sender ends before.
 fn wait_for_blocks(bench: &Bench, sender: &mut Child) -> bool {
     for _ in 0..PATIENCE / 2 {
         if written(bench) > 60 {
@@ -166,8 +166,9 @@ fn wait_for_blocks(bench: &Bench, sender: &mut Child) -> bool {
     panic!("no block was written");
 }
 
-/// Sends a file and calls `interrupt` once some of it has come, with larger and larger ones until that is early enough. Returns its blocks.
-/// The line is slow, for the fastest machine: what is left takes longer than the time between two looks of a sender for Ctrl-C.
+/// Sends a file and calls `interrupt` after some blocks have arrived, with increasing file sizes until the interrupt comes early enough.
+/// Returns the number of blocks. The line is slow: even on the fastest machine, the rest takes longer than the interval between two checks
+/// for Ctrl-C.
 fn interrupt(
     bench: &Bench,
     receiving: &Receiving,
@@ -176,7 +177,7 @@ fn interrupt(
     interrupt_with(bench, receiving, &[], interrupt)
 }
 
-/// As [`interrupt`], with further arguments of the sender.
+/// As [`interrupt`], with additional arguments of the sender.
 fn interrupt_with(
     bench: &Bench,
     receiving: &Receiving,
@@ -198,7 +199,7 @@ fn interrupt_with(
     panic!("3.2 GB were sent before anybody could interrupt that");
 }
 
-/// Checks that the rest of a file comes, and no more than that.
+/// Checks that only the rest of a file is transferred.
 fn goes_on(bench: &Bench, receiving: &Receiving, blocks: u64) {
     let report = send_json(bench, receiving, &["file"]);
     let [moved, kept] =
@@ -323,7 +324,7 @@ fn a_sender_that_was_killed_goes_on() {
         interrupt(&bench, &receiving, |sender| sender.kill().expect("it runs"));
     assert_eq!(wait(&mut sender), None);
     goes_on(&bench, &receiving, blocks);
-    // A receiver that has nothing to do is ended by Ctrl-C, and that is no interruption.
+    // Ctrl-C ends an idle receiver, and that does not count as an interruption.
     let id = receiving.child.id().to_string();
     let sent = Command::new("kill").args(["-INT", &id]).status();
     assert!(sent.expect("kill").success());
@@ -369,7 +370,7 @@ fn a_receiver_that_was_killed_goes_on_and_what_was_damaged_is_repaired() {
         .write(true)
         .open(data.expect("a partial file"))
         .expect("a file");
-    // Some of the first blocks are there.
+    // The file already has some of the first blocks, so this damages received data.
     for block in 0..8 {
         data.write_at(b"damage", (block << 20) + 5).expect("room");
     }

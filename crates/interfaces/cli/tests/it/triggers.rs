@@ -1,10 +1,10 @@
-//! Triggers of `.cm` files: when the flows that they start begin.
+//! Triggers of `.cm` files, and the start times of the triggered flows.
 
 use crate::common::{Bench, matrix_scenario};
 use clearway_lab::{Finished, Laboratory};
 use clearway_units::Span;
 
-/// Runs a connection matrix on 16 hosts, four to a leaf.
+/// Runs a connection matrix on 16 hosts, with four on each leaf.
 fn run(name: &str, matrix: &str, overrides: &[&str]) -> Finished {
     let bench = Bench::new(name);
     bench.write("x.cm", matrix);
@@ -56,7 +56,7 @@ fn news_takes_the_shortest_link_delay_to_another_host() {
     assert_eq!(sent_to_start(&finished, 0, 1), Span::from_us(1));
     let finished = run("trigger-delay", ELSEWHERE, &["trigger-delay=7us"]);
     assert_eq!(sent_to_start(&finished, 0, 1), Span::from_us(7));
-    // News does not travel faster than a link.
+    // A trigger does not travel faster than the delay of a link.
     let finished = run("trigger-too-fast", ELSEWHERE, &["trigger-delay=1ns"]);
     assert_eq!(sent_to_start(&finished, 0, 1), Span::from_us(1));
 }

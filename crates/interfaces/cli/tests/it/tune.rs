@@ -1,10 +1,10 @@
-//! Tuning: the best point is found with fewer runs than a sweep has.
+//! Tuning finds the best point with fewer runs than a sweep.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-/// Eight windows, of which the first ones starve the flows and the last ones fill queues that nobody needs; nine seeds.
+/// Eight windows and nine seeds: the first windows starve the flows, the last windows fill queues without a gain.
 const PLAN: &str = r#"name = "windows"
 scenario = "quickstart"
 seeds = 9
@@ -62,7 +62,7 @@ fn the_best_point_is_found_and_runs_are_kept() {
         "{stdout}"
     );
     assert!(!stdout.contains("transport.window=2%bdp"), "{stdout}");
-    // A sweep of the grid agrees, and does only what is left.
+    // A sweep of the grid agrees, and executes only the missing runs.
     let (code, _, stderr) = output(&bench, &["sweep", "plan.toml", "--out", "t"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(
@@ -71,7 +71,7 @@ fn the_best_point_is_found_and_runs_are_kept() {
     );
     let named = stdout.lines().nth(4).unwrap();
     let named = named.split_whitespace().last().unwrap();
-    // With the measure of an assertion the sweep says which point is the best, and which cannot be told apart from it.
+    // With the measure of an assertion, the sweep names the best point, and the points that cannot be distinguished from it.
     bench.write(
         "judged.toml",
         &format!("{PLAN}[[assert]]\nmeasure = \"fct_us.mean\"\nabove = 0\n"),
@@ -83,7 +83,7 @@ fn the_best_point_is_found_and_runs_are_kept() {
     let (_, again, stderr) = output(&bench, &["tune", "plan.toml", "--out", "t"]);
     assert!(stderr.contains("0 runs done now"), "{stderr}");
     assert_eq!(again, stdout);
-    // With another measure the best may be another one.
+    // Another measure may have another best point.
     let (code, slowest, _) = output(
         &bench,
         &[
@@ -140,7 +140,7 @@ then = "operations.latency_cycles.mean"
     let best = document["tuning"]["best"].as_array().unwrap();
     assert_eq!(best.len(), 2);
     for chosen in best {
-        // The grid is small enough to look at all of it.
+        // The grid is small enough to check every point.
         let initiators = &chosen["workload.initiators"];
         let group = points
             .iter()
@@ -151,7 +151,7 @@ then = "operations.latency_cycles.mean"
         let latency = |point: &&Value| mean(point, "operations.latency_cycles.mean");
         let expected = as_good.min_by(|a, b| latency(a).total_cmp(&latency(b)));
         assert_eq!(expected.unwrap()["values"], *chosen, "{stdout}");
-        // Table 6.1 of the dissertation has 12 for 16 initiators and 48 for 4; theirs are 128 transactions.
+        // Table 6.1 of the dissertation has windows of 12 for 16 initiators and of 48 for 4 initiators, with 128 transactions.
         let window: f64 = chosen["injection.window"]
             .as_str()
             .unwrap()

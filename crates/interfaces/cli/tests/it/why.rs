@@ -47,7 +47,7 @@ fn an_incast_is_explained_by_the_downlink_of_its_receiver() {
     assert!(why["bound"]["ratio"].as_f64().unwrap() >= 1.0);
     let report = bench.read("out/report.html");
     assert!(report.contains("Why flows were slow"));
-    // All else is as it was, but for the command.
+    // The report before this section does not change. Without `why`, the section names the command.
     let after = report.find("<section id=\"why\"").unwrap();
     assert_eq!(before[..after], report[..after]);
     assert!(before[after..].contains("<code>clearway why</code>"));
@@ -139,7 +139,7 @@ fn scale_up_fabrics_are_refused() {
     bench.succeed(&[&["run", "--quiet", "--out", "out"], &few[..]].concat());
     let said = refused(&bench, &["why", "out"]);
     assert!(said.contains("operations and no flows"), "{said}");
-    // What it says to look at is there.
+    // The error names the places where a scale-up run has its results.
     assert!(
         said.contains("\"Operations\" in report.html") && said.contains("operations.parquet"),
         "{said}"

@@ -1,4 +1,4 @@
-//! Words of the field that have another name here: what is written instead is in the error.
+//! Words of the field that have another name here: the error gives that name.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -26,7 +26,7 @@ fn words_of_the_field_are_understood() {
         "topology.oversubscription=0",
     ] {
         let error = bench.refuse(&["run", "quickstart", "--set", setting]);
-        // The lists of all names are elsewhere.
+        // Other tests check the lists of all names.
         let lines = error.lines().map(|line| {
             let line = line.split("; else use one of:").next().unwrap_or_default();
             let line = line.split(" Use one of:").next().unwrap_or_default();
@@ -166,7 +166,7 @@ fn captures_are_named_with_their_viewers() {
     ");
 }
 
-/// The manifest of the book, outside of the workspace.
+/// The manifest in the book, built outside the workspace.
 #[test]
 fn the_manifest_of_the_book_resolves_outside_of_the_workspace() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");

@@ -1,4 +1,4 @@
-//! Wrong input: each case ends with exit code 2 and a message that says where, what and what instead.
+//! Wrong input: each case ends with exit code 2 and a message with place, error and fix.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -1079,7 +1079,7 @@ fn quantities_without_units_or_with_unknown_ones() {
     --set workload.size=2: `workload.size` cannot be 2
       fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "2B" if that is meant
     "#);
-    // A zero is the same in all units.
+    // Zero is the same in all units.
     let small = [
         "run",
         "--quiet",
@@ -1222,7 +1222,7 @@ fn inline_tables_are_settings() {
     );
     assert_eq!(tables, single);
     assert!(tables.contains("attack.bytes = \"1bdp\"  # "), "{tables}");
-    // What was resolved is read back as the same scenario.
+    // The resolved scenario is read back as the same scenario.
     bench.succeed(&["run", "tables/scenario.toml", "--quiet", "--out", "again"]);
     assert_eq!(bench.read("again/scenario.toml"), tables);
     let hash = |out: &str| {

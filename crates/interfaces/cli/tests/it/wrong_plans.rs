@@ -1,4 +1,4 @@
-//! Wrong plans of sweeps: each is refused with the place, the reason and what instead, before anything runs.
+//! Wrong plans of sweeps: each is rejected with place, reason and fix, before any run.
 
 use crate::common::Bench;
 use insta::assert_snapshot;
@@ -182,7 +182,7 @@ fn assertions_that_assert_nothing() {
     "#);
 }
 
-/// Assertions that no run could decide are found before the first one.
+/// Assertions that no run can decide are rejected before the first run.
 #[test]
 fn assertions_that_no_points_can_decide() {
     let assert = |rest: &str| format!("[[assert]]\nmeasure = \"slowdown.p99\"\n{rest}\n");
@@ -237,7 +237,7 @@ fn assertions_that_no_points_can_decide() {
     "#);
 }
 
-/// A key and a value are the same however they are written.
+/// Keys and values are compared independently of their spelling.
 #[test]
 fn assertions_find_points_by_value() {
     let bench = Bench::new("plan-by-value");
@@ -247,7 +247,7 @@ fn assertions_find_points_by_value() {
             "of = { \"workload.message\" = \"64000B\" }\nbelow = 9.0",
             "workload.message  64KB, 1MB",
         ),
-        // The point has the scenario's own 2 MB.
+        // The point has the scenario's message size of 2 MB.
         (
             "[axes]\n\"workload.message\" = [\"2000KB\", \"64KB\"]\n[[point]]\n\"transport.spray\" = \"single\"\n",
             "of = { \"transport.spray\" = \"single\" }\nbelow = { \"transport.spray\" = \"adaptive\" }",
@@ -358,7 +358,7 @@ fn folders_and_parts_that_do_not_fit() {
     "#);
 }
 
-/// A user's own files in the folder that `--out` names stay as they are.
+/// Files of the user in the folder of `--out` are not changed.
 #[test]
 fn folders_with_a_plan_of_the_users_own() {
     let bench = Bench::new("plan-own-folders");
@@ -384,7 +384,7 @@ fn folders_with_a_plan_of_the_users_own() {
         assert!(!bench.path(folder).join("runs").exists());
     }
     assert_eq!(bench.read("same/report.html"), "mine");
-    // The plan itself and nothing else: nothing is replaced.
+    // A folder that holds only the same plan is accepted, because no file would be replaced.
     bench.write("study/plan.toml", &plan);
     bench.succeed(&["sweep", "study/plan.toml", "--out", "study", "--quiet"]);
     assert_eq!(bench.read("study/plan.toml"), plan);

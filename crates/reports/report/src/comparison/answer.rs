@@ -92,7 +92,7 @@ pub(super) fn short_names(variants: &[VariantOutcome]) -> Vec<String> {
     }
 }
 
-/// Factors below this one have more digits.
+/// Factors below this value have more digits.
 const CLOSE: f64 = 1.01;
 
 /// Factor between the greatest and the least value of a variant from which on seeds differ much.
@@ -114,7 +114,7 @@ fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
         return Some(format!("is equal to {name}"));
     }
     let interval = own.ratio_interval();
-    // The interval compares pairs of one seed each, so it tells more than the ranges do.
+    // The interval compares pairs of one seed each, so it is more informative than the ranges.
     let is_open = match own.mean_ratio_interval {
         Some([low, high]) => low <= 1.0 && 1.0 <= high,
         None => own.within_spread == Some(true),
@@ -128,7 +128,7 @@ fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
         };
         return Some(format!("cannot be told apart from {name}{why}"));
     }
-    // The interval is of the ratio of the means.
+    // The interval belongs to the ratio of the means.
     let ratio = own
         .mean_ratio
         .filter(|_| interval.is_some())
@@ -144,7 +144,7 @@ fn verdict(own: &Spread, first: &Spread, name: &str) -> Option<String> {
     if !factor.is_finite() {
         return None;
     }
-    // Digits that tell it from one.
+    // More digits distinguish a factor close to one from one.
     let digits = |value: f64| match factor < CLOSE {
         true => format!("{value:.4}"),
         false => three_digits(value),

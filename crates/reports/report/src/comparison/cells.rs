@@ -47,8 +47,9 @@ impl Comparison {
         }
     }
 
-    /// The measures that apply to the runs, without those in which all variants are equal, seed by seed: such a row tells nothing.
-    /// The measure by which variants are judged is always shown. If all variants are equal in all measures, all measures are shown.
+    /// The measures that apply to the runs, without measures in which all variants are equal for each seed, because their rows contain no
+    /// information. The measure by which variants are judged is always shown. If all variants are equal in all measures, all measures are
+    /// shown.
     pub fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let all_equal = self.applying().all(MeasureRow::is_equal);
         self.applying()
@@ -189,8 +190,8 @@ impl Spread {
         }
     }
 
-    /// The interval of the ratio of the means; `None` without an interval, or if the interval reaches below zero, where no ratio is: then
-    /// there are too few seeds for their differences.
+    /// The interval of the ratio of the means; `None` without an interval, or if the interval reaches below zero. No ratio is below zero,
+    /// so then there are too few seeds for their differences.
     pub(super) fn ratio_interval(&self) -> Option<[f64; 2]> {
         self.mean_ratio_interval.filter(|[low, _]| *low > 0.0)
     }

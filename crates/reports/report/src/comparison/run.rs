@@ -32,7 +32,7 @@ impl ComparedRun {
         }
     }
 
-    /// Payload of all flows in bytes, those that did not complete included.
+    /// Payload of all flows in bytes, including flows that did not complete.
     pub fn bytes(&self) -> u64 {
         let bytes = self.flows.iter().map(|flow| flow.bytes);
         bytes.fold(0, u64::saturating_add)

@@ -43,7 +43,7 @@ impl RunCurve {
     fn add(&mut self, time: Time, value: f64) {
         match (self.times.last(), self.values.last_mut()) {
             (Some(&last), Some(known)) if last == time => *known = known.max(value),
-            // Times in a damaged file may go backwards; those of a curve may not.
+            // Times in a damaged file may decrease, but times of a curve must not.
             (Some(&last), _) if last > time => {}
             _ => {
                 self.times.push(time);

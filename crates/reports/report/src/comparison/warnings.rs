@@ -136,8 +136,8 @@ fn other_program(first: &VariantOutcome, other: &VariantOutcome) -> Option<Strin
     ))
 }
 
-/// Warning about a setting that changes nothing, which is often a mistake. The digest covers only completed work, so it says too little
-/// of runs that were cut off.
+/// Warning about a setting that changes nothing, which is often a mistake. The digest covers only completed work, so it does not suffice
+/// for runs that were cut off.
 fn same_run(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
     let mut pairs = common(first, other).peekable();
     let kind = match pairs.peek()?.0.operations {

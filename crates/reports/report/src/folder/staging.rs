@@ -5,7 +5,7 @@
 //! .clearway-OWNER-NUMBER/former-N/NAME/    the former result NAME, while the new one is put in its place
 //! .clearway-OWNER-NUMBER/kept-N/NAME/      the same after both moves failed: the new result in place, and the former one back
 //! ```
-//! A process that is killed leaves its holder behind; the next process that makes a holder in the same folder [clears](clear) it away.
+//! A killed process leaves its holder behind. The next process that creates a holder in the same folder [clears](clear) it away.
 
 use super::FolderError;
 use super::replaceable::check_replaceable;
@@ -201,9 +201,9 @@ mod tests {
             (true, false, "new"),
             // Killed after the second move: the new result is in place.
             (false, true, "there"),
-            // Killed after the first move, and somebody has taken the rest away.
+            // Killed after the first move, and the new result was removed since.
             (false, false, "former"),
-            // Somebody else has put a result there since.
+            // Another process has put a result there since.
             (true, true, "there"),
         ] {
             let test = Folder::new("report-holder-between");

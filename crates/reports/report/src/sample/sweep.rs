@@ -69,7 +69,7 @@ pub(crate) const CROSSED: [[f64; 9]; 2] = [
     [0.9, 1.9, 2.9, 3.9, 9.0, 9.9, 10.9, 11.9, 12.9],
 ];
 
-/// The sample with message sizes as an axis that nobody chooses.
+/// The sample with message sizes as a given axis.
 pub(crate) fn of_given_messages() -> SweepRecord {
     let mut sweep = sweep();
     sweep.axes[1].given = true;

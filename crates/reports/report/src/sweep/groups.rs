@@ -1,7 +1,7 @@
 //! Groups of points that compete with each other.
 //!
-//! Nobody chooses the sizes of messages or the links that fail. Points compete only with points that have the same values of such axes:
-//! the answer is a choice of settings, not the fastest message.
+//! The sizes of messages and the failing links are given conditions, not settings. Points compete only with points that have the same
+//! values of such axes: the answer is a choice of settings, not the fastest message.
 
 use super::points::Ranking;
 use super::{BestPoint, Statistic, SweepRecord};

@@ -1,4 +1,4 @@
-//! A browser for tests of pages: chromedriver over plain HTTP, as the WebDriver standard (W3C) and chromedriver's own documents have it.
+//! A browser for tests of pages: chromedriver over plain HTTP, as specified in the WebDriver standard (W3C) and chromedriver's documents.
 
 #![allow(
     dead_code,
@@ -22,7 +22,7 @@ const CHROMIUM: [&str; 4] = [
 /// Longest time that a test waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A browser without a window, which ends with the value.
+/// A browser without a window, which ends when this value is dropped.
 pub(crate) struct Browser {
     driver: Child,
     port: u16,
@@ -31,7 +31,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts one for the test `name`; `None`, said loudly, where Chromium or chromedriver is not installed.
+    /// Starts a browser for the test `name`; `None` with a message if Chromium or chromedriver is not installed.
     pub(crate) fn start(name: &str) -> Option<Self> {
         let (Some(driver), Some(chromium)) = (installed(&["chromedriver"]), installed(&CHROMIUM))
         else {
@@ -94,7 +94,7 @@ impl Browser {
         self.in_session("POST", "url", &json!({ "url": address }));
     }
 
-    /// Runs the body of a function in the page; what it returns.
+    /// Runs the body of a function in the page, and returns its result.
     pub(crate) fn execute(&self, script: &str) -> Value {
         let body = json!({ "script": script, "args": [] });
         self.in_session("POST", "execute/sync", &body)
@@ -117,20 +117,20 @@ impl Browser {
             .unwrap_or_else(|| panic!("{script}: {value}"))
     }
 
-    /// Makes the window so many pixels wide and high.
+    /// Sets the width and height of the window in pixels.
     pub(crate) fn resize(&self, width: u32, height: u32) {
         let body = json!({ "width": width, "height": height });
         self.in_session("POST", "window/rect", &body);
     }
 
-    /// Shows pages as on a screen of so many pixels, which may be narrower than a window can be.
+    /// Shows pages as on a screen of this size in pixels, which may be narrower than any window.
     pub(crate) fn emulate_screen(&self, width: u32, height: u32) {
         let screen =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", &screen);
     }
 
-    /// Prefers a colour scheme, `light` or `dark`, as a system does.
+    /// Sets the colour scheme that the system prefers: `light` or `dark`.
     pub(crate) fn prefer_colours(&self, scheme: &str) {
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.devtools(
@@ -144,7 +144,7 @@ impl Browser {
         self.in_session("POST", "goog/cdp/execute", &body);
     }
 
-    /// Presses the mouse button at the first point of the visible part, moves to the second one, and lets go.
+    /// Presses the mouse button at the first point of the visible part, moves to the second point, and releases the button.
     pub(crate) fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         let to_point = |(x, y): (f64, f64)| json!({ "type": "pointerMove", "duration": 50, "x": x.round(), "y": y.round() });
         let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
@@ -188,7 +188,7 @@ impl Browser {
 
     /// The first element that a CSS selector finds, as PNG.
     pub(crate) fn picture_of(&self, selector: &str) -> Vec<u8> {
-        // All of it has to be visible at once.
+        // The whole element has to be visible.
         let found = format!("document.querySelector('{selector}')");
         let height = self.number(&format!("return {found}.getBoundingClientRect().height;"));
         let width = self.number("return window.outerWidth;");
@@ -203,7 +203,7 @@ impl Browser {
         from_base64(image.as_str().expect("an image in base64"))
     }
 
-    /// Messages of the console since the last time: level and text.
+    /// Messages of the console since the last call: level and text.
     pub(crate) fn log(&self) -> Vec<(String, String)> {
         let entries = self.in_session("POST", "se/log", &json!({ "type": "browser" }));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -218,7 +218,7 @@ impl Browser {
         self.call(method, &format!("/session/{}/{path}", self.session), body)
     }
 
-    /// One request; what it answers, which must not be an error.
+    /// Sends a request and returns the answer, which must not be an error.
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let answer = self
             .request(method, path, body)
@@ -268,7 +268,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The session takes the browser with it.
+        // The end of the session also ends the browser.
         let _ = self.request(
             "DELETE",
             &format!("/session/{}", self.session),
@@ -290,7 +290,7 @@ fn installed(names: &[&str]) -> Option<PathBuf> {
     })
 }
 
-/// The port that chromedriver says it listens on: "… was started successfully on port 41234."
+/// The port that chromedriver listens on, from its message "… was started successfully on port 41234."
 fn port_of(driver: &mut Child) -> u16 {
     let output = driver.stdout.take().expect("its output is piped");
     let lines = BufReader::new(output).lines().map_while(Result::ok);

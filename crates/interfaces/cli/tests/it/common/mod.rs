@@ -1,4 +1,4 @@
-//! Runs the built program in folders of its own.
+//! Runs the built program in separate folders.
 
 #![allow(
     dead_code,
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder in which the program runs, empty at first.
+/// A folder in which the program runs, initially empty.
 pub(crate) struct Bench {
     folder: PathBuf,
 }
@@ -21,7 +21,7 @@ impl Bench {
     /// An empty folder for the test `name`.
     pub(crate) fn new(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // The folder of an earlier test run is in the way.
+        // Remove the folder of an earlier test run.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("the target folder can be written");
         Self { folder }
@@ -65,7 +65,7 @@ impl Bench {
             .expect("the program can be started")
     }
 
-    /// Runs to a good end and returns what was printed.
+    /// Runs the program, which must succeed, and returns its output.
     pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -73,12 +73,12 @@ impl Bench {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Runs to a good end, quietly, and returns the summary of the results.
+    /// Runs the program quietly, which must succeed, and returns the summary of the results.
     pub(crate) fn summary(&self, arguments: &[&str]) -> Summary {
         self.quiet(arguments, 0).1
     }
 
-    /// As [`summary`](Self::summary) for a run that a limit ends: exit code 1, and a word about it. Returns that too.
+    /// As [`summary`](Self::summary) for a run that a limit ends with exit code 1 and a message. Also returns the message.
     pub(crate) fn unfinished(&self, arguments: &[&str]) -> (String, Summary) {
         self.quiet(arguments, 1)
     }
@@ -98,7 +98,7 @@ impl Bench {
         (errors, Summary::read(&out).expect("a run leaves a summary"))
     }
 
-    /// Runs what must fail as the user's fault: exit code 2, nothing on standard output, no results. Returns the message.
+    /// Runs the program on invalid input: exit code 2, nothing on standard output, no results. Returns the message.
     pub(crate) fn refuse(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -112,7 +112,7 @@ impl Bench {
         errors.trim_start_matches("error: ").trim_end().to_string()
     }
 
-    /// As [`refuse`](Self::refuse) for `run quickstart`, each item one run with its overrides; for a snapshot.
+    /// As [`refuse`](Self::refuse) for `run quickstart`, with a run for each list of overrides. Returns text for a snapshot.
     pub(crate) fn refuse_overrides(&self, cases: &[&[&str]]) -> String {
         let mut text = String::new();
         for overrides in cases {
@@ -128,7 +128,7 @@ impl Bench {
         text
     }
 
-    /// As [`refuse`](Self::refuse) for scenario files, each item the text of one.
+    /// As [`refuse`](Self::refuse) for the texts of scenario files.
     pub(crate) fn refuse_scenarios(&self, cases: &[&str]) -> String {
         let mut text = String::new();
         for scenario in cases {
@@ -140,7 +140,7 @@ impl Bench {
         text
     }
 
-    /// As [`refuse`](Self::refuse) for a `.cm` file on 16 hosts, each item the text of one.
+    /// As [`refuse`](Self::refuse) for the texts of `.cm` files on 16 hosts.
     pub(crate) fn refuse_matrices(&self, cases: &[&str]) -> String {
         let mut text = String::new();
         for matrix in cases {
@@ -161,7 +161,7 @@ pub(crate) fn matrix_scenario(file: &str) -> String {
     )
 }
 
-/// Names of the runs that a sweep into `out` is at, as of one look at its folder: their scenarios are there for as long.
+/// Names of the runs in progress of a sweep into `out`, from one listing of its folder, which holds their scenarios during the runs.
 #[cfg(target_os = "linux")]
 pub(crate) fn under_way(bench: &Bench, out: &str) -> BTreeSet<String> {
     let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
