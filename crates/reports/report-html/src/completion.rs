@@ -329,7 +329,7 @@ pub(super) fn slowest(flows: &[FlowTimes]) -> Option<(Span, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample::flow;
     use clearway_report::by_size::FlowsBySize;
     use proptest::prelude::*;
 
@@ -375,7 +375,7 @@ mod tests {
     fn the_plot_by_size_says_what_its_percentiles_are_of() {
         let note = |sizes: u64, flows: u64| {
             let rows = (0..sizes * flows).map(|number| {
-                let mut row = times(number as u32, Some(Span::from_us(100)));
+                let mut row = FlowTimes::from(&flow(number as u32, Some(Span::from_us(100))));
                 row.bytes = 1000 + number % sizes;
                 row
             });

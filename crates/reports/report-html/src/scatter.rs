@@ -90,16 +90,16 @@ fn dots(flows: &[FlowTimes]) -> (Vec<(f64, f64)>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample::flow;
     use clearway_units::Span;
 
     /// Flow n starts at n us; some flows never finish.
     fn flows(count: u32) -> Vec<FlowTimes> {
         let row = |n: u32| {
-            times(
+            FlowTimes::from(&flow(
                 n,
                 (n % 10 != 3).then_some(Span::from_us(100 + mix64(n.into()) % 50)),
-            )
+            ))
         };
         (0..count).map(row).collect()
     }

@@ -37,7 +37,7 @@ pub fn isolation_matrix(study: &IsolationRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::isolation::study;
+    use crate::sample_tables::isolation::study;
 
     #[test]
     fn tables_say_who_gains() {

@@ -17,6 +17,9 @@ mod plan;
 #[cfg(test)]
 #[path = "../../report/src/sample/mod.rs"]
 mod sample;
+#[cfg(test)]
+#[path = "../../report/src/sample_tables/mod.rs"]
+mod sample_tables;
 mod summary;
 mod sweep;
 mod table;

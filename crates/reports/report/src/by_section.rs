@@ -189,7 +189,7 @@ fn summary(name: &str, classes: BTreeMap<usize, Collected>) -> SectionSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample;
     use clearway_units::Span;
 
     /// A flow that takes 10 us alone and takes `us` microseconds here.
@@ -198,7 +198,7 @@ mod tests {
             section,
             bytes,
             ideal_fct: Span::from_us(10),
-            ..times(number, us.map(Span::from_us))
+            ..FlowTimes::from(&sample::flow(number, us.map(Span::from_us)))
         }
     }
 

@@ -178,7 +178,7 @@ pub(crate) fn class_bounds(place: usize) -> (u64, Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample::flow;
     use clearway_units::Span;
     use proptest::prelude::*;
 
@@ -189,7 +189,10 @@ mod tests {
             .map(|(number, bytes)| FlowTimes {
                 bytes,
                 ideal_fct: Span::from_us(10),
-                ..times(number, Some(Span::from_us(10 * (u64::from(number) + 1))))
+                ..FlowTimes::from(&flow(
+                    number,
+                    Some(Span::from_us(10 * (u64::from(number) + 1))),
+                ))
             })
             .collect()
     }
@@ -292,7 +295,7 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_are_in_no_bin() {
-        let unfinished = FlowsBySize::from_flows(&[times(0, None)]);
+        let unfinished = FlowsBySize::from_flows(&[FlowTimes::from(&flow(0, None))]);
         assert!(unfinished.bins().is_empty() && unfinished.classes().is_empty());
     }
 

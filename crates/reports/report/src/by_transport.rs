@@ -64,7 +64,7 @@ pub(crate) fn by_transport(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample;
     use clearway_units::Span;
 
     fn flow(number: u32, section: u32, us: Option<u64>) -> FlowTimes {
@@ -72,7 +72,7 @@ mod tests {
             section,
             bytes: 1_000_000,
             ideal_fct: Span::from_us(10),
-            ..times(number, us.map(Span::from_us))
+            ..FlowTimes::from(&sample::flow(number, us.map(Span::from_us)))
         }
     }
 

@@ -74,6 +74,8 @@ pub mod why;
 extern crate self as clearway_report;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sample_tables;
 
 pub use attack_sides::{AttackSide, AttackSides, User};
 pub use by_section::{FlowFigures, SectionClass, SectionSummary};

@@ -44,7 +44,7 @@ impl StartFinish {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::times;
+    use crate::sample::flow;
     use clearway_units::Span;
 
     #[test]
@@ -53,7 +53,7 @@ mod tests {
         let of = |fcts: [u64; 4]| {
             let rows = (0..)
                 .zip(fcts)
-                .map(|(n, us)| times(n, Some(Span::from_us(us))));
+                .map(|(n, us)| FlowTimes::from(&flow(n, Some(Span::from_us(us)))));
             StartFinish::from_flows(&rows.collect::<Vec<_>>())
         };
         let expected = |spearman, finish_spread_us| {
@@ -70,9 +70,15 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_do_not_count() {
-        assert_eq!(StartFinish::from_flows(&[times(0, None)]), None);
-        let alone =
-            StartFinish::from_flows(&[times(0, None), times(7, Some(Span::from_us(5)))]).unwrap();
+        assert_eq!(
+            StartFinish::from_flows(&[FlowTimes::from(&flow(0, None))]),
+            None
+        );
+        let alone = StartFinish::from_flows(&[
+            FlowTimes::from(&flow(0, None)),
+            FlowTimes::from(&flow(7, Some(Span::from_us(5)))),
+        ])
+        .unwrap();
         assert_eq!(
             (
                 alone.spearman,

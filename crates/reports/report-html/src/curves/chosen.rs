@@ -107,7 +107,7 @@ mod tests {
         let rows: Vec<FlowTimes> = (0..100)
             .map(|flow| {
                 let fct = Span::from_us(1000 - u64::from(flow));
-                crate::sample::times(flow, (flow != 50).then_some(fct))
+                FlowTimes::from(&crate::sample::flow(flow, (flow != 50).then_some(fct)))
             })
             .collect();
         let chosen = chosen_flows(&watched, &rows);

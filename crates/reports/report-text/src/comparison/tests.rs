@@ -1,6 +1,6 @@
 use super::*;
-use crate::sample::comparison::{row, scale_up, seed, seeds, variant};
 use crate::sample::{flow, incomplete_run, job, run};
+use crate::sample_tables::comparison::{row, scale_up, seed, seeds, variant};
 use clearway_report::FlowRow;
 use clearway_report::comparison::{ComparedRun, Variant};
 use clearway_units::Span;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::sample::sweep::{CROSSED, VALUES, measured, of_given_messages, spray, two_points};
+use crate::sample::sweep::{VALUES, measured};
+use crate::sample_tables::points::{CROSSED, of_given_messages, spray, two_points};
 use clearway_report::sweep::{Assertion, Bound, Limit, TuningRecord};
 
 #[test]

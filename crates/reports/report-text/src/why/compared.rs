@@ -49,7 +49,7 @@ pub fn why_comparison_text(why: &WhyComparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::why::explained;
+    use crate::sample_tables::why::explained;
 
     #[test]
     fn a_terminal_shows_kinds_of_time_by_variant() {

@@ -3,8 +3,8 @@ use crate::by_size::CLASS_ENDS;
 use crate::measures::{self, CLASS_MEASURES, PER_CLASS};
 use crate::observed::{Fairness, JainCourse, RunObservations};
 use crate::record::{FlowRow, JobRow, Status};
-use crate::sample::comparison::{mixed, row, scale_up, seed, seeds, variant};
 use crate::sample::{flow, job, run};
+use crate::sample_tables::comparison::{row, scale_up, seed, seeds, variant};
 use crate::summary::Summary;
 use clearway_units::Span;
 use proptest::prelude::*;
@@ -21,6 +21,23 @@ fn second(first: &[u64], second: &[u64]) -> (f64, f64, f64, f64, Option<bool>) {
         some(spread.ratio),
         spread.within_spread,
     )
+}
+
+/// A run in which the second half of the flows belongs to another section.
+fn mixed(us: u64) -> ComparedRun {
+    let mut record = run();
+    record.flows = (0..8)
+        .map(|number| {
+            let section = u32::from(number >= 4);
+            let late = u64::from(section) * us + u64::from(number);
+            FlowRow {
+                section,
+                bytes: if number == 7 { 500 } else { 2_000_000 },
+                ..flow(number, Some(Span::from_us(100 + late)))
+            }
+        })
+        .collect();
+    ComparedRun::from_record(record)
 }
 
 #[test]

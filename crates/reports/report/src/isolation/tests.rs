@@ -1,7 +1,7 @@
 //! Verdicts, tables and their words.
 
 use super::*;
-use crate::sample::isolation::{pair, parties, study};
+use crate::sample_tables::isolation::{pair, parties, study};
 
 #[test]
 fn a_gain_is_the_median_over_seeds() {

@@ -2,21 +2,15 @@
 //!
 //! This file uses only public items, by the name of their crate, because the other crates see no others.
 
-// Each crate uses only some of the samples.
-#![allow(dead_code)]
-
-pub(crate) mod comparison;
-pub(crate) mod isolation;
 pub(crate) mod sweep;
-pub(crate) mod why;
 
 use clearway_report::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
 };
 use clearway_report::sweep::{AxisNumbers, SummarizedRun, SweepAxis, SweepFailure, SweepRecord};
 use clearway_report::{
-    FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
-    RunRecord, ScenarioIdentity, Status, Summary, TransportRow,
+    FlowRow, IterationRow, JobRow, OperationResults, OperationRow, PausedLink, RunRecord,
+    ScenarioIdentity, Status, Summary, TransportRow,
 };
 use clearway_results::{
     FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
@@ -66,11 +60,6 @@ pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
         bus_factor: Some(1.75),
         times: us.iter().map(iteration).collect(),
     }
-}
-
-/// Sizes and times of [`flow`], for statistics.
-pub(crate) fn times(number: u32, fct: Option<Span>) -> FlowTimes {
-    FlowTimes::from(&flow(number, fct))
 }
 
 /// Four flows, all completed.

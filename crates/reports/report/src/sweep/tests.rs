@@ -1,6 +1,7 @@
 use super::*;
-use crate::sample::sweep::{CROSSED, VALUES, measured, of_given_messages, spray, two_points};
+use crate::sample::sweep::{VALUES, measured};
 use crate::sample::{incomplete_run, run, sweep};
+use crate::sample_tables::points::{CROSSED, of_given_messages, spray, two_points};
 use clearway_statistics::{Estimate, Interval};
 use clearway_testing::Folder;
 use parquet::file::reader::{FileReader, SerializedFileReader};

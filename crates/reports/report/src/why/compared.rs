@@ -232,7 +232,7 @@ fn of_flow(flow: &SlowFlow) -> (String, BTreeMap<&'static str, u64>, String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::sample::why::explained;
+    use crate::sample_tables::why::explained;
 
     #[test]
     fn the_answer_names_the_kinds_of_time_that_differ() {

@@ -1,6 +1,6 @@
 //! Attacks.
 
-use super::flow;
+use crate::sample::flow;
 use clearway_report::isolation::{AttackPair, IsolationCell, IsolationRecord};
 use clearway_report::{AttackSides, FlowRow};
 use clearway_units::{Span, Time};

@@ -1,7 +1,6 @@
 //! Runs and variants to compare.
 
-use super::{flow, run, scale_up_run};
-use clearway_report::FlowRow;
+use crate::sample::{flow, run, scale_up_run};
 use clearway_report::comparison::{ComparedRun, Comparison, MeasureRow, Variant};
 use clearway_units::Span;
 
@@ -47,22 +46,5 @@ pub(crate) fn scale_up(seed: u64, more: u64) -> ComparedRun {
     for row in &mut operations.rows {
         row.completed_cycle += more;
     }
-    ComparedRun::from_record(record)
-}
-
-/// A run in which the second half of the flows belongs to another section.
-pub(crate) fn mixed(us: u64) -> ComparedRun {
-    let mut record = run();
-    record.flows = (0..8)
-        .map(|number| {
-            let section = u32::from(number >= 4);
-            let late = u64::from(section) * us + u64::from(number);
-            FlowRow {
-                section,
-                bytes: if number == 7 { 500 } else { 2_000_000 },
-                ..flow(number, Some(Span::from_us(100 + late)))
-            }
-        })
-        .collect();
     ComparedRun::from_record(record)
 }
