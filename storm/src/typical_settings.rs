@@ -5,6 +5,7 @@
 //! found (slow links, deep queues, short timeouts).
 
 use crate::random_choices::RandomChoices;
+use clearway_lab::scenario::source::FileSections;
 use clearway_units::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ pub(crate) struct SettingProfile {
 type Settings = BTreeMap<(String, String), TypicalSetting>;
 
 /// One line of a table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TypicalSetting {
     /// Probability that the key is set.
     probability: f64,
@@ -31,12 +32,20 @@ struct TypicalSetting {
 }
 
 /// Typical settings of scenarios of packet fabrics.
-pub(crate) static PACKETS: LazyLock<SettingProfile> =
-    LazyLock::new(|| SettingProfile::parse(include_str!("typical_settings/packets.toml")));
+pub(crate) static PACKETS: LazyLock<SettingProfile> = LazyLock::new(|| {
+    SettingProfile::parse(
+        "packets.toml",
+        include_str!("typical_settings/packets.toml"),
+    )
+});
 
 /// Typical settings of scenarios of scale-up fabrics.
-pub(crate) static SCALE_UP: LazyLock<SettingProfile> =
-    LazyLock::new(|| SettingProfile::parse(include_str!("typical_settings/scaleup.toml")));
+pub(crate) static SCALE_UP: LazyLock<SettingProfile> = LazyLock::new(|| {
+    SettingProfile::parse(
+        "scaleup.toml",
+        include_str!("typical_settings/scaleup.toml"),
+    )
+});
 
 /// Exceptions for links, in the syntax of `topology.links`.
 const LINK_EXCEPTIONS: [&str; 13] = [
@@ -73,27 +82,40 @@ impl StressFactors {
     }
 }
 
+/// Sections of a table of settings.
+const LAYOUT: FileSections = FileSections {
+    sections: &["usual", "hostile"],
+    several: &[],
+    top: &[],
+    filled: &[],
+};
+
 impl SettingProfile {
     /// The profile of an embedded table.
     ///
     /// # Panics
     ///
     /// Panics if the table is malformed; a test reads both.
-    fn parse(text: &str) -> Self {
-        let table: toml::Table = text.parse().expect("an embedded table is TOML");
+    fn parse(file: &str, text: &str) -> Self {
+        let entries = LAYOUT.read(file, text);
+        let entries = entries.unwrap_or_else(|error| panic!("{error}"));
         let settings = |name: &str| {
-            let sections = table[name].as_table().expect("sections");
-            let entries = sections.iter().flat_map(|(section, keys)| {
+            let mut settings = Settings::new();
+            for entry in entries.iter().filter(|entry| entry.section == name) {
+                let (path, field) = entry.key.rsplit_once('.').expect("a field of a key");
+                let (section, key) = path.split_once('.').expect("a key of a section");
                 let section = if section == "top-level" { "" } else { section };
-                let keys = keys.as_table().expect("keys").iter();
-                keys.map(|(key, entry)| {
-                    (
-                        (section.to_owned(), key.clone()),
-                        TypicalSetting::parse(entry),
-                    )
-                })
-            });
-            entries.collect()
+                let setting = settings.entry((section.into(), key.into()));
+                let setting = setting.or_default();
+                match (field, &entry.value) {
+                    ("probability", Value::Float(probability)) => {
+                        setting.probability = *probability;
+                    }
+                    ("values", Value::List(values)) => setting.values.clone_from(values),
+                    _ => panic!("{}: `{}` has no meaning", entry.place, entry.key),
+                }
+            }
+            settings
         };
         Self {
             usual: settings("usual"),
@@ -127,29 +149,6 @@ impl SettingProfile {
     }
 }
 
-impl TypicalSetting {
-    fn parse(entry: &toml::Value) -> Self {
-        let values = entry["values"].as_array().expect("a list of values");
-        Self {
-            probability: entry["probability"].as_float().expect("a probability"),
-            values: values.iter().map(setting_value).collect(),
-        }
-    }
-}
-
-fn setting_value(value: &toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::Text(text.clone()),
-        toml::Value::Integer(number) => Value::Integer(*number),
-        toml::Value::Float(number) => Value::Float(*number),
-        toml::Value::Boolean(flag) => Value::Boolean(*flag),
-        toml::Value::Array(items) => Value::List(items.iter().map(setting_value).collect()),
-        toml::Value::Table(_) | toml::Value::Datetime(_) => {
-            panic!("{value:?} is no value of a key")
-        }
-    }
-}
-
 /// True if runs of some kind of scenario get long without the key.
 pub(crate) fn is_needed(section: &str, key: &str) -> bool {
     PACKETS.needs(section, key) || SCALE_UP.needs(section, key)
@@ -179,6 +178,20 @@ mod tests {
                     universe.iter().any(|known| known.starts_with(&full)),
                     "{full}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_probability_and_values() {
+        for profile in [&*PACKETS, &*SCALE_UP] {
+            for (key, setting) in profile.usual.iter().chain(&profile.hostile) {
+                let TypicalSetting {
+                    probability,
+                    values,
+                } = setting;
+                assert!(*probability > 0.0 && *probability <= 1.0, "{key:?}");
+                assert!(!values.is_empty(), "{key:?}");
             }
         }
     }
