@@ -155,7 +155,7 @@ clearway_units::parameters! {
         /// Duration of a pause storm.
         pub lasts: Span = Span::from_us(1000), "attack.lasts", "decision: 1 ms, much less than a switch's watchdog waits (SONiC: 200 ms)";
         /// Rule that misbehaving NICs break. "auto": the rate that links allocate, or else the allowance of the controller.
-        pub breaks: Option<Misbehaviour> = None, "attack.breaks", "decision: the gravest breach of each transport";
+        pub breaks: Option<Misbehaviour> = None, "attack.breaks", "decision: the gravest misbehaviour of each transport";
     }
 }
 
@@ -230,8 +230,11 @@ impl AttackKeys {
         profile: &Profile,
         own: &ControllerSettings,
     ) -> Result<ControllerSettings, ScenarioError> {
-        let breach = self.whole.breaks.unwrap_or(Profile::usual_breach(own));
-        profile.misbehaving(own, breach).map_err(|fault| {
+        let misbehaviour = self
+            .whole
+            .breaks
+            .unwrap_or(Profile::usual_misbehaviour(own));
+        profile.misbehaving(own, misbehaviour).map_err(|fault| {
             let (reason, fix) = match fault {
                 MisbehaviourError::NoAllocation => (
                     "links allocate no rates to its flows",
@@ -255,7 +258,7 @@ impl AttackKeys {
                 &["attack.breaks", "attack.kind"],
                 format!(
                     "`attack.breaks` = \"{}\": a transport with the controller \"{name}\" has no such rule, since {reason}",
-                    breach.name()
+                    misbehaviour.name()
                 ),
                 fix,
             )

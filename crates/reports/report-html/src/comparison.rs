@@ -11,7 +11,7 @@ use super::{format, jobs};
 use clearway_report::FlowTimes;
 use clearway_report::by_size::{FlowsBySize, SizeBin, Tail};
 use clearway_report::comparison::{
-    COURSE_METRICS, Comparison, MeasureRow, Origin, RunCurve, Spread, Unit as MeasureUnit, Variant,
+    CURVE_METRICS, Comparison, MeasureRow, Origin, RunCurve, Spread, Unit as MeasureUnit, Variant,
 };
 use clearway_report::jobs::JobSummary;
 use std::fmt::Write as _;
@@ -391,7 +391,7 @@ fn over_time(document: &mut Document, drawn: &[PlottedVariant<'_>], is_said: boo
     };
     let mut plots = Vec::new();
     let mut said = Vec::new();
-    for metric in COURSE_METRICS {
+    for metric in CURVE_METRICS {
         let run_curves: Vec<(&str, usize, RunCurve)> = watched
             .iter()
             .filter_map(|(drawn, run)| {

@@ -54,7 +54,7 @@ mod warnings;
 pub use crate::measures::{MEAN_ITERATION, Unit};
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
-pub use run_curves::{METRICS as COURSE_METRICS, RunCurve};
+pub use run_curves::{METRICS as CURVE_METRICS, RunCurve};
 pub use stored::{FILE_NAME, ReadComparisonError, StoredComparison};
 
 use crate::jobs::JobCounts;

@@ -49,7 +49,7 @@ clearway_units::parameters! {
         pub control_gap: NonZero<u32> = NonZero::new(16).expect("not zero"), "control-gap", "decision: a flow with next to no rate must soon hear when there is more";
         with {
             /// Rule that the NIC of the flow breaks.
-            pub disobeys: MisbehavingNic,
+            pub misbehaviour: MisbehavingNic,
         }
     }
 }
@@ -96,7 +96,7 @@ impl Allocated {
                 control: control.clamp(1, u16::MAX.into()) as u32,
                 control_gap: common.control_gap.get(),
                 speculation,
-                disobeys: common.disobeys.0,
+                misbehaviour: common.misbehaviour.0,
             }),
         }
     }

@@ -43,7 +43,7 @@ const UNLIMITED: Bytes = Bytes::new(1 << 40);
 impl Profile {
     /// Misbehaviour that every controller except a constant one has a rule against: exceeding the rate that links allocate, or the
     /// controller's allowance.
-    pub const fn usual_breach(controller: &ControllerSettings) -> Misbehaviour {
+    pub const fn usual_misbehaviour(controller: &ControllerSettings) -> Misbehaviour {
         match controller {
             ControllerSettings::SPerc(_) | ControllerSettings::OneRc(_) => Misbehaviour::Rate,
             _ => Misbehaviour::Marks,
@@ -57,7 +57,7 @@ impl Profile {
     pub fn misbehaving(
         &self,
         own: &ControllerSettings,
-        breach: Misbehaviour,
+        misbehaviour: Misbehaviour,
     ) -> Result<ControllerSettings, MisbehaviourError> {
         let mut settings = own.clone();
         let common = match &mut settings {
@@ -65,7 +65,7 @@ impl Profile {
             ControllerSettings::OneRc(own) => Some(&mut own.common),
             _ => None,
         };
-        match (breach, common) {
+        match (misbehaviour, common) {
             (Misbehaviour::Marks, Some(_)) => Err(MisbehaviourError::Allocation),
             (Misbehaviour::Marks, None) if matches!(own, ControllerSettings::Constant(_)) => {
                 Err(MisbehaviourError::NoControl)
@@ -80,7 +80,7 @@ impl Profile {
                 Err(MisbehaviourError::NoWeights)
             }
             (Misbehaviour::Leaving | Misbehaviour::Weight, Some(common)) => {
-                common.disobeys = MisbehavingNic(Some(breach));
+                common.misbehaviour = MisbehavingNic(Some(misbehaviour));
                 Ok(settings)
             }
         }

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn no_key_of_a_scenario_disobeys() {
         assert!(MisbehavingNic::describe().is_empty());
-        let told = MisbehavingNic::default().set("disobeys", &Value::Boolean(true));
+        let told = MisbehavingNic::default().set("misbehaviour", &Value::Boolean(true));
         assert_eq!(told, Err(SetError::UnknownKey));
     }
 }

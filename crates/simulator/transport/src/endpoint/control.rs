@@ -47,8 +47,8 @@ impl<T: Telemetry> Endpoint<T> {
         if exempt {
             return;
         }
-        let breach = match controller.allocation() {
-            Some(own) => own.disobeys,
+        let misbehaviour = match controller.allocation() {
+            Some(own) => own.misbehaviour,
             None => Some(Misbehaviour::Rate),
         };
         let local = control.clock(now);
@@ -71,7 +71,7 @@ impl<T: Telemetry> Endpoint<T> {
             longest_gap: slot.path_rtt * u64::from(control.settings.control_gap),
             open: true,
             again: false,
-            breach,
+            misbehaviour,
         });
         self.send_control(now, member);
     }
@@ -107,7 +107,7 @@ impl<T: Telemetry> Endpoint<T> {
             let demand = demand(posted, slot.path_rtt, &self.profile.network);
             member.source.set_demand(demand);
         }
-        let announced = match member.breach {
+        let announced = match member.misbehaviour {
             Some(Misbehaviour::Weight) => Connections::ONE,
             _ => connections,
         };
@@ -119,7 +119,7 @@ impl<T: Telemetry> Endpoint<T> {
         if let Some(mut record) = sent {
             self.counters.rate_controls_lost += u64::from(member.source.timeouts() - lost);
             control.nic.on_control(now, &mut record);
-            if leaves && member.breach == Some(Misbehaviour::Leaving) {
+            if leaves && member.misbehaviour == Some(Misbehaviour::Leaving) {
                 member.source.vanish();
                 return self.go_on(now, index, false);
             }
@@ -187,7 +187,7 @@ impl<T: Telemetry> Endpoint<T> {
         let returned = control.by_key.get(&key).copied().and_then(|index| {
             let member = control.members[index as usize].as_mut()?;
             let mut returned = member.source.on_return(local, &record)?;
-            if member.breach == Some(Misbehaviour::Rate) {
+            if member.misbehaviour == Some(Misbehaviour::Rate) {
                 // No packet was speculative, and none is dropped for it.
                 returned.delivered = None;
             }
@@ -259,7 +259,7 @@ impl<T: Telemetry> Endpoint<T> {
         if member.source.rate().is_some() {
             return Some(Attachment::None);
         }
-        if member.breach == Some(Misbehaviour::Rate) {
+        if member.misbehaviour == Some(Misbehaviour::Rate) {
             return Some(Attachment::None);
         }
         let shares = control.settings.speculation;

@@ -102,7 +102,7 @@ impl<T: Telemetry> Endpoint<T> {
 
     /// Sets timer, departure and gate of a group by its controller's present allowance.
     fn update_group(&mut self, now: Time, (number, group): (GroupId, &mut Group), entry: Entry) {
-        let Some(id) = group.governor.as_ref().map(|governor| governor.id) else {
+        let Some(id) = group.controller.as_ref().map(|controller| controller.id) else {
             return;
         };
         let waits_for_controller = match self.rules.scheme.idle_senders_keep_time() {
@@ -205,7 +205,7 @@ impl<T: Telemetry> Endpoint<T> {
                 return;
             }
             group.gate.armed = Time::NEVER;
-            let Some(id) = group.governor.as_ref().map(|governor| governor.id) else {
+            let Some(id) = group.controller.as_ref().map(|controller| controller.id) else {
                 return;
             };
             let controller = endpoint.controllers.lend(id);

@@ -37,7 +37,7 @@ pub(super) struct SharedController {
 /// The queue pairs of one scope.
 pub(super) struct Group {
     /// The controller of all; none if each has its own.
-    pub(super) governor: Option<SharedController>,
+    pub(super) controller: Option<SharedController>,
     /// Slots of the queue pairs, in the order of their opening.
     pub(super) members: Vec<u32>,
     /// Sums over all queue pairs, closed ones included.
@@ -57,9 +57,9 @@ pub(super) struct Group {
 }
 
 impl Group {
-    fn new(governor: Option<SharedController>) -> Self {
+    fn new(controller: Option<SharedController>) -> Self {
         Self {
-            governor,
+            controller,
             members: Vec::new(),
             total: Account::default(),
             pacer: Pacer::default(),
@@ -172,14 +172,14 @@ impl Groups {
         self.parameters.scope
     }
 
-    /// The group with a key; creates it with `governor` if it does not exist.
+    /// The group with a key; creates it with `controller` if it does not exist.
     pub(super) fn find(
         &mut self,
         key: GroupKey,
-        governor: impl FnOnce() -> Option<SharedController>,
+        controller: impl FnOnce() -> Option<SharedController>,
     ) -> GroupId {
         *self.by_key.entry(key).or_insert_with(|| {
-            self.groups.push(Group::new(governor()));
+            self.groups.push(Group::new(controller()));
             self.groups.len() as GroupId - 1
         })
     }

@@ -55,7 +55,7 @@ pub(super) struct Member {
     /// A message was posted when all had been sent.
     pub(super) again: bool,
     /// Rule that the NIC breaks.
-    pub(super) breach: Option<Misbehaviour>,
+    pub(super) misbehaviour: Option<Misbehaviour>,
 }
 
 impl Member {

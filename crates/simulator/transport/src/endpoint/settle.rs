@@ -29,7 +29,7 @@ impl<T: Telemetry> Endpoint<T> {
         let (variant, entity) = (opening.variant, ends.entity());
         let own_path = self.profile.network.on_path(opening.path);
         let mut groups = self.groups.take();
-        let mut governor = None;
+        let mut controller = None;
         if let Some(groups) = &mut groups {
             let scope = groups.scope();
             let key = scope.group_of(ends.peer, ends.class, variant);
@@ -56,10 +56,10 @@ impl<T: Telemetry> Endpoint<T> {
                 true => slot.order = group.gate.open(),
                 false => group.members.push(index),
             }
-            governor = group.governor.as_ref().map(|governor| governor.id);
+            controller = group.controller.as_ref().map(|controller| controller.id);
         }
         self.groups = groups;
-        governor.unwrap_or_else(|| {
+        controller.unwrap_or_else(|| {
             let mut own = self.build_controller(variant, &own_path, entity);
             if phase > Bytes::ZERO {
                 own.take_phase(phase);
@@ -92,7 +92,7 @@ impl<T: Telemetry> Endpoint<T> {
             true => group.gate.close(),
             false => group.members.retain(|member| *member != index),
         }
-        if group.governor.is_none() {
+        if group.controller.is_none() {
             self.controllers.remove(slot.controller);
         }
     }
@@ -103,14 +103,15 @@ impl<T: Telemetry> Endpoint<T> {
             return;
         };
         let group = &groups.groups[self.slots[index as usize].group as usize];
-        let (Some(idle), Some(governor)) = (groups.parameters.idle, &group.governor) else {
+        let (Some(idle), Some(controller)) = (groups.parameters.idle, &group.controller) else {
             return;
         };
         if group.busy > 0 || now.since(group.last) <= idle {
             return;
         }
-        let id = governor.id;
-        let anew = self.build_controller(governor.variant, &governor.network, governor.entity);
+        let id = controller.id;
+        let anew =
+            self.build_controller(controller.variant, &controller.network, controller.entity);
         *self.controllers.lend(id) = anew;
     }
 
@@ -126,7 +127,7 @@ impl<T: Telemetry> Endpoint<T> {
         let group = &mut groups.groups[slot.group as usize];
         let sender = slot.sender.as_mut();
         let changed = sender.is_some_and(|sender| group.take(now, sender, &mut slot.busy, scope));
-        match group.governor.as_ref().map(|governor| governor.id) {
+        match group.controller.as_ref().map(|controller| controller.id) {
             None if !changed => {}
             None if group.tells_busy() => self.settle_members(now, index, group, scope),
             None => self.settle_member(now, (index, index), group, scope),

@@ -17,9 +17,9 @@ fn profile(name: &str, reliability: &str) -> Profile {
 
 fn misbehaving(
     profile: &Profile,
-    breach: Misbehaviour,
+    misbehaviour: Misbehaviour,
 ) -> Result<ControllerSettings, MisbehaviourError> {
-    profile.misbehaving(&profile.controller, breach)
+    profile.misbehaving(&profile.controller, misbehaviour)
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn each_transport_has_rules_that_can_be_broken_and_others_that_cannot() {
         let mut profile = profile(name, "go-back-n");
         assert_eq!(misbehaving(&profile, Marks), Err(Allocation), "{name}");
         assert_eq!(misbehaving(&profile, Weight), Err(NoWeights), "{name}");
-        assert_eq!(Profile::usual_breach(&profile.controller), Rate);
+        assert_eq!(Profile::usual_misbehaviour(&profile.controller), Rate);
         let told = |settings: ControllerSettings| {
             let built = settings.build(&facts());
-            built.allocation().and_then(|own| own.disobeys)
+            built.allocation().and_then(|own| own.misbehaviour)
         };
         assert_eq!(told(misbehaving(&profile, Leaving).unwrap()), Some(Leaving));
         assert_eq!(told(profile.controller.clone()), None);
@@ -41,10 +41,10 @@ fn each_transport_has_rules_that_can_be_broken_and_others_that_cannot() {
         assert_eq!(told(misbehaving(&profile, Weight).unwrap()), Some(Weight));
     }
     let hpcc = profile("hpcc", "go-back-n");
-    for breach in [Leaving, Weight, Rate] {
-        assert_eq!(misbehaving(&hpcc, breach), Err(NoAllocation));
+    for misbehaviour in [Leaving, Weight, Rate] {
+        assert_eq!(misbehaving(&hpcc, misbehaviour), Err(NoAllocation));
     }
-    assert_eq!(Profile::usual_breach(&hpcc.controller), Marks);
+    assert_eq!(Profile::usual_misbehaviour(&hpcc.controller), Marks);
     let constant = profile("constant", "go-back-n");
     assert_eq!(misbehaving(&constant, Marks), Err(NoControl));
 }

@@ -40,7 +40,7 @@ pub struct RateAllocation {
     /// 1RC: flows send before they have a rate.
     pub speculation: Option<Speculation>,
     /// Rule that the NIC of the flow breaks.
-    pub disobeys: Option<Misbehaviour>,
+    pub misbehaviour: Option<Misbehaviour>,
 }
 
 impl RateAllocation {

@@ -12,16 +12,16 @@ fn run(
     topology: &Topology,
     controller: &ControllerSettings,
     flows: &[Flow],
-    breach: Option<Misbehaviour>,
+    misbehaviour: Option<Misbehaviour>,
     threads: usize,
 ) -> Outcome {
     let mut flows = flows.to_vec();
     for flow in flows.iter_mut().filter(|flow| flow.src.0 == 0) {
-        flow.variant = u16::from(breach.is_some());
+        flow.variant = u16::from(misbehaviour.is_some());
     }
     let disobey = |profile: &mut Profile| {
-        if let Some(breach) = breach {
-            let variant = profile.misbehaving(controller, breach).unwrap();
+        if let Some(misbehaviour) = misbehaviour {
+            let variant = profile.misbehaving(controller, misbehaviour).unwrap();
             profile.variants.push(variant);
         }
     };
@@ -38,7 +38,7 @@ fn flows_that_never_leave_are_forgotten_after_two_periods() {
     let mut flows: Vec<Flow> = (0..3).map(|src| flow(src, 4, 20_000_000, 0)).collect();
     flows[0].bytes = Bytes::new(2_000_000);
     for name in ["s-perc", "1rc"] {
-        let run = |breach| run(&star(), &controller(name, &[]), &flows, breach, 1);
+        let run = |misbehaviour| run(&star(), &controller(name, &[]), &flows, misbehaviour, 1);
         let (obeys, breaks) = (run(None), run(Some(Misbehaviour::Leaving)));
         let sent = |outcome: &Outcome, flow: usize| outcome.flows[flow].sent.unwrap();
         let round_trip = 4.3;
@@ -62,8 +62,8 @@ fn vanished_flows_harm_by_their_number() {
     // One after the other, each over when the next one begins: the sums keep the flows of two periods.
     let mut flows: Vec<Flow> = (0..16).map(|n| flow(0, 4, 200_000, 60 * n)).collect();
     flows.push(flow(1, 4, 20_000_000, 0));
-    let victim = |breach| {
-        let outcome = run(&star(), &controller("1rc", &[]), &flows, breach, 1);
+    let victim = |misbehaviour| {
+        let outcome = run(&star(), &controller("1rc", &[]), &flows, misbehaviour, 1);
         *goodputs(&outcome, &flows).last().unwrap()
     };
     let (obeys, breaks) = (victim(None), victim(Some(Misbehaviour::Leaving)));
@@ -92,7 +92,7 @@ fn one_connection_announced_of_two_takes_what_weights_took() {
 fn flows_at_line_rate_take_all_that_a_switch_gives_them() {
     let flows: Vec<Flow> = (0..4).map(|src| flow(src, 4, 20_000_000, 0)).collect();
     for name in ["s-perc", "1rc"] {
-        let run = |breach| run(&star(), &controller(name, &[]), &flows, breach, 1);
+        let run = |misbehaviour| run(&star(), &controller(name, &[]), &flows, misbehaviour, 1);
         let (obeys, breaks) = (run(None), run(Some(Misbehaviour::Rate)));
         assert!(obeys.pauses.is_empty(), "{name}");
         assert!(!breaks.pauses.is_empty(), "{name}: the buffer fills");
@@ -111,16 +111,18 @@ fn digests_are_those_of_any_number_of_threads() {
         .map(|src| flow(src, 7, 500_000, u64::from(src)))
         .collect();
     let weighted = controller("1rc", &[("weights", Value::Boolean(true))]);
-    for breach in [
+    for misbehaviour in [
         Misbehaviour::Leaving,
         Misbehaviour::Weight,
         Misbehaviour::Rate,
     ] {
-        let digest = |threads| run(&topology, &weighted, &flows, Some(breach), threads).digest;
-        assert_eq!(digest(1), digest(3), "{}", breach.name());
+        let digest =
+            |threads| run(&topology, &weighted, &flows, Some(misbehaviour), threads).digest;
+        assert_eq!(digest(1), digest(3), "{}", misbehaviour.name());
     }
     let window = controller("hpcc", &[]);
-    let digest = |breach, threads| run(&topology, &window, &flows, breach, threads).digest;
+    let digest =
+        |misbehaviour, threads| run(&topology, &window, &flows, misbehaviour, threads).digest;
     let marks = Some(Misbehaviour::Marks);
     assert_eq!(digest(marks, 1), digest(marks, 3));
     assert_ne!(digest(marks, 1), digest(None, 1));
