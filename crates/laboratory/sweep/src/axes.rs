@@ -230,6 +230,19 @@ mod tests {
     use super::*;
     use clearway_lab::scenario::scaleup_groups;
     use clearway_lab::{Catalogue, Laboratory};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_book_lists_the_axes_that_nobody_chooses() {
+        let book = include_str!("../../../../docs/src/sweeps.md");
+        let (_, after) = book
+            .split_once("| axes | keys |")
+            .expect("the table of axes");
+        let (table, _) = after.split_once("\n\n").expect("the end of the table");
+        let listed: BTreeSet<&str> = table.split('`').skip(1).step_by(2).collect();
+        let keys = GIVEN.map(|key| key.strip_prefix("workload.").unwrap_or(key));
+        assert_eq!(listed, keys.into_iter().chain(["[[event]]"]).collect());
+    }
 
     #[test]
     fn keys_that_nobody_chooses_are_keys() {
