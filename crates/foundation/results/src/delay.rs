@@ -73,7 +73,7 @@ impl DelayPart {
             Self::Credit => "held back for want of credit from the receiver",
             Self::Recovery => "from the transmission of a lost packet to its retransmission",
             Self::Waiting => "for the application: computations, and messages of others",
-            Self::Unexplained => "not explained by what was recorded",
+            Self::Unexplained => "not explained by the recorded events",
         }
     }
 }

@@ -142,8 +142,8 @@ impl PacketCounts {
         let mut warnings = Vec::new();
         if self.timeouts > 0 && self.dropped + self.corrupted == 0 {
             warnings.push(format!(
-                "{} retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; \
-                 what was sent again is load that a longer timeout avoids",
+                "{} retransmission timeouts expired although no packet was lost: some packets waited longer than `transport.rto`; \
+                 a longer timeout avoids the load of these retransmissions",
                 self.timeouts
             ));
         }

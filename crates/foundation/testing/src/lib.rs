@@ -76,7 +76,7 @@ pub fn inputs() -> Option<PathBuf> {
 /// # Errors
 /// In CI, unless the skip is allowed by name: the error tells the missing item, and how to allow the skip.
 pub fn try_skip(name: &str, why: &str) -> Result<(), String> {
-    debug_assert!(NAMES.contains(&name), "{name} is no known skip");
+    debug_assert!(NAMES.contains(&name), "{name} is not a known skip");
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     if !is_allowed(name, &variable("CI"), &variable("CLEARWAY_ALLOW_SKIP")) {
         return Err(format!(

@@ -587,7 +587,7 @@ mod tests {
             Err(SetError::UnknownKey)
         );
         let Err(SetError::BadValue { expected }) = sample.set("wait", &Value::Integer(3)) else {
-            panic!("a number is no duration");
+            panic!("a number is not a duration");
         };
         assert_eq!(
             expected,

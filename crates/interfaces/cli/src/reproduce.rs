@@ -77,7 +77,7 @@ pub(crate) fn reproduce(
         }
         if !outcome.complete {
             say(&format!(
-                "interrupted: what was done of {id} is kept in {}",
+                "interrupted: finished runs of {id} are kept in {}",
                 path.display()
             ));
             return Ok(ExitCode::from(130));

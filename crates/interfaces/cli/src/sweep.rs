@@ -194,7 +194,7 @@ fn conclude(
     if is_merge && record.missing > 0 {
         let missing = counted(record.missing, "run");
         say(&format!(
-            "{missing} missing: the same command without `--merge` does what is left"
+            "{missing} missing: the same command without `--merge` makes the missing runs"
         ));
     }
     let mut assertions = record.assertions.iter();

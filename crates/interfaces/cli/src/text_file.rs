@@ -78,7 +78,7 @@ impl TextFiles {
             && is_same(fct, htsim)
         {
             return Err(Failure::new(format!(
-                "--htsim-txt {}: `--fct-txt` writes there, too\n  fix: choose another name",
+                "--htsim-txt {}: `--fct-txt` also writes there\n  fix: choose another name",
                 htsim.display()
             )));
         }
@@ -91,7 +91,7 @@ impl TextFiles {
             let place = place(&format, path, results, assembly)?;
             if matches!(place, Destination::StandardOutput) && arguments.print.json {
                 return Err(Failure::new(format!(
-                    "{} -: `--json` prints to standard output, too\n  fix: name a file",
+                    "{} -: `--json` also prints to standard output\n  fix: name a file",
                     format.option
                 )));
             }

@@ -218,14 +218,14 @@ async fn send_once(
     match ended.error {
         None => Attempt::Over(failed.map(|()| ExitCode::SUCCESS)),
         Some(TransferError::Interrupted) => {
-            say("interrupted: the receiver keeps what has arrived, and the same command goes on");
+            say("interrupted: the receiver keeps the received data, and the same command goes on");
             Attempt::Over(Ok(ExitCode::from(INTERRUPTED)))
         }
         Some(error) => {
             let has_moved = ended.progress.moved > 0;
             let kept = match has_moved {
                 false => "",
-                true => "; the receiver keeps what has arrived, and the same command goes on",
+                true => "; the receiver keeps the received data, and the same command goes on",
             };
             let fix = format!("{}{kept}", error.fix());
             let broken = Failure::new(format!("{server}: {error}\n  fix: {fix}"));

@@ -82,7 +82,7 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
     let folder = store.folder().display();
     if tuning.execution.interrupted {
         say(&format!(
-            "interrupted: what is done is kept in {folder}; the same command goes on from there"
+            "interrupted: finished runs are kept in {folder}; the same command goes on from there"
         ));
         return ExitCode::from(130);
     }

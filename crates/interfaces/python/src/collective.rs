@@ -69,7 +69,7 @@ impl NativeGroup {
         let security = match key {
             None => Security::Insecure,
             Some(key) => Security::Key(PreSharedKey::from_hex(key).ok_or_else(|| {
-                wrong("this is no key\n  fix: give 64 hexadecimal digits, as `clearway.collective.new_key()` makes them")
+                wrong("this is not a key\n  fix: give 64 hexadecimal digits, as `clearway.collective.new_key()` makes them")
             })?),
         };
         if !(1..=64).contains(&paths) {

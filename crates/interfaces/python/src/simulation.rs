@@ -211,7 +211,7 @@ pub(crate) fn picoseconds(text: &str) -> PyResult<u64> {
     let time: Result<Time, _> = text.parse();
     time.map(Time::as_ps).map_err(|error| {
         wrong(format!(
-            "`{text}` is no time: {error}\n  fix: write it as \"5us\""
+            "`{text}` is not a time: {error}\n  fix: write it as \"5us\""
         ))
     })
 }

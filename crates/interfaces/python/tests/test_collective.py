@@ -105,7 +105,7 @@ def test_what_cannot_be_joined():
     key = new_key()
     assert len(key) == 64
     for arguments, settings, message in [
-        ((0, ["127.0.0.1"], "short"), {}, "this is no key"),
+        ((0, ["127.0.0.1"], "short"), {}, "this is not a key"),
         ((2, ["127.0.0.1"], key), {}, "no rank 2 among 1"),
         ((0, ["127.0.0.1"]), {}, "there is no key"),
         ((0, ["no-such-host.invalid"], key), {}, "no host"),

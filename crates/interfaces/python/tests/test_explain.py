@@ -123,7 +123,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(small, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(sys.modules["clearway._compare"], "run", never)
         for variants, options, text in [
-            ({16: scenario}, {}, "label 16 is no text"),
+            ({16: scenario}, {}, "label 16 is not text"),
             ({"a": small}, {"seeds": 2}, "have their seeds"),
             ({"a": small}, {"overrides": {"seed": 1}}, "have their seeds"),
             ({"a": scenario}, {"seeds": [1, 1]}, "seed 1 comes twice"),

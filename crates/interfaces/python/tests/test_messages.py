@@ -66,7 +66,7 @@ def test_a_result_can_be_run_again():
         ([{"src": 0, "dst": 1.5, "bytes": 1}], "message 0: `dst` is 1.5, no whole number"),
         ([{"src": 0, "dst": -1, "bytes": 1}], "message 0: `dst` is -1"),
         ([{"src": 0, "dst": 1, "bytes": "1kB after 1"}], "message 0: `bytes`: `1kB after 1` is not a size"),
-        ([{"src": 0, "dst": 1, "bytes": 1, "start": "5us after 1"}], "message 0: `start`: `5us after 1` is no time"),
+        ([{"src": 0, "dst": 1, "bytes": 1, "start": "5us after 1"}], "message 0: `start`: `5us after 1` is not a time"),
         ([{"src": 0, "dst": 1, "bytes": 1, "after": "0"}], "message 0: `after` is '0', no whole number"),
         ({"src": [0], "dst": [1], "bytes": [1]}, "message 0: 'src' is no dictionary"),
     ],

@@ -79,7 +79,7 @@ fn percent(source: Source<'_>, line: usize, token: Token<'_>) -> Result<f64, Fil
     value
         .filter(|percent| (0.0..=100.0).contains(percent))
         .ok_or_else(|| {
-            let message = format!("`{}` is no percent", shown(token.text));
+            let message = format!("`{}` is not a percentage", shown(token.text));
             let fault = source.fault(line, Some(token.column), message);
             fault.fix("write a number from 0 to 100")
         })

@@ -500,7 +500,7 @@ fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
         Value::Text(text) => quantity(text),
         Value::List(_) => None,
     };
-    number.ok_or_else(|| format!("`{key}` = {value} is no quantity"))
+    number.ok_or_else(|| format!("`{key}` = {value} is not a quantity"))
 }
 
 /// Advantage of sampling, bytes per nanosecond: the amount by which two flows of 100 and 50 Gb/s are closer at `at` if they slow down by

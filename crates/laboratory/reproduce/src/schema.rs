@@ -177,7 +177,7 @@ impl RecordFile {
             let parsed = text.map(|text| {
                 let span: Option<Span> = text.parse().ok();
                 span.filter(|span| !span.is_zero())
-                    .ok_or_else(|| format!("`record`: `{text}` is no duration such as \"1us\""))
+                    .ok_or_else(|| format!("`record`: `{text}` is not a duration such as \"1us\""))
             });
             parsed.transpose()
         };

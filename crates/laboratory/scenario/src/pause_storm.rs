@@ -109,7 +109,7 @@ pub(crate) fn check_pauses(
     match buffer.map(|buffer| buffer.lossless.classes().is_empty()) {
         None => Err(ScenarioError::about(
             &[key],
-            "a pause storm, although switches have no shared buffer and heed no pause frames",
+            "a pause storm, but switches have no shared buffer and ignore pause frames",
             "set `switch.kind = \"shared-buffer\"`",
         )),
         Some(true) => Err(ScenarioError::about(

@@ -141,7 +141,7 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
     if settings.measure.is_empty() {
         return Err(ScenarioError::at(
             &place,
-            "the plan does not say what is to be tuned",
+            "the plan has no measure to tune",
             "give `--measure NAME`, or write `[tune]` with `measure = \"slowdown.p99\"` into the plan",
         ));
     }

@@ -181,7 +181,7 @@ impl Group {
         let algorithm = algorithm.unwrap_or_else(|| Algorithm::default_of(operation));
         if algorithm.operation() != operation {
             return Err(GroupError::Plan {
-                message: format!("{algorithm} is no {}", operation.name()),
+                message: format!("{algorithm} is not an algorithm for {}", operation.name()),
                 fix: "take an algorithm of the operation".into(),
             });
         }

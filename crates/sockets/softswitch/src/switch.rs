@@ -203,7 +203,7 @@ impl SoftSwitch {
     /// # Panics
     /// If the host does not exist.
     pub fn on_packet(&mut self, now: Time, from: HostId, packet: &[u8]) {
-        assert!(from.0 < self.hosts, "{from:?} is no host");
+        assert!(from.0 < self.hosts, "{from:?} is not a host");
         self.advance(now);
         self.totals.received += 1;
         let headers = match Headers::parse(packet) {

@@ -66,9 +66,9 @@ fn round_trip(record: &TestbedRecord) -> Difference {
     let trips = &record.round_trip;
     let source = match trips.calibrated {
         true => {
-            "simulated links to which the scenario gives no delay have what the handshakes measured beyond the delays that it gives"
+            "the rest of the round trip that the handshakes measured is the delay of simulated links without a delay in the scenario"
         }
-        false => "the scenario gives the delay of links, and software adds its own to it",
+        false => "the scenario gives the delays of links, and software adds time",
     };
     difference(
         "base round trip",
@@ -91,9 +91,8 @@ fn store_and_forward(setup: &BedSetup, assembly: &Assembly) -> Option<Difference
     Some(difference(
         "store and forward",
         format!(
-            "a full packet takes {:.0} us of serialisation over {} simulated links; a port of the bed that is idle lets one pass at once, \
-             so that \
-             unloaded packets are earlier there",
+            "a full packet takes {:.0} us of serialisation over {} simulated links; an idle port of the bed forwards a packet without this \
+             time, so packets without load arrive earlier there",
             serialisation.as_us(),
             path.hops
         ),
@@ -249,9 +248,8 @@ fn shares(record: &TestbedRecord) -> Option<Difference> {
     Some(difference(
         "share of paths",
         format!(
-            "the busiest link has {:.0} % of what leaves its switch simulated, {:.0} % measured: each connection has {}, whose source \
-             ports another \
-             hash spreads, and whose ports are new in each run",
+            "the busiest link carries {:.0} % of its switch's traffic simulated, {:.0} % measured: each connection has {}; the bed spreads \
+             their source ports by another hash, and the ports are new in each run",
             simulated * 100.0,
             measured * 100.0,
             match record.paths {

@@ -159,9 +159,7 @@ fn compare(laboratory: &Laboratory, arguments: &BedRunArguments) -> Result<ExitC
     let record = match run(&request)? {
         Ended::Done(record) => record,
         Ended::Interrupted => {
-            say(
-                "interrupted: there are no results, and no namespaces are left but those that were there before",
-            );
+            say("interrupted: no results; the namespaces of this command are deleted");
             return Ok(ExitCode::from(130));
         }
     };

@@ -301,7 +301,7 @@ fn inputs_are_not_overwritten() {
 
     let both = |one, other| {
         let error = bench.refuse(&["run", "s.toml", "--fct-txt", one, "--htsim-txt", other]);
-        assert!(error.contains("`--fct-txt` writes there, too"), "{error}");
+        assert!(error.contains("`--fct-txt` also writes there"), "{error}");
     };
     both("t", "./t");
     both("no/t", "no/x/../t");

@@ -268,7 +268,8 @@ fn three_shards_merged_are_the_whole() {
     ]);
     assert_eq!(partial.status.code(), Some(1));
     assert!(
-        stderr(&partial).contains("missing: the same command without `--merge` does what is left")
+        stderr(&partial)
+            .contains("missing: the same command without `--merge` makes the missing runs")
     );
     let merge = [
         "sweep",

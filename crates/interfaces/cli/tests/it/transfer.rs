@@ -358,7 +358,7 @@ fn a_receiver_that_was_killed_goes_on_and_what_was_damaged_is_repaired() {
         .collect();
     assert_snapshot!(told.join("\n"), @r"
     error: ADDRESS: the other end has been silent for 10s
-      fix: see that the other end runs, and that UDP passes in both directions; the receiver keeps what has arrived, and the same command goes on
+      fix: see that the other end runs, and that UDP passes in both directions; the receiver keeps the received data, and the same command goes on
     ");
     let data = fs::read_dir(bench.path("to/.clearway-partial"))
         .expect("it is kept")
@@ -413,7 +413,7 @@ fn an_interrupted_sender_and_its_receiver_say_what_is_kept() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
         errors.lines().last(),
-        Some("interrupted: the receiver keeps what has arrived, and the same command goes on")
+        Some("interrupted: the receiver keeps the received data, and the same command goes on")
     );
     let (code, _, errors) = receiving.end();
     assert_eq!(code, Some(2));

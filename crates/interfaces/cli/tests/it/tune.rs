@@ -208,7 +208,7 @@ fn what_cannot_be_meant_is_refused() {
         refused += &stderr;
     }
     assert_snapshot!(refused, @r#"
-    error: none.toml: the plan does not say what is to be tuned
+    error: none.toml: the plan has no measure to tune
       fix: give `--measure NAME`, or write `[tune]` with `measure = "slowdown.p99"` into the plan
     error: keep.toml:16: `keep` = 1: no rung would have fewer points
       fix: one of `keep` points goes on to the next rung: give at least 2; the default is 3

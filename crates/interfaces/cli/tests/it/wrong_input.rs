@@ -989,9 +989,9 @@ fn flows_of_hpcc() {
       fix: name a file that you may write with `--fct-txt`
     --fct-txt r/summary.json: this is another file of the results
       fix: choose another name
-    --htsim-txt -: `--json` prints to standard output, too
+    --htsim-txt -: `--json` also prints to standard output
       fix: name a file
-    --htsim-txt f: `--fct-txt` writes there, too
+    --htsim-txt f: `--fct-txt` also writes there
       fix: choose another name
     "#);
 }

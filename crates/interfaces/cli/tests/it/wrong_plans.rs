@@ -142,7 +142,7 @@ fn samples_that_cannot_be_drawn() {
       fix: begin above zero, or set `scale = "linear"`
     p.toml:5: the scale of the range of `workload.message` cannot be "square"
       fix: expected one of "linear", "log"
-    p.toml:5: `workload.message` is no range
+    p.toml:5: `workload.message` is not a range
       fix: give its ends, as in `{ from = "5us", to = "50us", scale = "log" }`, or a list of values to choose from
     "#);
 }

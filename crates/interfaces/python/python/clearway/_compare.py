@@ -74,7 +74,7 @@ def compare(
     scenarios: dict[str, tuple[Scenario, Any]] = {}
     for label, variant in variants.items():
         if not isinstance(label, str):
-            raise ScenarioError(f"the label {label!r} is no text\n  fix: write it as {str(label)!r}")
+            raise ScenarioError(f"the label {label!r} is not text\n  fix: write it as {str(label)!r}")
         done[label] = []
         if isinstance(variant, (str, os.PathLike, Mapping)):
             scenarios[label] = (variant, None)

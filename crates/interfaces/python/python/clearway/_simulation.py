@@ -237,6 +237,6 @@ def _picoseconds(time: Time) -> int:
         return _clearway.picoseconds(time)
     if not hasattr(time, "__index__") or not 0 <= time < 2**64:
         raise ScenarioError(
-            f'{time!r} is no time\n  fix: write it as "5us", or give a whole number of picoseconds from 0 to {2**64 - 1}'
+            f'{time!r} is not a time\n  fix: write it as "5us", or give a whole number of picoseconds from 0 to {2**64 - 1}'
         )
     return time

@@ -242,7 +242,7 @@ impl RecordReader<'_> {
                 },
             ),
             Err(DecimalFault::NotANumber) => (
-                format!("`{text}` is no time"),
+                format!("`{text}` is not a time"),
                 format!("write a number in {unit}, as in `start 5` or `start 0.25`"),
             ),
         };

@@ -310,11 +310,11 @@ fn faults_of_sizes_and_starts() {
       fix: give it a smaller size
     ");
     assert_snapshot!(error("0->1 start soon size 1"), @"
-    t.cm:5:12: `soon` is no time
+    t.cm:5:12: `soon` is not a time
       fix: write a number in us, as in `start 5` or `start 0.25`
     ");
     assert_snapshot!(error("0->1 start -1 size 1"), @"
-    t.cm:5:12: `-1` is no time
+    t.cm:5:12: `-1` is not a time
       fix: write a number in us, as in `start 5` or `start 0.25`
     ");
     assert_snapshot!(error("0->1 start 1e30 size 1"), @"

@@ -158,7 +158,7 @@ fn each_word_of_an_operation_is_used_warned_about_or_known_to_be_unused() {
 fn faults_of_the_frame_are_named() {
     refused("", "1:1: `end of file` stands where it cannot");
     refused("ranks 2", "1:1: `ranks` stands where it cannot");
-    refused("num_ranks 0\n", "1:11: `0` is no number of ranks");
+    refused("num_ranks 0\n", "1:11: `0` is not a valid number of ranks");
     refused(
         "num_ranks 2\nrank 0 {\n}\n",
         "3:2: the file has 2 ranks to describe, but ends before rank 1",
@@ -184,26 +184,29 @@ fn faults_of_the_frame_are_named() {
 #[test]
 fn faults_of_statements_are_named() {
     let statement = |line: &str, message: &str| refused(&two(line, ""), message);
-    statement("sned 5b to 1", "3:1: `sned` is no operation");
+    statement("sned 5b to 1", "3:1: `sned` is not an operation");
     statement("l1: snd 5b to 1", "3:5: `snd` stands where it cannot");
     statement("send 5 to 1", "3:8: `to` stands where it cannot");
     statement("send 5b from 1", "3:9: `from` stands where it cannot");
-    statement("send 5b to -1", "3:12: `-1` is no rank");
-    statement("send 5b to 4294967295", "3:12: `4294967295` is no rank");
+    statement("send 5b to -1", "3:12: `-1` is not a valid rank");
+    statement(
+        "send 5b to 4294967295",
+        "3:12: `4294967295` is not a valid rank",
+    );
     statement("send 5b to 1 tag -1", "3:18: a send has no wildcard tag");
     statement(
         "send 5b to 1 nic 0 cpu 0",
         "3:20: `cpu` after the end of the statement",
     );
-    statement("send 5b to 1 cpu 256", "3:18: `256` is no cpu");
+    statement("send 5b to 1 cpu 256", "3:18: `256` is not a valid cpu");
     statement(
         "send 18446744073709551616b to 1",
-        "3:6: `18446744073709551616` is no size",
+        "3:6: `18446744073709551616` is not a valid size",
     );
-    statement("recv 5b from -10", "3:14: `-10` is no rank");
+    statement("recv 5b from -10", "3:14: `-10` is not a valid rank");
     statement(
         "calc 18446744073709552",
-        "3:6: `18446744073709552` is no time in nanoseconds",
+        "3:6: `18446744073709552` is not a valid time in nanoseconds",
     );
     statement("calc 5 nic 0", "3:8: `nic` stands where it cannot");
     statement("calc 5 calc 6", "3:8: `calc` stands where it cannot");
@@ -220,7 +223,7 @@ fn faults_of_statements_are_named() {
         "b: calc 5\na irequires b",
         "4:1: no operation of rank 0 above this line is called `a`",
     );
-    statement("a: calc 5\na requires 7", "4:12: `7` is no label");
+    statement("a: calc 5\na requires 7", "4:12: `7` is not a valid label");
     statement(
         "a: calc 5\na needs a",
         "4:3: `needs` stands where it cannot",

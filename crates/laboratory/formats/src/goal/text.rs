@@ -34,7 +34,7 @@ pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileErr
     if parser.token != Token::End {
         let announced = counted(ranks as usize, "rank");
         let message = format!("`{}` after the last of {announced}", parser.shown());
-        return Err(parser.fault(message, "correct `num_ranks`, or remove what comes after"));
+        return Err(parser.fault(message, "correct `num_ranks`, or remove the rest"));
     }
     let mut file = GoalFile {
         program,
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 let (least, most) = (range.start(), range.end());
-                let message = format!("`{}` is no {what}", self.shown());
+                let message = format!("`{}` is not a valid {what}", self.shown());
                 let fix = format!("write a whole number from {least} to {most}");
                 Err(self.fault(message, fix))
             }
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
                 }
                 Token::End => {
                     let message = format!("rank {rank} lacks its `}}`");
-                    return Err(self.fault(message, "close it, or restore what was cut off"));
+                    return Err(self.fault(message, "close it, or restore the missing part"));
                 }
                 _ => self.statement(rank, &mut body)?,
             }
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
             Token::Word("requires") => false,
             Token::Word("irequires") => true,
             Token::Number(_) if meant(word, &OPERATIONS).is_some() => {
-                let message = format!("`{}` is no operation", shown(word));
+                let message = format!("`{}` is not an operation", shown(word));
                 let fix = format!("write {}", one_of(&OPERATIONS));
                 return Err(self.fault_at(start, message, fix));
             }
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
         let who = self.label(word, start, rank, body)?;
         let start = self.start;
         let Token::Word(other) = self.token else {
-            let message = format!("`{}` is no label", self.shown());
+            let message = format!("`{}` is not a valid label", self.shown());
             return Err(self.fault(message, "write the label of an operation"));
         };
         self.advance();

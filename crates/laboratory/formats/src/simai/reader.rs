@@ -69,7 +69,7 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
                 counted(workload.layers.len(), "layer")
             );
             let fault = source.fault(line.number, None, message);
-            return Err(fault.fix("correct the number of layers, or remove what comes after"));
+            return Err(fault.fix("correct the number of layers, or remove the rest"));
         }
         last = line.number;
         layer_lines.push(line.number);

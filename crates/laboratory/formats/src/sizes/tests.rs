@@ -123,19 +123,19 @@ fn faults_have_a_place_and_a_fix() {
       fix: write a whole number of bytes from 0 to 1000000000000
     ");
     assert_snapshot!(error("0 0\n10000 15%\n"), @"
-    x.txt:2:7: `15%` is no percent
+    x.txt:2:7: `15%` is not a percentage
       fix: write a number from 0 to 100
     ");
     assert_snapshot!(error("0 0\n10000 nan\n"), @"
-    x.txt:2:7: `nan` is no percent
+    x.txt:2:7: `nan` is not a percentage
       fix: write a number from 0 to 100
     ");
     assert_snapshot!(error("0 0\n10000 inf\n"), @"
-    x.txt:2:7: `inf` is no percent
+    x.txt:2:7: `inf` is not a percentage
       fix: write a number from 0 to 100
     ");
     assert_snapshot!(error("0 0\n10000 100.1\n"), @"
-    x.txt:2:7: `100.1` is no percent
+    x.txt:2:7: `100.1` is not a percentage
       fix: write a number from 0 to 100
     ");
     assert_snapshot!(error("100 5\n10000 100\n"), @"

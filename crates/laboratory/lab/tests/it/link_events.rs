@@ -333,7 +333,7 @@ fn pause_storms_need_pause_frames_and_time() {
         let _ = writeln!(all, "{error}");
     }
     insta::assert_snapshot!(all, @r#"
-    events.toml:19: a pause storm, although switches have no shared buffer and heed no pause frames
+    events.toml:19: a pause storm, but switches have no shared buffer and ignore pause frames
       fix: set `switch.kind = "shared-buffer"`
     events.toml:19: a pause storm, although `switch.pfc.classes` has no class that could be paused
       fix: name the lossless classes, such as `switch.pfc.classes = [1]`

@@ -337,7 +337,7 @@ impl KvTransferSettings {
         let mut warnings = Vec::new();
         if self.chunks.get() > 1 && self.prefill_per_token.is_zero() {
             warnings.push(format!(
-                "the {} `chunks` of a cache start at once, for `prefill-per-token` is zero",
+                "the {} `chunks` of a cache start together, because `prefill-per-token` is zero",
                 self.chunks
             ));
         }

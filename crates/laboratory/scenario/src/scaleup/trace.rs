@@ -187,7 +187,7 @@ fn refuse_messages(program: &JobProgram, name: &str) -> Result<(), ScenarioError
         Some((id, _)) => Err(ScenarioError::at(
             &SourceLocation::Whole { file: name.into() },
             format!(
-                "{id} sends or receives a message, which is no collective that switches could carry out"
+                "{id} sends or receives a message, which is not a collective that switches can carry out"
             ),
             "leave messages out of the trace, or run the trace on a fabric of packets",
         )),

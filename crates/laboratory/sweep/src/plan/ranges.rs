@@ -75,7 +75,7 @@ fn ranges(reader: &Reader) -> Result<Vec<SampleRange>, ScenarioError> {
         let Some((key, part)) = named else {
             return Err(ScenarioError::at(
                 &entry.place,
-                format!("`{key}` is no range"),
+                format!("`{key}` is not a range"),
                 "give its ends, as in `{ from = \"5us\", to = \"50us\", scale = \"log\" }`, or a list of values to choose from",
             ));
         };

@@ -20,7 +20,7 @@ pub struct FlowTable {
 impl FlowTable {
     /// Place of a section's name.
     fn section(&mut self, name: &ByteArray) -> Result<u32, &'static str> {
-        let name = name.as_utf8().map_err(|_| "`section` is no text")?;
+        let name = name.as_utf8().map_err(|_| "`section` is not text")?;
         let known = self.sections.iter().position(|known| known == name);
         Ok(known.unwrap_or_else(|| {
             self.sections.push(name.to_owned());

@@ -101,7 +101,7 @@ impl TrialsRecord {
             remarks.push(format!("`{mechanism}` was left out: {reason}"));
         }
         if self.interrupted {
-            remarks.push("interrupted: what is missing was not simulated".into());
+            remarks.push("interrupted: missing values were not simulated".into());
         }
         remarks
     }
@@ -118,7 +118,7 @@ impl TrialsRecord {
                 let factor = simulated / predicted;
                 if (factor - 1.0).abs() > FAR {
                     all.push(format!(
-                        "`{}`: {} takes {factor:.2} times what was predicted, for the model has no congestion control",
+                        "`{}`: {} takes {factor:.2} times the predicted time: the model has no congestion control",
                         trial.mechanism, plan.jobs[job].name
                     ));
                 }

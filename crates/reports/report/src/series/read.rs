@@ -39,9 +39,9 @@ pub fn read_series(
         for (place, &ps) in times.iter().enumerate() {
             let impossible = |what| Fault::Impossible(first + place, what);
             let ps = u64::try_from(ps).map_err(|_| impossible("`time_ps` is negative"))?;
-            let metric = text(&metrics[place]).ok_or_else(|| impossible("`metric` is no text"))?;
+            let metric = text(&metrics[place]).ok_or_else(|| impossible("`metric` is not text"))?;
             let subject =
-                text(&subjects[place]).ok_or_else(|| impossible("`subject` is no text"))?;
+                text(&subjects[place]).ok_or_else(|| impossible("`subject` is not text"))?;
             if let Some(metric) = Metric::named(metric) {
                 each(SeriesLine {
                     time: Time::from_ps(ps),

@@ -162,7 +162,7 @@ fn warnings_stand_in_the_document() {
     "status_reason": null,
     "warnings": [
       "`transport.max-cwnd` = 10KB is small",
-      "2 retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; what was sent again is load that a longer timeout avoids"
+      "2 retransmission timeouts expired although no packet was lost: some packets waited longer than `transport.rto`; a longer timeout avoids the load of these retransmissions"
     ],
     "simulated_us": 100.7626,
     "#);

@@ -247,7 +247,7 @@ impl Judge<'_> {
         for (key, value) in of {
             let axes = &self.sweep.axes;
             let axis = axes.iter().position(|axis| axis.key == *key);
-            let axis = axis.ok_or_else(|| format!("`{key}` is no axis"))?;
+            let axis = axis.ok_or_else(|| format!("`{key}` is not an axis"))?;
             let mut values = axes[axis].values.iter();
             let value = values.position(|known| known == value);
             let value = value.ok_or_else(|| format!("no run is of {}", words(of)))?;

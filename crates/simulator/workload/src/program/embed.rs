@@ -21,7 +21,7 @@ impl CollectiveCall<'_> {
         if part.ranks() as usize != ranks {
             let has = part.ranks();
             return Err(ExpansionFault {
-                reason: format!("a collective of {has} ranks cannot be that of {ranks}"),
+                reason: format!("a collective of {has} ranks cannot be the one of {ranks} ranks"),
                 fix: format!("build it for {ranks} ranks"),
             });
         }

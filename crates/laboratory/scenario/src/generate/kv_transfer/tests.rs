@@ -129,7 +129,7 @@ fn settings_without_effect_are_warned_of() {
     assert_eq!(
         loaded.setting_warnings,
         [
-            "the 4 `chunks` of a cache start at once, for `prefill-per-token` is zero",
+            "the 4 `chunks` of a cache start together, because `prefill-per-token` is zero",
             "`rate` takes the place of `load`",
         ]
     );

@@ -562,7 +562,7 @@ fn faults_of_traces_name_file_and_place() {
       fix: remove one of the dependencies
     ");
     assert_snapshot!(folder.error(&[file("none.goal")]), @"
-    DIR/none.goal:1:11: `0` is no number of ranks
+    DIR/none.goal:1:11: `0` is not a valid number of ranks
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(folder.error(&[file("dlrm.txt")]), @"
