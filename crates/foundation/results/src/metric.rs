@@ -101,7 +101,7 @@ metrics! {
         "Queues", "at the end of each interval";
     /// The most bytes that were in the data queue in front of a link during the interval.
     QueuePeak: "queue_peak_bytes", Link, Bytes, Max, "longest queue",
-        "Longest queues", "longest in each interval", "All queues that were watched stayed empty.";
+        "Longest queue", "longest in each interval", "All queues that were watched stayed empty.";
     /// Bits per second on the wire of a link, headers included, over the interval: never above the rate of the link. Of a packet whose
     /// transmission an interval cuts, each interval has its part.
     LinkRate: "link_bps", Link, BitsPerSecond, Mean, "throughput",

@@ -18,7 +18,8 @@ impl View {
         Self { id, title, metrics }
     }
 
-    const fn group(id: &'static str, title: &'static str, metrics: &'static [Metric]) -> Self {
+    /// A plot with another title: of several metrics, or where the title of the metric does not fit.
+    const fn titled(id: &'static str, title: &'static str, metrics: &'static [Metric]) -> Self {
         Self { id, title, metrics }
     }
 
@@ -32,16 +33,17 @@ impl View {
     }
 }
 
-pub(super) const QUEUE_PEAK: View = View::new("queue-peak", &[Metric::QueuePeak]);
+/// Peaks of several queues: the title of the metric is for the longest one alone.
+pub(super) const QUEUE_PEAK: View = View::titled("queue-peak", "Queues", &[Metric::QueuePeak]);
 pub(super) const LINK_RATE: View = View::new("link-rate", &[Metric::LinkRate]);
 pub(super) const FLOW_GOODPUT: View = View::new("flow-goodput", &[Metric::FlowGoodput]);
 pub(super) const GOODPUT: View = View::new("goodput", &[Metric::Goodput]);
-pub(super) const FAIRNESS: View = View::group(
+pub(super) const FAIRNESS: View = View::titled(
     "fairness",
     "Fairness",
     &[Metric::Fairness, Metric::RateFairness],
 );
-pub(super) const FLOW_COUNTS: View = View::group(
+pub(super) const FLOW_COUNTS: View = View::titled(
     "active-flows",
     "Flows",
     &[Metric::ActiveFlows, Metric::CompletedFlows],
@@ -49,7 +51,7 @@ pub(super) const FLOW_COUNTS: View = View::group(
 pub(super) const MARKS: View = View::new("marks", &[Metric::Marks]);
 pub(super) const DROPS: View = View::new("drops", &[Metric::Drops]);
 /// Marked and dropped packets in one plot, for pages with little room.
-pub(super) const MARKS_AND_DROPS: View = View::group(
+pub(super) const MARKS_AND_DROPS: View = View::titled(
     "marks",
     "Marked and dropped packets",
     &[Metric::Marks, Metric::Drops],

@@ -179,7 +179,7 @@ mod tests {
         priorities  B     60.00 ms  65.90 ms  66.00 ms    1.15x
         priorities  A     40.00 ms  56.80 ms  57.00 ms    0.90x
 
-        - `priorities`: A takes 1.42 times what was predicted, for the model has no congestion control
+        - `priorities`: A takes 1.42 times the predicted time: the model has no congestion control
         - slots are 1.9 % longer than planned: congestion control and headers need that
         - `timers` was left out: the controller has no `rate-timer`
         ");
