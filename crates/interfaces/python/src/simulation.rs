@@ -6,7 +6,9 @@ use crate::run::{Exception, Run};
 use crate::run_controllers::{NamedClass, RunControllers};
 use crate::scenario::{Source, laboratory};
 use clearway_lab::units::{Bytes, HostId, Time};
-use clearway_lab::{MessageEvent, MessageEventKind, PostedMessage, RunDecision, SteppedRun};
+use clearway_lab::{
+    MessageEvent, MessageEventKind, PostedMessage, RunDecision, SteppedOptions, SteppedRun,
+};
 use clearway_runs::{Stopwatch, stepped_record};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,7 +49,12 @@ impl NativeSimulation {
                 Source::Name(name) => laboratory.load(name, &overrides),
                 Source::Text((name, text)) => laboratory.read(name, text, None, &overrides),
             })?;
-            SteppedRun::new(scenario, threads.into(), own_traffic)
+            let options = SteppedOptions {
+                threads: threads.into(),
+                own_traffic,
+                ..SteppedOptions::default()
+            };
+            SteppedRun::new(scenario, options)
         })?;
         let simulation = Self {
             run: Mutex::new(Some(made.map_err(wrong)?)),
@@ -85,6 +92,7 @@ impl NativeSimulation {
             dst: HostId(dst),
             bytes: Bytes::new(bytes),
             tag,
+            priority: None,
         };
         self.with(|run| run.post(message).map(|flow| flow.0).map_err(wrong))
     }

@@ -24,7 +24,9 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
+use clearway_scenario::{
+    AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload, Priority,
+};
 use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -197,7 +199,7 @@ impl Assembly {
         let assembly = Self {
             spreading: Spreading::from_topology(&topology, &scenario.switch.ports),
             jobs,
-            further_classes: further_classes(arrivals.is_some()),
+            further_classes: further_classes(scenario, arrivals.is_some()),
             host_numbers: prepared.host_numbers,
             arrivals,
             flow_count,
@@ -224,9 +226,10 @@ impl Assembly {
         Ok(assembly)
     }
 
-    /// Prepares for messages that are posted during the run; the time limit then counts from time zero.
-    pub(crate) fn accept_posted(&mut self, scenario: &Scenario) {
-        self.further_classes.insert(Class::DATA);
+    /// Prepares for messages that are posted during the run with one of these priorities; the time limit then counts from time zero.
+    pub(crate) fn accept_posted(&mut self, scenario: &Scenario, priorities: &[Priority]) {
+        let classes = priorities.iter().filter_map(|one| Class::new(one.0));
+        classes.for_each(|class| self.further_classes.insert(class));
         self.at_most = Time::ZERO + scenario.general.at_most;
     }
 

@@ -52,7 +52,9 @@ pub use loads::JobLoads;
 pub use rank_events::{RankAction, RankCause, RankEvent};
 pub use run::{Finished, FlowResult, RunOptions};
 pub use scaleup::{FLIT_BYTES, ScaleupAssembly, ScaleupFinished, ScaleupLink, ScaleupRunOptions};
-pub use stepped::{MessageEvent, MessageEventKind, PostedMessage, SteppedEnd, SteppedRun};
+pub use stepped::{
+    MessageEvent, MessageEventKind, PostedMessage, SteppedEnd, SteppedOptions, SteppedRun,
+};
 
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;

@@ -135,9 +135,9 @@ pub(crate) fn arrivals(
     Ok(Some(merged))
 }
 
-/// Classes of flows that are not listed: the data class, if flows are streamed.
-pub(crate) fn further_classes(one_by_one: bool) -> ClassSet {
-    let mut classes = ClassSet::EMPTY;
+/// Classes beside those of the listed flows: the classes that the scenario reserves, and the data class if flows are streamed.
+pub(crate) fn further_classes(scenario: &Scenario, one_by_one: bool) -> ClassSet {
+    let mut classes = scenario.reserved_classes();
     if one_by_one {
         classes.insert(Class::DATA);
     }

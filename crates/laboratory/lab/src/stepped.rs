@@ -10,23 +10,40 @@
 //! of a run depends only on the messages, not on the steps or the number of threads. The run equals the run of a scenario that lists the
 //! messages.
 //!
+//! A message that answers an event starts when the round of the event ends: later than the event by at most the shortest delay of a link,
+//! or by [`SteppedOptions::resolution`] if that is less.
+//!
 //! The simulation runs on separate threads, which wait while time stands still.
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
-use crate::scenario::{Sampling, Scenario, check_flows, slowest_link};
+use crate::scenario::{Priority, Sampling, Scenario, check_flows, slowest_link};
 use clearway_fabric::{
     Advance, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, FlowSource, RunDecision, Threads,
     Traffic, Watch,
 };
 use clearway_scenario::ScenarioError;
-use clearway_units::{Bytes, FlowId, HostId, Time};
+use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::FlowSpec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Options of a [`SteppedRun`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SteppedOptions {
+    /// Threads of the simulation.
+    pub threads: Threads,
+    /// True if the scenario's workload runs beside the posted messages.
+    pub own_traffic: bool,
+    /// Priorities that messages may have; only 1 if empty. Switches reserve buffers and queues for them.
+    pub priorities: Vec<Priority>,
+    /// Limit of the time by which [`SteppedRun::run_until_event`] passes an event; `None`: the shortest delay of a link. Rounds of the
+    /// simulation get as short as this.
+    pub resolution: Option<Span>,
+}
 
 /// A message to post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +56,8 @@ pub struct PostedMessage {
     pub bytes: Bytes,
     /// Number from the sender, which becomes the label of the flow.
     pub tag: u64,
+    /// Priority of its packets, one of [`SteppedOptions::priorities`]; `None`: 1.
+    pub priority: Option<Priority>,
 }
 
 /// Event of a message.
@@ -72,6 +91,10 @@ pub struct SteppedRun {
     thread: Option<JoinHandle<Simulated>>,
     interrupt: Arc<AtomicBool>,
     now: Time,
+    /// Next event of the simulation, [`Time::NEVER`] without one; `None` before the first step.
+    next: Option<Time>,
+    priorities: Vec<Priority>,
+    resolution: Option<Span>,
     /// Messages posted since the last step.
     fresh: Vec<Flow>,
     messages: Vec<FlowSpec>,
@@ -111,8 +134,9 @@ struct Order {
 enum Goal {
     /// All events before this time have happened.
     Time(Time),
-    /// A message was received or acknowledged, or all events before this time have happened.
-    Event(Time),
+    /// A message was received or acknowledged, or all events before this time have happened. The step passes an event by at most this
+    /// resolution.
+    Event(Time, Option<Span>),
     /// No events are left.
     End,
 }
@@ -120,32 +144,47 @@ enum Goal {
 /// State of the simulation at the end of a step.
 struct Answer {
     now: Time,
+    next: Time,
     events: Vec<MessageEvent>,
     /// True if the simulation is over.
     is_over: bool,
 }
 
+/// Priority of messages that name none.
+const DATA: Priority = Priority(1);
+
 /// Interval at which a step checks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl SteppedRun {
-    /// A run of `scenario` that stands at time zero, on `threads` threads. The scenario's workload runs beside the posted messages if
-    /// `own_traffic` is set.
+    /// A run of `scenario` that stands at time zero.
     ///
     /// # Errors
-    /// If the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack: samples at an explicit
+    /// If the resolution is zero, the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack: samples at an explicit
     /// interval, captures, timelines, hosts with several NICs.
-    pub fn new(
-        mut scenario: Scenario,
-        threads: Threads,
-        own_traffic: bool,
-    ) -> Result<Self, ScenarioError> {
+    pub fn new(mut scenario: Scenario, options: SteppedOptions) -> Result<Self, ScenarioError> {
+        let SteppedOptions {
+            threads,
+            own_traffic,
+            mut priorities,
+            resolution,
+        } = options;
+        if resolution == Some(Span::ZERO) {
+            return Err(ScenarioError::about(
+                &[],
+                "a resolution of no time",
+                "give a positive time, or none for the shortest delay of a link",
+            ));
+        }
+        if priorities.is_empty() {
+            priorities.push(DATA);
+        }
         if !own_traffic {
             scenario.workloads.clear();
         }
         let mut assembly = Assembly::new(&scenario)?;
         refuse(&scenario, &assembly)?;
-        assembly.accept_posted(&scenario);
+        assembly.accept_posted(&scenario, &priorities);
         let assembly = Arc::new(assembly);
         let (orders, from_program) = channel();
         let (to_program, answers) = channel();
@@ -169,6 +208,9 @@ impl SteppedRun {
             thread: Some(thread),
             interrupt,
             now: Time::ZERO,
+            next: None,
+            priorities,
+            resolution,
             fresh: Vec::new(),
             messages: Vec::new(),
             is_over: false,
@@ -190,16 +232,39 @@ impl SteppedRun {
         self.is_over
     }
 
+    /// Time of the next event of the simulation, which need not be an event of a message. `None` if no events are left.
+    ///
+    /// # Errors
+    /// If the run is over.
+    pub fn next_event(&mut self) -> Result<Option<Time>, ScenarioError> {
+        if !self.fresh.is_empty() {
+            return Ok(Some(self.now));
+        }
+        let next = match self.next {
+            Some(next) => next,
+            None => {
+                // Nothing happens before the present, so this step has no events.
+                self.step(self.now, Goal::Time(self.now), &mut || {
+                    RunDecision::Continue
+                })?;
+                self.next.unwrap_or(Time::NEVER)
+            }
+        };
+        Ok((next != Time::NEVER).then_some(next))
+    }
+
     /// Posts a message that is ready now. Returns its flow number, which events carry.
     ///
     /// # Errors
-    /// If the host does not exist, the message is empty, has its sender as receiver or takes too long, or the run is over.
+    /// If the host does not exist, the message is empty, has its sender as receiver, has an undeclared priority or takes too long, or the
+    /// run is over.
     pub fn post(&mut self, message: PostedMessage) -> Result<FlowId, ScenarioError> {
         let PostedMessage {
             src,
             dst,
             bytes,
             tag,
+            priority,
         } = message;
         if self.is_over {
             return Err(over());
@@ -225,7 +290,26 @@ impl SteppedRun {
                 "send a byte at least".into(),
             );
         }
+        let class = priority.unwrap_or(DATA);
+        if !self.priorities.contains(&class) {
+            let declared: Vec<_> = self
+                .priorities
+                .iter()
+                .map(|one| one.0.to_string())
+                .collect();
+            return refuse(
+                format!(
+                    "a message of priority {}, for which switches reserve nothing",
+                    class.0
+                ),
+                format!(
+                    "post it with one of the declared priorities, {}, or declare its priority when the run begins",
+                    declared.join(", ")
+                ),
+            );
+        }
         let flow = FlowSpec {
+            priority: priority.map(|priority| priority.0),
             section: self.scenario.workloads.len() as u32,
             ..FlowSpec::timed(tag, src, dst, bytes, self.now)
         };
@@ -258,7 +342,7 @@ impl SteppedRun {
     }
 
     /// Simulates until a message is received or acknowledged, at most to `limit`. Time then stands at the end of the round of the event,
-    /// later than the event by at most the shortest delay of a link.
+    /// later than the event by at most the shortest delay of a link, or the resolution if that is less.
     ///
     /// # Errors
     /// If `limit` is past, or the run is over.
@@ -267,7 +351,7 @@ impl SteppedRun {
         limit: Time,
         wait: &mut dyn FnMut() -> RunDecision,
     ) -> Result<Vec<MessageEvent>, ScenarioError> {
-        self.step(limit, Goal::Event(limit), wait)
+        self.step(limit, Goal::Event(limit, self.resolution), wait)
     }
 
     fn step(
@@ -292,6 +376,7 @@ impl SteppedRun {
         self.is_over = answer.as_ref().is_none_or(|answer| answer.is_over);
         Ok(answer.map_or_else(Vec::new, |answer| {
             self.now = self.now.max(answer.now);
+            self.next = Some(answer.next);
             answer.events
         }))
     }
@@ -352,7 +437,13 @@ impl SteppedRun {
         let mut scenario = self.scenario.clone();
         // A scenario without sections would get the default workload.
         if !self.messages.is_empty() || scenario.workloads.is_empty() {
-            scenario.list_flows(&self.messages);
+            let is_usual = self.priorities == [DATA];
+            let reserved = if is_usual {
+                Vec::new()
+            } else {
+                self.priorities.clone()
+            };
+            scenario.list_flows(&self.messages, reserved);
         }
         let results = simulated.messages.into_iter().zip(&self.messages);
         SteppedEnd {
@@ -432,7 +523,7 @@ fn simulate(
         false => RunDecision::Continue,
     };
     let finished = assembly.simulate((threads, on_progress), Watch::Off, None, Some(traffic));
-    driver.answer(finished.simulated, true);
+    driver.answer(finished.simulated, Time::NEVER, true);
     done.sort_unstable_by_key(|(id, ..)| *id);
     debug_assert!(
         done.iter()
@@ -460,13 +551,14 @@ struct Relay {
 }
 
 impl Relay {
-    /// Ends the step at `now`.
-    fn answer(&mut self, now: Time, is_over: bool) {
+    /// Ends the step at `now`; `next` is the time of the next event.
+    fn answer(&mut self, now: Time, next: Time, is_over: bool) {
         let events = std::mem::take(&mut self.events);
         self.goal = None;
         // The send fails only if the program has dropped the run.
         let _ = self.answers.send(Answer {
             now,
+            next,
             events,
             is_over,
         });
@@ -479,11 +571,12 @@ impl Driver for Relay {
             match self.goal {
                 Some(Goal::End) => return Advance::ToTheEnd,
                 Some(Goal::Time(limit)) if next < limit => return Advance::Until(limit),
-                Some(Goal::Event(limit)) if next < limit && self.events.is_empty() => {
-                    return Advance::Until(limit);
+                Some(Goal::Event(limit, resolution)) if next < limit && self.events.is_empty() => {
+                    let end = resolution.map_or(limit, |span| next.saturating_add(span));
+                    return Advance::Until(limit.min(end));
                 }
-                Some(Goal::Event(_)) if !self.events.is_empty() => self.answer(now, false),
-                Some(Goal::Time(limit) | Goal::Event(limit)) => self.answer(limit, false),
+                Some(Goal::Event(..)) if !self.events.is_empty() => self.answer(now, next, false),
+                Some(Goal::Time(limit) | Goal::Event(limit, _)) => self.answer(limit, next, false),
                 None => {}
             }
             let Ok(order) = self.orders.recv() else {

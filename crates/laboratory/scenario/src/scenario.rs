@@ -6,7 +6,7 @@ use crate::entries::{
 use crate::error::{ScenarioError, SourceLocation};
 use crate::event::{self, EventSettings};
 use crate::file_hashes::FileHashes;
-use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
+use crate::generate::{JobSettings, ListOrder, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{check_general, check_observe, check_switch};
 use crate::locations::SourceLocations;
 use crate::pause_storm::PauseStorms;
@@ -23,13 +23,14 @@ use crate::transport::own::UsualTransport;
 use crate::transport::sections::{Transports, check_transports};
 use crate::workload;
 use crate::{
-    General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
+    General, ObserveSettings, Priority, SwitchKind, SwitchSettings, TransportSettings,
+    WorkloadSection,
 };
 use clearway_fabric::LinkSchedule;
 use clearway_fabric::topology::Topology;
 use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::congestion::ControllerSettings;
-use clearway_transport::{Registry, Reliability};
+use clearway_transport::{ClassSet, Registry, Reliability};
 use clearway_units::{ParameterSet, Value};
 use clearway_workload::FlowSpec;
 use std::fmt::Write as _;
@@ -189,17 +190,29 @@ impl Scenario {
         PauseStorms::build((&self.workloads, &self.switch), &self.places, flows)
     }
 
-    /// Adds a workload section that lists `flows`, which start at given times and have numbers after all other flows.
+    /// Adds a workload section that lists `flows`, which start at given times and have numbers after all other flows. Switches reserve
+    /// buffers and queues for these priorities.
     ///
     /// # Panics
     /// If a flow does not start at a given time.
-    pub fn list_flows<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowSpec>) {
+    pub fn list_flows<'a>(
+        &mut self,
+        flows: impl IntoIterator<Item = &'a FlowSpec>,
+        priorities: Vec<Priority>,
+    ) {
         // A list that is the only section need not come after other flows.
         let mut flows = flows.into_iter().peekable();
         let posted = !self.workloads.is_empty() || flows.peek().is_none();
-        let list = WorkloadSettings::List(ListSettings::from_flows(flows, posted));
+        let order = ListOrder { posted, priorities };
+        let list = WorkloadSettings::List(ListSettings::from_flows(flows, order));
         let section = WorkloadSection::with_usual_controller(list, &self.transport.controller);
         self.workloads.push(section);
+    }
+
+    /// The classes that switches reserve buffers and queues for, beside those of the flows.
+    pub fn reserved_classes(&self) -> ClassSet {
+        let reserved = self.workloads.iter().map(WorkloadSection::reserved_classes);
+        reserved.fold(ClassSet::EMPTY, ClassSet::union)
     }
 
     /// Builds the fabric.

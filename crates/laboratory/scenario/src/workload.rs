@@ -9,8 +9,8 @@ use crate::source::Entry;
 use crate::tenant::TenantKeys;
 use crate::transport::own::UsualTransport;
 use crate::{BuildContext, LoadedWorkload, TransportSettings, WorkloadSettings};
-use clearway_transport::Class;
 use clearway_transport::congestion::ControllerSettings;
+use clearway_transport::{Class, ClassSet};
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
 
@@ -208,6 +208,17 @@ impl WorkloadSection {
     /// True if the section's flows have numbers after the flows of all other sections.
     pub fn is_posted(&self) -> bool {
         matches!(&self.traffic, WorkloadSettings::List(list) if list.order.posted)
+    }
+
+    /// The classes that switches reserve buffers and queues for, beside those of the flows.
+    pub(crate) fn reserved_classes(&self) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
+        if let WorkloadSettings::List(list) = &self.traffic {
+            let listed = list.order.priorities.iter();
+            let listed = listed.filter_map(|priority| Class::new(priority.0));
+            listed.for_each(|class| classes.insert(class));
+        }
+        classes
     }
 
     /// The separate transport of the section.

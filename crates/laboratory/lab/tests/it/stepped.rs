@@ -1,8 +1,9 @@
 //! Runs in steps are the runs of scenarios that list the same messages.
 
+use clearway_lab::scenario::Priority;
 use clearway_lab::units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_lab::{
-    Laboratory, MessageEventKind, PostedMessage, RunDecision, Scenario, SteppedRun,
+    Laboratory, MessageEventKind, PostedMessage, RunDecision, Scenario, SteppedOptions, SteppedRun,
 };
 use insta::assert_snapshot;
 
@@ -25,6 +26,15 @@ fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> PostedMessage {
         dst: HostId(dst),
         bytes: Bytes::new(bytes),
         tag,
+        priority: None,
+    }
+}
+
+fn options(threads: usize, own_traffic: bool) -> SteppedOptions {
+    SteppedOptions {
+        threads: threads.into(),
+        own_traffic,
+        ..SteppedOptions::default()
     }
 }
 
@@ -40,6 +50,7 @@ const SCHEDULE: [(u64, PostedMessage); 5] = {
             dst: HostId(dst),
             bytes: Bytes::new(bytes),
             tag,
+            priority: None,
         }
     }
     [
@@ -70,7 +81,7 @@ fn steps_of_any_length_are_the_run_of_a_list() {
     ] {
         let expected = listed(more);
         for (threads, step) in [(1, 1), (2, 3), (1, 1_000)] {
-            let mut run = SteppedRun::new(scenario(more), threads.into(), false).unwrap();
+            let mut run = SteppedRun::new(scenario(more), options(threads, false)).unwrap();
             let mut received = Vec::new();
             for (us, message) in SCHEDULE {
                 let due = Time::from_us(us);
@@ -100,7 +111,7 @@ fn steps_of_any_length_are_the_run_of_a_list() {
 
 #[test]
 fn a_message_can_answer_another() {
-    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), options(1, false)).unwrap();
     let mut sent = vec![run.post(message(0, 5, 100_000, 0)).unwrap()];
     let far = Time::from_us(100_000);
     while sent.len() < 6 {
@@ -128,9 +139,88 @@ fn a_message_can_answer_another() {
 }
 
 #[test]
+fn a_resolution_bounds_how_far_an_answer_is_late() {
+    let late_by = |resolution: Option<Span>| {
+        let options = SteppedOptions {
+            resolution,
+            ..options(2, false)
+        };
+        let mut run = SteppedRun::new(scenario(""), options).unwrap();
+        let far = Time::from_us(100_000);
+        let mut latest = Span::ZERO;
+        run.post(message(0, 5, 100_000, 0)).unwrap();
+        for number in 1..20_u32 {
+            let events = run.run_until_event(far, &mut patient()).unwrap();
+            let first = events.iter().map(|event| event.time).min().unwrap();
+            latest = latest.max(run.now() - first);
+            run.post(message(number % 8, (number + 3) % 8, 7_000, 0))
+                .unwrap();
+        }
+        let end = run.run_to_end(&mut patient());
+        let again = Laboratory::new().run(&end.scenario).unwrap();
+        assert_eq!(end.finished.digest, again.digest);
+        latest
+    };
+    assert!(late_by(Some(Span::from_ns(10))) <= Span::from_ns(10));
+    // Rounds end where links say, so some event is much earlier than the end of its round.
+    assert!(late_by(None) > Span::from_ns(100));
+}
+
+#[test]
+fn messages_have_the_priorities_that_were_declared() {
+    for (declared, used) in [(vec![3, 5], vec![3, 5]), (vec![1, 2, 6], vec![6, 6])] {
+        let more = "[transport]\nkind = \"rocev2\"\n[switch]\nkind = \"shared-buffer\"\nstrict-priority = true\n";
+        let options = SteppedOptions {
+            priorities: declared.into_iter().map(Priority).collect(),
+            ..options(1, false)
+        };
+        let mut run = SteppedRun::new(scenario(more), options).unwrap();
+        for (src, priority) in (0..).zip(used) {
+            let message = PostedMessage {
+                priority: Some(Priority(priority)),
+                ..message(src, 7, 3_000_000, 0)
+            };
+            run.post(message).unwrap();
+        }
+        let undeclared = run.post(PostedMessage {
+            priority: Some(Priority(4)),
+            ..message(0, 7, 1, 0)
+        });
+        let text = undeclared.unwrap_err().to_string();
+        assert!(text.contains("priority 4") && text.contains("fix: "));
+        let end = run.run_to_end(&mut patient());
+        let again = Laboratory::new().run(&end.scenario).unwrap();
+        assert_eq!(end.finished.digest, again.digest);
+        let resolved = end.scenario.resolved();
+        let reread = Laboratory::new()
+            .read("test", &resolved, None, &[])
+            .unwrap();
+        assert_eq!(Laboratory::new().run(&reread).unwrap().digest, again.digest);
+        assert!(resolved.contains("priority 6") || resolved.contains("priority 5"));
+    }
+}
+
+#[test]
+fn the_next_event_is_known() {
+    let mut run = SteppedRun::new(scenario(""), options(1, false)).unwrap();
+    assert_eq!(run.next_event(), Ok(None));
+    run.run_until(Time::from_us(3), &mut patient()).unwrap();
+    run.post(message(0, 5, 1_000, 0)).unwrap();
+    assert_eq!(run.next_event(), Ok(Some(Time::from_us(3))));
+    run.run_until(Time::from_us(4), &mut patient()).unwrap();
+    let next = run.next_event().unwrap().unwrap();
+    assert!(next >= Time::from_us(4) && next < Time::from_us(6));
+    // All events before this one have happened: a step up to it has none.
+    assert_eq!(run.run_until(next, &mut patient()), Ok(vec![]));
+    run.run_until(Time::from_us(100_000), &mut patient())
+        .unwrap();
+    assert_eq!(run.next_event(), Ok(None));
+}
+
+#[test]
 fn the_scenario_s_own_traffic_runs_beside() {
     let own = "[[workload]]\nkind = \"permutation\"\nmessage = \"200kB\"\n";
-    let mut run = SteppedRun::new(scenario(own), 1.into(), true).unwrap();
+    let mut run = SteppedRun::new(scenario(own), options(1, true)).unwrap();
     assert_eq!(run.post(message(0, 1, 5000, 9)), Ok(FlowId(8)));
     let events = run.run_until(Time::from_us(1000), &mut patient()).unwrap();
     assert_eq!(events.len(), 2 * 9);
@@ -147,7 +237,7 @@ fn the_scenario_s_own_traffic_runs_beside() {
 
 #[test]
 fn a_run_ends_where_it_is_left() {
-    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), options(1, false)).unwrap();
     run.post(message(0, 5, 10_000_000, 0)).unwrap();
     run.run_until(Time::from_us(20), &mut patient()).unwrap();
     run.post(message(1, 4, 100, 1)).unwrap();
@@ -160,12 +250,12 @@ fn a_run_ends_where_it_is_left() {
     assert_eq!(finished, [false, false]);
     assert_eq!(end.finished.stopped.unwrap().to_string(), "interrupted");
     // One that is dropped ends, too.
-    drop(SteppedRun::new(scenario(""), 1.into(), false).unwrap());
+    drop(SteppedRun::new(scenario(""), options(1, false)).unwrap());
 }
 
 #[test]
 fn an_interrupt_ends_a_step() {
-    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), options(1, false)).unwrap();
     for round in 0..400 {
         run.post(message(round % 8, (round + 3) % 8, 50_000_000, 0))
             .unwrap();
@@ -178,7 +268,7 @@ fn an_interrupt_ends_a_step() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    let mut run = SteppedRun::new(scenario(""), 1.into(), false).unwrap();
+    let mut run = SteppedRun::new(scenario(""), options(1, false)).unwrap();
     run.run_until(Time::from_us(3), &mut patient()).unwrap();
     let mut refused: Vec<String> = [
         message(0, 8, 1, 0),
@@ -195,11 +285,11 @@ fn what_cannot_be_meant_is_refused() {
         "[observe]\nseries.every = \"1us\"\n",
         "[observe]\ntrace = { pcap = [\"host:0\"] }\n",
     ] {
-        let error = SteppedRun::new(scenario(more), 1.into(), false).unwrap_err();
+        let error = SteppedRun::new(scenario(more), options(1, false)).unwrap_err();
         refused.push(error.to_string());
     }
     let short = scenario("[stop]\nat-most = \"5us\"\n");
-    let mut short = SteppedRun::new(short, 1.into(), false).unwrap();
+    let mut short = SteppedRun::new(short, options(1, false)).unwrap();
     short.post(message(0, 5, 1_000_000, 0)).unwrap();
     assert_eq!(
         short.run_until(Time::from_us(9), &mut patient()),

@@ -1,6 +1,7 @@
 //! Flows that the scenario lists.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
+use crate::workload::Priority;
 use clearway_formats::{shown, whole_number};
 use clearway_units::{Bytes, HostId, OmitDefaults, Time, parameters};
 use clearway_workload::{
@@ -17,6 +18,9 @@ parameters! {
         /// True if the flows are numbered after the flows of all other sections and not by their starts, like messages that a program posts
         /// during a run. The list may then be empty.
         pub posted: bool = false, "posted", "decision";
+        /// Priorities that switches reserve buffers and queues for, beside those of the flows. A program that posts messages declares
+        /// the priorities that its messages may have before it posts the first one.
+        pub priorities: Vec<Priority> = Vec::new(), "priorities", "decision: those of the flows";
     }
 }
 
@@ -25,11 +29,11 @@ parameters! {
     /// the flows that it waits for.
     ///
     /// ```text
-    /// flow = SRC "->" DST SIZE [ "tag" NUMBER ] [ "at" TIME | "after" ITEM { "," ITEM } ]
+    /// flow = SRC "->" DST SIZE [ "tag" NUMBER ] [ "priority" NUMBER ] [ "at" TIME | "after" ITEM { "," ITEM } ]
     /// ```
     /// `SRC` and `DST` are host numbers, `SIZE` is a size such as `2MB`, `TIME` an instant such as `5us` (0s if left out), `ITEM` the place
     /// of a flow in the list, from 1. Blanks may stand around the arrow and within sizes and times. The label of a flow is its tag;
-    /// without tags flows are numbered from 1.
+    /// without tags flows are numbered from 1. The priority of its data packets is 1 to 7; the section's `priority` replaces it.
     ///
     /// The end of a wait depends on the awaited flow. If that flow goes to the source of the waiting flow, the wait ends on arrival. If
     /// both have the same source, it ends on acknowledgement. Otherwise it ends `trigger-delay` after arrival. Flows that wait for the
@@ -68,22 +72,25 @@ impl WorkloadDefinition for ListSettings {
 }
 
 impl ListSettings {
-    /// List of flows that start at given times. The label of each flow becomes its place in the list. If `posted` is true, these flows have
-    /// numbers after all other flows.
+    /// List of flows that start at given times. The label of each flow becomes its place in the list.
     ///
     /// # Panics
     /// If a flow does not start at a given time.
-    pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, posted: bool) -> Self {
+    pub fn from_flows<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, order: ListOrder) -> Self {
         let item = |flow: &FlowSpec| {
             let Start::At(start) = flow.start else {
                 panic!("flow {} does not begin by the clock", flow.label);
             };
             let (src, dst, bytes) = (flow.src.0, flow.dst.0, flow.bytes.as_u64());
-            format!("{src}->{dst} {bytes}B at {}ps", start.as_ps())
+            let priority = flow
+                .priority
+                .map(|priority| format!(" priority {priority}"));
+            let priority = priority.unwrap_or_default();
+            format!("{src}->{dst} {bytes}B{priority} at {}ps", start.as_ps())
         };
         Self {
             flows: flows.into_iter().map(item).collect(),
-            order: OmitDefaults(ListOrder { posted }),
+            order: OmitDefaults(order),
         }
     }
 
@@ -220,6 +227,10 @@ fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
         Some((size, at)) => (size, at),
         None => (rest, "0s"),
     };
+    let (size, priority) = match size.split_once(" priority ") {
+        Some((size, priority)) => (size, Some(priority)),
+        None => (size, None),
+    };
     let (size, tag) = match size.split_once(" tag ") {
         Some((size, tag)) => (size, Some(tag.trim())),
         None => (size, None),
@@ -246,10 +257,21 @@ fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
         fault(what)
     })?;
     let label = tag.map_or(Ok(item), |tag| number(tag, "a tag"))?;
+    let priority = priority.map(|text| match number(text, "a priority from 1 to 7") {
+        Ok(priority @ 1..=7) => Ok(priority as u8),
+        Ok(_) => Err(fault(format!(
+            "`{}` is not a priority from 1 to 7",
+            shown(text.trim())
+        ))),
+        Err(fault) => Err(fault),
+    });
     let after = after.into_iter().flat_map(|items| items.split(','));
     let after = after.map(|other| number(other, "an item of the list"));
     Ok(Item {
-        flow: FlowSpec::timed(label, src, dst, bytes, start),
+        flow: FlowSpec {
+            priority: priority.transpose()?,
+            ..FlowSpec::timed(label, src, dst, bytes, start)
+        },
         after: after.collect::<Result<_, _>>()?,
     })
 }

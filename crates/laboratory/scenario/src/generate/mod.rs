@@ -35,7 +35,7 @@ pub use job::JobSettings;
 pub use job_kinds::*;
 pub use job_set::JobSet;
 pub use kv_transfer::KvTransferSettings;
-pub use list::ListSettings;
+pub use list::{ListOrder, ListSettings};
 pub use moe::{MoeSettings, RouterKind, TokenCopies};
 pub use one_to_one::OneToOneSettings;
 pub use per_job::PerJob;

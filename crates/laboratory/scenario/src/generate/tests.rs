@@ -48,6 +48,7 @@ fn every_generator_is_registered_and_described() {
                 "period-jitter",
                 "redraw",
                 "posted",
+                "priorities",
                 "pxn",
                 "peak-tflops",
                 "memory-bandwidth",
@@ -384,6 +385,28 @@ fn listed_flows_wait_for_each_other() {
         .collect();
     let oneshot = TriggerKind::Oneshot;
     assert_eq!(kinds, [oneshot, oneshot, TriggerKind::Barrier { count: 2 }]);
+}
+
+#[test]
+fn listed_flows_have_priorities() {
+    let items = [
+        "0->1 2MB tag 10 priority 3 at 4us",
+        "1->2 1MB priority 7 after 1",
+        "1->0 1B",
+    ];
+    let workload = build("flows", &[("flows", flows(&items))], 4);
+    let priorities: Vec<_> = workload.flows.iter().map(|flow| flow.priority).collect();
+    assert_eq!(priorities, [Some(3), Some(7), None]);
+    assert_eq!(workload.flows[0].label, 10);
+    let error = |item: &str| error("flows", &[("flows", flows(&[item]))], 8);
+    assert_snapshot!(error("0->1 2MB priority 8"), @r#"
+    `flows` of the flows workload: item 1, "0->1 2MB priority 8": `8` is not a priority from 1 to 7
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
+    "#);
+    assert_snapshot!(error("0->1 2MB priority high at 1us"), @r#"
+    `flows` of the flows workload: item 1, "0->1 2MB priority high at 1us": `high` is not a priority from 1 to 7
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
+    "#);
 }
 
 #[test]
