@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Dependencies: a crate and the crates that it may use.
-const ARROWS: [(&str, &[&str]); 30] = [
+const ARROWS: [(&str, &[&str]); 31] = [
     // Separate from all others: only the program needs it.
     ("allocator", &[]),
     ("units", &[]),
@@ -138,6 +138,8 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "workload",
         ],
     ),
+    // A library that C programs load: a peer of the command line.
+    ("c", &["lab", "report", "runs", "units"]),
     // A library that Python loads: a peer of the command line, which it contains.
     (
         "python",
@@ -157,9 +159,13 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("storm", &["lab", "report", "units"]),
 ];
 
-/// The crates with different lints: the lints of the workspace, except that unsafe code is allowed in the one file given. Arrow tables of
-/// other libraries come as pointers, and an allocator is an unsafe trait.
-const UNSAFE: [(&str, &str); 2] = [
+/// The crates with different lints: the lints of the workspace, except that unsafe code is allowed in the one file given. C programs and
+/// Arrow tables of other libraries come as pointers, and an allocator is an unsafe trait.
+const UNSAFE: [(&str, &str); 3] = [
+    (
+        "crates/interfaces/c/Cargo.toml",
+        "crates/interfaces/c/src/interface.rs",
+    ),
     (
         "crates/interfaces/python/Cargo.toml",
         "crates/interfaces/python/src/foreign.rs",

@@ -19,6 +19,7 @@
 //! | `valgrind` | `valgrind`, which counts instructions |
 //! | `namespaces` | root, `ip` and TUN devices, by which the test bed's fabric is tried with real packets |
 //! | `advisories` | the advisory database of `cargo deny` |
+//! | `compilers` | `cc` and `c++`, which compile the programs that use the C interface |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
 //! Each skip appends its name to the file in `CLEARWAY_SKIP_LOG`, if the variable is set.
@@ -34,7 +35,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "chromium",
     "tshark",
     "perfetto",
@@ -43,6 +44,7 @@ pub const NAMES: [&str; 9] = [
     "valgrind",
     "namespaces",
     "advisories",
+    "compilers",
     "python",
 ];
 

@@ -24,9 +24,7 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{
-    AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload, Priority,
-};
+use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
 use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -226,10 +224,9 @@ impl Assembly {
         Ok(assembly)
     }
 
-    /// Prepares for messages that are posted during the run with one of these priorities; the time limit then counts from time zero.
-    pub(crate) fn accept_posted(&mut self, scenario: &Scenario, priorities: &[Priority]) {
-        let classes = priorities.iter().filter_map(|one| Class::new(one.0));
-        classes.for_each(|class| self.further_classes.insert(class));
+    /// Prepares for messages of these classes that are posted during the run; the time limit then counts from time zero.
+    pub(crate) fn accept_posted(&mut self, scenario: &Scenario, classes: ClassSet) {
+        self.further_classes = self.further_classes.union(classes);
         self.at_most = Time::ZERO + scenario.general.at_most;
     }
 

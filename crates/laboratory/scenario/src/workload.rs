@@ -37,6 +37,16 @@ impl Parameter for Priority {
     }
 }
 
+impl Priority {
+    /// The classes of these priorities.
+    pub fn classes(priorities: &[Self]) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
+        let numbers = priorities.iter().filter_map(|one| Class::new(one.0));
+        numbers.for_each(|class| classes.insert(class));
+        classes
+    }
+}
+
 clearway_units::parameters! {
     /// Keys of flows that every workload section may have.
     pub struct FlowKeys {
@@ -212,13 +222,10 @@ impl WorkloadSection {
 
     /// The classes that switches reserve buffers and queues for, beside those of the flows.
     pub(crate) fn reserved_classes(&self) -> ClassSet {
-        let mut classes = ClassSet::EMPTY;
-        if let WorkloadSettings::List(list) = &self.traffic {
-            let listed = list.order.priorities.iter();
-            let listed = listed.filter_map(|priority| Class::new(priority.0));
-            listed.for_each(|class| classes.insert(class));
+        match &self.traffic {
+            WorkloadSettings::List(list) => Priority::classes(&list.order.priorities),
+            _ => ClassSet::EMPTY,
         }
-        classes
     }
 
     /// The separate transport of the section.

@@ -15,13 +15,15 @@
 //!
 //! The simulation runs on separate threads, which wait while time stands still.
 
+mod event;
+mod relay;
+
+pub use self::event::{MessageEvent, MessageEventKind};
+use self::relay::{Answer, Goal, Order, Relay, Simulated, simulate};
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use crate::scenario::{Priority, Sampling, Scenario, check_flows, slowest_link};
-use clearway_fabric::{
-    Advance, Driver, Flow, FlowEvent, FlowMilestone, FlowOutcome, FlowSource, RunDecision, Threads,
-    Traffic, Watch,
-};
+use clearway_fabric::{Flow, RunDecision, Threads};
 use clearway_scenario::ScenarioError;
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::FlowSpec;
@@ -60,26 +62,6 @@ pub struct PostedMessage {
     pub priority: Option<Priority>,
 }
 
-/// Event of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MessageEvent {
-    /// Time of the event.
-    pub time: Time,
-    /// The message, or a flow of the scenario.
-    pub flow: FlowId,
-    /// Kind of the event.
-    pub kind: MessageEventKind,
-}
-
-/// Kind of a [`MessageEvent`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MessageEventKind {
-    /// The receiver has all bytes.
-    Received,
-    /// The sender has every acknowledgement.
-    Acknowledged,
-}
-
 /// A run that stands still between steps.
 #[derive(Debug)]
 pub struct SteppedRun {
@@ -116,40 +98,6 @@ pub struct SteppedEnd {
     pub events: Vec<MessageEvent>,
 }
 
-/// Outcome of the thread of the simulation.
-#[derive(Debug)]
-struct Simulated {
-    finished: Finished,
-    messages: Vec<(FlowId, FlowResult)>,
-}
-
-/// Order to the simulation.
-struct Order {
-    posted: Vec<Flow>,
-    goal: Goal,
-}
-
-/// End of a step.
-#[derive(Debug, Clone, Copy)]
-enum Goal {
-    /// All events before this time have happened.
-    Time(Time),
-    /// A message was received or acknowledged, or all events before this time have happened. The step passes an event by at most this
-    /// resolution.
-    Event(Time, Option<Span>),
-    /// No events are left.
-    End,
-}
-
-/// State of the simulation at the end of a step.
-struct Answer {
-    now: Time,
-    next: Time,
-    events: Vec<MessageEvent>,
-    /// True if the simulation is over.
-    is_over: bool,
-}
-
 /// Priority of messages that name none.
 const DATA: Priority = Priority(1);
 
@@ -160,8 +108,8 @@ impl SteppedRun {
     /// A run of `scenario` that stands at time zero.
     ///
     /// # Errors
-    /// If the resolution is zero, the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack: samples at an explicit
-    /// interval, captures, timelines, hosts with several NICs.
+    /// If the resolution is zero, the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack:
+    /// samples at an explicit interval, captures, timelines, hosts with several NICs.
     pub fn new(mut scenario: Scenario, options: SteppedOptions) -> Result<Self, ScenarioError> {
         let SteppedOptions {
             threads,
@@ -184,7 +132,7 @@ impl SteppedRun {
         }
         let mut assembly = Assembly::new(&scenario)?;
         refuse(&scenario, &assembly)?;
-        assembly.accept_posted(&scenario, &priorities);
+        assembly.accept_posted(&scenario, Priority::classes(&priorities));
         let assembly = Arc::new(assembly);
         let (orders, from_program) = channel();
         let (to_program, answers) = channel();
@@ -192,12 +140,7 @@ impl SteppedRun {
         let first = assembly.workload.flows.len() as u32;
         let thread = std::thread::spawn({
             let (assembly, interrupt) = (Arc::clone(&assembly), Arc::clone(&interrupt));
-            let driver = Relay {
-                orders: from_program,
-                answers: to_program,
-                goal: None,
-                events: Vec::new(),
-            };
+            let driver = Relay::new(from_program, to_program);
             move || simulate(&assembly, threads, driver, &interrupt, first)
         });
         Ok(Self {
@@ -342,7 +285,8 @@ impl SteppedRun {
     }
 
     /// Simulates until a message is received or acknowledged, at most to `limit`. Time then stands at the end of the round of the event,
-    /// later than the event by at most the shortest delay of a link, or the resolution if that is less.
+    /// later than the event by at most the shortest delay of a link, or the resolution if that is less. If no event is left, time stands at
+    /// `limit`, and with the limit [`Time::NEVER`] at the last event.
     ///
     /// # Errors
     /// If `limit` is past, or the run is over.
@@ -502,103 +446,5 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
             format!("a run in steps has no {what}"),
             (*fix).to_owned(),
         )),
-    }
-}
-
-/// Simulates a run on the simulation thread.
-fn simulate(
-    assembly: &Assembly,
-    threads: Threads,
-    mut driver: Relay,
-    interrupt: &AtomicBool,
-    first: u32,
-) -> Simulated {
-    let mut done: Vec<(FlowId, Flow, FlowOutcome)> = Vec::new();
-    let traffic = Traffic {
-        arrivals: FlowSource::Posted(&mut driver),
-        on_done: &mut |id, flow, outcome| done.push((id, *flow, *outcome)),
-    };
-    let on_progress = &mut |_| match interrupt.load(Ordering::Relaxed) {
-        true => RunDecision::Stop,
-        false => RunDecision::Continue,
-    };
-    let finished = assembly.simulate((threads, on_progress), Watch::Off, None, Some(traffic));
-    driver.answer(finished.simulated, Time::NEVER, true);
-    done.sort_unstable_by_key(|(id, ..)| *id);
-    debug_assert!(
-        done.iter()
-            .map(|(id, ..)| id.0)
-            .eq(first..first + done.len() as u32)
-    );
-    let result = |(id, flow, outcome): &(FlowId, Flow, FlowOutcome)| {
-        let ideal = assembly.ideal_between((flow.src, flow.dst), flow.transport, flow.bytes);
-        (*id, FlowResult::new(outcome, ideal))
-    };
-    Simulated {
-        messages: done.iter().map(result).collect(),
-        finished,
-    }
-}
-
-/// Driver of the simulation that forwards the orders of the program.
-struct Relay {
-    orders: Receiver<Order>,
-    answers: Sender<Answer>,
-    /// Goal of the current step; `None` between steps.
-    goal: Option<Goal>,
-    /// Events since the last answer.
-    events: Vec<MessageEvent>,
-}
-
-impl Relay {
-    /// Ends the step at `now`; `next` is the time of the next event.
-    fn answer(&mut self, now: Time, next: Time, is_over: bool) {
-        let events = std::mem::take(&mut self.events);
-        self.goal = None;
-        // The send fails only if the program has dropped the run.
-        let _ = self.answers.send(Answer {
-            now,
-            next,
-            events,
-            is_over,
-        });
-    }
-}
-
-impl Driver for Relay {
-    fn advance(&mut self, now: Time, mut next: Time, post: &mut Vec<Flow>) -> Advance {
-        loop {
-            match self.goal {
-                Some(Goal::End) => return Advance::ToTheEnd,
-                Some(Goal::Time(limit)) if next < limit => return Advance::Until(limit),
-                Some(Goal::Event(limit, resolution)) if next < limit && self.events.is_empty() => {
-                    let end = resolution.map_or(limit, |span| next.saturating_add(span));
-                    return Advance::Until(limit.min(end));
-                }
-                Some(Goal::Event(..)) if !self.events.is_empty() => self.answer(now, next, false),
-                Some(Goal::Time(limit) | Goal::Event(limit, _)) => self.answer(limit, next, false),
-                None => {}
-            }
-            let Ok(order) = self.orders.recv() else {
-                return Advance::Stop;
-            };
-            let first = order.posted.iter().filter_map(|flow| flow.start).min();
-            next = next.min(first.unwrap_or(Time::NEVER));
-            post.extend(order.posted);
-            self.goal = Some(order.goal);
-        }
-    }
-
-    fn on_event(&mut self, event: FlowEvent) {
-        let kind = match event.milestone {
-            FlowMilestone::Received => MessageEventKind::Received,
-            FlowMilestone::Sent => MessageEventKind::Acknowledged,
-            _ => return,
-        };
-        self.events.push(MessageEvent {
-            time: event.time,
-            flow: event.flow,
-            kind,
-        });
     }
 }
