@@ -3,8 +3,8 @@
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
 
-/// The fabric of a file in HPCC's format. Nodes and cables keep their order, and switches keep their numbers. Hosts may have several
-/// cables: see [`Topology::split_hosts`].
+/// The fabric of a file in HPCC's format. Nodes and cables keep their order, and switches keep their numbers. Hosts with a link to another
+/// host forward: see [`Topology::with_routers`]. Others may have several cables: see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
     let switches = file.switches.iter().zip(&tiers);
@@ -30,7 +30,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {what}{plural}")
     };
-    Topology {
+    let topology = Topology {
         summary: format!(
             "graph: {}, {}, {}",
             count(file.hosts as usize, "host"),
@@ -43,7 +43,16 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
         groups: None,
         switches: switches.collect(),
         cables: cables.collect(),
+    };
+    let mut forwards = vec![false; file.hosts as usize];
+    for link in &file.links {
+        if link.ends.iter().all(|&node| node < file.hosts) {
+            link.ends
+                .iter()
+                .for_each(|&host| forwards[host as usize] = true);
+        }
     }
+    topology.with_routers(|host| forwards[host as usize])
 }
 
 /// Distance of each switch from the nearest switch with hosts.
@@ -64,7 +73,7 @@ fn tiers(file: &HpccTopology) -> Vec<u8> {
                     queue.push(leaf as usize);
                 }
             }
-            (None, None) => unreachable!("the reader refuses links between hosts"),
+            (None, None) => {}
         }
     }
     let mut head = 0;
@@ -85,7 +94,7 @@ mod tests {
     use super::*;
     use clearway_fabric::topology::Routes;
     use clearway_formats::parse_hpcc_topology;
-    use clearway_units::HostId;
+    use clearway_units::{HostId, Span};
 
     /// Two hosts on each of two leaves, two spines above them, and links written in either direction.
     const TEXT: &str = "8 4 8\n4 5 6 7\n0 6 100Gbps 1us 0\n6 1 100Gbps 1us 0\n2 7 100Gbps 1us 0\n3 7 100Gbps 1us 0\n\
@@ -111,5 +120,30 @@ mod tests {
         let routes = Routes::compute(&topology).unwrap();
         assert_eq!(routes.paths.between(HostId(0), HostId(1)).hops, 2);
         assert_eq!(routes.paths.between(HostId(0), HostId(3)).hops, 4);
+    }
+
+    /// Hosts 0 to 2 in a row, and the last of them on a switch with host 3.
+    #[test]
+    fn hosts_that_are_joined_forward() {
+        let text = "5 1 4\n4\n0 1 100Gbps 1us 0\n1 2 100Gbps 2us 0\n2 4 200Gbps 1us 0\n3 4 100Gbps 1us 0\n";
+        let topology = from_hpcc(&parse_hpcc_topology("t.txt", text).unwrap());
+        let names: Vec<&str> = topology.switches.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["switch4", "router0", "router1", "router2"]);
+        let routes = Routes::compute(&topology).unwrap();
+        let path = |a, b| routes.paths.between(HostId(a), HostId(b));
+        // The delays of the file, and one more link at each end that has a router.
+        assert_eq!(
+            (path(0, 1).hops, path(0, 1).propagation),
+            (3, Span::from_us(1))
+        );
+        assert_eq!(
+            (path(1, 2).hops, path(1, 2).propagation),
+            (3, Span::from_us(2))
+        );
+        assert_eq!(
+            (path(2, 3).hops, path(2, 3).propagation),
+            (3, Span::from_us(2))
+        );
+        assert_eq!(path(0, 3).hops, 5);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bcube;
 pub(crate) mod built_fabric;
+pub(crate) mod direct;
 pub(crate) mod dragonfly;
 pub(crate) mod error;
 pub(crate) mod fat_tree;
@@ -18,6 +19,7 @@ use crate::nics::NicChoice;
 use crate::section::Section;
 use crate::topology::bcube::Bcube;
 use crate::topology::built_fabric::BuiltFabric;
+use crate::topology::direct::{FullyConnected, Mesh, Ring, Torus};
 use crate::topology::dragonfly::{Dragonfly, DragonflyPlus};
 use crate::topology::error::{impossible, topology_error};
 use crate::topology::fat_tree::FatTreeSettings;
@@ -27,7 +29,7 @@ use crate::topology::oversubscription::Oversubscription;
 use crate::topology::pods::Pods;
 use crate::topology::rail_optimised::RailOptimisedSettings;
 use clearway_fabric::topology::{
-    Cable, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
+    Cable, DimensionLinks, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_formats::{LinkFailure, SwitchLayer};
 use clearway_units::{
@@ -172,6 +174,10 @@ kinds! {
     Dragonfly(Dragonfly) = "dragonfly", "groups of routers, with links between all routers of a group and between all pairs of groups";
     DragonflyPlus(DragonflyPlus) = "dragonfly-plus", "groups of leaves and spines, each pair of groups connected by spines";
     Bcube(Bcube) = "bcube", "servers with several ports that forward packets (TMDML's 9 servers)";
+    Ring(Ring) = "ring", "hosts in a ring, each joined to the next";
+    Torus(Torus) = "torus", "hosts in a grid of rings, joined without switches";
+    Mesh(Mesh) = "mesh", "hosts in a grid of lines, joined without switches";
+    FullyConnected(FullyConnected) = "fully-connected", "hosts that are each joined to all others";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
     File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
@@ -263,6 +269,16 @@ impl TopologySettings {
         }
     }
 
+    /// True if paused links can wait for each other in a cycle, because hosts forward along rings, or along lines in any order.
+    pub(crate) fn has_cycles_of_hosts(&self) -> bool {
+        match &self.kind {
+            TopologyKind::Ring(settings) => settings.hosts > 3,
+            TopologyKind::Torus(settings) => settings.grid.can_deadlock(DimensionLinks::Ring),
+            TopologyKind::Mesh(settings) => settings.grid.can_deadlock(DimensionLinks::Line),
+            _ => false,
+        }
+    }
+
     /// True if the fabric consists of groups of switches that are all connected with each other.
     pub(crate) fn has_groups(&self) -> bool {
         matches!(
@@ -313,6 +329,10 @@ impl TopologyKind {
             Self::DragonflyPlus(settings) => settings.build()?,
             Self::MultiPlane(settings) => settings.build()?,
             Self::Bcube(settings) => settings.build()?,
+            Self::Ring(settings) => settings.build()?,
+            Self::Torus(settings) => settings.build()?,
+            Self::Mesh(settings) => settings.build()?,
+            Self::FullyConnected(settings) => settings.build()?,
             Self::File(_) => unreachable!("files are read before"),
         })
     }

@@ -236,10 +236,16 @@ fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Op
     })
 }
 
-/// Pauses on a dragonfly, whose links can wait for each other in a cycle.
+/// Pauses on a dragonfly or among hosts that forward, whose links can wait for each other in a cycle.
 fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
-    let pauses = scenario.switch.buffer.is_some() && scenario.topology.has_groups();
-    pauses.then(|| {
+    scenario.switch.buffer.as_ref()?;
+    if scenario.topology.has_cycles_of_hosts() {
+        return Some(format!(
+            "on a {}, paused links can deadlock: real ones prevent this with virtual channels, or on a mesh with `topology.routing` = \"dimension-order\", and `switch.kind` = \"shared-buffer\" has no virtual channels; set it to \"lossy\"",
+            scenario.topology.kind.name()
+        ));
+    }
+    scenario.topology.has_groups().then(|| {
         "on a dragonfly, paused links can deadlock: real dragonflies prevent this with a virtual channel for each link between groups on a path, and `switch.kind` = \"shared-buffer\" has no virtual channels; set it to \"lossy\"".into()
     })
 }

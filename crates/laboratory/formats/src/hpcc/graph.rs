@@ -39,7 +39,7 @@ pub struct HpccLink {
     pub loss: f64,
 }
 
-/// Content of the file of a fabric. Each host has one or more links, all to switches, and the graph connects all hosts.
+/// Content of the file of a fabric. Each host has one or more links, to switches or to other hosts, and the graph connects all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
@@ -352,16 +352,11 @@ impl CheckedGraph<'_> {
         }
     }
 
-    /// Checks that each host has a link, and that all links of hosts lead to switches.
+    /// Checks that each host has a link.
     fn check_host_links(&self) -> Result<(), FileError> {
         let mut linked = vec![false; self.header.nodes as usize];
         for placed in &self.links {
             let [a, b] = placed.link.ends;
-            if !self.switches.contains(&a) && !self.switches.contains(&b) {
-                let message = format!("a link joins the hosts {a} and {b}");
-                let fix = "join each host to a switch; hosts do not forward";
-                return Err(self.fault(placed.line, message, fix));
-            }
             linked[a as usize] = true;
             linked[b as usize] = true;
         }
@@ -369,7 +364,8 @@ impl CheckedGraph<'_> {
             None => Ok(()),
             Some(host) => {
                 let message = format!("host {host} has no link");
-                let fix = "join each host to a switch, or list the node as a switch";
+                let fix =
+                    "join each host to a switch or to another host, or list the node as a switch";
                 Err(self.fault(self.header.links.line, message, self.or_correct_number(fix)))
             }
         }
@@ -397,7 +393,7 @@ impl CheckedGraph<'_> {
         match self.hosts().find(|host| !reached.contains(host)) {
             Some(host) => {
                 let message = format!("no path leads from host {first} to host {host}");
-                let fix = "add the links that join their switches";
+                let fix = "add the links that join them";
                 Err(self.fault(self.header.links.line, message, self.or_correct_number(fix)))
             }
             None => Ok(()),
@@ -427,6 +423,28 @@ impl CheckedGraph<'_> {
             line,
             message: format!(
                 "nodes {a} and {b} are joined again, first on line {first}{more}: all links are used here, the HPCC simulator uses only the last"
+            ),
+        })
+    }
+
+    /// Warning about links between hosts, which may be a switch that is not listed.
+    fn joined_hosts(&self) -> Option<FileWarning> {
+        let is_host = |node: &u32| !self.switches.contains(node);
+        let mut joined = self
+            .links
+            .iter()
+            .filter(|placed| placed.link.ends.iter().all(is_host));
+        let first = joined.next()?;
+        let [a, b] = first.link.ends;
+        let more = match joined.count() {
+            0 => String::new(),
+            count => format!(", and {count} more links such as this"),
+        };
+        Some(FileWarning {
+            file: self.source.file.into(),
+            line: first.line,
+            message: format!(
+                "a link joins the hosts {a} and {b}{more}: hosts with links to other hosts forward packets; list a node as a switch if it is one"
             ),
         })
     }
@@ -472,6 +490,7 @@ impl CheckedGraph<'_> {
             self.other_numbers(),
             self.further.take(),
             self.missing_hosts(),
+            self.joined_hosts(),
             self.parallel_links(),
         ];
         let (gpus_per_server, not_used) = self.servers(hosts.len() as u32);

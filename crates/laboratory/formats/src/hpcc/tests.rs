@@ -127,10 +127,6 @@ fn faults_of_the_first_lines_of_a_fabric() {
     t.txt:2: line 1 announces 2 switches, but the file names 1
       fix: write the numbers of all switches on the second line
     ");
-    assert_snapshot!(wrong_fabric("4 5\n", "3 5\n"), @"
-    t.txt:3: a link joins the hosts 0 and 4
-      fix: join each host to a switch; hosts do not forward
-    ");
     assert_snapshot!(fabric("6 2 5\n4\n").unwrap_err(), @"
     t.txt:2: line 1 announces 2 switches, but the file names 1
       fix: write the numbers of all switches on the second line
@@ -141,7 +137,7 @@ fn faults_of_the_first_lines_of_a_fabric() {
 fn counts_of_links_must_match() {
     assert_snapshot!(wrong_fabric("6 2 5", "6 2 4"), @"
     t.txt:1: no path leads from host 0 to host 2
-      fix: add the links that join their switches, or correct `link_num`: the lines from 7 on are not used
+      fix: add the links that join them, or correct `link_num`: the lines from 7 on are not used
     ");
     assert_snapshot!(wrong_fabric("6 2 5", "6 2 6"), @"
     t.txt:7: line 1 announces 6 links, but the file has 5
@@ -206,18 +202,25 @@ fn faults_of_links() {
 }
 
 #[test]
+fn hosts_may_be_joined() {
+    let ring = "4 0 4\n\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n2 3 1Gbps 1us 0\n3 0 1Gbps 1us 0\n";
+    let file = fabric(ring).unwrap();
+    assert_eq!(
+        (file.hosts, file.switches.len(), file.links.len()),
+        (4, 0, 4)
+    );
+    assert_snapshot!(file.warnings[0], @"t.txt:3: a link joins the hosts 0 and 1, and 3 more links such as this: hosts with links to other hosts forward packets; list a node as a switch if it is one");
+}
+
+#[test]
 fn faults_of_the_graph() {
     assert_snapshot!(wrong_fabric("3 5 100", "2 5 100"), @"
     t.txt:1: host 3 has no link
-      fix: join each host to a switch, or list the node as a switch
-    ");
-    assert_snapshot!(wrong_fabric("4 5 400", "0 3 400"), @"
-    t.txt:7: a link joins the hosts 0 and 3
-      fix: join each host to a switch; hosts do not forward
+      fix: join each host to a switch or to another host, or list the node as a switch
     ");
     assert_snapshot!(fabric("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n").unwrap_err(), @"
     t.txt:1: no path leads from host 0 to host 1
-      fix: add the links that join their switches
+      fix: add the links that join them
     ");
 }
 
@@ -399,7 +402,7 @@ fn not_all_hosts_are_left_out() {
     let error = parse_hpcc_topology("t.txt", text).unwrap_err();
     assert_snapshot!(error, @"
     t.txt:1: host 0 has no link
-      fix: join each host to a switch, or list the node as a switch, or correct `link_num`: the lines from 3 on are not used
+      fix: join each host to a switch or to another host, or list the node as a switch, or correct `link_num`: the lines from 3 on are not used
     ");
 }
 

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod bcube;
 mod critical_path;
+mod direct;
 mod dragonflies;
 mod fabrics;
 mod files_of_others;

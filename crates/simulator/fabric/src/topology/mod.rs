@@ -4,6 +4,7 @@ mod bcube;
 mod build;
 mod detour_hops;
 mod detours;
+mod direct;
 mod dragonfly;
 mod equal_cost;
 mod equivalent_switches;
@@ -16,12 +17,14 @@ mod nics;
 mod path_class;
 mod paths;
 mod rail_optimised;
+mod routers;
 mod routing;
 mod routing_limits;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
 pub(crate) use detour_hops::DetourHops;
+pub use direct::{Dimension, DimensionLinks, DirectRouting, direct_network};
 pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
 pub use groups::{GroupRouting, SwitchGroups};
@@ -134,6 +137,9 @@ pub struct Cable {
     pub dead_from: Time,
     /// False: disconnected, known to all routing.
     pub up: bool,
+    /// Place in the order in which packets take cables: among the cables that lead to a destination on shortest paths, a switch uses those
+    /// of the lowest place only. 0 for all cables: all shortest paths are used.
+    pub order: u8,
 }
 
 impl Cable {
@@ -147,6 +153,7 @@ impl Cable {
             packet_loss: 0.0,
             dead_from: Time::NEVER,
             up: true,
+            order: 0,
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Hop {
     pub(super) port: u16,
     /// Leads to another group of switches.
     pub(super) is_global: bool,
+    /// See [`Cable::order`](super::Cable::order).
+    pub(super) order: u8,
     pub(super) kind: u32,
     pub(super) neighbour: u32,
 }
@@ -51,6 +53,7 @@ pub(super) fn switch_neighbours(
                     is_global: topology.groups.as_ref().is_some_and(|groups| {
                         groups.of_switch[index] != groups.of_switch[neighbour]
                     }),
+                    order: topology.cables[link.cable()].order,
                     kind: kind_of(link),
                     neighbour: neighbour as u32,
                 })

@@ -187,15 +187,8 @@ mod tests {
 
     /// Three hosts and two switches: host 0 is on both, host 1 on the second, and host 2 twice on the first and once on the second.
     fn graph() -> Topology {
-        let cable = |a, b| Cable {
-            ends: [NodeId(a), NodeId(b)],
-            rate: Rate::from_gbps(100),
-            delay: Span::from_us(1),
-            bit_error_rate: 0.0,
-            packet_loss: 0.0,
-            dead_from: clearway_units::Time::NEVER,
-            up: true,
-        };
+        let class = (Rate::from_gbps(100), Span::from_us(1));
+        let cable = |a, b| Cable::new([NodeId(a), NodeId(b)], class);
         let switch = |name: &str| SwitchSpec::new(name, 0);
         Topology {
             summary: "graph".into(),

@@ -273,11 +273,12 @@ impl Search {
     fn new(topology: &Topology, ports: &[Vec<LinkId>], is_used: impl Fn(LinkId) -> bool) -> Self {
         let (hops, kinds) = switch_neighbours(topology, ports, is_used);
         let is_weighted = hops.iter().flatten().any(|hop| hop.is_global);
+        let is_ordered = hops.iter().flatten().any(|hop| hop.order > 0);
         Self {
             nics: topology.port_switches(),
             is_weighted,
             // Detours and costs are not the same for all switches of a group.
-            has_twins: !is_weighted && topology.detours().is_none(),
+            has_twins: !is_weighted && !is_ordered && topology.detours().is_none(),
             hops,
             kinds,
             distance: Vec::new(),
@@ -466,11 +467,18 @@ impl Search {
     /// Puts the ports of `at` that lead one step nearer to the root into `ports`; notes the paths of `at` on the way.
     fn next_hops(&mut self, at: usize, ports: &mut Vec<u16>) {
         ports.clear();
+        let mut lowest = u8::MAX;
         let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
             // A neighbour beyond the ports of a NIC may not be reached.
             let beyond = self.distance[hop.neighbour as usize].saturating_add(hop.cost());
-            if beyond == self.distance[at] && self.passes(hop.neighbour as usize) {
+            let is_nearer = beyond == self.distance[at] && self.passes(hop.neighbour as usize);
+            if is_nearer && hop.order <= lowest {
+                if hop.order < lowest {
+                    ports.clear();
+                    own.clear();
+                    lowest = hop.order;
+                }
                 ports.push(hop.port);
                 // Nearer switches come first, so that theirs are complete.
                 own.add(

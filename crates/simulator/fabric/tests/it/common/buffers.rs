@@ -18,15 +18,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
     let hosts = 5 * per_switch;
     let rate = Rate::from_gbps(100);
     let delay = draw.pick(&[Span::from_ns(100), Span::from_ns(500)]);
-    let cable = |a: u32, b: u32| Cable {
-        ends: [NodeId(a), NodeId(b)],
-        rate,
-        delay,
-        bit_error_rate: 0.0,
-        packet_loss: 0.0,
-        dead_from: Time::NEVER,
-        up: true,
-    };
+    let cable = |a: u32, b: u32| Cable::new([NodeId(a), NodeId(b)], (rate, delay));
     let switch = |i: u32| hosts + i % 5;
     let mut cables: Vec<Cable> = (0..hosts)
         .map(|host| cable(host, switch(host / per_switch)))

@@ -49,6 +49,10 @@ impl Draw {
     pub(crate) fn about_groups(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 7))
     }
+    /// Choices about direct networks, apart from all others.
+    pub(crate) fn about_direct_networks(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 9))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

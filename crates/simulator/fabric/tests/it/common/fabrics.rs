@@ -2,11 +2,11 @@
 
 use super::draw::Draw;
 use clearway_fabric::topology::{
-    Cable, CoreWiring, DragonflyLinks, FatTree, GroupRouting, NodeId, Routes, SwitchGroups,
-    SwitchSpec, Tier, TierQueues, Topology, dragonfly, dragonfly_plus, dumbbell, fat_tree,
-    leaf_spine, single_switch,
+    Cable, CoreWiring, Dimension, DimensionLinks, DirectRouting, DragonflyLinks, FatTree,
+    GroupRouting, NodeId, Routes, SwitchGroups, SwitchSpec, Tier, TierQueues, Topology,
+    direct_network, dragonfly, dragonfly_plus, dumbbell, fat_tree, leaf_spine, single_switch,
 };
-use clearway_units::{Bytes, Rate, Span, Time};
+use clearway_units::{Bytes, Rate, Span};
 
 const ODD_RATES: [u64; 5] = [
     7_000_000_000,
@@ -102,6 +102,30 @@ pub(crate) fn in_groups(draw: &mut Draw, mut topology: Topology) -> Topology {
     topology
 }
 
+/// Replaces some fabrics by hosts that are joined with each other, and forward.
+pub(crate) fn or_direct(draw: &mut Draw, topology: Topology) -> Topology {
+    if !draw.chance(8) {
+        return topology;
+    }
+    let dimension = |_| {
+        let (rate, delay) = random_link(draw);
+        Dimension {
+            size: draw.between(2, 4) as u32,
+            links: draw.pick(DimensionLinks::ALL),
+            rate,
+            delay,
+        }
+    };
+    let dimensions: Vec<Dimension> = (0..2).map(dimension).collect();
+    let count = draw.between(1, 2) as usize;
+    let routing = draw.pick(DirectRouting::ALL);
+    let mut topology = direct_network(&dimensions[..count], routing).expect("few hosts");
+    if draw.chance(40) {
+        fail_some(draw, &mut topology);
+    }
+    topology
+}
+
 fn regular(draw: &mut Draw) -> Topology {
     let link = random_link(draw);
     let other = if draw.chance(50) {
@@ -172,15 +196,7 @@ fn random_tree(draw: &mut Draw, link: (Rate, Span), upper: (Rate, Span)) -> FatT
 /// A tree of switches with some more cables, and hosts anywhere.
 fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
     let (hosts, switches) = (draw.between(2, 9) as u32, draw.between(1, 5) as u32);
-    let cable = |a: u32, b: u32| Cable {
-        ends: [NodeId(a), NodeId(b)],
-        rate,
-        delay,
-        bit_error_rate: 0.0,
-        packet_loss: 0.0,
-        dead_from: Time::NEVER,
-        up: true,
-    };
+    let cable = |a: u32, b: u32| Cable::new([NodeId(a), NodeId(b)], (rate, delay));
     let mut cables: Vec<Cable> = (0..hosts)
         .map(|host| cable(host, hosts + draw.below(switches)))
         .collect();

@@ -153,6 +153,7 @@ impl Scenario {
         let mut draw = Draw::new(seed);
         let topology = fabrics::random_fabric(&mut draw);
         let topology = fabrics::in_groups(&mut Draw::about_groups(seed), topology);
+        let topology = fabrics::or_direct(&mut Draw::about_direct_networks(seed), topology);
         Self::on(topology, seed, &mut draw)
     }
 
@@ -164,7 +165,8 @@ impl Scenario {
             buffers::circle(draw)
         } else {
             let topology = fabrics::random_fabric(&mut rest);
-            fabrics::in_groups(&mut Draw::about_groups(seed), topology)
+            let topology = fabrics::in_groups(&mut Draw::about_groups(seed), topology);
+            fabrics::or_direct(&mut Draw::about_direct_networks(seed), topology)
         };
         let mut scenario = Self::on(topology, seed, &mut rest);
         if circle {

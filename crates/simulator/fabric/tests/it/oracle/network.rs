@@ -295,7 +295,7 @@ impl<'a> Network<'a> {
         Some(self.nearer(switch, distance, known_up))
     }
 
-    /// The links that lead from `switch` nearer to something.
+    /// The links that lead from `switch` nearer to something, and that come first in the order of cables.
     fn nearer(&self, switch: NodeId, distance: &Distance, known_up: &[bool]) -> Vec<LinkId> {
         let hosts = self.topology.hosts;
         let here = distance[(switch.0 - hosts) as usize];
@@ -306,7 +306,11 @@ impl<'a> Network<'a> {
                 && self.passes(end, distance)
                 && distance[(end.0 - hosts) as usize].map(|rest| self.farther(*link, rest)) == here
         };
-        self.links_of(switch).filter(nearer).collect()
+        let order = |link: &LinkId| self.topology.cables[link.cable()].order;
+        let nearer: Vec<LinkId> = self.links_of(switch).filter(nearer).collect();
+        let lowest = nearer.iter().map(order).min();
+        let first = |link: &LinkId| Some(order(link)) == lowest;
+        nearer.into_iter().filter(first).collect()
     }
 
     /// The one of several links that ECMP takes from `switch`.

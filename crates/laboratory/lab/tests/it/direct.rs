@@ -1,0 +1,119 @@
+//! Hosts that are joined with each other and forward.
+
+use clearway_lab::units::Span;
+use clearway_lab::{
+    Assembly, Finished, Laboratory, RunDecision, RunOptions, Scenario, Stopped, Watch,
+};
+
+fn scenario(text: &str) -> Scenario {
+    Laboratory::new().read("test", text, None, &[]).unwrap()
+}
+
+fn run(text: &str) -> Finished {
+    Laboratory::new().run(&scenario(text)).unwrap()
+}
+
+/// One packet of 4086 B and its acknowledgement, over `hops` links of 400 Gb/s and 1 us, and two links of each host at the sum of its
+/// `links`.
+fn one_packet(hops: u64, links: u64) -> Span {
+    let (packet, ack) = (4086 + 64, 64);
+    let ps = |bytes: u64| {
+        let (port, inside) = (bytes * 20, bytes * 20 / links);
+        hops * (port + 1_000_000) + 2 * inside
+    };
+    Span::from_ps(ps(packet) + ps(ack))
+}
+
+fn completion(topology: &str, dst: u32) -> Span {
+    let text = format!(
+        "topology = {topology}\n[transport]\npayload = \"4086B\"\n[[workload]]\nkind = \"flows\"\nflows = [\"0->{dst} 4086B\"]\n"
+    );
+    let finished = run(&text);
+    let flow = &finished.flows[0];
+    let taken = flow.completion().unwrap();
+    assert!(is_close(flow.ideal, taken), "alone, it is ideal");
+    taken
+}
+
+/// True if times differ by the rounding of bytes to picoseconds at the rate of a host only.
+fn is_close(a: Span, b: Span) -> bool {
+    a.saturating_sub(b).max(b.saturating_sub(a)) <= Span::from_ps(10)
+}
+
+#[test]
+fn a_packet_takes_the_time_of_its_links() {
+    // Delays from host to host are those of the cables; a host on the way saves the part inside it twice.
+    let forwarded = |hops: u64| Span::from_ps(2 * (hops - 1) * 200_000);
+    let ring = "{ kind = \"ring\", hosts = 8 }";
+    assert!(is_close(completion(ring, 1), one_packet(1, 2)));
+    assert!(is_close(completion(ring, 7), one_packet(1, 2)));
+    assert!(is_close(
+        completion(ring, 4) + forwarded(4),
+        one_packet(4, 2)
+    ));
+    let full = "{ kind = \"fully-connected\", hosts = 5 }";
+    assert!(is_close(completion(full, 4), one_packet(1, 4)));
+    let torus = "{ kind = \"torus\", dimensions = [4, 4, 4] }";
+    assert!(is_close(
+        completion(torus, 2 + 4 + 16) + forwarded(4),
+        one_packet(4, 6)
+    ));
+}
+
+#[test]
+fn equal_digests_on_several_threads_and_with_either_routing() {
+    for (kind, routing) in [
+        ("torus", "shortest"),
+        ("torus", "dimension-order"),
+        ("mesh", "dimension-order"),
+    ] {
+        let text = format!(
+            "topology = {{ kind = \"{kind}\", dimensions = [4, 2, 3], routing = \"{routing}\" }}\n[[workload]]\nkind = \"permutation\"\nmessage = \"300kB\"\n"
+        );
+        let digest = |threads: usize| {
+            let scenario = scenario(&text);
+            let options = RunOptions {
+                threads: threads.into(),
+                on_progress: &mut |_| RunDecision::Continue,
+                on_flow: &mut |_, _, _| (),
+            };
+            let assembly = Assembly::new(&scenario).unwrap();
+            let finished = assembly.run(options, Watch::Off);
+            assert!(finished.flows.iter().all(|flow| flow.finished.is_some()));
+            finished.digest
+        };
+        assert_eq!(digest(1), digest(2), "{kind} {routing}");
+    }
+}
+
+/// Long messages half around the ring at once fill its buffers: without virtual channels, paused links wait for each other. In a mesh with
+/// dimension order they cannot.
+#[test]
+fn a_ring_of_pauses_deadlocks_and_is_named() {
+    let lossless = "[switch]\nkind = \"shared-buffer\"\nbuffer = \"600kB\"\n[transport]\nkind = \"rocev2\"\ncontroller = \"constant\"\n[stop]\nat-most = \"20ms\"\n";
+    let flows = |hosts: u32, shift: u32| {
+        let flows = (0..hosts).map(|src| format!("\"{src}->{} 20MB\"", (src + shift) % hosts));
+        let flows: Vec<String> = flows.collect();
+        format!(
+            "[[workload]]\nkind = \"flows\"\nflows = [{}]\n",
+            flows.join(", ")
+        )
+    };
+    let ring = format!(
+        "topology = {{ kind = \"ring\", hosts = 9 }}\n{lossless}{}",
+        flows(9, 4)
+    );
+    assert_eq!(run(&ring).stopped, Some(Stopped::Deadlocked));
+    let warnings = Assembly::new(&scenario(&ring)).unwrap().warnings.join("\n");
+    assert!(
+        warnings.contains("on a ring, paused links can deadlock"),
+        "{warnings}"
+    );
+    let mesh = format!(
+        "topology = {{ kind = \"mesh\", dimensions = [3, 3], routing = \"dimension-order\" }}\n{lossless}{}",
+        flows(9, 4)
+    );
+    assert_eq!(run(&mesh).stopped, None);
+    let warnings = Assembly::new(&scenario(&mesh)).unwrap().warnings.join("\n");
+    assert!(!warnings.contains("deadlock"), "{warnings}");
+}
