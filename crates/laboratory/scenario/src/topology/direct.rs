@@ -47,8 +47,8 @@ clearway_units::parameters! {
     pub struct Grid {
         /// Hosts in each dimension, the first of which changes fastest with the number of the host.
         pub dimensions: Vec<u32> = vec![4, 4, 4], "dimensions", "decision: 64 hosts";
-        /// Paths of packets. "shortest": all shortest paths. "dimension-order": through the dimensions in order, which keeps links with flow
-        /// control from waiting for each other in a cycle on a mesh, but not on a torus with dimensions of four hosts or more.
+        /// Paths of packets. "shortest": all shortest paths. "dimension-order": through the dimensions in order, which keeps links with
+        /// flow control from waiting for each other in a cycle on a mesh, but not on a torus with dimensions of four hosts or more.
         pub routing: DirectRouting = DirectRouting::Shortest, "routing", "Dally and Seitz, 1987, for dimension order";
     }
 }

@@ -1,13 +1,13 @@
 //! Direct networks: hosts that are joined with each other and forward packets of others, in one or several dimensions.
 //!
-//! A host has a coordinate in each dimension; the first one changes fastest with the number of the host. Hosts that differ in one coordinate
-//! alone are joined by the links of that dimension. With a [router](Topology::with_routers) in each host that has several links, a k-ary
-//! n-cube (Dally, IEEE Transactions on Computers 1990) is `n` dimensions of [`DimensionLinks::Ring`], a mesh `n` of
+//! A host has a coordinate in each dimension; the first one changes fastest with the number of the host. Hosts that differ in one
+//! coordinate alone are joined by the links of that dimension. With a [router](Topology::with_routers) in each host that has several links,
+//! a k-ary n-cube (Dally, IEEE Transactions on Computers 1990) is `n` dimensions of [`DimensionLinks::Ring`], a mesh `n` of
 //! [`DimensionLinks::Line`]. Dimensions of different kinds are the networks of ASTRA-sim 2.0 (Won et al., ISPASS 2023, §IV-B).
 //!
-//! With dimension-order routing a packet corrects its coordinates one after the other, in the order of dimensions. On a mesh, links with flow
-//! control then cannot wait for each other in a cycle (Dally and Seitz 1987). On a ring of four hosts or more they can, because it is a
-//! cycle by itself: that takes virtual channels, which the fabric does not have.
+//! With dimension-order routing a packet corrects its coordinates one after the other, in the order of dimensions. On a mesh, links with
+//! flow control then cannot wait for each other in a cycle (Dally and Seitz 1987). On a ring of four hosts or more they can, because it is
+//! a cycle by itself: that takes virtual channels, which the fabric does not have.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};

@@ -1,9 +1,9 @@
 //! Hosts that forward packets of others: each has a router, as in a NIC with several ports.
 //!
-//! An endpoint has exactly one link (see [`nics`](super::nics)). A host that forwards is therefore two nodes: the host, and a router that has
-//! its cables, joined by a link as fast as all of them together. The router is a switch of the network, with queues and settings like all
-//! others. A tenth of the delay of the host's shortest cable lies between the host and its router, and as much less on its cables, so that the
-//! delay from host to host over one cable is that of the cable.
+//! An endpoint has exactly one link (see [`nics`](super::nics)). A host that forwards is therefore two nodes: the host, and a router that
+//! has its cables, joined by a link as fast as all of them together. The router is a switch of the network, with queues and settings like
+//! all others. A tenth of the delay of the host's shortest cable lies between the host and its router, and as much less on its cables, so
+//! that the delay from host to host over one cable is that of the cable.
 
 use super::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_units::{Rate, Span};
