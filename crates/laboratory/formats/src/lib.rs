@@ -57,6 +57,7 @@
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
 //!   from the execution traces of Chakra. [`parse_simai`] reads a [`SimaiWorkload`], which produces a program for any number of ranks.
 //!   [`TraceFormat`] recognizes the format.
+//! * [`parse_htsim_command`] reads the command line of `htsim_uec`, [`parse_hpcc_config`] the configuration of the HPCC simulator or SimAI.
 //! * [`KnownFile`] recognizes files of the wrong kind, for errors.
 //! * [`parse_sizes`] reads a distribution of flow sizes in the format of HPCC's traffic generator.
 //!
@@ -70,6 +71,7 @@ pub mod cm;
 mod format;
 pub mod goal;
 pub mod hpcc;
+mod htsim_command;
 mod known_file;
 mod line_words;
 pub mod simai;
@@ -86,7 +88,13 @@ pub use goal::{
     GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,
     write_goal_binary,
 };
-pub use hpcc::{HpccHosts, HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
+pub use hpcc::{
+    HpccConfig, HpccHosts, HpccLink, HpccSetting, HpccTopology, HpccValue, parse_hpcc_config,
+    parse_hpcc_flows, parse_hpcc_topology,
+};
+pub use htsim_command::{
+    HtsimCommand, HtsimCommandError, HtsimOption, HtsimValue, parse_htsim_command,
+};
 pub use known_file::KnownFile;
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,

@@ -4,9 +4,10 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    ChakraReader, FileFormat, HpccHosts, HpccLink, StartUnit, parse_cm, parse_goal,
-    parse_goal_binary, parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo,
-    write_chakra, write_cm, write_goal, write_goal_binary, write_simai,
+    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, StartUnit, parse_cm, parse_goal,
+    parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
+    parse_htsim_command, parse_simai, parse_sizes, parse_topo, write_chakra, write_cm, write_goal,
+    write_goal_binary, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -55,6 +56,19 @@ const HPCC_FABRICS: [&str; 3] = [
 const HPCC_FLOWS: [&str; 2] = [
     "3\n0 3 3 100 2000000 2\n1 3 1 200 5000000000 2.000000025\n3 0 7 0 1 1.9\n",
     "2 # flows\n\n0 1 0 100 18446744073709551615 2\n2 1 3 65535 1 1e-12\n3 2 3 1 1 0\n",
+];
+
+const CONFIGURATIONS: [&str; 2] = [
+    "ENABLE_QCN 1 {0: off}\nCC_MODE 3\nPACKET_PAYLOAD_SIZE 1000\nTOPOLOGY_FILE mix/t.txt\nSIMULATOR_STOP_TIME 4.00\n\
+     RP_TIMER 900 \nRATE_AI 50Mb/s\nKMAX_MAP 2 25000000000 400 100000000000 1600\nPMAX_MAP 1 25000000000 0.2\n",
+    "# SimAI\nEWMA_GAIN 0.00390625\nERROR_RATE_PER_LINK 0.0000\nLINK_DOWN 0 0 0\nU_TARGET 0.95\nHAS_WIN 1\nMON_END 20000\n\
+     SIMULATOR_STOP_TIME 40000000000000.00\nKMIN_MAP 1 25000000000 100\nHAS_WIN 0\n",
+];
+
+/// Command lines, a word on each line.
+const COMMANDS: [&str; 2] = [
+    "htsim_uec\n-topo\na.topo\n-tm\nb.cm\n-linkspeed\n400000\n-ecn\n20\n80\n-q\n35\n-sleek\n-seed\n13",
+    "-nodes\n16\n-tiers\n2\n-hop_latency\n0.5\n-sender_cc_algo\nnscc\n-load_balancing_algo\nreps\n-strat\necmp_ar\n-pcie\n1.1",
 ];
 
 const SIZES: [&str; 3] = [
@@ -286,6 +300,52 @@ fn hpcc_flows() {
         assert!(priorities.into_iter().all(|pg| matches!(pg, Some(1..=7))));
         assert!(FileFormat::Auto.is_hpcc(text));
         assert!(parse_cm("x", text, StartUnit::Seconds).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn hpcc_configurations() {
+    let sound = fuzz(&CONFIGURATIONS, 10, |text| {
+        let config = parse_hpcc_config("fuzz.txt", text)?;
+        for setting in &config.settings {
+            // Each key occurs once, and its text and value agree.
+            assert_eq!(config.get(setting.key), Some(setting));
+            let again =
+                parse_hpcc_config("again.txt", &format!("{} {}", setting.key, setting.text));
+            let is_short = setting.text.chars().count() < 40;
+            assert!(!is_short || again.unwrap().settings[0].value == setting.value);
+            if let HpccValue::Fraction(value) = setting.value {
+                assert!(value.is_finite() && value >= 0.0);
+            }
+        }
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn htsim_commands() {
+    let words = |text: &str| -> Vec<String> { text.split('\n').map(str::to_owned).collect() };
+    let sound = fuzz(&COMMANDS, 11, |text| {
+        let command = parse_htsim_command(&words(text)).map_err(|error| FileError {
+            file: "command".into(),
+            line: 1,
+            column: None,
+            message: error.message,
+            fix: error.fix,
+        })?;
+        for option in &command.options {
+            assert!(command.has(option.name));
+            let shown: Vec<String> = option.to_string().split(' ').map(str::to_owned).collect();
+            let again = parse_htsim_command(&shown);
+            let is_plain = shown.len() == 1 + option.values.len() && !text.contains('\0');
+            assert!(
+                !is_plain || again.unwrap().options[0] == *option,
+                "{option}"
+            );
+        }
         Ok(())
     });
     assert_mixed(sound);

@@ -38,9 +38,13 @@
 //! flows use the numbers of the fabric's file. If the first line has four words, the third is the number of ToR switches and the fourth the
 //! number of links, as in PowerTCP's files. If it has seven words, only the first three count.
 //!
+//! A configuration, `config.txt` or `SimAI.conf`, has a key with its values on each line. [`parse_hpcc_config`] rejects unknown keys, which
+//! the simulator ignores.
+//!
 //! An error rate is the probability that a packet of any size is lost at the end of the link. It applies to all kinds of packets except
 //! pause frames (there: to pause frames also).
 
+mod config;
 mod flows;
 mod graph;
 mod quantity;
@@ -48,6 +52,7 @@ mod quantity;
 #[cfg(test)]
 mod tests;
 
+pub use config::{HpccConfig, HpccSetting, HpccValue, parse_hpcc_config};
 pub use flows::{HpccHosts, parse_hpcc_flows};
 pub use graph::{HpccLink, HpccTopology, parse_hpcc_topology};
 
