@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 use crate::collective::CollectiveArguments;
+use crate::import::ImportArguments;
 use crate::perf::PerfArguments;
 use crate::print_arguments::PrintArguments;
 use crate::scenario_arguments::ScenarioArguments;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Write a scenario with its most used keys, each explained, to begin from
     Init(InitArguments),
+    /// Make a scenario of the settings of another simulator: htsim's command line, HPCC's config.txt, SimAI.conf
+    Import(ImportArguments),
     /// Explain a name: its parameters with default, unit, meaning and source
     Explain {
         /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement

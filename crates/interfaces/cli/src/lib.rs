@@ -35,6 +35,7 @@ mod dry_run;
 mod explain;
 mod failure;
 mod hosts;
+mod import;
 mod init;
 mod isolate;
 mod kinds;
@@ -164,6 +165,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::List { group } => explain::list(laboratory, group.as_deref()),
         Command::Show(arguments) => show::show(laboratory, &arguments),
         Command::Init(arguments) => init::init(laboratory, &arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Explain { name } => explain::explain(laboratory, &name),
         Command::Why(arguments) => why::why(laboratory, &arguments),
         Command::Topology(arguments) => topology::topology(laboratory, &arguments),

@@ -85,12 +85,10 @@ impl KnownFile {
             Self::Matrix => format!("`clearway run --set topology.file=TOPO --set workload.file={name}`"),
             Self::Topo => format!("`clearway run --set topology.file={name} --set workload.file=MATRIX`"),
             Self::Hpcc => "`clearway run --set topology.file=TOPOLOGY --set workload.file=FLOWS`".into(),
-            Self::HpccConfiguration => {
-                "it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is \
-                 `transport.kind = \"rocev2\"` (as that simulator has it, with `controller = \"dcqcn-timer\"` and `feedback = \"none\"`), \
-                 3 \"hpcc\", 7 \"timely\", 8 \"dctcp\" (there: `controller = \"dctcp-rate\"`)"
-                    .into()
-            }
+            Self::HpccConfiguration => format!(
+                "`clearway import hpcc {name}` prints its scenario; for SimAI.conf it is \
+                 `clearway import simai {name} --topology TOPOLOGY --workload WORKLOAD`"
+            ),
             Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
             Self::AstraNetwork => {
                 "it is not read: write `[topology]`, for instance `kind = \"single-switch\"` with its `npus_count` as `hosts`, its \

@@ -314,7 +314,7 @@ fn hpcc_configurations() {
             assert_eq!(config.get(setting.key), Some(setting));
             let again =
                 parse_hpcc_config("again.txt", &format!("{} {}", setting.key, setting.text));
-            let is_short = setting.text.chars().count() < 40;
+            let is_short = setting.text.chars().count() < 40 && !text.contains('\0');
             assert!(!is_short || again.unwrap().settings[0].value == setting.value);
             if let HpccValue::Fraction(value) = setting.value {
                 assert!(value.is_finite() && value >= 0.0);

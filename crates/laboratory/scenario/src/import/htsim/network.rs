@@ -1,0 +1,309 @@
+//! The fabric, and the figures that `htsim_uec` computes from it.
+
+use super::{DEFAULT, Effect, Import, fault};
+use crate::error::ScenarioError;
+use crate::import::paths::from_folder;
+use clearway_formats::{
+    CmFile, HtsimCommand, HtsimOption, StartUnit, TopoFile, parse_cm, parse_topo, read_text,
+};
+use clearway_input::InputKind;
+use clearway_units::{Bytes, Rate, Span};
+use std::path::Path;
+
+/// Largest number of links that `-failed` names one by one.
+const MOST_FAILED: u64 = 4096;
+
+/// Size of an acknowledgement.
+const ACK: u64 = 64;
+
+/// Files of the command line; `None` for a file that does not exist here.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    pub(super) topo: Option<TopoFile>,
+    pub(super) matrix: Option<CmFile>,
+}
+
+impl Inputs {
+    pub(super) fn read(
+        command: &HtsimCommand,
+        matrix: &HtsimOption,
+    ) -> Result<Self, ScenarioError> {
+        let topo = command.last("-topo").map(HtsimOption::text);
+        let topo = topo.filter(|name| Path::new(name).exists());
+        let topo = topo.map(|name| -> Result<TopoFile, ScenarioError> {
+            let text = read_text(Path::new(name), InputKind::TOPOLOGY)?;
+            Ok(parse_topo(name, &text)?)
+        });
+        let matrix = Some(matrix.text()).filter(|name| Path::new(name).exists());
+        let matrix = matrix.map(|name| -> Result<CmFile, ScenarioError> {
+            let text = read_text(Path::new(name), InputKind::FLOWS)?;
+            Ok(parse_cm(name, &text, StartUnit::Microseconds)?)
+        });
+        Ok(Self {
+            topo: topo.transpose()?,
+            matrix: matrix.transpose()?,
+        })
+    }
+}
+
+/// Figures of the fabric, as `htsim_uec` computes them.
+#[derive(Debug)]
+pub(super) struct Network {
+    /// Bytes of a full packet, headers included.
+    pub(super) mtu: u64,
+    /// Rate of the NICs.
+    pub(super) line_rate: Rate,
+    /// Source of the rate.
+    pub(super) rate_source: String,
+    /// Delay from a host to the farthest host, and links on the way; `None` if the topology's file is not here.
+    path: Option<(Span, u64)>,
+}
+
+impl Network {
+    pub(super) fn new(command: &HtsimCommand, inputs: &Inputs) -> Self {
+        let whole = |name, default| {
+            let option = command.last(name);
+            option.and_then(|option| option.whole(0)).unwrap_or(default)
+        };
+        let span = |name, default| {
+            let option = command.last(name);
+            option.and_then(HtsimOption::duration).unwrap_or(default)
+        };
+        let rate = command.last("-linkspeed");
+        let path = match (command.has("-topo"), &inputs.topo) {
+            (true, None) => None,
+            (true, Some(topo)) => Some(longest_path(topo)),
+            (false, _) => {
+                let tiers = whole("-tiers", 3);
+                let links = span("-hop_latency", Span::from_us(1)).as_ps() * 2 * tiers;
+                let switches = span("-switch_latency", Span::ZERO).as_ps() * (2 * tiers - 1);
+                Some((Span::from_ps(links.saturating_add(switches)), 2 * tiers))
+            }
+        };
+        Self {
+            mtu: whole("-mtu", 4150),
+            line_rate: rate
+                .and_then(HtsimOption::rate)
+                .unwrap_or(Rate::from_gbps(100)),
+            rate_source: rate.map_or_else(|| DEFAULT.into(), ToString::to_string),
+            path,
+        }
+    }
+
+    /// Bandwidth-delay product in packets: the round trip with the serialisation of a packet and an acknowledgement on each link.
+    pub(super) fn bdp_packets(&self) -> Option<u64> {
+        let bits = u128::from(self.round_trip()?.as_ps()) * u128::from(self.line_rate.as_bps());
+        let packet = u128::from(self.mtu) * 8 * 1_000_000_000_000;
+        u64::try_from(bits.div_ceil(packet)).ok()
+    }
+
+    /// Bandwidth-delay product in bytes, rounded down.
+    pub(super) fn bdp(&self) -> Option<u64> {
+        let bits = u128::from(self.round_trip()?.as_ps()) * u128::from(self.line_rate.as_bps());
+        u64::try_from(bits / 8_000_000_000_000).ok()
+    }
+
+    fn round_trip(&self) -> Option<Span> {
+        let (delay, links) = self.path?;
+        let bits = u128::from((self.mtu + ACK) * 8 * links);
+        let sending = bits * 1_000_000_000_000 / u128::from(self.line_rate.as_bps());
+        let sending = u64::try_from(sending).ok()?;
+        let whole = delay.as_ps().checked_mul(2)?.checked_add(sending)?;
+        Some(Span::from_ps(whole))
+    }
+
+    /// Bytes of so many packets.
+    pub(super) fn packets(&self, count: u64) -> Bytes {
+        Bytes::new(count.saturating_mul(self.mtu))
+    }
+
+    /// Timeout with queues of this size: 15 us and the time to send six of them.
+    pub(super) fn timeout(&self, queue: Bytes) -> Span {
+        let bits = u128::from(queue.as_u64()) * 6 * 8 * 1_000_000_000_000;
+        let sending = bits / u128::from(self.line_rate.as_bps());
+        let sending = u64::try_from(sending).unwrap_or(u64::MAX);
+        Span::from_ps(sending.saturating_add(15_000_000)).min(crate::limits::LONGEST)
+    }
+}
+
+/// Delay and links between the hosts that are farthest apart.
+fn longest_path(topo: &TopoFile) -> (Span, u64) {
+    let tiers = &topo.tiers;
+    let up_and_down = tiers.iter().enumerate().map(|(tier, spec)| {
+        let passes = if tier + 1 == tiers.len() { 1 } else { 2 };
+        let links = spec.downlink_latency.as_ps().saturating_mul(2);
+        links.saturating_add(spec.switch_latency.as_ps().saturating_mul(passes))
+    });
+    let delay = up_and_down.fold(0u64, u64::saturating_add);
+    (Span::from_ps(delay), 2 * tiers.len() as u64)
+}
+
+impl Import<'_> {
+    pub(super) fn topology(&mut self, folder: Option<&Path>) -> Result<(), ScenarioError> {
+        self.check_nodes()?;
+        match self.last("-topo") {
+            Some(option) => {
+                let path = from_folder(option.text(), folder);
+                self.draft
+                    .text("topology", "file", &path, option.to_string());
+                let source = format!("{DEFAULT}: it replaces Queue_Up and Queue_Down");
+                self.draft.text("topology", "port-queues", "switch", source);
+                self.compare_speeds(option);
+            }
+            None => self.fat_tree()?,
+        }
+        self.failed_links();
+        Ok(())
+    }
+
+    /// Compares the numbers of hosts, of which `htsim_uec` needs one.
+    fn check_nodes(&self) -> Result<(), ScenarioError> {
+        let given = self.last("-nodes");
+        let nodes = given.and_then(|option| option.whole(0));
+        let matrix = self.inputs.matrix.as_ref().map(|m| u64::from(m.nodes));
+        if let (Some(given), Some(nodes), Some(matrix)) = (given, nodes, matrix)
+            && nodes != matrix
+        {
+            return Err(fault(
+                format!(
+                    "`{given}`, but the connection matrix has {matrix} hosts: `htsim_uec` stops"
+                ),
+                format!("write `-nodes {matrix}`, or leave it out"),
+            ));
+        }
+        let topo = self.inputs.topo.as_ref().map(|t| u64::from(t.nodes));
+        if let (Some(topo), Some(matrix)) = (topo, matrix)
+            && topo != matrix
+        {
+            return Err(fault(
+                format!(
+                    "the topology has {topo} hosts, and the connection matrix {matrix}: `htsim_uec` stops"
+                ),
+                "name the matrix that belongs to the topology; `clearway run` takes a smaller one",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The fat tree that `htsim_uec` builds without a file.
+    fn fat_tree(&mut self) -> Result<(), ScenarioError> {
+        let nodes = self.last("-nodes");
+        let matrix = self.inputs.matrix.as_ref();
+        let (hosts, source) = match (nodes, matrix) {
+            (Some(option), _) => (option.whole(0).unwrap_or(0), option.to_string()),
+            (None, Some(matrix)) => (u64::from(matrix.nodes), "Nodes of the matrix".into()),
+            (None, None) => {
+                let fix = "write `-nodes N`, or run the command where the connection matrix is";
+                return Err(fault("the number of hosts is not known", fix));
+            }
+        };
+        let (tiers, tiers_source) = self.whole("-tiers", 3);
+        let size = |radix: u64| match tiers {
+            2 => radix * radix / 2,
+            _ => radix * radix * radix / 4,
+        };
+        let radix = (1..)
+            .map(|half: u64| 2 * half)
+            .find(|radix| size(*radix) >= hosts);
+        let radix = radix.unwrap_or(2);
+        if size(radix) != hosts {
+            let near = size(radix.saturating_sub(2).max(2));
+            return Err(fault(
+                format!("a fat tree of {tiers} tiers cannot have {hosts} hosts: `htsim_uec` stops"),
+                format!(
+                    "name a topology with `-topo`, or take {near} or {} hosts",
+                    size(radix)
+                ),
+            ));
+        }
+        self.draft.text("topology", "kind", "fat-tree", DEFAULT);
+        self.draft.set("topology", "hosts", hosts, source);
+        self.draft.set("topology", "tiers", tiers, tiers_source);
+        let (rate, source) = (self.network.line_rate, self.network.rate_source.clone());
+        self.draft.set("topology", "link-rate", rate, source);
+        let latency = self.last("-hop_latency");
+        let delay = latency.and_then(HtsimOption::duration);
+        let source = latency.map_or_else(|| DEFAULT.to_owned(), ToString::to_string);
+        let delay = delay.unwrap_or(Span::from_us(1));
+        self.draft.set("topology", "link-delay", delay, source);
+        let latency = self.last("-switch_latency");
+        if let Some(option) = latency.filter(|o| o.duration().is_some_and(|d| !d.is_zero())) {
+            let meaning = "switches of a built-in topology add no delay; a `.topo` file has `Switch_Latency_ns`";
+            self.draft
+                .note(Effect::Results, format!("`{option}`"), meaning);
+        }
+        Ok(())
+    }
+
+    /// Compares the rate of htsim's NICs with the links of hosts, which send at the rate of the file here.
+    fn compare_speeds(&mut self, option: &HtsimOption) {
+        for ignored in ["-tiers", "-hop_latency", "-switch_latency"] {
+            if let Some(ignored) = self.last(ignored) {
+                let meaning = "`htsim_uec` ignores it with `-topo`, and so does the scenario";
+                self.draft
+                    .note(Effect::None, format!("`{ignored}`"), meaning);
+            }
+        }
+        let Some(topo) = &self.inputs.topo else {
+            let meaning = "there is no such file here, so that limits of queues and marks are shares of a bandwidth-delay product \
+                           without the serialisation of packets, which htsim adds";
+            self.draft
+                .note(Effect::Results, format!("`{option}`"), meaning);
+            return;
+        };
+        let (nic, link) = (self.network.line_rate, topo.tiers[0].downlink_speed);
+        if nic != link {
+            let what = match self.last("-linkspeed") {
+                Some(option) => format!("`{option}`"),
+                None => format!("`-linkspeed 100000` ({DEFAULT})"),
+            };
+            let meaning = format!(
+                "NICs of htsim send at {nic} into links of {link}; here hosts send at the rate of the file. \
+                 Windows of htsim, and the limits of queues and marks here, are those of {nic}"
+            );
+            self.draft.note(Effect::Results, what, meaning);
+        }
+    }
+
+    /// Links at a quarter of their rate.
+    fn failed_links(&mut self) {
+        let Some(option) = self.last("-failed").filter(|o| o.whole(0) > Some(0)) else {
+            return;
+        };
+        let count = option.whole(0).unwrap_or(0);
+        let fabric = match (&self.inputs.topo, self.last("-topo")) {
+            (Some(topo), _) if topo.tiers.len() == 2 => Some((
+                u64::from(topo.leaves()),
+                u64::from(topo.aggregations()),
+                topo.tiers[1].downlink_speed,
+            )),
+            (None, None) if self.whole("-tiers", 3).0 == 2 => {
+                let hosts = self.last("-nodes").and_then(|option| option.whole(0));
+                let matrix = self.inputs.matrix.as_ref().map(|m| u64::from(m.nodes));
+                let hosts = hosts.or(matrix).unwrap_or(0);
+                let radix = (hosts * 2).isqrt();
+                Some((radix, radix / 2, self.network.line_rate))
+            }
+            _ => None,
+        };
+        let named = fabric.filter(|(leaves, spines, _)| leaves * count.min(*spines) <= MOST_FAILED);
+        let Some((leaves, spines, rate)) = named else {
+            let meaning = "links at a quarter of their rate are named one by one: `topology.links = [\"leaf0-spine0 rate=25Gbps\"]`; \
+                           `clearway topology FILE --links` lists the names";
+            self.draft
+                .note(Effect::Results, format!("`{option}`"), meaning);
+            return;
+        };
+        let rate = Rate::from_bps((rate.as_bps() / 4).max(1));
+        let spines = 0..count.min(spines);
+        let links = spines.flat_map(|spine| {
+            (0..leaves).map(move |leaf| format!("leaf{leaf}-spine{spine} rate={rate}"))
+        });
+        let links: Vec<String> = links.collect();
+        let source = format!("{option}: a quarter of the rate");
+        self.draft.set("topology", "links", links, source);
+        let meaning = "in htsim the queues and marks of these links also shrink to a quarter";
+        self.draft
+            .note(Effect::Results, format!("`{option}`"), meaning);
+    }
+}
