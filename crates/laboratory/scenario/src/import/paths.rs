@@ -12,7 +12,7 @@ pub(super) fn from_folder(file: &str, folder: Option<&Path>) -> String {
     if path.is_absolute() {
         return file.to_owned();
     }
-    let (Ok(folder), Some(path)) = (folder.canonicalize(), real(path)) else {
+    let (Some(folder), Some(path)) = (real_folder(folder), real(path)) else {
         let absolute = std::path::absolute(path).ok();
         let absolute = absolute.and_then(|path| path.to_str().map(str::to_owned));
         return absolute.unwrap_or_else(|| file.to_owned());
@@ -30,6 +30,19 @@ fn real(path: &Path) -> Option<PathBuf> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
     Some(folder.join(name))
+}
+
+/// The absolute path of a folder that may not exist yet, without symbolic links.
+fn real_folder(folder: &Path) -> Option<PathBuf> {
+    let folder = std::path::absolute(folder).ok()?;
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let rest = folder.strip_prefix(there).ok()?;
+    let is_plain = rest
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    is_plain
+        .then(|| there.canonicalize().ok())?
+        .map(|there| there.join(rest))
 }
 
 /// `path` relative to `folder`, both absolute and without symbolic links.
@@ -59,8 +72,15 @@ mod tests {
         assert_eq!(from_folder("x/f.topo", None), "x/f.topo");
         assert_eq!(from_folder("x/f.topo", Some(Path::new(""))), "x/f.topo");
         assert_eq!(from_folder("/x/f.topo", Some(Path::new("y"))), "/x/f.topo");
-        let folder = clearway_testing::Folder::new("import-paths");
-        let lost = from_folder("nowhere/f.topo", Some(folder.path()));
+        assert_eq!(
+            from_folder("Cargo.toml", Some(Path::new("src"))),
+            "../Cargo.toml"
+        );
+        assert_eq!(
+            from_folder("src/lib.rs", Some(Path::new("new/deep"))),
+            "../../src/lib.rs"
+        );
+        let lost = from_folder("nowhere/f.topo", Some(Path::new("src")));
         assert!(Path::new(&lost).is_absolute() && lost.ends_with("nowhere/f.topo"));
     }
 }

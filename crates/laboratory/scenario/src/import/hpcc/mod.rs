@@ -222,6 +222,17 @@ impl<'a> Import<'a> {
         self.draft.note(effect, source, meaning);
     }
 
+    /// Notes a key that has no counterpart; the file may leave it out, if the program has this default.
+    fn note_key(&mut self, effect: Effect, key: &'static str, default: &str, meaning: &str) {
+        match self.config.get(key) {
+            Some(setting) => self.note_setting(effect, setting, meaning),
+            None => {
+                let what = format!("{key} {default} ({})", self.default_source());
+                self.draft.note(effect, what, meaning);
+            }
+        }
+    }
+
     fn general(&mut self, path: &str) -> Result<(), ScenarioError> {
         let named = match self.simai {
             None => self.files.flows_path.clone(),

@@ -147,41 +147,23 @@ impl Import<'_> {
         self.base_rtt();
         let (reacts, source) = self.switch_of("FAST_REACT", true);
         self.draft.set("transport", "fast-react", reacts, source);
-        let (has_window, source) = self.switch_of("HAS_WIN", true);
-        let (scales, scale_source) = self.switch_of("VAR_WIN", false);
-        if !has_window {
-            let meaning = "HPCC here always has its window, which scales with the rate";
-            self.draft
-                .note(Effect::Results, format!("HAS_WIN 0 ({source})"), meaning);
-        } else if !scales {
-            let meaning = "HPCC's window here scales with the rate, as with `VAR_WIN` 1";
-            self.draft.note(
-                Effect::Results,
-                format!("VAR_WIN 0 ({scale_source})"),
-                meaning,
-            );
+        let (has_window, _) = self.switch_of("HAS_WIN", true);
+        let (scales, _) = self.switch_of("VAR_WIN", false);
+        let (effect, key) = match (has_window, scales) {
+            (false, _) => (Effect::Results, "HAS_WIN"),
+            (true, false) => (Effect::Results, "VAR_WIN"),
+            (true, true) => (Effect::None, "VAR_WIN"),
+        };
+        let meaning = "HPCC here always has a window that scales with the rate, as with `HAS_WIN` 1 and `VAR_WIN` 1";
+        self.note_key(effect, key, "0", meaning);
+        let (by_hop, _) = self.switch_of("MULTI_RATE", true);
+        let effect = if by_hop {
+            Effect::Results
         } else {
-            for key in ["HAS_WIN", "VAR_WIN"] {
-                if let Some(setting) = self.config.get(key) {
-                    self.note_setting(
-                        Effect::None,
-                        setting,
-                        "HPCC here always has a window that scales with the rate",
-                    );
-                }
-            }
-        }
-        let (by_hop, source) = self.switch_of("MULTI_RATE", true);
-        if by_hop {
-            let meaning =
-                "a rate for each hop is not available: the scenario has one rate, as with 0";
-            self.draft
-                .note(Effect::Results, format!("MULTI_RATE 1 ({source})"), meaning);
-        } else {
-            let meaning = "one rate for all hops";
-            self.draft
-                .note(Effect::None, format!("MULTI_RATE 0 ({source})"), meaning);
-        }
+            Effect::None
+        };
+        let meaning = "one rate for all hops, as with 0; a rate for each hop is not available";
+        self.note_key(effect, "MULTI_RATE", "1", meaning);
         if let Some(setting) = self.get("SAMPLE_FEEDBACK") {
             let (effect, meaning) = match setting.value {
                 HpccValue::Switch(true) => (

@@ -68,7 +68,7 @@ pub(super) fn import(
     };
     import.general(matrix)?;
     import.topology(folder)?;
-    let queue = import.switch();
+    let queue = import.switch()?;
     import.transport(queue);
     let path = from_folder(matrix.text(), folder);
     import

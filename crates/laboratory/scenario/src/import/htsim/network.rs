@@ -126,6 +126,15 @@ impl Network {
     }
 }
 
+/// A rate as `-linkspeed` takes it.
+fn decimal_megabits(rate: Rate) -> String {
+    let (whole, rest) = (rate.as_bps() / 1_000_000, rate.as_bps() % 1_000_000);
+    match rest {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{rest:06}"),
+    }
+}
+
 /// Delay and links between the hosts that are farthest apart.
 fn longest_path(topo: &TopoFile) -> (Span, u64) {
     let tiers = &topo.tiers;
@@ -259,9 +268,29 @@ impl Import<'_> {
             };
             let meaning = format!(
                 "NICs of htsim send at {nic} into links of {link}; here hosts send at the rate of the file. \
-                 Windows of htsim, and the limits of queues and marks here, are those of {nic}"
+                 Windows of htsim, and the limits of queues and marks here, are those of {nic}. \
+                 `-linkspeed {}` is the rate of the file",
+                decimal_megabits(link)
             );
             self.draft.note(Effect::Results, what, meaning);
+        }
+    }
+
+    /// Leaves, spines and rate of the links between them, of a fabric of two tiers.
+    fn two_tiers(&self) -> Option<(u64, u64, Rate)> {
+        match (&self.inputs.topo, self.last("-topo")) {
+            (Some(topo), _) if topo.tiers.len() == 2 => Some((
+                u64::from(topo.leaves()),
+                u64::from(topo.aggregations()),
+                topo.tiers[1].downlink_speed,
+            )),
+            (None, None) if self.whole("-tiers", 3).0 == 2 => {
+                let hosts = self.last("-nodes").and_then(|option| option.whole(0));
+                let matrix = self.inputs.matrix.as_ref().map(|m| u64::from(m.nodes));
+                let radix = (hosts.or(matrix)?.saturating_mul(2)).isqrt();
+                Some((radix, radix / 2, self.network.line_rate))
+            }
+            _ => None,
         }
     }
 
@@ -271,22 +300,9 @@ impl Import<'_> {
             return;
         };
         let count = option.whole(0).unwrap_or(0);
-        let fabric = match (&self.inputs.topo, self.last("-topo")) {
-            (Some(topo), _) if topo.tiers.len() == 2 => Some((
-                u64::from(topo.leaves()),
-                u64::from(topo.aggregations()),
-                topo.tiers[1].downlink_speed,
-            )),
-            (None, None) if self.whole("-tiers", 3).0 == 2 => {
-                let hosts = self.last("-nodes").and_then(|option| option.whole(0));
-                let matrix = self.inputs.matrix.as_ref().map(|m| u64::from(m.nodes));
-                let hosts = hosts.or(matrix).unwrap_or(0);
-                let radix = (hosts * 2).isqrt();
-                Some((radix, radix / 2, self.network.line_rate))
-            }
-            _ => None,
-        };
-        let named = fabric.filter(|(leaves, spines, _)| leaves * count.min(*spines) <= MOST_FAILED);
+        let named = self
+            .two_tiers()
+            .filter(|(leaves, spines, _)| leaves.saturating_mul(count.min(*spines)) <= MOST_FAILED);
         let Some((leaves, spines, rate)) = named else {
             let meaning = "links at a quarter of their rate are named one by one: `topology.links = [\"leaf0-spine0 rate=25Gbps\"]`; \
                            `clearway topology FILE --links` lists the names";
@@ -302,8 +318,22 @@ impl Import<'_> {
         let links: Vec<String> = links.collect();
         let source = format!("{option}: a quarter of the rate");
         self.draft.set("topology", "links", links, source);
-        let meaning = "in htsim the queues and marks of these links also shrink to a quarter";
-        self.draft
-            .note(Effect::Results, format!("`{option}`"), meaning);
+        if self.slow_links_of().is_none() {
+            let meaning = "in htsim the queues and marks of these links also shrink to a quarter";
+            self.draft
+                .note(Effect::Results, format!("`{option}`"), meaning);
+        }
+    }
+
+    /// Rate of all links, if some have a quarter of it and the queues can follow.
+    pub(super) fn slow_links_of(&self) -> Option<Rate> {
+        self.last("-failed").filter(|o| o.whole(0) > Some(0))?;
+        let (_, _, rate) = self.two_tiers()?;
+        let hosts = self
+            .inputs
+            .topo
+            .as_ref()
+            .map(|topo| topo.tiers[0].downlink_speed);
+        (hosts.unwrap_or(rate) == rate).then_some(rate)
     }
 }

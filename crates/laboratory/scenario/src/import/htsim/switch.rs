@@ -1,13 +1,18 @@
 //! Queues, marks, trimming and routing of switches.
 
-use super::{DEFAULT, Effect, Import};
+use super::{DEFAULT, Effect, Import, fault};
+use crate::error::ScenarioError;
 use clearway_formats::HtsimOption;
-use clearway_units::{Bytes, RelativeSize};
+use clearway_units::{Bytes, RelativeSize, Span};
 
 impl Import<'_> {
     /// Writes the section, and returns the limit of queues if it is known in bytes.
-    pub(super) fn switch(&mut self) -> Option<Bytes> {
+    ///
+    /// # Errors
+    /// If `htsim_uec` stops because marks end above the queue.
+    pub(super) fn switch(&mut self) -> Result<Option<Bytes>, ScenarioError> {
         let queue = self.queue();
+        self.check_marks(queue)?;
         match self.marks_by_half_queues() {
             Some(option) => self.half_queue_marks(&option.to_string(), queue),
             None => self.marks(),
@@ -21,7 +26,7 @@ impl Import<'_> {
             self.draft
                 .note(Effect::Results, format!("`{option}`"), meaning);
         }
-        queue
+        Ok(queue)
     }
 
     /// True if full queues trim packets.
@@ -35,7 +40,8 @@ impl Import<'_> {
             let packets = option.whole(0).unwrap_or(1);
             let (queue, mtu) = (self.network.packets(packets), self.network.mtu);
             let source = format!("{option}: packets of {mtu} B");
-            self.draft.set("switch", "queue", queue, source);
+            let size = self.size(queue);
+            self.draft.set("switch", "queue", size, source);
             return Some(queue);
         }
         let default = if self.trims() { 1 } else { 5 };
@@ -53,35 +59,75 @@ impl Import<'_> {
         let (packets, mtu) = (bdp.saturating_mul(factor), self.network.mtu);
         let queue = self.network.packets(packets);
         let source = format!("{source}: {factor} BDP, {packets} packets of {mtu} B");
-        self.draft.set("switch", "queue", queue, source);
+        let size = self.size(queue);
+        self.draft.set("switch", "queue", size, source);
         Some(queue)
     }
 
-    fn marks(&mut self) {
+    /// Packets in a queue at which marks begin and end, and their source.
+    fn thresholds(&self) -> Option<[(u64, String); 2]> {
         if let Some(option) = self.last("-ecn") {
-            for (index, key) in [(0, "ecn.kmin"), (1, "ecn.kmax")] {
-                let packets = option.whole(index).unwrap_or(0);
-                let (size, mtu) = (self.network.packets(packets), self.network.mtu);
-                let source = format!("{option}: packets of {mtu} B");
-                self.draft.set("switch", key, size, source);
-            }
-            return;
+            let source = format!("{option}: packets of {} B", self.network.mtu);
+            let packets = |index| option.whole(index).unwrap_or(0);
+            return Some([(packets(0), source.clone()), (packets(1), source)]);
         }
-        let bdp = self.network.bdp_packets();
-        for (key, percent) in [("ecn.kmin", 20u64), ("ecn.kmax", 80)] {
-            match bdp {
-                None => {
+        let bdp = self.network.bdp_packets()?;
+        Some([20u64, 80].map(|percent| {
+            let packets = bdp.saturating_mul(percent).div_ceil(100);
+            let source = format!("{DEFAULT}: {percent} % of a BDP, {packets} packets");
+            (packets, source)
+        }))
+    }
+
+    /// `htsim_uec` asserts that marks end within the queue.
+    fn check_marks(&self, queue: Option<Bytes>) -> Result<(), ScenarioError> {
+        let Some([(low, source), (high, _)]) = self.thresholds() else {
+            return Ok(());
+        };
+        if low > high {
+            return Err(fault(
+                format!("`{source}`: marks begin above their end: `htsim_uec` stops"),
+                "write the smaller number first",
+            ));
+        }
+        let Some(queue) = queue.filter(|queue| self.network.packets(high) > *queue) else {
+            return Ok(());
+        };
+        let limit = queue.as_u64() / self.network.mtu;
+        Err(fault(
+            format!("marks end at {high} packets, above the queue of {limit}: `htsim_uec` stops"),
+            "write a larger `-q`, or smaller thresholds with `-ecn LOW HIGH`, in packets",
+        ))
+    }
+
+    fn marks(&mut self) {
+        let keys = ["ecn.kmin", "ecn.kmax"];
+        match self.thresholds() {
+            Some(thresholds) => {
+                for (key, (packets, source)) in keys.into_iter().zip(thresholds) {
+                    let size = self.size(self.network.packets(packets));
+                    self.draft.set("switch", key, size, source);
+                }
+            }
+            None => {
+                for (key, percent) in keys.into_iter().zip([20, 80]) {
                     let share = RelativeSize::percent_of_bdp(percent);
                     self.draft.set("switch", key, share, DEFAULT);
                 }
-                Some(bdp) => {
-                    let packets = bdp.saturating_mul(percent).div_ceil(100);
-                    let source = format!("{DEFAULT}: {percent} % of a BDP, {packets} packets");
-                    self.draft
-                        .set("switch", key, self.network.packets(packets), source);
-                }
             }
         }
+    }
+
+    /// A size of a queue: bytes, or with slower links the time in which a link sends it, which shrinks the queues of these links as in
+    /// htsim.
+    fn size(&self, bytes: Bytes) -> RelativeSize {
+        let time = self.slow_links_of().and_then(|rate| {
+            let bits = u128::from(bytes.as_u64()) * 8_000_000_000_000;
+            let rate = u128::from(rate.as_bps());
+            let ps = bits.is_multiple_of(rate).then_some(bits / rate)?;
+            u64::try_from(ps).ok().map(Span::from_ps)
+        });
+        time.map_or(RelativeSize::Absolute(bytes), RelativeSize::OfTime)
     }
 
     /// The option that replaces marks between two thresholds by marks from half a queue, if the last word about queues is one.
@@ -101,7 +147,7 @@ impl Import<'_> {
         for key in ["ecn.kmin", "ecn.kmax"] {
             match queue {
                 Some(queue) => {
-                    let half = Bytes::new(queue.as_u64() / 2);
+                    let half = self.size(Bytes::new(queue.as_u64() / 2));
                     self.draft.set("switch", key, half, source.clone());
                 }
                 None => {
