@@ -3,3 +3,4 @@
 mod events;
 mod example_traces;
 mod files;
+mod import;

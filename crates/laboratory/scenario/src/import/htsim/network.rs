@@ -304,8 +304,8 @@ impl Import<'_> {
             .two_tiers()
             .filter(|(leaves, spines, _)| leaves.saturating_mul(count.min(*spines)) <= MOST_FAILED);
         let Some((leaves, spines, rate)) = named else {
-            let meaning = "links at a quarter of their rate are named one by one: `topology.links = [\"leaf0-spine0 rate=25Gbps\"]`; \
-                           `clearway topology FILE --links` lists the names";
+            let meaning = "htsim slows so many links from core to aggregation switches to a quarter, in this direction alone; here a link has \
+                           one rate for both: `topology.links = [\"agg0-core0 rate=25Gbps\"]`";
             self.draft
                 .note(Effect::Results, format!("`{option}`"), meaning);
             return;

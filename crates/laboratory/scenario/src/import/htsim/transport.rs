@@ -127,6 +127,12 @@ impl Import<'_> {
                     .note(Effect::None, format!("`{option}`"), meaning);
             }
             self.only_for_nscc("`-receiver_cc_only` has no NSCC");
+            if let Some(option) = self.last("-cwnd") {
+                let meaning =
+                    "it is a window of the sender's control, which `-receiver_cc_only` turns off";
+                self.draft
+                    .note(Effect::None, format!("`{option}`"), meaning);
+            }
             return;
         }
         let name = algorithm.map_or("nscc", HtsimOption::text);
@@ -167,10 +173,15 @@ impl Import<'_> {
             self.draft
                 .set("transport", "base-rtt-by-nack", false, option.to_string());
         }
-        if let Some(option) = self.last("-cwnd").filter(|o| o.whole(0) > Some(0)) {
-            let meaning = "the first window of NSCC is its largest one, 1.5 BDP; `transport.max-cwnd-bdps` sets both";
-            self.draft
-                .note(Effect::Results, format!("`{option}`"), meaning);
+        if let Some(option) = self.last("-cwnd") {
+            let (effect, meaning) = match option.whole(0) {
+                Some(0) => (Effect::None, "the first window is 1.5 BDP"),
+                _ => (
+                    Effect::Results,
+                    "the first window of NSCC is its largest one, 1.5 BDP; `transport.max-cwnd-bdps` sets both",
+                ),
+            };
+            self.draft.note(effect, format!("`{option}`"), meaning);
         }
     }
 
