@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod dry_run;
 mod gallery;
+mod import;
 mod inputs;
 mod isolate;
 mod live;

@@ -225,7 +225,7 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
     x.cm: this is a connection matrix of htsim, and not TOML
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     config.txt: this is a configuration of the HPCC simulator or SimAI, and not TOML
-      fix: it is not read: name its `TOPOLOGY_FILE` as `topology.file` and its `FLOW_FILE` as `workload.file`; `CC_MODE` 1 is `transport.kind = "rocev2"` (as that simulator has it, with `controller = "dcqcn-timer"` and `feedback = "none"`), 3 "hpcc", 7 "timely", 8 "dctcp" (there: `controller = "dctcp-rate"`)
+      fix: `clearway import hpcc config.txt` prints its scenario; for SimAI.conf it is `clearway import simai config.txt --topology TOPOLOGY --workload WORKLOAD`
     --set topology.file=net.yml: net.yml is a network of ASTRA-sim; topologies are files of htsim (`.topo`), HPCC and SimAI
       fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`
     --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI
@@ -243,18 +243,15 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
 fn options_of_htsim_are_answered_with_what_they_are() {
     let bench = Bench::new("htsim-options");
     let error = bench.refuse(&["run", "-topo", "x.topo", "-tm", "y.cm", "-q", "35"]);
-    assert_snapshot!(error, @r#"
+    assert_snapshot!(error, @"
     unexpected argument '-t' found
 
-      tip: `-topo` of htsim is `--set topology.file=F.topo`
-      tip: `-tm` of htsim is `--set workload.file=F.cm`
-      tip: `-q` of htsim is `--set switch.queue=BYTES`, with a unit: 35 packets are "145250B"
-      tip: the page "Coming from htsim, HPCC, SimAI, ASTRA-sim or Chakra" of the book has the other options of htsim
+      tip: `clearway import htsim -- -topo x.topo -tm y.cm -q 35` prints the scenario of these options of htsim
 
     Usage: clearway run [OPTIONS] [SCENARIO]
 
     For more information, try '--help'.
-    "#);
+    ");
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Import<'_> {
         if let Some(setting) = self.get("NIC_TOTAL_PAUSE_TIME")
             && setting.value != HpccValue::Whole(0)
         {
-            let meaning = "NICs without pauses of their own: an `[[event]]` with `pause-storm` has the opposite, a NIC that pauses its switch";
+            let meaning = "NICs do not pause by themselves";
             self.note_setting(Effect::Results, setting, meaning);
         }
         for (key, meaning) in WITHOUT_EFFECT {

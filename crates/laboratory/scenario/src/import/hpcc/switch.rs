@@ -20,7 +20,10 @@ impl Import<'_> {
                 None => ScenarioError::about(&[], message, fix),
             });
         };
-        let source = format!("{source} MiB");
+        let source = match self.config.get("BUFFER_SIZE") {
+            Some(_) => format!("{source} MiB"),
+            None => format!("{source}: {mebibytes} MiB"),
+        };
         self.draft
             .set("switch", "buffer", Bytes::new(buffer), source);
         self.marks(path)?;

@@ -81,13 +81,13 @@ impl Import<'_> {
 
     /// `htsim_uec` asserts that marks end within the queue.
     fn check_marks(&self, queue: Option<Bytes>) -> Result<(), ScenarioError> {
-        let Some([(low, source), (high, _)]) = self.thresholds() else {
+        let Some([(low, _), (high, _)]) = self.thresholds() else {
             return Ok(());
         };
         if low > high {
             return Err(fault(
-                format!("`{source}`: marks begin above their end: `htsim_uec` stops"),
-                "write the smaller number first",
+                format!("marks begin at {low} packets and end at {high}: `htsim_uec` stops"),
+                "write the smaller number of `-ecn` first",
             ));
         }
         let Some(queue) = queue.filter(|queue| self.network.packets(high) > *queue) else {
