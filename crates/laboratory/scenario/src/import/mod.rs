@@ -13,8 +13,10 @@ mod hpcc;
 mod htsim;
 mod marks;
 mod paths;
+mod simai_files;
 
 pub use draft::Imported;
+pub use simai_files::SimaiFiles;
 
 use crate::error::ScenarioError;
 use clearway_formats::HtsimCommand;
@@ -42,15 +44,6 @@ pub fn htsim_options() -> impl Iterator<Item = &'static str> {
 /// If the configuration or a file that it names is wrong.
 pub fn import_hpcc(path: &str, folder: Option<&Path>) -> Result<Imported, ScenarioError> {
     hpcc::import(path, None, folder)
-}
-
-/// Files beside `SimAI.conf` in SimAI's command line.
-#[derive(Debug, Clone, Copy)]
-pub struct SimaiFiles<'a> {
-    /// Topology, `-n`.
-    pub topology: &'a str,
-    /// Workload, `-w`.
-    pub workload: &'a str,
 }
 
 /// The scenario of SimAI's configuration at `path` with its other files, to lie in `folder`, or in the current folder.

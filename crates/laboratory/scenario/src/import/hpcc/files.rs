@@ -1,9 +1,9 @@
 //! The files that a configuration names.
 
-use super::at;
+use super::fault::at;
 use crate::error::ScenarioError;
 use crate::graph::from_hpcc;
-use crate::import::SimaiFiles;
+use crate::import::simai_files::SimaiFiles;
 use clearway_fabric::topology::LinkId;
 use clearway_formats::{
     HpccConfig, HpccHosts, HpccTopology, HpccValue, parse_hpcc_flows, parse_hpcc_topology,

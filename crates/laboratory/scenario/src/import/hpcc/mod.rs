@@ -3,50 +3,28 @@
 //! Facts are from `third.cc`, `rdma-hw.cc`, `switch-mmu.cc` of HPCC's simulator, and from `common.h` and `entry.h` of SimAI. A key that the
 //! file lacks has the program's default, which often differs from the value in published files: `MULTI_RATE` is 1, `EWMA_GAIN` 0.
 
+mod fault;
 mod files;
 mod notes;
 mod switch;
+mod translation;
 mod transport;
 
-use super::SimaiFiles;
 use super::draft::{Draft, Effect, Imported};
 use super::paths::from_folder;
-use crate::error::{ScenarioError, SourceLocation};
+use super::simai_files::SimaiFiles;
+use crate::error::ScenarioError;
 use crate::limits::LONGEST;
-use clearway_formats::{HpccConfig, HpccSetting, HpccValue, parse_hpcc_config, read_text};
+use clearway_formats::{HpccConfig, HpccValue, parse_hpcc_config, read_text};
 use clearway_input::InputKind;
 use clearway_units::{Span, Time};
+use fault::at;
 use files::Files;
 use std::path::Path;
-
-/// Start of the flows in HPCC's files, and of the time in `LINK_DOWN`.
-const FLOWS_BEGIN: Span = Span::from_ms(2000);
+use translation::{FLOWS_BEGIN, Import, Mode};
 
 /// Stop of HPCC's simulator if the file does not say.
 const STOP: Span = Span::from_ms(3010);
-
-/// Algorithm of the file: its `CC_MODE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Dcqcn,
-    Hpcc,
-    Timely,
-    Dctcp,
-}
-
-/// An import under way.
-struct Import<'a> {
-    config: &'a HpccConfig,
-    /// Name of the file in sources.
-    name: String,
-    mode: Mode,
-    /// Other files of SimAI; `None` for HPCC.
-    simai: Option<SimaiFiles<'a>>,
-    files: Files,
-    draft: Draft,
-    /// Keys that the scenario or a note accounts for.
-    used: Vec<&'static str>,
-}
 
 pub(super) fn import(
     path: &str,
@@ -133,106 +111,7 @@ const fn tool(simai: Option<SimaiFiles<'_>>) -> &'static str {
     }
 }
 
-/// An error at a setting of the file at `path`.
-fn at(
-    path: &str,
-    setting: &HpccSetting,
-    message: impl Into<String>,
-    fix: impl Into<String>,
-) -> ScenarioError {
-    let place = SourceLocation::Line {
-        file: path.into(),
-        line: setting.line,
-    };
-    ScenarioError::at(&place, message, fix)
-}
-
-impl<'a> Import<'a> {
-    /// The setting of `key`; the scenario or a note accounts for it from now on.
-    fn get(&mut self, key: &'static str) -> Option<&'a HpccSetting> {
-        self.used.push(key);
-        self.config.get(key)
-    }
-
-    /// Source of a key that the setting sets.
-    fn source(&self, setting: &HpccSetting) -> String {
-        let whole = format!(
-            "{}:{} {} {}",
-            self.name, setting.line, setting.key, setting.text
-        );
-        match whole.chars().count() > 60 {
-            true => format!("{}:{} {}", self.name, setting.line, setting.key),
-            false => whole,
-        }
-    }
-
-    /// Source of a key that no setting sets.
-    const fn default_source(&self) -> &'static str {
-        match self.simai {
-            None => "default of HPCC's simulator",
-            Some(_) => "SimAI's default",
-        }
-    }
-
-    /// Source of a key that is fixed in the program.
-    const fn fixed_source(&self) -> &'static str {
-        match self.simai {
-            None => "as in HPCC's simulator",
-            Some(_) => "as in SimAI",
-        }
-    }
-
-    /// Value and source of a key with 0 or 1.
-    fn switch_of(&mut self, key: &'static str, default: bool) -> (bool, String) {
-        match self.get(key).map(|setting| (&setting.value, setting)) {
-            Some((HpccValue::Switch(value), setting)) => (*value, self.source(setting)),
-            _ => (default, self.default_source().into()),
-        }
-    }
-
-    /// Value and source of a key with a whole number.
-    fn whole_of(&mut self, key: &'static str, default: u64) -> (u64, String) {
-        match self.get(key).map(|setting| (&setting.value, setting)) {
-            Some((HpccValue::Whole(value), setting)) => (*value, self.source(setting)),
-            _ => (default, self.default_source().into()),
-        }
-    }
-
-    /// Value and source of a key with a number.
-    fn number_of(&mut self, key: &'static str, default: f64) -> (f64, String) {
-        match self.get(key).map(|setting| (&setting.value, setting)) {
-            Some((HpccValue::Fraction(value), setting)) => (*value, self.source(setting)),
-            _ => (default, self.default_source().into()),
-        }
-    }
-
-    /// Value and source of a key with a duration; `default` also if the duration is too long.
-    fn duration_of(&mut self, key: &'static str, default: Span) -> (Span, String) {
-        match self.get(key).map(|setting| (&setting.value, setting)) {
-            Some((HpccValue::Duration(value), setting)) => {
-                (value.unwrap_or(LONGEST), self.source(setting))
-            }
-            _ => (default, self.default_source().into()),
-        }
-    }
-
-    /// Notes a setting that has no counterpart.
-    fn note_setting(&mut self, effect: Effect, setting: &HpccSetting, meaning: &str) {
-        let source = self.source(setting);
-        self.draft.note(effect, source, meaning);
-    }
-
-    /// Notes a key that has no counterpart; the file may leave it out, if the program has this default.
-    fn note_key(&mut self, effect: Effect, key: &'static str, default: &str, meaning: &str) {
-        match self.config.get(key) {
-            Some(setting) => self.note_setting(effect, setting, meaning),
-            None => {
-                let what = format!("{key} {default} ({})", self.default_source());
-                self.draft.note(effect, what, meaning);
-            }
-        }
-    }
-
+impl Import<'_> {
     fn general(&mut self, path: &str) -> Result<(), ScenarioError> {
         let named = match self.simai {
             None => self.files.flows_path.clone(),

@@ -1,6 +1,7 @@
 //! Keys without a counterpart.
 
-use super::{Effect, Import, Mode};
+use super::translation::{Import, Mode};
+use crate::import::draft::Effect;
 use clearway_formats::{HpccSetting, HpccValue};
 
 /// Keys that say what the simulator writes, with our form of it.

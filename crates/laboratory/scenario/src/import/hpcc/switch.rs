@@ -1,7 +1,9 @@
 //! Buffers and marks of switches, and links that fail.
 
-use super::{Effect, FLOWS_BEGIN, Import, Mode, at};
+use super::fault::at;
+use super::translation::{FLOWS_BEGIN, Import, Mode};
 use crate::error::ScenarioError;
+use crate::import::draft::Effect;
 use crate::import::marks::{MarkRows, Marks};
 use clearway_formats::{HpccSetting, HpccValue};
 use clearway_units::{Bytes, Rate, Span};

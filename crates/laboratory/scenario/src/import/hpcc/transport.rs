@@ -1,7 +1,9 @@
 //! Packets, acknowledgements and congestion control.
 
-use super::{Effect, Import, Mode, at};
+use super::fault::at;
+use super::translation::{Import, Mode};
 use crate::error::ScenarioError;
+use crate::import::draft::Effect;
 use clearway_formats::HpccValue;
 use clearway_units::{Bytes, Rate, Span};
 

@@ -4,36 +4,25 @@
 //! an end after 1000 us, packets of 4150 B, 64 paths, a bandwidth-delay product that includes the serialisation of packets and is rounded
 //! up to whole packets, and a timeout that follows from the queue.
 
-mod network;
+mod figures;
+mod inputs;
 mod notes;
 mod switch;
+mod topology;
+mod translation;
 mod transport;
 
 use super::draft::{Draft, Effect, Imported};
 use super::paths::from_folder;
 use crate::error::ScenarioError;
 use crate::limits::LONGEST;
-use clearway_formats::{HtsimCommand, HtsimOption, parse_htsim_command};
+use clearway_formats::{HtsimOption, parse_htsim_command};
 use clearway_units::{Span, Time};
 use clearway_workload::Start;
-use network::{Inputs, Network};
+use figures::Network;
+use inputs::Inputs;
 use std::path::Path;
-
-/// Source of a key that no option sets.
-const DEFAULT: &str = "htsim's default";
-
-/// An error about an option.
-fn fault(message: impl Into<String>, fix: impl Into<String>) -> ScenarioError {
-    ScenarioError::about(&[], message, fix)
-}
-
-/// An import under way.
-struct Import<'a> {
-    command: &'a HtsimCommand,
-    inputs: Inputs,
-    network: Network,
-    draft: Draft,
-}
+use translation::{Import, fault};
 
 pub(super) fn import(
     arguments: &[String],
@@ -78,20 +67,7 @@ pub(super) fn import(
     Ok(import.draft.finish())
 }
 
-impl<'a> Import<'a> {
-    fn last(&self, name: &str) -> Option<&'a HtsimOption> {
-        self.command.last(name)
-    }
-
-    /// The last value of an option with a whole number, and its source; `default` if the option is not given.
-    fn whole(&self, name: &str, default: u64) -> (u64, String) {
-        let given = self.last(name).and_then(|option| {
-            let value = option.whole(0)?;
-            Some((value, option.to_string()))
-        });
-        given.unwrap_or_else(|| (default, DEFAULT.into()))
-    }
-
+impl Import<'_> {
     fn general(&mut self, matrix: &HtsimOption) -> Result<(), ScenarioError> {
         let stem = Path::new(matrix.text()).file_stem();
         let stem = stem.map(|stem| stem.to_string_lossy().trim().to_owned());

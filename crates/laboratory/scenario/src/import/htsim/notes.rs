@@ -1,7 +1,8 @@
 //! Options without a counterpart.
 
+use super::translation::Import;
 use super::transport::CongestionControl;
-use super::{Effect, Import};
+use crate::import::draft::Effect;
 use clearway_formats::HtsimOption;
 
 /// Options that only say what `htsim_uec` writes.

@@ -1,7 +1,8 @@
 //! Queues, marks, trimming and routing of switches.
 
-use super::{DEFAULT, Effect, Import, fault};
+use super::translation::{DEFAULT, Import, fault};
 use crate::error::ScenarioError;
+use crate::import::draft::Effect;
 use clearway_formats::HtsimOption;
 use clearway_units::{Bytes, RelativeSize, Span};
 

@@ -1,6 +1,7 @@
 //! Congestion control, recovery from losses and path selection.
 
-use super::{DEFAULT, Effect, Import};
+use super::translation::{DEFAULT, Import};
+use crate::import::draft::Effect;
 use clearway_formats::{HtsimCommand, HtsimOption};
 use clearway_units::{Bytes, RelativeSize, Span};
 
