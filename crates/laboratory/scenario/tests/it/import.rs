@@ -353,8 +353,8 @@ fn mistakes_in_a_command_line_are_named() {
       fix: write a later `-end`, in microseconds
     marks end at 81 packets, above the queue of 60: `htsim_uec` stops
       fix: write a larger `-q`, or smaller thresholds with `-ecn LOW HIGH`, in packets
-    `-ecn 50 20: packets of 4150 B`: marks begin above their end: `htsim_uec` stops
-      fix: write the smaller number first
+    marks begin at 50 packets and end at 20: `htsim_uec` stops
+      fix: write the smaller number of `-ecn` first
     `-planes 2`: `htsim_uec` stops with more than one plane
       fix: leave it out; `topology.kind = "multi-plane"` has `planes`
     a fat tree of 3 tiers cannot have 8 hosts: `htsim_uec` stops
@@ -547,7 +547,7 @@ fn defaults_and_features_that_are_not_here_are_named() {
     file = "tests/it/import/topology.txt"  # config.txt:1 TOPOLOGY_FILE tests/it/import/topology.txt
     [switch]
     kind = "shared-buffer"  # as in HPCC's simulator: pause frames
-    buffer = "16777216B"    # default of HPCC's simulator MiB
+    buffer = "16777216B"    # default of HPCC's simulator: 16 MiB
     ecn.enabled = false     # config.txt:5 ENABLE_QCN 0
     telemetry = "hpcc"      # as in HPCC's simulator: fields of the telemetry
     [transport]
