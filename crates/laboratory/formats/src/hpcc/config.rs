@@ -66,6 +66,8 @@ impl HpccConfig {
 enum Kind {
     Switch,
     Whole,
+    /// Whole number of 64 bits.
+    Long,
     Fraction,
     Probability,
     /// Whole microseconds: the simulator drops fractions.
@@ -128,16 +130,16 @@ const KEYS: &[(&str, Kind)] = &[
     ("PMAX_MAP", Kind::Probabilities),
     ("BUFFER_SIZE", Kind::Whole),
     ("QLEN_MON_FILE", Kind::Path),
-    ("QLEN_MON_START", Kind::Whole),
-    ("QLEN_MON_END", Kind::Whole),
+    ("QLEN_MON_START", Kind::Long),
+    ("QLEN_MON_END", Kind::Long),
     ("QLEN_MON_INTERVAL", Kind::Whole),
     ("BW_MON_FILE", Kind::Path),
     ("BW_MON_INTERVAL", Kind::Whole),
     ("RATE_MON_FILE", Kind::Path),
     ("CNP_MON_FILE", Kind::Path),
     ("QP_MON_INTERVAL", Kind::Whole),
-    ("MON_START", Kind::Whole),
-    ("MON_END", Kind::Whole),
+    ("MON_START", Kind::Long),
+    ("MON_END", Kind::Long),
     ("NIC_TOTAL_PAUSE_TIME", Kind::Whole),
 ];
 
@@ -330,8 +332,11 @@ fn single(kind: Kind, word: &str) -> Option<HpccValue> {
             "1" => HpccValue::Switch(true),
             _ => return None,
         },
-        // As in the simulator, which has 32 bits for most of them.
-        Kind::Whole => HpccValue::Whole(whole_number(word)?),
+        Kind::Whole => {
+            let value = whole_number(word)?;
+            HpccValue::Whole(u32::try_from(value).ok()?.into())
+        }
+        Kind::Long => HpccValue::Whole(whole_number(word)?),
         Kind::Fraction => HpccValue::Fraction(number(word)?),
         Kind::Probability => HpccValue::Fraction(quantity::probability(word)?),
         Kind::Microseconds => {
@@ -352,7 +357,8 @@ fn single(kind: Kind, word: &str) -> Option<HpccValue> {
 const fn expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Switch => "0 or 1",
-        Kind::Whole => "a whole number",
+        Kind::Whole => "a whole number of at most 32 bits",
+        Kind::Long => "a whole number",
         Kind::Fraction => "a number such as 0.95",
         Kind::Probability => "a probability below 1, such as 0.001",
         Kind::Microseconds => "a whole number of microseconds: the simulator drops fractions",
@@ -464,7 +470,7 @@ mod tests {
         c:1:11: `4` after the value of `CC_MODE`
           fix: put each key on a separate line, and a `#` before a comment
         c:1:9: `three` is not a valid value for `CC_MODE`
-          fix: write a whole number
+          fix: write a whole number of at most 32 bits
         c:1:9: `2` is not a valid value for `HAS_WIN`
           fix: write 0 or 1
         c:1:10: `0.5` is not a valid value for `RP_TIMER`

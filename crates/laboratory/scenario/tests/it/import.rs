@@ -316,6 +316,66 @@ fn no_option_of_htsim_is_dropped() {
     }
 }
 
+/// Numbers at the ends of what the readers take give a scenario, which may be refused in turn, or an error.
+#[test]
+fn extreme_numbers_end_in_a_scenario_or_an_error() {
+    let numbers = [
+        "0",
+        "1",
+        "64",
+        "65535",
+        "2147483647",
+        "0.000001",
+        "18446744073709.551615",
+        "1e-9",
+    ];
+    let mut scenarios = 0;
+    let mut check = |imported: Result<Imported, ScenarioError>| {
+        let Ok(imported) = imported else { return };
+        scenarios += 1;
+        // No number leaves the text of a scenario.
+        let read = Scenario::read(&Registry::builtin(), "x", &imported.text, None, &[]);
+        let not_toml = |error: &ScenarioError| error.message.contains("TOML");
+        assert!(!read.as_ref().is_err_and(not_toml), "{}", imported.text);
+    };
+    for option in htsim_options() {
+        for number in numbers {
+            for rest in [
+                "-topo @leaf-spine.topo",
+                "-nodes 16",
+                "-tiers 2 -nodes 8 -failed 1",
+            ] {
+                check(htsim(&format!(
+                    "{rest} -tm gone.cm {option} {number} {number}"
+                )));
+                check(htsim(&format!(
+                    "{rest} -tm gone.cm -disable_trim {option} {number}"
+                )));
+            }
+        }
+    }
+    let bench = Bench::new("extremes");
+    for key in hpcc_config(1, "")
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+    {
+        for number in [
+            "0",
+            "1",
+            "4294967295",
+            "18446744073709551615",
+            "1e300",
+            "4294967295Tbps",
+        ] {
+            for mode in [1, 3, 8] {
+                check(bench.hpcc(&hpcc_config(mode, &format!("{key} {number}\n"))));
+            }
+        }
+    }
+    check(bench.hpcc(&hpcc_config(1, "LINK_DOWN 18446744073709 4 5\n")));
+    assert!(scenarios > 500, "{scenarios}");
+}
+
 #[test]
 fn mistakes_in_a_command_line_are_named() {
     let bench = Bench::new("mistakes");
@@ -582,7 +642,7 @@ fn defaults_and_features_that_are_not_here_are_named() {
     config.txt:47 RATE_BOUND 0: senders always pace at the controller's rate; pacing at the line rate alone is not available
     config.txt:51 LINK_DOWN 5 0 1: the topology has no such link, or is not here; an `[[event]]` with `at`, `link` and `state = "down"` takes one down
     config.txt:45 ERROR_RATE_PER_LINK 0.001: there is no key for all links: write it as the last word of each link in the topology
-    config.txt:50 NIC_TOTAL_PAUSE_TIME 5: NICs without pauses of their own: an `[[event]]` with `pause-storm` has the opposite, a NIC that pauses its switch
+    config.txt:50 NIC_TOTAL_PAUSE_TIME 5: NICs do not pause by themselves
     "#);
 }
 

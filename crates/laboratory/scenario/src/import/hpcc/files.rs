@@ -142,9 +142,10 @@ fn located(name: &str, config: &str) -> String {
     if Path::new(name).exists() {
         return name.to_owned();
     }
-    let folders = Path::new(config).ancestors().skip(1).take(2);
-    let candidates = folders.map(|folder| folder.join(name));
-    let found = candidates.into_iter().find(|path| path.exists());
+    let folder = Path::new(config).parent().unwrap_or(Path::new(""));
+    let above = folder.parent().unwrap_or(Path::new(".."));
+    let found = [folder, above].map(|folder| folder.join(name));
+    let found = found.into_iter().find(|path| path.exists());
     let found = found.and_then(|path| path.to_str().map(str::to_owned));
     found.unwrap_or_else(|| name.to_owned())
 }

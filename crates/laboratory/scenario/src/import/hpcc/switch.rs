@@ -118,7 +118,7 @@ impl Import<'_> {
             return;
         };
         let source = self.source(setting);
-        let at = FLOWS_BEGIN.checked_add(after).unwrap_or(FLOWS_BEGIN);
+        let at = Span::from_ps(FLOWS_BEGIN.as_ps().saturating_add(after.as_ps()));
         let reroute = format!("{}: at once", self.fixed_source());
         self.draft
             .set("topology", "reroute-delay", Span::ZERO, reroute);

@@ -40,8 +40,10 @@ impl Network {
             (true, Some(topo)) => Some(longest_path(topo)),
             (false, _) => {
                 let tiers = whole("-tiers", 3);
-                let links = span("-hop_latency", Span::from_us(1)).as_ps() * 2 * tiers;
-                let switches = span("-switch_latency", Span::ZERO).as_ps() * (2 * tiers - 1);
+                let links = span("-hop_latency", Span::from_us(1)).as_ps();
+                let links = links.saturating_mul(2 * tiers);
+                let switches = span("-switch_latency", Span::ZERO).as_ps();
+                let switches = switches.saturating_mul(2 * tiers - 1);
                 Some((Span::from_ps(links.saturating_add(switches)), 2 * tiers))
             }
         };
