@@ -24,8 +24,6 @@
 
 mod attributes;
 mod files;
-mod groups;
-mod listed;
 mod node;
 mod proto;
 mod roofline;
@@ -37,9 +35,14 @@ pub use files::trace_files;
 pub use roofline::Roofline;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
+use crate::groups::{
+    AddGroupError, Groups, GroupsTooLarge, Interned, Members, Names, is_all, noted_groups,
+    parse_groups,
+};
+use crate::packed::{PACKED, unpacked};
 use crate::text::{Source, read_text, refused, shown};
 use attributes::{Unused, unused};
-use clearway_input::{InputKind, Limited};
+use clearway_input::InputKind;
 use clearway_units::Bytes;
 use clearway_workload::counted;
 use clearway_workload::graph::{MOST_TASKS, Rank};
@@ -49,16 +52,11 @@ use clearway_workload::program::{
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
 pub use files::{prefix_of, rank_files};
-use flate2::read::MultiGzDecoder;
-use groups::{
-    AddGroupError, Groups, GroupsTooLarge, Interned, Members, Names, is_all, noted_groups,
-    parse_groups,
-};
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -528,9 +526,6 @@ fn call(
     Ok(Operation::Collective { kind, bytes, group })
 }
 
-/// The first two bytes of a gzip file.
-const PACKED: [u8; 2] = [0x1f, 0x8b];
-
 /// True if `content` begins like a trace: compressed, or with a message that begins with the version of the schema.
 pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
     // Key of field 1, a text that begins with a digit.
@@ -541,38 +536,20 @@ pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
     is_plain || content.starts_with(&PACKED)
 }
 
-/// Content of a compressed trace, up to the limit of traces.
-fn unpacked<R: BufRead>(
-    source: Source<'_>,
-    packed: R,
-) -> Result<Limited<MultiGzDecoder<R>>, FileError> {
-    Limited::new(MultiGzDecoder::new(packed), InputKind::TRACE)
-        .map_err(|error| source.fault(0, None, error.to_string()).fix(error.fix()))
-}
-
 fn read_nodes(
     source: Source<'_>,
     rank: Rank,
     reader: impl Read,
     mut take: impl FnMut(Node) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
-    let mut reader = BufReader::new(reader);
-    let mut head = Vec::new();
-    let peeked = reader.by_ref().take(2).read_to_end(&mut head);
-    let is_packed = head == PACKED;
-    let whole = std::io::Cursor::new(head).chain(reader);
-    let whole: Box<dyn Read + '_> = match is_packed {
-        true => Box::new(BufReader::new(unpacked(source, whole)?)),
-        false => Box::new(whole),
-    };
-    let mut frames = Frames::new(whole);
     let broken = |count: u64, error: &std::io::Error| {
         let message =
             format!("message {count} of the trace of rank {rank} cannot be read: {error}");
         let fault = source.fault(0, None, message);
         fault.fix("restore the file if it was cut off or changed; a trace is a stream of protobuf messages of Chakra, plain or packed with gzip")
     };
-    peeked.map_err(|error| broken(0, &error))?;
+    let whole = unpacked(source, reader)?.map_err(|error| broken(0, &error))?;
+    let mut frames = Frames::new(whole);
     let metadata = frames.next::<GlobalMetadata>();
     if metadata.map_err(|error| broken(0, &error))?.is_none() {
         let message = format!("the trace of rank {rank} is empty");

@@ -1,10 +1,10 @@
 //! Reading and writing of traces, and each reason for rejection.
 
 use super::attributes::{IGNORED, READ};
-use super::groups::{MOST_MEMBERS, MOST_NAMES};
 use super::node::{COLL, COMP, RECV, SEND};
 use super::proto::{Attribute, BoolList, IoInfo, Value};
 use super::*;
+use crate::groups::{self, MOST_MEMBERS, MOST_NAMES};
 use clearway_units::{Rate, Span};
 use clearway_workload::graph::{Task, TaskId};
 use clearway_workload::program::{CollectiveCall, ExpansionFault};

@@ -3,7 +3,8 @@
 //! A compressed file of a few megabytes can name more groups than fit in memory, and a group without listed ranks means all ranks. So a
 //! group of all ranks is expanded only where a call needs it, and a [tally](Tally) counts everything before it is stored.
 
-use super::listed;
+mod listed;
+
 use crate::text::{Fault, Source, shown};
 use clearway_workload::counted;
 use clearway_workload::graph::Rank;
@@ -15,13 +16,13 @@ use std::rc::Rc;
 
 /// Maximum number of groups, of bytes of their names, and of ranks of all groups together. A job of 100 000 ranks, each in 40 groups, has
 /// half as many ranks; at the maximum the groups take less than 1 GB.
-pub(super) const MOST_GROUPS: usize = 1 << 20;
-pub(super) const MOST_NAMES: usize = 1 << 26;
-pub(super) const MOST_MEMBERS: usize = 1 << 23;
+pub(crate) const MOST_GROUPS: usize = 1 << 20;
+pub(crate) const MOST_NAMES: usize = 1 << 26;
+pub(crate) const MOST_MEMBERS: usize = 1 << 23;
 
 /// Size of all groups that are stored together.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     groups: usize,
     names: usize,
     members: usize,
@@ -29,10 +30,10 @@ pub(super) struct Tally {
 
 /// Groups that are too large, as a fragment of a sentence.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct GroupsTooLarge(pub(super) String);
+pub(crate) struct GroupsTooLarge(pub(crate) String);
 
 impl GroupsTooLarge {
-    pub(super) const FIX: &str =
+    pub(crate) const FIX: &str =
         "list each group once, under a short name, and only those that are called on";
 }
 
@@ -41,7 +42,7 @@ impl Tally {
     ///
     /// # Errors
     /// If there is no room for the group.
-    pub(super) fn add(&mut self, name: &str, members: usize) -> Result<(), GroupsTooLarge> {
+    pub(crate) fn add(&mut self, name: &str, members: usize) -> Result<(), GroupsTooLarge> {
         self.groups += 1;
         self.names += name.len();
         self.members += members;
@@ -60,7 +61,7 @@ impl Tally {
 
 /// The ranks of a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Members {
+pub(crate) enum Members {
     /// All ranks, in order.
     All,
     Listed(Vec<Rank>),
@@ -76,7 +77,7 @@ impl Members {
     }
 
     /// Number of members, in a job of `ranks` ranks.
-    pub(super) fn count(&self, ranks: u32) -> usize {
+    pub(crate) fn count(&self, ranks: u32) -> usize {
         match self {
             Self::All => ranks as usize,
             Self::Listed(members) => members.len(),
@@ -98,13 +99,13 @@ impl Members {
 
 /// The ranks of each group, by name.
 #[derive(Debug, Default)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     by_name: BTreeMap<String, Members>,
     tally: Tally,
 }
 
 /// Reason why a group cannot be added.
-pub(super) enum AddGroupError {
+pub(crate) enum AddGroupError {
     /// The name already has another list of ranks.
     TwoLists {
         group: String,
@@ -113,12 +114,12 @@ pub(super) enum AddGroupError {
 }
 
 impl Groups {
-    pub(super) fn get(&self, name: &str) -> Option<&Members> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Members> {
         self.by_name.get(name)
     }
 
     /// Adds a group; adding the same group again is allowed.
-    pub(super) fn add(&mut self, group: String, members: Members) -> Result<(), AddGroupError> {
+    pub(crate) fn add(&mut self, group: String, members: Members) -> Result<(), AddGroupError> {
         match self.by_name.entry(group) {
             Entry::Occupied(known) if *known.get() != members => Err(AddGroupError::TwoLists {
                 group: known.key().clone(),
@@ -135,12 +136,12 @@ impl Groups {
 }
 
 /// True for the name of the group of all ranks.
-pub(super) fn is_all(name: &str) -> bool {
+pub(crate) fn is_all(name: &str) -> bool {
     matches!(name, "" | "0")
 }
 
 /// The groups of a comm-group file: `{"1": [0, 1, 2, 3]}`, or the word `empty`.
-pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups, FileError> {
+pub(crate) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups, FileError> {
     let source = Source { file: name };
     if text.trim() == "empty" {
         return Ok(Groups::default());
@@ -216,7 +217,7 @@ fn line_of(text: &str, group: &str, before: usize) -> usize {
 /// The groups that PyTorch writes into a trace: JSON, possibly within a list of lists or quotes.
 ///
 /// For a group of all ranks of any name, PyTorch writes an empty list (`_pg_config_info` of `torch.distributed`).
-pub(super) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Members)>> {
+pub(crate) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Members)>> {
     let (start, end) = (values.find("[{")?, values.rfind("}]")? + 2);
     let text = values.get(start..end)?;
     let read = |text: &str| serde_json::from_str::<Vec<listed::Noted>>(text);
@@ -250,7 +251,7 @@ fn check(members: &[Rank], ranks: u32) -> Result<(), String> {
 
 /// The groups of a program, each once.
 #[derive(Debug, Default)]
-pub(super) struct Interned {
+pub(crate) struct Interned {
     numbers: BTreeMap<String, BTreeMap<Members, u32>>,
     tally: Tally,
 }
@@ -260,7 +261,7 @@ impl Interned {
     ///
     /// # Errors
     /// If the groups of all traces together are too large.
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         program: &mut JobProgram,
         name: &str,
@@ -283,7 +284,7 @@ impl Interned {
 
 /// Names, numbered in the order in which they first occur.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     numbers: BTreeMap<Rc<str>, u32>,
     names: Vec<Rc<str>>,
     tally: Tally,
@@ -294,7 +295,7 @@ impl Names {
     ///
     /// # Errors
     /// If there are too many names, or if they are too long.
-    pub(super) fn number(&mut self, name: &str) -> Result<u32, GroupsTooLarge> {
+    pub(crate) fn number(&mut self, name: &str) -> Result<u32, GroupsTooLarge> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
         }
@@ -307,7 +308,7 @@ impl Names {
     }
 
     /// All names, in the order of their numbers.
-    pub(super) fn all(&self) -> &[Rc<str>] {
+    pub(crate) fn all(&self) -> &[Rc<str>] {
         &self.names
     }
 }
