@@ -3,6 +3,7 @@
 use crate::chakra::begins_as_a_trace;
 use crate::goal::{begins_as_a_schedule, is_goal_binary};
 use crate::hpcc::begins_with_a_number;
+use crate::packed::beginning_of_packed;
 use crate::simai::begins_with_a_policy;
 use clearway_input::{InputError, InputKind};
 use clearway_units::choices;
@@ -45,6 +46,8 @@ choices! {
         Chakra = "chakra",
         /// A workload of SimAI and AICB.
         Simai = "simai",
+        /// Profile or execution trace of a rank by PyTorch, plain or packed.
+        Pytorch = "pytorch",
     }
 }
 
@@ -55,6 +58,10 @@ impl TraceFormat {
         if is_goal_binary(content) {
             return Some(Self::GoalBinary);
         }
+        let packed = beginning_of_packed(content, HEAD);
+        if !packed.is_empty() && begins_as_a_profile(beginning(&packed)) {
+            return Some(Self::Pytorch);
+        }
         if begins_as_a_trace(content) {
             return Some(Self::Chakra);
         }
@@ -62,8 +69,21 @@ impl TraceFormat {
         if begins_as_a_schedule(text) {
             return Some(Self::Goal);
         }
+        if begins_as_a_profile(text) {
+            return Some(Self::Pytorch);
+        }
         begins_with_a_policy(text).then_some(Self::Simai)
     }
+}
+
+/// True if `text` begins like a profile or an execution trace of PyTorch.
+fn begins_as_a_profile(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let has = |key: &str| text.contains(&format!("\"{key}\""));
+    text.starts_with('{')
+        && (has("traceEvents")
+            || (has("schemaVersion") && has("deviceProperties"))
+            || (has("schema") && (has("nodes") || has("pid"))))
 }
 
 /// Number of bytes that determine the format of a file: comments may come first, but not without limit.

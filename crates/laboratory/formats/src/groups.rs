@@ -69,11 +69,21 @@ pub(crate) enum Members {
 
 impl Members {
     /// Members from a list, in a job of `ranks` ranks.
-    fn from_ranks(listed: Vec<Rank>, ranks: u32) -> Self {
+    pub(crate) fn from_ranks(listed: Vec<Rank>, ranks: u32) -> Self {
         match listed.iter().copied().eq((0..ranks).map(Rank)) {
             true => Self::All,
             false => Self::Listed(listed),
         }
+    }
+
+    /// The same members with the one at `place` first, and those before it last: the root of a collective is its first rank.
+    pub(crate) fn led_by(self, place: usize, ranks: u32) -> Self {
+        if place == 0 || place >= self.count(ranks) {
+            return self;
+        }
+        let mut members = self.written_out(ranks);
+        members.rotate_left(place);
+        Self::Listed(members)
     }
 
     /// Number of members, in a job of `ranks` ranks.
@@ -158,7 +168,7 @@ pub(crate) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
     let mut groups = Groups::default();
     for (group, members) in entries {
         let shown = shown(&group);
-        check(&members, ranks).map_err(|what| fault(format!("group {shown} {what}")))?;
+        check_members(&members, ranks).map_err(|what| fault(format!("group {shown} {what}")))?;
         if is_all(&group) && members.len() != ranks as usize {
             let message = format!(
                 "group {shown} has {}, but the name belongs to the group of all {ranks}",
@@ -228,13 +238,14 @@ pub(crate) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Memb
         if members.is_empty() {
             return Some((name, Members::All));
         }
-        check(&members, ranks).ok()?;
+        check_members(&members, ranks).ok()?;
         Some((name, Members::from_ranks(members, ranks)))
     });
     noted.collect()
 }
 
-fn check(members: &[Rank], ranks: u32) -> Result<(), String> {
+/// Checks that each rank exists and stands once.
+pub(crate) fn check_members(members: &[Rank], ranks: u32) -> Result<(), String> {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -27,10 +27,6 @@ pub enum KnownFile {
     NcclTopology,
     /// Algorithm of MSCCL.
     MscclAlgorithm,
-    /// Profile of PyTorch, by Kineto: the trace format of Chrome.
-    Kineto,
-    /// Execution trace of PyTorch, before it is converted for Chakra.
-    PytorchTrace,
 }
 
 impl KnownFile {
@@ -69,13 +65,12 @@ impl KnownFile {
             Self::Trace(TraceFormat::Goal | TraceFormat::GoalBinary) => "a GOAL schedule",
             Self::Trace(TraceFormat::Chakra) => "a Chakra trace",
             Self::Trace(TraceFormat::Simai) => "a workload of SimAI",
+            Self::Trace(TraceFormat::Pytorch) => "a profile or an execution trace of PyTorch",
             Self::AstraNetwork => "a network of ASTRA-sim",
             Self::AstraSystem => "a system of ASTRA-sim",
             Self::Infragraph => "an infragraph",
             Self::NcclTopology => "a topology of NCCL",
             Self::MscclAlgorithm => "an algorithm of MSCCL",
-            Self::Kineto => "a profile of PyTorch (Kineto)",
-            Self::PytorchTrace => "an execution trace of PyTorch",
         }
     }
 
@@ -106,14 +101,6 @@ impl KnownFile {
             Self::MscclAlgorithm => {
                 "it is not read: choose an algorithm (`clearway list workloads`), or write a GOAL schedule".into()
             }
-            Self::Kineto => {
-                "it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and \
-                 `chakra_converter`, and name PREFIX.0.et"
-                    .into()
-            }
-            Self::PytorchTrace => {
-                "convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et".into()
-            }
         }
     }
 }
@@ -127,9 +114,7 @@ fn of_json(text: &str) -> Option<KnownFile> {
         "scheduling-policy",
     ];
     match () {
-        () if has("traceEvents") => Some(KnownFile::Kineto),
         () if system.iter().any(|key| has(key)) => Some(KnownFile::AstraSystem),
-        () if has("schema") && (has("nodes") || has("pid")) => Some(KnownFile::PytorchTrace),
         () if has("infrastructure") => Some(KnownFile::Infragraph),
         () => None,
     }
@@ -197,11 +182,11 @@ mod tests {
             ("<algo name=\"ring\">", KnownFile::MscclAlgorithm),
             (
                 "{\"schemaVersion\": 1, \"traceEvents\": []}",
-                KnownFile::Kineto,
+                KnownFile::Trace(TraceFormat::Pytorch),
             ),
             (
                 "{\"schema\": \"1.1.1\", \"nodes\": []}",
-                KnownFile::PytorchTrace,
+                KnownFile::Trace(TraceFormat::Pytorch),
             ),
         ] {
             assert_eq!(KnownFile::detect(text.as_bytes()), Some(known), "{text}");
@@ -224,7 +209,7 @@ mod tests {
         let pytorch = b"{\"schema\": \"1.1.1\", \"nodes\": []}";
         assert_eq!(
             KnownFile::named("x.0.et", pytorch),
-            Some(KnownFile::PytorchTrace)
+            Some(KnownFile::Trace(TraceFormat::Pytorch))
         );
     }
 }

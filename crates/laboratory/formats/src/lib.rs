@@ -55,7 +55,7 @@
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] read the files of the HPCC simulator for ns-3. [`FileFormat`] recognizes the format.
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
-//!   from the execution traces of Chakra. [`parse_simai`] reads a [`SimaiWorkload`], which produces a program for any number of ranks.
+//!   from the execution traces of Chakra, [`read_pytorch`] from the profiles of PyTorch. [`parse_simai`] reads a [`SimaiWorkload`], which produces a program for any number of ranks.
 //!   [`TraceFormat`] recognizes the format.
 //! * [`parse_htsim_command`] reads the command line of `htsim_uec`, [`parse_hpcc_config`] the configuration of the HPCC simulator or SimAI.
 //! * [`KnownFile`] recognizes files of the wrong kind, for errors.
@@ -76,10 +76,12 @@ mod htsim_command;
 mod known_file;
 mod line_words;
 mod packed;
+pub mod pytorch;
 pub mod simai;
 mod sizes;
 mod text;
 pub mod topo;
+mod trace_files;
 
 pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
@@ -98,6 +100,7 @@ pub use htsim_command::{
     HtsimCommand, HtsimCommandError, HtsimOption, HtsimValue, parse_htsim_command,
 };
 pub use known_file::KnownFile;
+pub use pytorch::{PytorchReader, PytorchTrace, read_pytorch};
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,
     SimaiWriteError, parse_simai, write_simai,
@@ -105,3 +108,4 @@ pub use simai::{
 pub use sizes::parse_sizes;
 pub use text::{one_of, read_text, refused, shown, whole_number};
 pub use topo::{TierSpec, TopoFile, parse_topo};
+pub use trace_files::trace_files;

@@ -1,23 +1,8 @@
 //! Trace files of a job: `<prefix>.<rank>.et`, with ranks written only as `0`, `1`, `2`.
 
-use crate::{TraceFormat, head};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The files of the trace that `path` names: the files of all ranks if `path` is the prefix of Chakra's files or one of these files, else
-/// `path` itself, which need not exist.
-pub fn trace_files(path: &Path) -> Vec<PathBuf> {
-    let prefix = match path.is_file() {
-        true => prefix_of(path).filter(|_| may_be_chakra(path)),
-        false => Some(path.to_owned()),
-    };
-    let files = prefix.and_then(|prefix| rank_files(&prefix).ok());
-    match files {
-        Some(files) if !files.is_empty() => files.into_values().collect(),
-        _ => vec![path.to_owned()],
-    }
-}
 
 /// Trace files with this prefix, by rank.
 ///
@@ -60,10 +45,4 @@ fn rank_of(end: &str) -> Option<u32> {
     let text = end.strip_suffix(".et")?;
     let rank = text.parse::<u32>().ok()?;
     (rank.to_string() == text).then_some(rank)
-}
-
-/// True unless the file at `path` is a trace of another format.
-fn may_be_chakra(path: &Path) -> bool {
-    let format = head(path).ok().and_then(|head| TraceFormat::detect(&head));
-    format.is_none_or(|format| format == TraceFormat::Chakra)
 }

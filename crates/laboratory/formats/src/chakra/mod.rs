@@ -31,7 +31,6 @@ mod roofline;
 mod tests;
 mod write;
 
-pub use files::trace_files;
 pub use roofline::Roofline;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 

@@ -28,7 +28,7 @@ mod trace;
 
 pub use bursts::Bursts;
 pub use checkpoint::{CheckpointSettings, Striping};
-pub use clearway_formats::chakra::trace_files;
+pub use clearway_formats::trace_files;
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Receiver, SenderPlacement};
 pub use job::JobSettings;
@@ -45,7 +45,7 @@ pub use pxn::Pxn;
 pub use rank_placement::{JobPlacement, RankPlacement, TakenHosts};
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
-pub use trace::{GpuSpeed, TraceSettings};
+pub use trace::{GpuSpeed, ProfilerSteps, TraceSettings};
 
 use clearway_formats::LinkFailure;
 use clearway_units::{

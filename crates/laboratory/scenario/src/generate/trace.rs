@@ -1,4 +1,4 @@
-//! Jobs from traces: GOAL schedules, execution traces of Chakra, workloads of SimAI.
+//! Jobs from traces: GOAL schedules, execution traces of Chakra, profiles of PyTorch, workloads of SimAI.
 
 mod algorithms;
 mod calls;
@@ -8,7 +8,7 @@ mod settings;
 
 pub(crate) use file::TraceFile;
 use file::TraceLocation;
-pub use settings::{GpuSpeed, TraceSettings};
+pub use settings::{GpuSpeed, ProfilerSteps, TraceSettings};
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
@@ -22,8 +22,7 @@ use std::sync::Arc;
 
 impl WorkloadDefinition for TraceSettings {
     const NAME: &'static str = "trace";
-    const SUMMARY: &'static str =
-        "a job from a trace: a GOAL schedule, Chakra's execution traces, or a workload of SimAI";
+    const SUMMARY: &'static str = "a job from a trace: a GOAL schedule, Chakra's execution traces, PyTorch's profiles, or a workload of SimAI";
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         self.check()?;
@@ -123,11 +122,12 @@ impl TraceSettings {
                 drop(bytes);
                 Self::of_schedule(file)
             }
-            TraceFormat::Chakra | TraceFormat::Simai => {
+            TraceFormat::Chakra | TraceFormat::Simai | TraceFormat::Pytorch => {
                 let file = self.open(place, context.base_dir)?;
                 let given = self.ranks.or(file.ranks());
                 let ranks = match &file {
                     TraceFile::Chakra(trace) => trace.program.ranks.len() as u32,
+                    TraceFile::Pytorch(trace) => trace.program.ranks.len() as u32,
                     TraceFile::Simai(_) => given.unwrap_or_else(|| self.placing.places(context)),
                 };
                 // Checked first, so that no time is spent on ranks without hosts.

@@ -1,7 +1,7 @@
 //! `[[workload]]` sections of scale-up fabrics.
 
 use crate::HostSet;
-use crate::generate::{GpuSpeed, TraceSettings, WorkloadDefinition};
+use crate::generate::{GpuSpeed, ProfilerSteps, TraceSettings, WorkloadDefinition};
 use crate::section::Section;
 use crate::section_name::SectionKeys;
 use clearway_formats::TraceFormat;
@@ -64,12 +64,12 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Job that replays a trace, each rank at a member: rank 0 at the first. Switches carry out its collectives.
     pub struct ScaleupTraceSettings {
-        /// Path of the trace: a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, or the prefix of such files. It is searched in the
-        /// folder of the scenario file, then in the current folder.
+        /// Path of the trace: a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, the prefix of such files, a profile of PyTorch such
+        /// as `rank0.json`, or a folder of these. It is searched in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
         /// Format of the trace; "auto" decides by the beginning of the file.
         pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
-        /// Comm-group file, with the ranks of each group that Chakra traces name; empty for none.
+        /// Comm-group file, with the ranks of each group that traces of Chakra or PyTorch name; empty for none.
         pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
         /// Number of training passes of a SimAI workload in an iteration.
         pub passes: u32 = 1, "passes", "one pass";
@@ -80,6 +80,8 @@ clearway_units::parameters! {
         with {
             /// Speed of the GPUs.
             pub gpu: OmitDefaults<GpuSpeed>,
+            /// Steps of a profile.
+            pub steps: OmitDefaults<ProfilerSteps>,
         }
     }
 }
@@ -91,6 +93,7 @@ impl ScaleupTraceSettings {
             file: self.file.clone(),
             format: self.format,
             comm_groups: self.comm_groups.clone(),
+            steps: self.steps.clone(),
             passes: self.passes,
             iterations: self.iterations,
             time_scale: self.time_scale,
@@ -158,7 +161,7 @@ kinds! {
     Collective(ScaleUpCollective) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
     RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them; every second set can have unicast operations";
     UniformUnicast(UniformSettings) = "uniform-unicast", "unicast writes or reads to members drawn one by one";
-    Trace(ScaleupTraceSettings) = "trace", "a job from a trace, with collectives in the switches: Chakra's execution traces, or a workload of SimAI";
+    Trace(ScaleupTraceSettings) = "trace", "a job from a trace, with collectives in the switches: Chakra's execution traces, PyTorch's profiles, or a workload of SimAI";
 }
 
 /// Settings of any type, whose keys can be set.

@@ -3,9 +3,10 @@
 use super::TraceSettings;
 use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::chakra::{prefix_of, rank_files};
+use clearway_formats::pytorch::job_name;
 use clearway_formats::{
-    ChakraTrace, KnownFile, SimaiFile, TraceFormat, head, parse_simai, read_chakra, read_text,
-    refused,
+    ChakraTrace, KnownFile, PytorchTrace, SimaiFile, TraceFormat, head, parse_simai, read_chakra,
+    read_pytorch, read_text, refused,
 };
 use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
@@ -24,6 +25,7 @@ impl TraceLocation {
     /// Label of the job in results.
     pub(crate) fn label(&self) -> String {
         let name = match self.format {
+            TraceFormat::Pytorch => return job_name(&self.path),
             TraceFormat::Chakra => self.path.file_name(),
             _ => self.path.file_stem(),
         };
@@ -37,6 +39,8 @@ pub(crate) enum TraceFile {
     Chakra(ChakraTrace),
     /// Workload of SimAI.
     Simai(SimaiFile),
+    /// Profiles or execution traces of PyTorch.
+    Pytorch(PytorchTrace),
 }
 
 impl TraceFile {
@@ -48,6 +52,7 @@ impl TraceFile {
                 trace.warnings.into_iter().chain(longer).collect()
             }
             Self::Simai(file) => file.warnings,
+            Self::Pytorch(trace) => trace.warnings,
         }
     }
 
@@ -56,6 +61,7 @@ impl TraceFile {
         match self {
             Self::Chakra(trace) => Some(trace.program.ranks.len() as u32),
             Self::Simai(file) => file.workload.all_gpus,
+            Self::Pytorch(trace) => Some(trace.program.ranks.len() as u32),
         }
     }
 
@@ -68,6 +74,7 @@ impl TraceFile {
         Ok(match self {
             Self::Chakra(trace) => trace.graph(expand)?,
             Self::Simai(file) => file.graph(ranks, passes, expand)?,
+            Self::Pytorch(trace) => trace.graph(expand)?,
         })
     }
 
@@ -79,6 +86,7 @@ impl TraceFile {
         match self {
             Self::Chakra(trace) => Ok((trace.program, trace.warnings)),
             Self::Simai(file) => Ok((file.workload.program(ranks, passes)?, file.warnings)),
+            Self::Pytorch(trace) => Ok((trace.program, trace.warnings)),
         }
     }
 }
@@ -87,20 +95,27 @@ impl TraceSettings {
     /// Finds the trace, and determines its format.
     pub(crate) fn find(&self, base_dir: Option<&Path>) -> Result<TraceLocation, WorkloadError> {
         let file = Path::new(&self.file);
+        let exists = |path: &Path| path.exists() || is_prefix(path);
         let path = match base_dir.map(|folder| folder.join(file)) {
-            Some(beside) if beside.is_file() || is_prefix(&beside) => beside,
-            _ if file.is_file() || is_prefix(file) => file.to_owned(),
+            Some(beside) if exists(&beside) => beside,
+            _ if exists(file) => file.to_owned(),
             _ => located(file, base_dir),
         };
         let format = match self.format {
             Some(format) => format,
             None if is_prefix(&path) && !path.is_file() => TraceFormat::Chakra,
+            None if path.is_dir() => TraceFormat::Pytorch,
             None => Self::recognized(&path)?,
         };
-        if !self.comm_groups.is_empty() && format != TraceFormat::Chakra {
-            let message = format!("the trace is in the format \"{}\"", format.name());
-            let fix = "leave it out: only Chakra's traces name groups";
-            return Err(Self::fault("comm-groups", message, fix));
+        let is_other = || format!("the trace is in the format \"{}\"", format.name());
+        let has_groups = matches!(format, TraceFormat::Chakra | TraceFormat::Pytorch);
+        if !self.comm_groups.is_empty() && !has_groups {
+            let fix = "leave it out: only traces of Chakra and PyTorch name groups";
+            return Err(Self::fault("comm-groups", is_other(), fix));
+        }
+        if !self.steps.profiler_steps.is_empty() && format != TraceFormat::Pytorch {
+            let fix = "leave it out: only profiles of PyTorch have steps";
+            return Err(Self::fault("profiler-steps", is_other(), fix));
         }
         self.gpu.check_format(format)?;
         match format {
@@ -120,7 +135,7 @@ impl TraceSettings {
             Some(KnownFile::Trace(format)) => Ok(format),
             Some(known) => {
                 let message = format!(
-                    "{name} is {}; traces are GOAL schedules, Chakra traces and workloads of SimAI",
+                    "{name} is {}; traces are GOAL schedules, traces of Chakra and PyTorch, and workloads of SimAI",
                     known.what()
                 );
                 Err(Self::fault("file", message, known.fix(&name)))
@@ -156,12 +171,17 @@ impl TraceSettings {
         base_dir: Option<&Path>,
     ) -> Result<TraceFile, WorkloadError> {
         let path = &place.path;
+        let groups = match self.comm_groups.as_str() {
+            "" => None,
+            name => Some(located(Path::new(name), base_dir)),
+        };
         match place.format {
+            TraceFormat::Pytorch => Ok(TraceFile::Pytorch(read_pytorch(
+                path,
+                groups.as_deref(),
+                &self.steps.profiler_steps,
+            )?)),
             TraceFormat::Chakra => {
-                let groups = match self.comm_groups.as_str() {
-                    "" => None,
-                    name => Some(located(Path::new(name), base_dir)),
-                };
                 let roofline = self.gpu.roofline()?;
                 Ok(TraceFile::Chakra(read_chakra(
                     path,
@@ -181,7 +201,7 @@ impl TraceSettings {
                     "{} is a GOAL schedule, which has sends and receives and no collectives",
                     path.display()
                 );
-                let fix = "name a trace of Chakra or a workload of SimAI, or run it on a fabric of packets";
+                let fix = "name a trace of Chakra or PyTorch or a workload of SimAI, or run it on a fabric of packets";
                 Err(Self::fault("file", message, fix))
             }
         }

@@ -26,14 +26,23 @@ parameters! {
 }
 
 parameters! {
+    /// Steps of a profile.
+    pub struct ProfilerSteps {
+        /// Numbers of the steps of PyTorch's profiler (`ProfilerStep#N`) that an iteration replays; an empty list for all.
+        pub profiler_steps: Vec<u32> = Vec::new(), "profiler-steps", "the trace";
+    }
+}
+
+parameters! {
     /// Job that replays a trace.
     pub struct TraceSettings {
-        /// Path of the trace: a GOAL schedule, a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, or the prefix of such files. It is
-        /// searched in the folder of the scenario file, then in the current folder.
+        /// Path of the trace: a GOAL schedule, a workload of SimAI, a Chakra file `<prefix>.<rank>.et`, the prefix of such files, a profile
+        /// of PyTorch such as `rank0.json`, or a folder of these. It is searched in the folder of the scenario file, then in the current
+        /// folder.
         pub file: String = String::new(), "file", "none: the file must be named";
         /// Format of the trace; "auto" decides by the beginning of the file.
         pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
-        /// Comm-group file, with the ranks of each group that Chakra traces name; empty for none.
+        /// Comm-group file, with the ranks of each group that traces of Chakra or PyTorch name; empty for none.
         pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
         /// Number of ranks that run a workload of SimAI; "auto": the number in the workload or, without one, the number of hosts. Other
         /// traces have a fixed number.
@@ -64,6 +73,8 @@ parameters! {
         with {
             /// Speed of the GPUs.
             pub gpu: OmitDefaults<GpuSpeed>,
+            /// Steps of a profile.
+            pub steps: OmitDefaults<ProfilerSteps>,
             /// Channels of the collectives that have them.
             pub channels: Channels,
             /// Placement of the ranks.
