@@ -2,6 +2,7 @@
 
 use crate::text::shown;
 use clearway_units::Bytes;
+use clearway_workload::counted;
 use clearway_workload::graph::Rank;
 use clearway_workload::program::{CollectiveKind, Operation};
 
@@ -318,8 +319,8 @@ impl Call {
             message: match (self.peer, self.rank) {
                 (Some(peer), _) => format!("names rank {peer}, which is not in its group"),
                 (None, Some(place)) => format!(
-                    "names place {place} of its group, which has {} ranks",
-                    members.len()
+                    "names place {place} of its group of {}",
+                    counted(members.len(), "rank")
                 ),
                 (None, None) => "does not name the other rank".into(),
             },

@@ -63,7 +63,7 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         let stream = *streams.entry(kernel.stream).or_insert(count);
         let span = next.checked_sub(1).filter(|&span| at < spans[span].to);
         let (Some(span), start) = (span, kernel.start) else {
-            session.outside += usize::from(talk.is_some());
+            session.outside += usize::from(talk.is_some() && wanted.is_empty());
             continue;
         };
         let (window, found) = &mut gathered[span];

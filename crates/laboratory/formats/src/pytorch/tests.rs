@@ -6,8 +6,8 @@ mod names;
 use super::*;
 use crate::{TraceFormat, trace_files};
 use clearway_units::Bytes;
-use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 use clearway_workload::TaskId;
+use clearway_workload::program::{CollectiveCall, ExpansionFault};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use insta::assert_snapshot;
@@ -44,11 +44,20 @@ impl Recording {
     }
 
     /// Adds a kernel and its launch, both with their times in microseconds.
-    fn kernel(mut self, name: &str, stream: i64, launch: f64, (ts, dur): (f64, f64), more: Json) -> Self {
+    fn kernel(
+        mut self,
+        name: &str,
+        stream: i64,
+        launch: f64,
+        (ts, dur): (f64, f64),
+        more: Json,
+    ) -> Self {
         let correlation = self.next;
         self.next += 1;
         let mut args = json!({"stream": stream, "correlation": correlation, "device": 0});
-        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         self.events.push(json!({
             "ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": ts, "dur": dur, "args": args,
         }));
@@ -66,7 +75,13 @@ impl Recording {
             "Collective name": name, "In msg nelems": elements[0], "Out msg nelems": elements[1], "dtype": "Float",
             "Group size": size, "Process Group Name": "0", "In split size": "[]", "Out split size": "[]",
         });
-        self.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, launch, time, more)
+        self.kernel(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            20,
+            launch,
+            time,
+            more,
+        )
     }
 
     fn step(mut self, number: u32, ts: f64, dur: f64) -> Self {
@@ -136,7 +151,11 @@ fn shown_rank(trace: &PytorchTrace, rank: usize) -> String {
                 format!("{} {bytes} of {}", kind.name(), ranks.join(","))
             }
         };
-        let waits: Vec<String> = program.waits(index).iter().map(|wait| wait.operation.to_string()).collect();
+        let waits: Vec<String> = program
+            .waits(index)
+            .iter()
+            .map(|wait| wait.operation.to_string())
+            .collect();
         let waits = waits.join(",");
         let after = if waits.is_empty() { "" } else { " after " };
         writeln!(text, "{index} {what}{after}{waits}").unwrap();
@@ -144,11 +163,16 @@ fn shown_rank(trace: &PytorchTrace, rank: usize) -> String {
     text
 }
 
-fn around(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
+fn around(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
     let next = call.group.iter().cycle().skip(1);
     let messages = call.group.iter().zip(next).zip(call.starts);
     Ok(messages
-        .map(|((&src, &dst), &start)| vec![graph.message((src, dst), call.bytes.max(Bytes::new(1)), [start])])
+        .map(|((&src, &dst), &start)| {
+            vec![graph.message((src, dst), call.bytes.max(Bytes::new(1)), [start])]
+        })
         .collect())
 }
 
@@ -173,7 +197,15 @@ fn a_step_of_data_parallel_training() {
     assert_eq!(trace.warnings, []);
     // The first all-reduce waits for the first kernel alone, and the second kernel for no all-reduce. The optimizer waits for both, and
     // the 5 us before it are time of the processor. 40 us in which the GPU only communicates are no computation.
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 compute 100us
+    1 all-reduce 4KB of 0,1 after 0
+    2 compute 88us after 0
+    3 all-reduce 2KB of 0,1 after 1,2
+    4 compute 5us after 2,3
+    5 compute 30us after 1,4
+    6 compute 0s after 5
+    ");
     let graph = trace.graph(&mut around).unwrap();
     graph.check().unwrap();
 }
@@ -188,8 +220,13 @@ fn packed_files_are_the_same() {
         packed.write_all(text.as_bytes()).unwrap();
         let packed = packed.finish().unwrap();
         assert_eq!(TraceFormat::detect(&packed), Some(TraceFormat::Pytorch));
-        assert_eq!(TraceFormat::detect(text.as_bytes()), Some(TraceFormat::Pytorch));
-        reader.read(&format!("t.{rank}.json"), Some(rank), packed.as_slice()).unwrap();
+        assert_eq!(
+            TraceFormat::detect(text.as_bytes()),
+            Some(TraceFormat::Pytorch)
+        );
+        reader
+            .read(&format!("t.{rank}.json"), Some(rank), packed.as_slice())
+            .unwrap();
     }
     assert_eq!(reader.finish(), plain);
 }
@@ -209,12 +246,31 @@ fn steps_are_chosen() {
     };
     let texts = [recording(0), recording(1)];
     let all = read(&texts).unwrap();
-    assert_snapshot!(all.warnings[0], @"");
-    assert_snapshot!(shown_rank(&all, 0), @"");
+    assert_snapshot!(all.warnings[0], @"t.0.json: rank 0 has communications that were started outside of all `ProfilerStep`s, which are left out (and 1 more like it)");
+    assert_snapshot!(shown_rank(&all, 0), @"
+    0 compute 30us
+    1 all-reduce 16B of 0,1 after 0
+    2 compute 70us after 0
+    3 compute 20us after 1,2
+    4 all-reduce 20B of 0,1 after 1,3
+    5 compute 40us after 3
+    6 compute 0s after 4,5
+    ");
     let one = read_steps(&texts, &[5]).unwrap();
-    assert_snapshot!(shown_rank(&one, 1), @"");
-    assert_snapshot!(read_steps(&texts, &[6]).unwrap_err(), @"");
-    assert_snapshot!(read_steps(&[data_parallel(0, 1).text()], &[0]).unwrap_err(), @"");
+    assert_snapshot!(shown_rank(&one, 1), @"
+    0 compute 40us
+    1 all-reduce 20B of 0,1 after 0
+    2 compute 40us after 0
+    3 compute 0s after 1,2
+    ");
+    assert_snapshot!(read_steps(&texts, &[6]).unwrap_err(), @"
+    t.0.json: rank 0 has no `ProfilerStep#6`
+      fix: choose steps from 4 to 5, or leave `profiler-steps` out
+    ");
+    assert_snapshot!(read_steps(&[data_parallel(0, 1).text()], &[0]).unwrap_err(), @"
+    t.0.json: rank 0 has no `ProfilerStep#0`
+      fix: leave `profiler-steps` out, or call `step()` of the profiler after each iteration
+    ");
 }
 
 #[test]
@@ -242,9 +298,24 @@ fn every_kind_of_call() {
     };
     let trace = read(&[recording(0), recording(1)]).unwrap();
     let operations = shown_rank(&trace, 1);
-    let calls: Vec<&str> = operations.lines().filter(|line| !line.contains("compute")).collect();
-    assert_snapshot!(calls.join("\n"), @"");
-    assert_snapshot!(trace.warnings[0], @"");
+    let calls: Vec<&str> = operations
+        .lines()
+        .filter(|line| !line.contains("compute"))
+        .collect();
+    assert_snapshot!(calls.join("\n"), @"
+    0 all-reduce 32B of 0,1
+    2 all-gather 32B of 0,1 after 0,1
+    4 all-gather 32B of 0,1 after 2,3
+    6 all-gather 32B of 0,1 after 4,5
+    8 reduce-scatter 32B of 0,1 after 6,7
+    10 all-to-all 32B of 0,1 after 8,9
+    12 broadcast 32B of 0,1 after 10,11
+    14 reduce 32B of 0,1 after 12,13
+    16 gather 32B of 0,1 after 14,15
+    18 scatter 32B of 0,1 after 16,17
+    20 barrier 0B of 0,1 after 18,19
+    ");
+    assert_snapshot!(trace.warnings[0], @"t.0.json: `broadcast` of rank 0 at 65.000 us has a root that is not in the trace, and takes the first rank of its group as the root (and 7 more like it)");
     trace.graph(&mut around).unwrap().check().unwrap();
 }
 
@@ -260,30 +331,58 @@ fn the_root_of_a_broadcast_comes_first() {
             .record(0.0, 3.0, external)
             .kernel(name, 20, 1.0, (5.0, 5.0), of_kernel.clone())
             // Kineto gives the details to copies within the call as well.
-            .kernel("vectorized_elementwise_kernel", 7, 2.0, (4.0, 1.0), of_kernel)
+            .kernel(
+                "vectorized_elementwise_kernel",
+                7,
+                2.0,
+                (4.0, 1.0),
+                of_kernel,
+            )
             .text()
     };
     let texts: Vec<String> = (0..4).map(recording).collect();
     let trace = read(&texts).unwrap();
     assert_eq!(trace.warnings, []);
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 broadcast 20B of 2,3,0,1
+    1 compute 1us
+    2 compute 0s after 0,1
+    ");
 }
 
 #[test]
 fn sends_and_receives() {
     let recording = |rank: u32| {
-        let (name, key) = if rank == 0 { ("send", "Dst Rank") } else { ("recv", "Src Rank") };
+        let (name, key) = if rank == 0 {
+            ("send", "Dst Rank")
+        } else {
+            ("recv", "Src Rank")
+        };
         let peer = 1 - rank;
         let details = json!({"Collective name": name, "In msg nelems": 100, "Out msg nelems": 100, "dtype": "Half",
             "Group size": 2, "Process Group Name": "1", "Process Group Ranks": "[0, 1]", key: peer});
         Recording::new(rank, 2)
             .compute(0.0, (5.0, 10.0))
-            .kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 21, 1.0, (15.0, 9.0), details)
+            .kernel(
+                "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+                21,
+                1.0,
+                (15.0, 9.0),
+                details,
+            )
             .text()
     };
     let trace = read(&[recording(0), recording(1)]).unwrap();
-    assert_snapshot!(shown_rank(&trace, 0), @"");
-    assert_snapshot!(shown_rank(&trace, 1), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 compute 10us
+    1 send 200B to 1 tag 0 after 0
+    2 compute 0s after 0,1
+    ");
+    assert_snapshot!(shown_rank(&trace, 1), @"
+    0 compute 10us
+    1 receive 200B from 0 tag 0 after 0
+    2 compute 0s after 0,1
+    ");
     trace.graph(&mut around).unwrap().check().unwrap();
 }
 
@@ -307,10 +406,22 @@ fn a_kernel_for_several_calls() {
             .text()
     };
     let trace = read(&[recording(0), recording(1)]).unwrap();
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 send 200B to 1 tag 0
+    1 receive 200B from 1 tag 0
+    2 compute 0s after 0,1
+    3 compute 6us
+    4 receive 200B from 1 tag 0 after 2,3
+    5 send 200B to 1 tag 0 after 2,3
+    6 compute 0s after 4,5
+    7 compute 0s after 2,3,6
+    ");
     trace.graph(&mut around).unwrap().check().unwrap();
     let alone = Recording::new(0, 1).kernel("ncclKernel_SendRecv", 21, 6.0, (15.0, 9.0), json!({}));
-    assert_snapshot!(read(&[alone.text()]).unwrap_err(), @"");
+    assert_snapshot!(read(&[alone.text()]).unwrap_err(), @"
+    t.0.json: rank 0 has the kernel `ncclKernel_SendRecv` at 15.000 us, but no `Collective name` for it
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
 }
 
 #[test]
@@ -319,7 +430,9 @@ fn parts_of_an_all_to_all() {
         let details = json!({"Collective name": "all_to_allv", "In msg nelems": elements[0], "Out msg nelems": elements[1],
             "dtype": "Byte", "Group size": 3, "Process Group Name": "0", "In split size": sent, "Out split size": received});
         let name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
-        Recording::new(rank, 3).kernel(name, 21, 1.0, (15.0, 9.0), details).text()
+        Recording::new(rank, 3)
+            .kernel(name, 21, 1.0, (15.0, 9.0), details)
+            .text()
     };
     // Rows of ten elements.
     let exact = [
@@ -329,24 +442,54 @@ fn parts_of_an_all_to_all() {
     ];
     let trace = read(&exact).unwrap();
     assert_eq!(trace.warnings, []);
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 send 20B to 1 tag 1
+    1 receive 10B from 2 tag 1
+    2 receive 30B from 1 tag 1
+    3 compute 0s after 0,1,2
+    4 compute 0s after 3
+    ");
     let graph = trace.graph(&mut around).unwrap();
-    let sent: Vec<u64> = graph.bytes_sent().iter().map(|bytes| bytes.as_u64()).collect();
+    let sent: Vec<u64> = graph
+        .bytes_sent()
+        .iter()
+        .map(|bytes| bytes.as_u64())
+        .collect();
     assert_eq!(sent, [20, 80, 30]);
     // A list that is cut off: each sends equal parts of its own array.
-    let cut_off = [0, 1, 2].map(|rank| recording(rank, "[1, ..., 1]", "[1, ..., 1]", [30 * (1 + i64::from(rank)), 50]));
+    let cut_off = [0, 1, 2].map(|rank| {
+        recording(
+            rank,
+            "[1, ..., 1]",
+            "[1, ..., 1]",
+            [30 * (1 + i64::from(rank)), 50],
+        )
+    });
     let trace = read(&cut_off).unwrap();
-    assert_snapshot!(trace.warnings[0], @"");
+    assert_snapshot!(trace.warnings[0], @"t.0.json: `all_to_allv` of rank 0 at 15.000 us lists only some of its parts, and sends equal parts: an execution trace lists all (and 2 more like it)");
     let graph = trace.graph(&mut around).unwrap();
-    let sent: Vec<u64> = graph.bytes_sent().iter().map(|bytes| bytes.as_u64()).collect();
+    let sent: Vec<u64> = graph
+        .bytes_sent()
+        .iter()
+        .map(|bytes| bytes.as_u64())
+        .collect();
     assert_eq!(sent, [20, 40, 60]);
     let mut wrong = exact.clone();
     wrong[0] = recording(0, "[1, 2, 1]", "[1, 3, 1]", [30, 50]);
-    assert_snapshot!(read(&wrong).unwrap_err(), @"");
+    assert_snapshot!(read(&wrong).unwrap_err(), @"
+    t.0.json: `all_to_allv` of rank 0 at 15.000 us has 30 elements, but the parts of `In split size` sum up to 4
+      fix: restore the file if it was changed
+    ");
     wrong[0] = recording(0, "[1, 2]", "[1, 3, 1]", [30, 50]);
-    assert_snapshot!(read(&wrong).unwrap_err(), @"");
+    assert_snapshot!(read(&wrong).unwrap_err(), @"
+    t.0.json: `all_to_allv` of rank 0 at 15.000 us has 2 parts as `In split size` in a group of 3 ranks
+      fix: restore the file if it was changed
+    ");
     wrong[0] = recording(0, "[4, -1, 0]", "[1, 3, 1]", [30, 50]);
-    assert_snapshot!(read(&wrong).unwrap_err(), @"");
+    assert_snapshot!(read(&wrong).unwrap_err(), @"
+    t.0.json: `all_to_allv` of rank 0 at 15.000 us has a negative part in `In split size`
+      fix: restore the file if it was changed
+    ");
 }
 
 #[test]
@@ -354,41 +497,70 @@ fn groups_come_from_several_places() {
     let details = |more: Json| {
         let mut details = json!({"Collective name": "allreduce", "In msg nelems": 1, "Out msg nelems": 1, "dtype": "Float",
             "Group size": 2, "Process Group Name": "1"});
-        details.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        details
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         details
     };
     let recording = |rank: u32, more: Json| {
-        Recording::new(rank, 4).kernel("ncclDevKernel_AllReduce", 20, 0.0, (1.0, 1.0), details(more)).text()
+        Recording::new(rank, 4)
+            .kernel(
+                "ncclDevKernel_AllReduce",
+                20,
+                0.0,
+                (1.0, 1.0),
+                details(more),
+            )
+            .text()
     };
     let ranks_of = |more: fn(u32) -> Json| {
         let texts: Vec<String> = (0..2).map(|rank| recording(rank, more(rank))).collect();
         let mut reader = PytorchReader::new(4);
         for (rank, text) in (0..).zip(&texts) {
-            reader.read("t", Some(rank), text.as_bytes()).map_err(|error| error.to_string())?;
+            reader
+                .read("t", Some(rank), text.as_bytes())
+                .map_err(|error| error.to_string())?;
         }
         Ok::<_, String>(reader.groups_of_program.groups)
     };
     let pair = vec![[Rank(0), Rank(1)].to_vec()];
     // From `pg_config`, and from the call.
     assert_eq!(ranks_of(|_| json!({})).unwrap(), pair);
-    assert_eq!(ranks_of(|_| json!({"Process Group Ranks": "[0, ..., 1]"})).unwrap(), pair);
+    assert_eq!(
+        ranks_of(|_| json!({"Process Group Ranks": "[0, ..., 1]"})).unwrap(),
+        pair
+    );
     let of_call = ranks_of(|rank| json!({"Process Group Ranks": [rank, 3]})).unwrap();
     assert_eq!(of_call, [[Rank(0), Rank(3)], [Rank(1), Rank(3)]]);
     // A group of all ranks needs no list.
     let all = ranks_of(|_| json!({"Process Group Name": "x", "Group size": 4})).unwrap();
     assert_eq!(all, [[Rank(0), Rank(1), Rank(2), Rank(3)]]);
-    assert_snapshot!(ranks_of(|_| json!({"Process Group Name": "x"})).unwrap_err(), @"");
-    assert_snapshot!(ranks_of(|_| json!({"Process Group Ranks": [0, 4]})).unwrap_err(), @"");
-    assert_snapshot!(ranks_of(|_| json!({"Process Group Ranks": [2, 3]})).unwrap_err(), @"");
+    assert_snapshot!(ranks_of(|_| json!({"Process Group Name": "x"})).unwrap_err(), @"
+    t: `allreduce` of rank 0 at 1.000 us is a call on group `x`, whose ranks are not known
+      fix: list the ranks of the group in a comm-group file, and name it with `comm-groups`
+    ");
+    assert_snapshot!(ranks_of(|_| json!({"Process Group Ranks": [0, 4]})).unwrap_err(), @"
+    t: `allreduce` of rank 0 at 1.000 us is a call on a group that has rank 4, but there are traces of 4 ranks
+      fix: list the ranks of the group in a comm-group file, and name it with `comm-groups`
+    ");
+    assert_snapshot!(ranks_of(|_| json!({"Process Group Ranks": [2, 3]})).unwrap_err(), @"
+    t: `allreduce` of rank 0 at 1.000 us is a call on a group without rank 0
+      fix: check that each rank has its own file, and name the ranks of the group with `comm-groups`
+    ");
 }
 
 #[test]
 fn a_comm_group_file_comes_first() {
     let mut reader = PytorchReader::new(4);
-    reader.groups("g.json", "{\"0\": [0, 1, 2, 3], \"1\": [0, 2]}").unwrap();
+    reader
+        .groups("g.json", "{\"0\": [0, 1, 2, 3], \"1\": [0, 2]}")
+        .unwrap();
     let details = json!({"Collective name": "allreduce", "In msg nelems": 1, "Out msg nelems": 1, "dtype": "Float",
         "Group size": 2, "Process Group Name": "1", "Process Group Ranks": [0, 1]});
-    let text = Recording::new(0, 4).kernel("ncclDevKernel_AllReduce", 20, 0.0, (1.0, 1.0), details).text();
+    let text = Recording::new(0, 4)
+        .kernel("ncclDevKernel_AllReduce", 20, 0.0, (1.0, 1.0), details)
+        .text();
     reader.read("t", Some(0), text.as_bytes()).unwrap();
     assert_eq!(reader.groups_of_program.groups, [[Rank(0), Rank(2)]]);
 }
@@ -439,10 +611,18 @@ fn an_execution_trace_has_no_times() {
         ])
     };
     let trace = read(&[text(0), text(1)]).unwrap();
-    assert_snapshot!(trace.warnings[0], @"");
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(trace.warnings[0], @"t.0.json: rank 0 has an execution trace without times: its communications follow one another, and computations take no time; a profile has times (and 1 more like it)");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 all-gather 400B of 0,1
+    1 send 28B to 1 tag 0 after 0
+    2 broadcast 20B of 1,0 after 1
+    3 compute 0s after 0,1,2
+    ");
     trace.graph(&mut around).unwrap().check().unwrap();
-    assert_snapshot!(read_steps(&[text(0), text(1)], &[1]).unwrap_err(), @"");
+    assert_snapshot!(read_steps(&[text(0), text(1)], &[1]).unwrap_err(), @"
+    t.0.json: rank 0 has an execution trace, which has no `ProfilerStep#1`
+      fix: leave `profiler-steps` out
+    ");
 }
 
 #[test]
@@ -466,35 +646,84 @@ fn a_linked_execution_trace_has_times() {
     ]);
     let trace = read(&[text.clone(), text.clone()]).unwrap();
     assert_eq!(trace.warnings, []);
-    assert_snapshot!(shown_rank(&trace, 0), @"");
+    assert_snapshot!(shown_rank(&trace, 0), @"
+    0 compute 20us
+    1 all-reduce 200B of 0,1 after 0
+    2 compute 0s after 0,1
+    ");
     let lost = text.replace("\"ctrl_deps\":20", "\"ctrl_deps\":19");
-    assert_snapshot!(read(&[lost.clone(), lost]).unwrap_err(), @"");
+    assert_snapshot!(read(&[lost.clone(), lost]).unwrap_err(), @"
+    t.0.json: rank 0 has the kernel `ncclDevKernel_AllReduce` at 30.000 us, but no `record_param_comms` for it
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
 }
 
 #[test]
 fn faults_of_files() {
     let one = |text: &str| {
         let mut reader = PytorchReader::new(1);
-        reader.read("t.json", None, text.as_bytes()).unwrap_err().to_string()
+        reader
+            .read("t.json", None, text.as_bytes())
+            .unwrap_err()
+            .to_string()
     };
-    assert_snapshot!(one("{\"traceEvents\": [{\"ts\": 1},\n  oops]}"), @"");
-    assert_snapshot!(one("{\"traceEvents\": {}}"), @"");
-    assert_snapshot!(one("{\"traceEvents\": []"), @"");
-    assert_snapshot!(one("{}"), @"");
-    assert_snapshot!(one("{\"traceEvents\": []}"), @"");
-    assert_snapshot!(one("{\"nodes\": []}"), @"");
-    assert_snapshot!(one("\x1f\u{8b}"), @"");
-    assert_snapshot!(one(&data_parallel(0, 2).text()), @"");
+    assert_snapshot!(one("{\"traceEvents\": [{\"ts\": 1},\n  oops]}"), @"
+    t.json:2:3: expected value
+      fix: restore the file if it was cut off or changed; PyTorch writes JSON, plain or packed with gzip
+    ");
+    assert_snapshot!(one("{\"traceEvents\": {}}"), @"
+    t.json:1:17: invalid type: map, expected a list
+      fix: restore the file if it was cut off or changed; PyTorch writes JSON, plain or packed with gzip
+    ");
+    assert_snapshot!(one("{\"traceEvents\": []"), @"
+    t.json:1:18: EOF while parsing an object
+      fix: restore the file if it was cut off or changed; PyTorch writes JSON, plain or packed with gzip
+    ");
+    assert_snapshot!(one("{}"), @"
+    t.json: rank 0 has neither `traceEvents` nor `nodes`
+      fix: name a file that `export_chrome_trace` or the execution trace observer of PyTorch wrote
+    ");
+    assert_snapshot!(one("{\"traceEvents\": []}"), @"
+    t.json: rank 0 has no kernels of the GPU and no communications
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    assert_snapshot!(one("{\"nodes\": []}"), @"
+    t.json: rank 0 has no kernels of the GPU and no communications
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    assert_snapshot!(one("\x1f\u{8b}"), @"
+    t.json:1:1: expected value
+      fix: restore the file if it was cut off or changed; PyTorch writes JSON, plain or packed with gzip
+    ");
+    assert_snapshot!(one(&data_parallel(0, 2).text()), @"
+    t.json: the job has 2 ranks according to `distributedInfo`, but there are traces of 1
+      fix: record all ranks, and name the file of one of them if the names differ in the rank alone, else their folder
+    ");
     let two = |named: Option<u32>, text: &str| {
         let mut reader = PytorchReader::new(2);
         let first = data_parallel(0, 2).text();
         reader.read("first.json", None, first.as_bytes()).unwrap();
-        reader.read("t.json", named, text.as_bytes()).unwrap_err().to_string()
+        reader
+            .read("t.json", named, text.as_bytes())
+            .unwrap_err()
+            .to_string()
     };
-    assert_snapshot!(two(None, &data_parallel(0, 2).text()), @"");
-    assert_snapshot!(two(Some(0), &data_parallel(1, 2).text()), @"");
-    assert_snapshot!(two(None, &data_parallel(2, 2).text()), @"");
-    assert_snapshot!(two(None, &nodes(&[])), @"");
+    assert_snapshot!(two(None, &data_parallel(0, 2).text()), @"
+    t.json: this is a trace of rank 0, and so is first.json
+      fix: keep one of them
+    ");
+    assert_snapshot!(two(Some(0), &data_parallel(1, 2).text()), @"
+    t.json: the file is called the trace of rank 0, but its `distributedInfo` says rank 1
+      fix: rename the file, or name the folder of the traces, whose files may have any names
+    ");
+    assert_snapshot!(two(None, &data_parallel(2, 2).text()), @"
+    t.json: this is the trace of rank 2, but there are traces of 2 ranks
+      fix: name the files of all ranks from 0, which may differ in the rank alone, or name their folder
+    ");
+    assert_snapshot!(two(None, &nodes(&[])), @"
+    t.json: neither `distributedInfo` nor the name of the file says its rank
+      fix: call the files of all ranks `<prefix>.<rank>.json`, and name the first
+    ");
 }
 
 #[test]
@@ -502,24 +731,59 @@ fn faults_of_calls() {
     let with = |more: Json| {
         let mut details = json!({"Collective name": "allreduce", "In msg nelems": 1, "Out msg nelems": 1, "dtype": "Float",
             "Group size": 1, "Process Group Name": "0"});
-        details.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let text = Recording::new(0, 1).kernel("ncclDevKernel_X", 20, 0.0, (1.5, 1.0), details).text();
+        details
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let text = Recording::new(0, 1)
+            .kernel("ncclDevKernel_X", 20, 0.0, (1.5, 1.0), details)
+            .text();
         read(&[text]).unwrap_err()
     };
-    assert_snapshot!(with(json!({"Collective name": "all_together"})), @"");
-    assert_snapshot!(with(json!({"dtype": "Quad"})), @"");
-    assert_snapshot!(with(json!({"dtype": null})), @"");
-    assert_snapshot!(with(json!({"In msg nelems": null})), @"");
-    assert_snapshot!(with(json!({"Out msg nelems": -3})), @"");
-    assert_snapshot!(with(json!({"In msg nelems": i64::MAX})), @"");
-    assert_snapshot!(with(json!({"Collective name": "send"})), @"");
-    assert_snapshot!(with(json!({"Collective name": "send", "Dst Rank": 3})), @"");
-    assert_snapshot!(with(json!({"Collective name": "recv", "Rank": 3})), @"");
+    assert_snapshot!(with(json!({"Collective name": "all_together"})), @"
+    t.0.json: `all_together` of rank 0 at 1.500 us is not a known communication
+      fix: leave it out of the trace, or write it as a collective that PyTorch has with NCCL
+    ");
+    assert_snapshot!(with(json!({"dtype": "Quad"})), @"
+    t.0.json: `allreduce` of rank 0 at 1.500 us has elements of the unknown type `Quad`
+      fix: write one of PyTorch's types, such as `Float` or `BFloat16`
+    ");
+    assert_snapshot!(with(json!({"dtype": null})), @"
+    t.0.json: `allreduce` of rank 0 at 1.500 us has no `dtype`
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    assert_snapshot!(with(json!({"In msg nelems": null})), @"
+    t.0.json: `allreduce` of rank 0 at 1.500 us has no `In msg nelems`
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    assert_snapshot!(with(json!({"Out msg nelems": -3})), @"
+    t.0.json: `allreduce` of rank 0 at 1.500 us has -3 as `Out msg nelems`
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    assert_snapshot!(with(json!({"In msg nelems": i64::MAX})), @"
+    t.0.json: `allreduce` of rank 0 at 1.500 us has 9223372036854775807 elements, more than 2^64 bytes
+      fix: restore the file if it was changed
+    ");
+    assert_snapshot!(with(json!({"Collective name": "send"})), @"
+    t.0.json: `send` of rank 0 at 1.500 us does not name the other rank
+      fix: record with PyTorch 2.6 or later, which writes `Dst Rank` and `Src Rank`
+    ");
+    assert_snapshot!(with(json!({"Collective name": "send", "Dst Rank": 3})), @"
+    t.0.json: `send` of rank 0 at 1.500 us names rank 3, which is not in its group
+      fix: record with PyTorch 2.6 or later, which writes `Dst Rank` and `Src Rank`
+    ");
+    assert_snapshot!(with(json!({"Collective name": "recv", "Rank": 3})), @"
+    t.0.json: `recv` of rank 0 at 1.500 us names place 3 of its group of 1 rank
+      fix: record with PyTorch 2.6 or later, which writes `Dst Rank` and `Src Rank`
+    ");
 }
 
 #[test]
 fn calls_that_do_not_meet_are_named() {
     let more = data_parallel(0, 2).collective("allreduce", [7, 7], 16.0, (300.0, 1.0));
     let trace = read(&[more.text(), data_parallel(1, 2).text()]).unwrap();
-    assert_snapshot!(trace.graph(&mut around).unwrap_err(), @"");
+    assert_snapshot!(trace.graph(&mut around).unwrap_err(), @"
+    t.0.json: `allreduce` of rank 0 at 300.000 us is a collective in which rank 1 takes no part: it has fewer calls on that group
+      fix: check that the trace of rank 1 is complete and belongs to the same run; ranks whose recordings begin or end at different moments have different calls: choose whole steps with `profiler-steps`
+    ");
 }

@@ -9,7 +9,8 @@
 //! * A kernel waits for a communication that had ended when the kernel began and that the processor had started before it, if both are on
 //!   the same stream, or if the processor let a stream wait in between (`cudaStreamWaitEvent`). Without such a call between the two, the
 //!   kernel cannot depend on the communication. For communications on different streams the same rule holds.
-//! * A gap in which the GPU does nothing waits for a communication at whose end it begins, if the processor was waiting at that time.
+//! * A gap in which the GPU does nothing waits for a communication at whose end it begins, if the processor was waiting at that time, or if
+//!   the kernel after the gap waits for the communication and was started before its end.
 //!
 //! These rules keep every dependency that the times allow and the program has. Dependencies that the times merely allow are kept, too.
 
@@ -130,11 +131,15 @@ impl Links {
             links
                 .others
                 .push(streams.talks_before(window, index, &evidence));
-            let idles = !is_within(&busy, talk.end, Side::After)
-                && !is_within(&active, talk.end, Side::After)
-                && talk.end < window.to;
-            let by_gap = (idles && evidence.is_waiting(talk)).then_some(talk.end);
             let by_kernel = streams.first_after(talk, &evidence);
+            let by_gap = gap_after(talk, window, [&busy, &active]).filter(|&next| {
+                let is_latency = |work: &Work| {
+                    work.start == next && work.launch.is_some_and(|launch| launch <= talk.end)
+                };
+                by_kernel.as_ref().is_some_and(is_latency) || evidence.is_waiting(talk)
+            });
+            let by_gap = by_gap.map(|_| talk.end);
+            let by_kernel = by_kernel.map(|work| work.start);
             match by_gap.into_iter().chain(by_kernel).min() {
                 Some(at) => links.waited.push((at, index)),
                 None => links.unwaited.push(index),
@@ -237,8 +242,8 @@ impl Streams {
         last.max().unwrap_or(i64::MIN)
     }
 
-    /// Begin of the first work that may wait for `talk`.
-    fn first_after(&self, talk: &Talk, evidence: &Evidence<'_>) -> Option<i64> {
+    /// The first work that may wait for `talk`.
+    fn first_after(&self, talk: &Talk, evidence: &Evidence<'_>) -> Option<Work> {
         let streams = self.works.iter().enumerate();
         let first = streams.filter_map(|(stream, works)| {
             let after = |work: &Work| {
@@ -249,9 +254,9 @@ impl Streams {
                     }
             };
             let next = works.partition_point(|work| !after(work));
-            Some(works.get(next)?.start)
+            works.get(next).copied()
         });
-        first.min()
+        first.min_by_key(|work| work.start)
     }
 
     /// Communications that the one with this index waits for: of each stream the last one.
@@ -431,6 +436,18 @@ fn union(intervals: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
         }
     }
     union
+}
+
+/// End of the gap that begins where `talk` ends, if the GPU does nothing after it; `busy` and `active` are [`union`]s.
+fn gap_after(talk: &Talk, window: &Window, [busy, active]: [&[(i64, i64)]; 2]) -> Option<i64> {
+    let is_gap =
+        !is_within(busy, talk.end, Side::After) && !is_within(active, talk.end, Side::After);
+    let next = |intervals: &[(i64, i64)]| {
+        let next = intervals.partition_point(|&(start, _)| start <= talk.end);
+        intervals.get(next).map_or(window.to, |&(start, _)| start)
+    };
+    let end = next(busy).min(next(active)).min(window.to);
+    (is_gap && talk.end < end).then_some(end)
 }
 
 /// The moment just before or after a time.

@@ -15,7 +15,10 @@ fn folder(test: &str, names: &[&str]) -> clearway_testing::Folder {
 fn files(folder: &clearway_testing::Folder, name: &str) -> Vec<(String, Option<u32>)> {
     let files = pytorch_files(&folder.join(name)).unwrap();
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    files.into_iter().map(|file| (name(&file.path), file.rank)).collect()
+    files
+        .into_iter()
+        .map(|file| (name(&file.path), file.rank))
+        .collect()
 }
 
 #[test]
@@ -37,12 +40,24 @@ fn the_rank_is_in_the_name() {
     std::fs::write(folder.join("rank3.json"), "{\"a\": 1}").unwrap();
     let found = |name: &str| {
         let files = files(&folder, name);
-        let shown: Vec<String> = files.iter().map(|(name, rank)| format!("{name} {rank:?}")).collect();
+        let shown: Vec<String> = files
+            .iter()
+            .map(|(name, rank)| format!("{name} {rank:?}"))
+            .collect();
         shown.join(", ")
     };
-    assert_eq!(found("rank2.json"), "rank0.json Some(0), rank2.json Some(2), rank10.json Some(10)");
-    assert_eq!(found("kineto_1.json"), "kineto_0.json Some(0), kineto_1.json Some(1)");
-    assert_eq!(found("et.00.json"), "et.00.json Some(0), et.01.json Some(1)");
+    assert_eq!(
+        found("rank2.json"),
+        "rank0.json Some(0), rank2.json Some(2), rank10.json Some(10)"
+    );
+    assert_eq!(
+        found("kineto_1.json"),
+        "kineto_0.json Some(0), kineto_1.json Some(1)"
+    );
+    assert_eq!(
+        found("et.00.json"),
+        "et.00.json Some(0), et.01.json Some(1)"
+    );
     let timed = "gpt4_rank-0.1700000000.pt.trace.json Some(0), gpt4_rank-1.1700000001.pt.trace.json Some(1)";
     assert_eq!(found("gpt4_rank-1.1700000001.pt.trace.json"), timed);
     // A time is no rank, and neither is a number within a word.
@@ -51,16 +66,22 @@ fn the_rank_is_in_the_name() {
     }
     assert_eq!(pytorch_files(&folder).unwrap().len(), names.len());
     let paths = trace_files(&folder.join("kineto_1.json"));
-    assert_eq!(paths, ["kineto_0.json", "kineto_1.json"].map(|name| folder.join(name)));
+    assert_eq!(
+        paths,
+        ["kineto_0.json", "kineto_1.json"].map(|name| folder.join(name))
+    );
     assert_eq!(trace_files(&folder).len(), names.len());
 }
 
 #[test]
 fn a_folder_without_traces_is_an_error() {
     let folder = folder("empty", &[]);
-    assert_snapshot!(pytorch_files(&folder).unwrap_err(), @"");
+    assert_snapshot!(pytorch_files(&folder).unwrap_err(), @"the folder has no traces of PyTorch, whose names end with `.json` or `.json.gz`");
     let error = read_pytorch(&folder, None, &[]).unwrap_err().to_string();
-    assert!(error.contains("the folder has no traces of PyTorch"), "{error}");
+    assert!(
+        error.contains("the folder has no traces of PyTorch"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -75,7 +96,10 @@ fn jobs_are_named_after_their_files() {
         ("gpt_rank_0.json.gz", "gpt"),
         ("llama.3.json", "llama"),
         ("résumé.0.json", "résumé"),
-        ("host_1.1700000000123456789.pt.trace.json", "host_1.1700000000123456789"),
+        (
+            "host_1.1700000000123456789.pt.trace.json",
+            "host_1.1700000000123456789",
+        ),
     ] {
         assert_eq!(label(name), expected, "{name}");
     }
@@ -91,7 +115,14 @@ fn a_job_is_read_from_its_folder() {
     std::fs::write(folder.join("notes.json"), "{\"not\": \"a trace\"}").unwrap();
     let trace = read_pytorch(&folder, None, &[]).unwrap();
     assert_eq!(trace.program.ranks.len(), 2);
-    let name = |file: &String| Path::new(file).file_name().unwrap().to_str().unwrap().to_owned();
+    let name = |file: &String| {
+        Path::new(file)
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
     let files: Vec<String> = trace.files.iter().map(name).collect();
     assert_eq!(files, ["b.json", "a.json"]);
 }
