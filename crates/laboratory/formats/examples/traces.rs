@@ -4,7 +4,9 @@
 //!
 //! * `exchange.goal` and `exchange.bin`: a schedule in GOAL of four ranks that compute and pass messages around, as text and in binary;
 //! * `training.0.et` to `training.3.et`, with `training.groups.json`: execution traces of Chakra of four ranks, two by two in groups;
-//! * `transformer.txt`: a workload of SimAI of eight ranks, two of which share each layer.
+//! * `transformer.txt`: a workload of SimAI of eight ranks, two of which share each layer;
+//! * `profile.0.json` to `profile.3.json`: profiles of PyTorch of four ranks, with two steps of data-parallel training;
+//! * `execution.0.json` to `execution.3.json`: execution traces of PyTorch of four ranks, with sharded parameters.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
@@ -83,6 +85,12 @@ fn files() -> Result<Vec<NamedFile>, Box<dyn std::error::Error + Send + Sync>> {
         "transformer.txt".into(),
         write_simai(&transformer())?.into_bytes(),
     ));
+    for rank in 0..RANKS {
+        files.push((format!("profile.{rank}.json"), profile(rank).into_bytes()));
+    }
+    for rank in 0..RANKS {
+        files.push((format!("execution.{rank}.json"), execution().into_bytes()));
+    }
     Ok(files)
 }
 
@@ -182,4 +190,154 @@ fn transformer() -> SimaiWorkload {
         layers: vec![layer("attention"), layer("mlp")],
         ..SimaiWorkload::new(SimaiPolicy::HybridTransformerFwdInBckwd)
     }
+}
+
+/// Events of a profile.
+#[derive(Default)]
+struct Events {
+    events: Vec<String>,
+    correlation: u32,
+}
+
+impl Events {
+    /// Adds an event of the GPU or the processor; times are in microseconds.
+    fn add(
+        &mut self,
+        (category, name): (&str, &str),
+        thread: u32,
+        (ts, dur): (u32, u32),
+        args: &str,
+    ) {
+        self.events.push(format!(
+            r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": {thread}, "tid": {thread}, "ts": {ts}.000, "dur": {dur}.000, "args": {{{args}}}}}"#
+        ));
+    }
+
+    /// Adds a kernel, and the call by which the processor starts it at the time `launch`.
+    fn kernel(&mut self, name: &str, stream: u32, launch: u32, time: (u32, u32), args: &str) {
+        self.correlation += 1;
+        let correlation = self.correlation;
+        let launched = format!(r#""correlation": {correlation}"#);
+        self.add(
+            ("cuda_runtime", "cudaLaunchKernel"),
+            PROCESSOR,
+            (launch, 1),
+            &launched,
+        );
+        let args = format!(r#""stream": {stream}, "correlation": {correlation}{args}"#);
+        self.add(("kernel", name), stream, time, &args);
+    }
+
+    /// Adds an all-reduce of `elements` floats on a stream for communication, with the wait of this stream for the computation.
+    fn all_reduce(&mut self, elements: u32, launch: u32, time: (u32, u32)) {
+        let id = launch;
+        let details = format!(
+            r#", "External id": {id}, "Collective name": "allreduce", "In msg nelems": {elements}, "Out msg nelems": {elements}, "Group size": {RANKS}, "dtype": "Float", "In split size": "[]", "Out split size": "[]", "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1, 2, 3]""#
+        );
+        self.add(
+            ("cpu_op", "record_param_comms"),
+            PROCESSOR,
+            (launch - 2, 5),
+            &details[2..],
+        );
+        self.wait(launch - 1);
+        self.kernel(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            20,
+            launch,
+            time,
+            &details,
+        );
+    }
+
+    /// Adds a call by which one stream waits for another.
+    fn wait(&mut self, at: u32) {
+        self.add(
+            ("cuda_runtime", "cudaStreamWaitEvent"),
+            PROCESSOR,
+            (at, 1),
+            "",
+        );
+    }
+}
+
+/// Thread of the processor.
+const PROCESSOR: u32 = 100;
+
+/// Profile of a rank: two steps with a forward pass, a backward pass in two halves, each with an all-reduce of its gradients, and an
+/// optimizer that waits for both.
+fn profile(rank: u32) -> String {
+    let mut events = Events::default();
+    for step in 0..2 {
+        let start = 1000 * step;
+        let name = format!("ProfilerStep#{step}");
+        events.add(("user_annotation", &name), PROCESSOR, (start, 950), "");
+        events.kernel("forward", 7, start + 5, (start + 20, 200), "");
+        events.kernel(
+            "backward_of_the_second_half",
+            7,
+            start + 10,
+            (start + 220, 200),
+            "",
+        );
+        events.all_reduce(4_000_000, start + 20, (start + 420, 230));
+        events.kernel(
+            "backward_of_the_first_half",
+            7,
+            start + 30,
+            (start + 420, 200),
+            "",
+        );
+        events.all_reduce(4_000_000, start + 40, (start + 650, 180));
+        events.wait(start + 50);
+        events.kernel("optimizer", 7, start + 60, (start + 832, 50), "");
+    }
+    let events = events.events.join(",\n");
+    format!(
+        r#"{{"schemaVersion": 1, "deviceProperties": [],
+"distributedInfo": {{"backend": "nccl", "rank": {rank}, "world_size": {RANKS}, "pg_count": 1,
+"pg_config": [{{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": {RANKS}, "ranks": [0, 1, 2, 3]}}]}},
+"traceEvents": [
+{events}
+]}}
+"#
+    )
+}
+
+/// Execution trace of a rank, the same for all: two layers whose parameters are gathered and whose gradients are scattered.
+fn execution() -> String {
+    const PART: u32 = 500_000;
+    let call = |id: u32, name: &str, [sent, received]: [u32; 2]| {
+        let attributes = [
+            ("collective_name", format!("\"{name}\"")),
+            ("dtype", "\"BFloat16\"".into()),
+            ("in_msg_nelems", sent.to_string()),
+            ("out_msg_nelems", received.to_string()),
+            ("pg_name", "\"0\"".into()),
+            ("pg_size", RANKS.to_string()),
+        ];
+        let attributes: Vec<String> = attributes
+            .iter()
+            .map(|(name, value)| format!(r#"{{"name": "{name}", "type": "", "value": {value}}}"#))
+            .collect();
+        format!(
+            r#"{{"id": {id}, "name": "record_param_comms", "ctrl_deps": 2, "inputs": {{"values": []}}, "attrs": [{}]}}"#,
+            attributes.join(", ")
+        )
+    };
+    let groups =
+        r#"[{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"ranks\": [], \"group_size\": 4}]"#;
+    let nodes = [
+        format!(
+            r###"{{"id": 3, "name": "## process_group:init ##", "ctrl_deps": 2, "inputs": {{"values": ["{groups}"]}}}}"###
+        ),
+        call(10, "_allgather_base", [PART, RANKS * PART]),
+        call(20, "_allgather_base", [PART, RANKS * PART]),
+        call(30, "_reduce_scatter_base", [RANKS * PART, PART]),
+        call(40, "_reduce_scatter_base", [RANKS * PART, PART]),
+    ];
+    format!(
+        "{{\"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 1, \"nodes\": [\n{}\n]}}\n",
+        nodes.join(",\n")
+    )
 }

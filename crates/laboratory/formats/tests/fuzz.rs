@@ -4,8 +4,8 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, StartUnit, parse_cm, parse_goal,
-    parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
+    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, PytorchReader, StartUnit, parse_cm,
+    parse_goal, parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
     parse_htsim_command, parse_simai, parse_sizes, parse_topo, write_chakra, write_cm, write_goal,
     write_goal_binary, write_simai,
 };
@@ -475,6 +475,73 @@ fn execution_traces() {
         assert_runs(&reader.finish().graph(&mut around)?);
         Ok(())
     });
+    assert_mixed(sound);
+}
+
+/// Profiles and execution traces, one value on a line and one word for each part, so that mutations change values.
+const PROFILES: [&str; 3] = [
+    r#"{ "distributedInfo" : { "rank" : 0 , "world_size" : 2 , "pg_config" : [ { "pg_name" : "0" , "ranks" : [ 0 , 1 ] } ] } ,
+"traceEvents" : [
+{ "cat" : "user_annotation" , "name" : "ProfilerStep#0" , "ts" : 0 , "dur" : 50 } ,
+{ "cat" : "cuda_runtime" , "name" : "cudaLaunchKernel" , "ts" : 1 , "dur" : 1 , "tid" : 9 , "args" : { "correlation" : 1 } } ,
+{ "cat" : "kernel" , "name" : "gemm" , "ts" : 2.5 , "dur" : 10 , "pid" : 0 , "args" : { "stream" : 7 , "correlation" : 1 } } ,
+{ "cat" : "cpu_op" , "name" : "record_param_comms" , "ts" : 2 , "dur" : 3 , "tid" : 9 , "args" : { "External id" : 5 , "Rank" : 1 ,
+"Collective name" : "broadcast" , "In msg nelems" : 8 , "Out msg nelems" : 8 , "dtype" : "Int" , "Process Group Name" : "0" } } ,
+{ "cat" : "cuda_runtime" , "name" : "cudaLaunchKernel" , "ts" : 3 , "dur" : 1 , "tid" : 9 , "args" : { "correlation" : 2 } } ,
+{ "cat" : "kernel" , "name" : "ncclKernel" , "ts" : 12.5 , "dur" : 5 , "pid" : 0 , "args" : { "stream" : 8 , "correlation" : 2 ,
+"External id" : 5 } } ,
+{ "cat" : "cuda_runtime" , "name" : "cudaStreamWaitEvent" , "ts" : 6 , "dur" : 1 , "tid" : 9 } ,
+{ "cat" : "cuda_runtime" , "name" : "cudaDeviceSynchronize" , "ts" : 7 , "dur" : 20 , "tid" : 9 } ,
+{ "cat" : "kernel" , "name" : "ncclKernel" , "ts" : 30 , "dur" : 5 , "pid" : 0 , "args" : { "stream" : 8 , "External id" : 6 ,
+"Collective name" : "all_to_allv" , "In msg nelems" : 8 , "Out msg nelems" : 8 , "dtype" : "Int" , "Process Group Name" : "0" ,
+"In split size" : "[1, 3]" , "Out split size" : [ 2 , 2 ] , "Process Group Ranks" : "[0, 1]" } } ] }
+"#,
+    r#"{ "traceEvents" : [
+{ "cat" : "cpu_op" , "name" : "record_param_comms" , "ts" : 1 , "dur" : 1 , "tid" : 9 , "args" : { "External id" : 5 ,
+"Collective name" : "send" , "In msg nelems" : 8 , "Out msg nelems" : 8 , "dtype" : "Half" , "Group size" : 2 , "Dst Rank" : 0 } } ,
+{ "cat" : "cuda_runtime" , "name" : "cudaLaunchKernel" , "ts" : 3 , "dur" : 1 , "tid" : 9 , "args" : { "correlation" : 2 } } ,
+{ "cat" : "kernel" , "name" : "ncclDevKernel_SendRecv" , "ts" : 12 , "dur" : 5 , "args" : { "correlation" : 2 } } ] }
+"#,
+    r###"{ "schema" : "1.1.1" , "nodes" : [
+{ "id" : 3 , "name" : "## process_group:init ##" , "inputs" : { "values" : [ "[{\"pg_name\": \"0\", \"ranks\": []}]" ] } } ,
+{ "id" : 4 , "name" : "record_param_comms" , "ctrl_deps" : 2 , "inputs" : { "values" : [ 1 , 2 , 0 , "allreduce" , [] ] } , "ts" : 1 ,
+"dur" : 2 , "attrs" : [ { "name" : "dtype" , "value" : "Float" } , { "name" : "in_msg_nelems" , "value" : 9 } ,
+{ "name" : "out_msg_nelems" , "value" : 9 } , { "name" : "pg_name" , "value" : "0" } , { "name" : "pg_size" , "value" : 2 } ,
+{ "name" : "global_rank_start" , "value" : 0 } , { "name" : "global_rank_stride" , "value" : 1 } ] } ,
+{ "id" : 5 , "name" : "gemm" , "ctrl_deps" : 2 , "cat" : "kernel" , "ts" : 3 , "inclusive_dur" : 5 , "stream" : 7 } ,
+{ "id" : 6 , "name" : "ncclDevKernel" , "ctrl_deps" : 4 , "cat" : "kernel" , "ts" : 8 , "inclusive_dur" : 5 , "stream" : 8 } ] }
+"###,
+];
+
+#[test]
+fn profiles() {
+    let mut sound = 0;
+    for iteration in 0..iterations() {
+        let mut random = RandomStream::new(iteration, Purpose::Test, 10);
+        let mut texts = [0, 1].map(|_| (*pick(&mut random, &PROFILES)).to_owned());
+        texts[1] = texts[1].replacen("\"rank\" : 0", "\"rank\" : 1", 1);
+        for _ in 0..random.below(4) {
+            texts[0] = mutated(&texts[0], &mut random);
+        }
+        let read = || {
+            let mut reader = PytorchReader::new(2);
+            reader.read("fuzz.0.json", Some(0), texts[0].as_bytes())?;
+            reader.read("fuzz.1.json", Some(1), texts[1].as_bytes())?;
+            assert_runs(&reader.finish().graph(&mut around)?);
+            Ok::<_, FileError>(())
+        };
+        match catch_unwind(read) {
+            Ok(Ok(())) => sound += 1,
+            Ok(Err(error)) => assert!(
+                !error.message.is_empty() && !error.fix.is_empty(),
+                "iteration {iteration}: {error:?}\n{texts:?}"
+            ),
+            Err(_) => panic!(
+                "iteration {iteration} panicked on:\n{}\n{}",
+                texts[0], texts[1]
+            ),
+        }
+    }
     assert_mixed(sound);
 }
 

@@ -18,13 +18,44 @@ pub(super) struct Call {
     /// Name of the group.
     pub(super) group: Option<String>,
     /// Ranks of the group, if all of them are listed.
-    pub(super) ranks: Option<Vec<i64>>,
+    pub(super) ranks: Option<Ranks>,
     /// Parts that the rank sends to and gets from each rank of the group.
     splits: [Splits; 2],
     /// The other rank of a send or receive.
     peer: Option<i64>,
     /// Place in the group of the root of a broadcast or reduce, or of the other rank of a send or receive.
     rank: Option<i64>,
+}
+
+/// Ranks of a group.
+#[derive(Debug, Clone)]
+pub(super) enum Ranks {
+    Listed(Vec<i64>),
+    /// So many ranks at equal distances.
+    Regular {
+        start: i64,
+        stride: i64,
+        size: i64,
+    },
+}
+
+impl Ranks {
+    /// The ranks as a list, in a job of `ranks` ranks; `None` for none, or for more than the job has.
+    pub(super) fn listed(&self, ranks: u32) -> Option<Vec<i64>> {
+        let list = match self {
+            Self::Listed(list) => Some(list.clone()),
+            &Self::Regular {
+                start,
+                stride,
+                size,
+            } => {
+                let places = (0..=i64::from(ranks)).contains(&size).then_some(0..size)?;
+                let rank = |place| start.checked_add(stride.checked_mul(place)?);
+                places.map(rank).collect()
+            }
+        };
+        list.filter(|list| !list.is_empty())
+    }
 }
 
 /// Parts of an all-to-all.
@@ -52,7 +83,7 @@ pub(super) struct CallFields<'a> {
     pub(super) element: Option<&'a str>,
     pub(super) group_size: Option<i64>,
     pub(super) group: Option<String>,
-    pub(super) ranks: Option<Vec<i64>>,
+    pub(super) ranks: Option<Ranks>,
     /// For each list: nothing if there is none, and nothing within if it is cut off.
     pub(super) splits: [Option<Option<Vec<i64>>>; 2],
     pub(super) peer: Option<i64>,

@@ -23,6 +23,12 @@ pub(super) struct Session {
 /// # Errors
 /// If a step is missing, or if a communication has no details.
 pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallFault> {
+    if let Some(name) = &profile.untimed {
+        return Err(CallFault {
+            message: format!("has the kernel `{}` without a valid time", shown(name)),
+            fix: "restore the file if it was changed; `ts` and `dur` are microseconds".into(),
+        });
+    }
     let spans = spans(&profile.steps, wanted)?;
     let Profile {
         kernels,
@@ -61,6 +67,7 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         }
         let count = streams.len();
         let stream = *streams.entry(kernel.stream).or_insert(count);
+        check_streams(streams.len())?;
         let span = next.checked_sub(1).filter(|&span| at < spans[span].to);
         let (Some(span), start) = (span, kernel.start) else {
             session.outside += usize::from(talk.is_some() && wanted.is_empty());
@@ -97,6 +104,18 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         session.calls.push(calls);
     }
     Ok(session)
+}
+
+/// Checks the number of streams of a rank: the time to find dependencies grows with it.
+pub(super) fn check_streams(count: usize) -> Result<(), CallFault> {
+    const MOST: usize = 512;
+    match count > MOST {
+        true => Err(CallFault {
+            message: format!("has kernels on more than {MOST} streams"),
+            fix: "check that the file is the profile of one rank".into(),
+        }),
+        false => Ok(()),
+    }
 }
 
 /// Time of the processor in which it starts the work of a window.

@@ -395,6 +395,12 @@ impl PytorchReader {
             let message = format!("rank {rank} has no kernels of the GPU and no communications");
             return Err(source.fault(0, None, message).fix(call::RECORD_AGAIN));
         }
+        let is_long = |window: &timeline::Window| window.to - window.from > MOST_WINDOW;
+        if session.windows.iter().any(is_long) {
+            let message = format!("rank {rank} has kernels that lie more than 213 days apart");
+            let fix = "restore the file if it was changed";
+            return Err(source.fault(0, None, message).fix(fix));
+        }
         if session.outside > 0 {
             self.skip(Skipped::Outside, source.file, || format!("rank {rank}"));
         }
@@ -492,8 +498,11 @@ impl PytorchReader {
             message,
             fix: GROUP_FIX.into(),
         };
-        let listed = call.ranks.as_deref().filter(|ranks| !ranks.is_empty());
-        let of_call = listed.map(|ranks| self.members(ranks)).transpose();
+        let listed = call
+            .ranks
+            .as_ref()
+            .and_then(|ranks| ranks.listed(self.ranks));
+        let of_call = listed.map(|ranks| self.members(&ranks)).transpose();
         let of_call = of_call.map_err(|what| fault(format!("is a call on a group that {what}")))?;
         let is_all = call.group_size == Some(self.ranks.into());
         let members = self.groups.get(name).cloned();
@@ -581,8 +590,7 @@ struct Build {
 impl Build {
     fn compute(&mut self, nanoseconds: u64, at: i64, after: &[u32]) {
         let first = self.operations.len();
-        // Windows last at most 2^63 ns, of which 2^64 ps are 213 days.
-        let span = Span::from_ps(nanoseconds.saturating_mul(1000));
+        let span = Span::from_ps(nanoseconds * 1000);
         self.operations.push(Operation::Compute { unit: GPU, span });
         self.names.push(OperationName { call: None, at });
         self.end(first, at, after);
@@ -636,6 +644,9 @@ impl Build {
         self.ends.push(end);
     }
 }
+
+/// Maximum length of a window in nanoseconds: as many picoseconds as 64 bits hold.
+const MOST_WINDOW: i64 = (u64::MAX / 1000) as i64;
 
 /// The unit that computes.
 const GPU: u8 = 0;

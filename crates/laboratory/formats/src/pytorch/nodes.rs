@@ -4,7 +4,7 @@
 //! it and a profile also has the kernels with their times.
 
 use super::call::{Call, CallFault, RECORD_AGAIN};
-use super::kineto::{Session, micros};
+use super::kineto::{Session, check_streams, micros};
 use super::profile::{Node, NodeKind};
 use super::timeline::{Processor, Talk, Window, Work};
 use crate::text::shown;
@@ -88,6 +88,7 @@ fn with_times(nodes: &[Node]) -> Result<Session, CallFault> {
         };
         let count = streams.len();
         let stream = *streams.entry(node.stream).or_insert(count);
+        check_streams(streams.len())?;
         let parent = node.parent.and_then(|parent| by_id.get(&parent));
         let launch = parent.and_then(|parent| Some(parent.time?.0));
         let Some(name) = name else {

@@ -1,7 +1,7 @@
 //! The JSON of a profile or an execution trace, reduced to the parts that a job needs.
 
-use super::call::{Call, CallFields};
-use super::value::{Each, Fields, KeyOf, Names, Value};
+use super::call::{Call, CallFields, Ranks};
+use super::value::{Each, Fields, KeyOf, MOST_NANOSECONDS, Names, Value};
 use crate::text::Source;
 use clearway_workload::FileError;
 use rustc_hash::FxHashMap;
@@ -23,6 +23,8 @@ pub(super) struct Profile {
     pub(super) steps: Vec<Step>,
     /// Nodes of an execution trace.
     pub(super) nodes: Vec<Node>,
+    /// Name of the first kernel without a valid time.
+    pub(super) untimed: Option<String>,
     /// True if there is a list of events.
     pub(super) has_events: bool,
     /// True if there is a list of nodes.
@@ -301,8 +303,11 @@ impl Event {
     /// Begin and end; an event without a duration takes no time.
     fn time(&self) -> Option<(i64, i64)> {
         let start = self.fields.nanoseconds(2)?;
-        let duration = self.fields.nanoseconds(3).unwrap_or(0).max(0);
-        Some((start, start.checked_add(duration)?))
+        let duration = match self.fields.get(3) {
+            Some(duration) => duration.nanoseconds()?,
+            None => 0,
+        };
+        until(start, duration)
     }
 
     fn call(&self) -> Option<Box<Call>> {
@@ -315,12 +320,18 @@ impl Event {
             element: args.text(6),
             group_size: args.integer(7),
             group: args.get(8).and_then(name_of),
-            ranks: list(9).flatten(),
+            ranks: list(9).flatten().map(Ranks::Listed),
             splits: [list(10), list(11)],
             peer: args.integer(12).or(args.integer(13)),
             rank: args.integer(14),
         })))
     }
+}
+
+/// Begin and end of an event.
+fn until(start: i64, duration: i64) -> Option<(i64, i64)> {
+    let end = start + duration.max(0);
+    (end.unsigned_abs() <= MOST_NANOSECONDS).then_some((start, end))
 }
 
 /// True for the name of a kernel of NCCL, RCCL or MSCCL.
@@ -335,11 +346,15 @@ impl Profile {
     fn event(&mut self, event: Event) {
         let category = event.fields.text(0).unwrap_or_default();
         let name = event.fields.text(1).unwrap_or_default();
+        let is_of_gpu = matches!(category, "kernel" | "gpu_memcpy" | "gpu_memset");
         let Some((start, end)) = event.time() else {
+            if is_of_gpu && self.untimed.is_none() {
+                self.untimed = Some(name.to_owned());
+            }
             return;
         };
         match category {
-            "kernel" | "gpu_memcpy" | "gpu_memset" => {
+            _ if is_of_gpu => {
                 let is_named = category == "kernel" && is_communication(name);
                 let call = event.call().filter(|_| category == "kernel");
                 let device = event.fields.integer(4).unwrap_or(0);
@@ -540,7 +555,7 @@ fn node(
         id,
         parent: fields.integer(2),
         kind,
-        time: time.and_then(|(start, duration)| Some((start, start.checked_add(duration.max(0))?))),
+        time: time.and_then(|(start, duration)| until(start, duration)),
         stream: fields.integer(7).unwrap_or(0),
     })
 }
@@ -559,16 +574,12 @@ fn call_of_node(inputs: &[Value], attributes: &Fields<{ ATTRIBUTES.len() }>) -> 
     let start = attributes.integer(8);
     let stride = attributes.integer(9).filter(|&stride| stride > 0);
     let size = attributes.integer(4);
-    let regular = start
-        .zip(stride)
-        .zip(size)
-        .and_then(|((start, stride), size)| {
-            const MOST: i64 = 1 << 20;
-            let places = 0..size.clamp(0, MOST);
-            places
-                .map(|place| start.checked_add(stride.checked_mul(place)?))
-                .collect()
-        });
+    let regular = start.zip(stride).zip(size);
+    let regular = regular.map(|((start, stride), size)| Ranks::Regular {
+        start,
+        stride,
+        size,
+    });
     let list = |index| attributes.get(index).map(Value::integers);
     Call::new(CallFields {
         name: known.or(input_name).unwrap_or_default(),
@@ -576,7 +587,7 @@ fn call_of_node(inputs: &[Value], attributes: &Fields<{ ATTRIBUTES.len() }>) -> 
         element: attributes.text(3),
         group_size: size,
         group: attributes.get(5).and_then(name_of),
-        ranks: list(10).flatten().or(regular),
+        ranks: list(10).flatten().map(Ranks::Listed).or(regular),
         splits: [list(6), list(7)],
         peer: None,
         rank,

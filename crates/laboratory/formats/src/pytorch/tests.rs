@@ -691,6 +691,27 @@ fn faults_of_files() {
     t.json: rank 0 has no kernels of the GPU and no communications
       fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
     ");
+    let kernel = |ts: &str| {
+        one(&format!(
+            "{{\"traceEvents\": [{{\"cat\": \"kernel\", \"name\": \"gemm\", \"ts\": {ts}}}, {{\"cat\": \"kernel\", \"ts\": 0}}]}}"
+        ))
+    };
+    assert_snapshot!(kernel("null"), @"
+    t.json: rank 0 has the kernel `gemm` without a valid time
+      fix: restore the file if it was changed; `ts` and `dur` are microseconds
+    ");
+    assert_snapshot!(kernel("18446744073709551615"), @"
+    t.json: rank 0 has the kernel `gemm` without a valid time
+      fix: restore the file if it was changed; `ts` and `dur` are microseconds
+    ");
+    assert_snapshot!(kernel("1e30"), @"
+    t.json: rank 0 has the kernel `gemm` without a valid time
+      fix: restore the file if it was changed; `ts` and `dur` are microseconds
+    ");
+    assert_snapshot!(kernel("18500000000000"), @"
+    t.json: rank 0 has kernels that lie more than 213 days apart
+      fix: restore the file if it was changed
+    ");
     assert_snapshot!(one("\x1f\u{8b}"), @"
     t.json:1:1: expected value
       fix: restore the file if it was cut off or changed; PyTorch writes JSON, plain or packed with gzip

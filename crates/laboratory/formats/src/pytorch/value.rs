@@ -17,6 +17,9 @@ pub(super) enum Value {
     Other,
 }
 
+/// Maximum of times, either way.
+pub(super) const MOST_NANOSECONDS: u64 = 4_000_000_000_000_000_000;
+
 impl Value {
     pub(super) fn integer(&self) -> Option<i64> {
         match self {
@@ -32,14 +35,15 @@ impl Value {
         }
     }
 
-    /// A time in microseconds, in nanoseconds.
+    /// A time in microseconds, in nanoseconds; `None` if it is more than 126 years from 1970, so that times can be subtracted.
     pub(super) fn nanoseconds(&self) -> Option<i64> {
-        match self {
-            Self::Integer(us) => us.checked_mul(1000),
-            // Beyond 292 years in nanoseconds, the cast would saturate.
-            Self::Real(us) if us.abs() < 9e15 => Some((us * 1000.0).round() as i64),
-            _ => None,
-        }
+        let nanoseconds = match self {
+            Self::Integer(us) => us.checked_mul(1000)?,
+            // The cast saturates, and makes 0 of NaN, which JSON does not have.
+            Self::Real(us) => (us * 1000.0).round() as i64,
+            _ => return None,
+        };
+        (nanoseconds.unsigned_abs() <= MOST_NANOSECONDS).then_some(nanoseconds)
     }
 
     /// A list of integers, which PyTorch may write as text: `[0, 1]`. `None` if the text is cut off, as in `[0, 1, ..., 63]`.
