@@ -230,11 +230,11 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
       fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`
     --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
-    --set workload.file=prof.json: `file` of the file workload: prof.json is a profile of PyTorch (Kineto); files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
-      fix: it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et
-    --set workload.file=prof.json: `file` of the trace workload: prof.json is a profile of PyTorch (Kineto); traces are GOAL schedules, Chakra traces and workloads of SimAI
-      fix: it is not read: collect an execution trace of PyTorch, convert it with Chakra's `chakra_trace_link` and `chakra_converter`, and name PREFIX.0.et
-    --set workload.file=x.cm: `file` of the trace workload: x.cm is a connection matrix of htsim; traces are GOAL schedules, Chakra traces and workloads of SimAI
+    --set workload.file=prof.json: `file` of the file workload: prof.json is a profile or an execution trace of PyTorch; files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
+      fix: `clearway run --set workload.kind=trace --set workload.file=prof.json`
+    --set workload.file=prof.json: prof.json: rank 0 has no kernels of the GPU and no communications
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    --set workload.file=x.cm: `file` of the trace workload: x.cm is a connection matrix of htsim; traces are GOAL schedules, traces of Chakra and PyTorch, and workloads of SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     "#);
 }

@@ -250,7 +250,7 @@ fn steps_are_chosen() {
     assert_snapshot!(shown_rank(&all, 0), @"
     0 compute 30us
     1 all-reduce 16B of 0,1 after 0
-    2 compute 70us after 0
+    2 compute 90us after 0
     3 compute 20us after 1,2
     4 all-reduce 20B of 0,1 after 1,3
     5 compute 40us after 3

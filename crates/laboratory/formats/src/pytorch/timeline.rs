@@ -1,11 +1,12 @@
 //! The order in which a rank computes and communicates, from the times of its kernels.
 //!
-//! All computations of a rank form one *chain* in the order of time. Time counts as computation while the GPU computes, and while it does
-//! nothing at all: then the processor works. Time in which it only communicates does not count, because that is for the simulation to find
-//! out. The chain is cut where a communication begins to depend on it, or it on a communication:
+//! All computations of a rank form one *chain* in the order of time. Time counts as computation while the GPU computes, while it does nothing
+//! at all, and while it only communicates but the processor has not yet started the next kernel and does not wait. Then the processor works.
+//! The other time in which the GPU only communicates does not count: it is for the simulation to find out. The chain is cut where a communication begins to depend on it, or it on a communication:
 //!
 //! * A communication waits for the kernels that the processor had started before it and that had ended when it began; after a gap in which
-//!   the GPU did nothing it waits for the gap, too. It also waits for the one before it on its stream.
+//!   the GPU did nothing, or computed nothing and the processor had yet to start the communication, it waits for the gap, too. It also
+//!   waits for the one before it on its stream.
 //! * A kernel waits for a communication that had ended when the kernel began and that the processor had started before it, if both are on
 //!   the same stream, or if the processor let a stream wait in between (`cudaStreamWaitEvent`). Without such a call between the two, the
 //!   kernel cannot depend on the communication. For communications on different streams the same rule holds.
@@ -75,7 +76,7 @@ pub(super) enum ItemKind {
 /// The items of a window, in an order in which each comes after its dependencies. The last item is after all others.
 pub(super) fn schedule(window: &Window, processor: &Processor) -> Vec<Item> {
     let links = Links::new(window, processor);
-    let mut chain = Chain::new(window, &links);
+    let mut chain = Chain::new(window, processor, &links);
     for &(at, event) in &links.events {
         match event {
             Event::Cut => chain.cut(at),
@@ -121,9 +122,10 @@ impl Links {
             unwaited: Vec::new(),
         };
         for (index, talk) in window.talks.iter().enumerate() {
-            let is_gap = talk.start > window.from
-                && !is_within(&busy, talk.start, Side::Before)
-                && !is_within(&active, talk.start, Side::Before);
+            let is_gap = idle_since(&busy, talk.start, window.from).is_some_and(|since| {
+                let is_late = talk.launch.is_some_and(|launch| launch > since);
+                is_late || !is_within(&active, talk.start, Side::Before)
+            });
             links.needs.push(match is_gap {
                 true => talk.start,
                 false => streams.computed_before(talk).max(window.from),
@@ -301,11 +303,11 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    fn new(window: &'a Window, links: &'a Links) -> Self {
+    fn new(window: &'a Window, processor: &Processor, links: &'a Links) -> Self {
         Self {
             window,
             links,
-            dropped: Dropped::new(window),
+            dropped: Dropped::new(window, processor),
             items: Vec::new(),
             talks: Vec::with_capacity(window.talks.len()),
             last: None,
@@ -374,15 +376,16 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Time in which the GPU only communicates.
+/// Time in which the GPU only communicates, and the processor does not work.
 struct Dropped {
     /// Begin and end, and the time dropped before; in order.
     intervals: Vec<(i64, i64, u64)>,
 }
 
 impl Dropped {
-    fn new(window: &Window) -> Self {
-        let busy = union(window.works.iter().map(|work| (work.start, work.end)));
+    fn new(window: &Window, processor: &Processor) -> Self {
+        let works = window.works.iter().map(|work| (work.start, work.end));
+        let busy = union(works.chain(processor_works(window, processor)));
         let active = union(window.talks.iter().map(|talk| (talk.start, talk.end)));
         let mut intervals = Vec::new();
         let mut sum = 0;
@@ -422,6 +425,39 @@ impl Dropped {
     fn between(&self, from: i64, to: i64) -> u64 {
         self.before(to) - self.before(from)
     }
+}
+
+/// Times in which the GPU computes nothing and the processor works: until it starts the next kernel, without the calls in which it waits.
+fn processor_works(window: &Window, processor: &Processor) -> Vec<(i64, i64)> {
+    let mut works: Vec<&Work> = window.works.iter().collect();
+    works.sort_unstable_by_key(|work| work.start);
+    let syncs = union(processor.syncs.iter().copied());
+    let mut times = Vec::new();
+    let mut idle_from = window.from;
+    for work in works {
+        if idle_from < work.start
+            && let Some(launch) = work.launch
+        {
+            let mut from = idle_from;
+            let to = launch.min(work.start);
+            let next = syncs.partition_point(|&(_, end)| end <= from);
+            for &(start, end) in syncs[next..].iter().take_while(|(start, _)| *start < to) {
+                times.push((from, start));
+                from = from.max(end);
+            }
+            times.push((from, to));
+        }
+        idle_from = idle_from.max(work.end);
+    }
+    times.retain(|(from, to)| from < to);
+    times
+}
+
+/// Time since which none of `intervals` covers the moment before `at`, at the earliest `from`; `None` if one covers it.
+fn idle_since(intervals: &[(i64, i64)], at: i64, from: i64) -> Option<i64> {
+    let count = intervals.partition_point(|&(start, _)| start < at);
+    let since = count.checked_sub(1).map_or(from, |last| intervals[last].1);
+    (since < at).then_some(since)
 }
 
 /// Union of intervals: disjoint ones that do not touch, in order.

@@ -67,15 +67,37 @@ fn time_that_only_communicates_does_not_count() {
     // The kernel is started before the end of the communication and waits for it, so its two come after it, too.
     let late = shown(&works, &talks, &[3], &[]);
     assert_eq!(late, "10 [], talk 0 [0], 12 [0, 1], 0 [2]");
-    // A kernel that is started later may be late because of the processor.
+    // A kernel that is started later is late because of the processor.
     let works = [work(0, 10, 0), work(30, 40, 29)];
     assert_eq!(
         shown(&works, &talks, &[3], &[]),
-        "10 [], talk 0 [0], 2 [0], 10 [2, 1], 0 [3]"
+        "10 [], talk 0 [0], 20 [0], 10 [2, 1], 0 [3]"
     );
     // Where the processor waits for the communication, its two come after it.
     let synced = shown(&works, &talks, &[], &[(2, 29)]);
     assert_eq!(synced, "10 [], talk 0 [0], 12 [0, 1], 0 [2]");
+}
+
+#[test]
+fn the_processor_may_be_late() {
+    // The second kernel is started at 25 and begins at 27: the GPU waits for the processor, and not for the communication.
+    let works = [work(0, 10, 0), work(27, 40, 25)];
+    let talks = [talk(10, 30, 1, 1)];
+    assert_eq!(
+        shown(&works, &talks, &[50], &[]),
+        "10 [], talk 0 [0], 28 [0], 0 [2, 1]"
+    );
+    // The processor waits for 6 of these 15.
+    assert_eq!(
+        shown(&works, &talks, &[50], &[(12, 15), (20, 23)]),
+        "10 [], talk 0 [0], 22 [0], 0 [2, 1]"
+    );
+    // A communication that the processor starts late comes after its work, although another one goes on.
+    let talks = [talk(10, 30, 1, 1), talk(22, 26, 2, 20)];
+    assert_eq!(
+        shown(&works, &talks, &[50], &[]),
+        "10 [], talk 0 [0], 12 [0], talk 1 [2], 16 [2], 0 [4, 1, 3]"
+    );
 }
 
 #[test]
