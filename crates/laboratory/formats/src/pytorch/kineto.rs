@@ -18,6 +18,9 @@ pub(super) struct Session {
     pub(super) outside: usize,
 }
 
+/// Communication with its calls.
+type FoundTalk = (Talk, Vec<Call>);
+
 /// The chosen steps of a profile, all if `wanted` is empty.
 ///
 /// # Errors
@@ -47,7 +50,7 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         ..Session::default()
     };
     let mut streams: BTreeMap<(i64, i64), usize> = BTreeMap::new();
-    let mut gathered: Vec<(Window, Vec<(Talk, Vec<Call>)>)> = spans
+    let mut gathered: Vec<(Window, Vec<FoundTalk>)> = spans
         .iter()
         .map(|_| (Window::default(), Vec::new()))
         .collect();
@@ -178,7 +181,7 @@ fn spans(steps: &[Step], wanted: &[u32]) -> Result<Vec<Span>, CallFault> {
 }
 
 /// Sets begin and end of a window: of its work, and of its steps where the GPU does nothing. `passed` is the end of earlier work.
-fn bound(window: &mut Window, found: &[(Talk, Vec<Call>)], span: &Span, passed: i64) {
+fn bound(window: &mut Window, found: &[FoundTalk], span: &Span, passed: i64) {
     let works = window.works.iter().map(|work| (work.start, work.end));
     let times = works.chain(found.iter().map(|(talk, _)| (talk.start, talk.end)));
     let first = times.clone().map(|(start, _)| start).min();
@@ -233,6 +236,9 @@ fn processor(waits: &[super::profile::Wait], records: &[Record], is_known: bool)
     processor
 }
 
+/// Thread and time at which the processor started a kernel.
+type Started = (i64, i64);
+
 /// Part of a kernel in a communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -257,7 +263,7 @@ impl Talks {
     fn new(
         kernels: &[Kernel],
         records: &[Record],
-        launch: impl Fn(&Kernel) -> Option<(i64, i64)>,
+        launch: impl Fn(&Kernel) -> Option<Started>,
     ) -> Result<Self, CallFault> {
         // Kineto copies the details of a call to all kernels within it, also to those that copy tensors.
         let named = kernels.iter().filter(|kernel| kernel.name.is_some());
@@ -328,14 +334,14 @@ impl Talks {
         kernels: &[Kernel],
         unnamed: &[(usize, usize)],
         mut left: Vec<&Record>,
-        launch: impl Fn(&Kernel) -> Option<(i64, i64)>,
+        launch: impl Fn(&Kernel) -> Option<Started>,
     ) -> Result<(), CallFault> {
         left.retain(|record| {
             let call = record.call.as_ref();
             call.is_some_and(|call| call.group_size != Some(1))
         });
         left.sort_by_key(|record| (record.thread, record.start));
-        let mut started: Vec<(Option<(i64, i64)>, usize, usize)> = unnamed
+        let mut started: Vec<(Option<Started>, usize, usize)> = unnamed
             .iter()
             .map(|&(index, number)| (launch(&kernels[index]), index, number))
             .collect();

@@ -52,6 +52,7 @@ fn every_generator_is_registered_and_described() {
                 "pxn",
                 "peak-tflops",
                 "memory-bandwidth",
+                "profiler-steps",
             ];
             assert!(others.contains(&info.key), "{name}: {}", info.key);
             settings.set(info.key, &info.default).unwrap();

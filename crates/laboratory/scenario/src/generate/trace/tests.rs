@@ -464,6 +464,83 @@ fn every_collective_of_chakra_runs() {
     }
 }
 
+/// Profile of a rank of two: a step with an all-reduce, and a step without.
+fn profile(rank: u32) -> String {
+    let call = r#""Collective name": "allreduce", "In msg nelems": 500, "Out msg nelems": 500, "dtype": "Half", "Group size": 2"#;
+    let kernel = |name: &str, ts: u32, details: &str| {
+        format!(
+            r#"{{"cat": "kernel", "name": "{name}", "ts": {ts}, "dur": 10, "args": {{"stream": 7{details}}}}}"#
+        )
+    };
+    let step = |number: u32, ts: u32| {
+        format!(
+            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{number}", "ts": {ts}, "dur": 50}}"#
+        )
+    };
+    let events = [
+        step(3, 0),
+        kernel("gemm", 0, ""),
+        kernel("ncclDevKernel_AllReduce", 10, &format!(", {call}")),
+        step(4, 50),
+        kernel("gemm", 60, ""),
+    ];
+    let events = events.join(",\n");
+    format!(
+        r#"{{"distributedInfo": {{"rank": {rank}, "world_size": 2}}, "traceEvents": [{events}]}}"#
+    )
+}
+
+#[test]
+fn profiles_of_pytorch_run() {
+    let folder = Folder::new("pytorch")
+        .with("gpt_rank0.json", profile(0))
+        .with("gpt_rank1.json", profile(1))
+        .with("all.goal", write_goal(&ping_pong()).unwrap());
+    let by_file = folder.job(&[file("gpt_rank1.json")], 2);
+    assert_eq!(by_file.label, "gpt");
+    let by_folder = folder.job(&[file("."), ("format", text("pytorch"))], 2);
+    assert_eq!(by_folder.plan, by_file.plan);
+    let spans_and_bytes = |job: &JobSpec| {
+        let graph = job.plan.graph();
+        let times = graph.numbered().map(|(_, task)| match task {
+            Task::Compute {
+                rank: Rank(0),
+                span,
+                ..
+            } => (span.as_ps() / 1_000_000, 0),
+            Task::Message {
+                src: Rank(0),
+                bytes,
+                ..
+            } => (0, bytes.as_u64()),
+            _ => (0, 0),
+        });
+        times.fold((0, 0), |sum, task| (sum.0 + task.0, sum.1 + task.1))
+    };
+    // 100 us, of which 10 are communication of 1000 bytes.
+    assert_eq!(spans_and_bytes(&by_file), (90, 1000));
+    let steps = |step: i64| ("profiler-steps", Value::List(vec![Value::Integer(step)]));
+    assert_eq!(
+        spans_and_bytes(&folder.job(&[file("gpt_rank1.json"), steps(4)], 2)),
+        (50, 0)
+    );
+    assert_snapshot!(folder.error(&[file("gpt_rank0.json"), steps(5)]), @"
+    DIR/gpt_rank0.json: rank 0 has no `ProfilerStep#5`
+      fix: choose steps from 3 to 4, or leave `profiler-steps` out
+    ");
+    assert_snapshot!(folder.error(&[file("all.goal"), steps(5)]), @r#"
+    `profiler-steps` of the trace workload: the trace is in the format "goal"
+      fix: leave it out: only profiles of PyTorch have steps
+    "#);
+    let paths = ["gpt_rank0.json", "gpt_rank1.json"].map(|name| folder.0.join(name));
+    assert_eq!(trace_files(&paths[0]), paths);
+    assert_eq!(trace_files(&folder.0), paths);
+    assert_snapshot!(folder.with("gpt_rank2.json", profile(0)).error(&[file("gpt_rank0.json")]), @"
+    DIR/gpt_rank0.json: the job has 2 ranks according to `distributedInfo`, but there are traces of 3
+      fix: record all ranks, and name the file of one of them if the names differ in the rank alone, else their folder
+    ");
+}
+
 #[test]
 fn faults_of_settings() {
     let folder = Folder::new("settings")
@@ -483,10 +560,10 @@ fn faults_of_settings() {
     cannot read DIR/b.goal: No such file or directory (os error 2)
       fix: name a file that exists and that you may read
     ");
-    assert_snapshot!(error(&[file("flows.txt")]), @r#"
-    `file` of the trace workload: DIR/flows.txt is a topology or a file of flows of the HPCC simulator or SimAI; traces are GOAL schedules, Chakra traces and workloads of SimAI
+    assert_snapshot!(error(&[file("flows.txt")]), @"
+    `file` of the trace workload: DIR/flows.txt is a topology or a file of flows of the HPCC simulator or SimAI; traces are GOAL schedules, traces of Chakra and PyTorch, and workloads of SimAI
       fix: `clearway run --set topology.file=TOPOLOGY --set workload.file=FLOWS`
-    "#);
+    ");
     assert_snapshot!(error(&[file("lonely.et")]), @"
     `file` of the trace workload: DIR/lonely.et is the trace of one rank alone
       fix: call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first
@@ -497,7 +574,7 @@ fn faults_of_settings() {
     ");
     assert_snapshot!(with(("comm-groups", text("groups.json"))), @r#"
     `comm-groups` of the trace workload: the trace is in the format "goal"
-      fix: leave it out: only Chakra's traces name groups
+      fix: leave it out: only traces of Chakra and PyTorch name groups
     "#);
     assert_snapshot!(with(("ranks", Value::Integer(3))), @"
     `ranks` of the trace workload: 3 ranks, but the trace has 2
