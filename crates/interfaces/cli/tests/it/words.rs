@@ -232,7 +232,7 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     --set workload.file=prof.json: `file` of the file workload: prof.json is a profile or an execution trace of PyTorch; files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
       fix: `clearway run --set workload.kind=trace --set workload.file=prof.json`
-    --set workload.file=prof.json: prof.json: rank 0 has no kernels of the GPU and no communications
+    prof.json: rank 0 has no kernels of the GPU and no communications
       fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
     --set workload.file=x.cm: `file` of the trace workload: x.cm is a connection matrix of htsim; traces are GOAL schedules, traces of Chakra and PyTorch, and workloads of SimAI
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
