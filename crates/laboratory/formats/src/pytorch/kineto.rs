@@ -16,6 +16,8 @@ pub(super) struct Session {
     pub(super) processor: Processor,
     /// Communications outside all profiler steps.
     pub(super) outside: usize,
+    /// True if the trace has no times, and those of the windows are numbers.
+    pub(super) is_untimed: bool,
 }
 
 /// Communication with its calls.

@@ -49,9 +49,10 @@ use kineto::{Session, micros, session};
 use nodes::node_session;
 use profile::read_profile;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use timeline::{ItemKind, schedule};
 
 /// The traces of all ranks.
@@ -71,9 +72,26 @@ pub struct PytorchTrace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OperationName {
     /// Name of the communication; nothing for a computation.
-    call: Option<Rc<str>>,
-    /// Time in the trace, in nanoseconds.
-    at: i64,
+    call: Option<Arc<str>>,
+    at: At,
+}
+
+/// Place of an operation in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Time in nanoseconds.
+    Time(i64),
+    /// Number of a communication of a trace without times, from 1.
+    Number(i64),
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Time(at) => write!(f, "at {} us", micros(at)),
+            Self::Number(number) => write!(f, "(its communication {number})"),
+        }
+    }
 }
 
 impl PytorchTrace {
@@ -90,7 +108,7 @@ impl PytorchTrace {
     fn operation_name(&self, OperationId { rank, index }: OperationId) -> String {
         let OperationName { call, at } = &self.names[rank.index()][index as usize];
         let call = call.as_deref().unwrap_or("a computation");
-        format!("`{}` of rank {rank} at {} us", shown(call), micros(*at))
+        format!("`{}` of rank {rank} {at}", shown(call))
     }
 
     fn located(&self, error: &ProgramError) -> FileError {
@@ -268,7 +286,7 @@ impl PytorchReader {
                     .fix("leave `profiler-steps` out"));
             }
             let nodes = node_session(profile.nodes).map_err(fault)?;
-            if nodes.is_untimed {
+            if nodes.session.is_untimed {
                 self.skip(Skipped::Untimed, name, || format!("rank {rank}"));
             }
             for text in &nodes.groups {
@@ -417,17 +435,14 @@ impl PytorchReader {
                 if after.is_empty() {
                     after.extend(last);
                 }
+                let at = match session.is_untimed {
+                    false => At::Time(item.at),
+                    true => At::Number(item.at + 1),
+                };
                 match item.kind {
-                    ItemKind::Compute(nanoseconds) => build.compute(nanoseconds, item.at, &after),
+                    ItemKind::Compute(nanoseconds) => build.compute(nanoseconds, at, &after),
                     ItemKind::Talk(talk) => {
-                        self.talk(
-                            source,
-                            rank,
-                            (&calls[talk], item.at),
-                            noted,
-                            &after,
-                            &mut build,
-                        )?;
+                        self.talk(source, rank, (&calls[talk], at), noted, &after, &mut build)?;
                     }
                 }
                 self.count(source, rank, build.operations.len())?;
@@ -461,20 +476,14 @@ impl PytorchReader {
         &mut self,
         source: Source<'_>,
         rank: Rank,
-        (calls, at): (&[Call], i64),
+        (calls, at): (&[Call], At),
         noted: &Groups,
         after: &[u32],
         build: &mut Build,
     ) -> Result<(), FileError> {
         let first = build.operations.len();
         for call in calls {
-            let title = || {
-                format!(
-                    "`{}` of rank {rank} at {} us",
-                    shown(&call.name),
-                    micros(at)
-                )
-            };
+            let title = || format!("`{}` of rank {rank} {at}", shown(&call.name));
             let fault = |CallFault { message, fix }: CallFault| {
                 let message = format!("{} {message}", title());
                 source.fault(0, None, message).fix(fix)
@@ -508,6 +517,12 @@ impl PytorchReader {
         let members = self.groups.get(name).cloned();
         let members = members.or(of_call).or_else(|| noted.get(name).cloned());
         let members = members.or(is_all.then_some(Members::All)).ok_or_else(|| {
+            if call.group.is_none() {
+                return CallFault {
+                    message: "does not name its group".into(),
+                    fix: call::RECORD_AGAIN.into(),
+                };
+            }
             fault(format!(
                 "is a call on group `{}`, whose ranks are not known",
                 shown(name)
@@ -584,11 +599,11 @@ struct Build {
     /// The operation after which each item is over.
     ends: Vec<u32>,
     /// Names of communications, each once.
-    known: BTreeMap<String, Rc<str>>,
+    known: BTreeMap<String, Arc<str>>,
 }
 
 impl Build {
-    fn compute(&mut self, nanoseconds: u64, at: i64, after: &[u32]) {
+    fn compute(&mut self, nanoseconds: u64, at: At, after: &[u32]) {
         let first = self.operations.len();
         let span = Span::from_ps(nanoseconds * 1000);
         self.operations.push(Operation::Compute { unit: GPU, span });
@@ -597,12 +612,12 @@ impl Build {
     }
 
     /// Names the operations since the last name.
-    fn name(&mut self, call: &str, at: i64) {
+    fn name(&mut self, call: &str, at: At) {
         let name = match self.known.get(call) {
-            Some(name) => Rc::clone(name),
+            Some(name) => Arc::clone(name),
             None => {
-                let name: Rc<str> = call.into();
-                self.known.insert(call.to_owned(), Rc::clone(&name));
+                let name: Arc<str> = call.into();
+                self.known.insert(call.to_owned(), Arc::clone(&name));
                 name
             }
         };
@@ -612,7 +627,7 @@ impl Build {
     }
 
     /// Ends an item whose operations begin with `first`: they begin after those of `after`.
-    fn end(&mut self, first: usize, at: i64, after: &[u32]) {
+    fn end(&mut self, first: usize, at: At, after: &[u32]) {
         let own = first as u32..self.operations.len() as u32;
         for operation in own.clone() {
             let waits = after

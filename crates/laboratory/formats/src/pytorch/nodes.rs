@@ -19,8 +19,6 @@ pub(super) struct NodeSession {
     pub(super) session: Session,
     /// Texts with lists of groups.
     pub(super) groups: Vec<String>,
-    /// True if the trace has no times.
-    pub(super) is_untimed: bool,
 }
 
 /// The session of the nodes of a rank.
@@ -42,11 +40,7 @@ pub(super) fn node_session(mut nodes: Vec<Node>) -> Result<NodeSession, CallFaul
         true => in_sequence(nodes),
         false => with_times(&nodes)?,
     };
-    Ok(NodeSession {
-        session,
-        groups,
-        is_untimed,
-    })
+    Ok(NodeSession { session, groups })
 }
 
 /// One communication after the other, in the order of the nodes.
@@ -71,6 +65,7 @@ fn in_sequence(nodes: Vec<Node>) -> Session {
             talks: talks.collect(),
         }],
         calls: vec![calls],
+        is_untimed: true,
         ..Session::default()
     }
 }
@@ -153,7 +148,7 @@ fn with_times(nodes: &[Node]) -> Result<Session, CallFault> {
             waits,
             ..Processor::default()
         },
-        outside: 0,
+        ..Session::default()
     })
 }
 

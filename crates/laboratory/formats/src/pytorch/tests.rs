@@ -619,6 +619,18 @@ fn an_execution_trace_has_no_times() {
     3 compute 0s after 0,1,2
     ");
     trace.graph(&mut around).unwrap().check().unwrap();
+    let old = text(0)
+        .replace("pg_name\",\"type", "other\",\"type")
+        .replace("pg_size", "other");
+    assert_snapshot!(read(&[old.clone(), old]).unwrap_err(), @"
+    t.0.json: `_allgather_base` of rank 0 (its communication 1) does not name its group
+      fix: record with PyTorch 2.4 or later, with the activities CPU and CUDA and the backend NCCL
+    ");
+    let twice = read(&[text(0), text(0)]).unwrap();
+    assert_snapshot!(twice.graph(&mut around).unwrap_err(), @"
+    t.0.json: `send` of rank 0 (its communication 2) sends to rank 1 with tag 0, but no receive is left there for it
+      fix: add the receive at rank 1, or remove the send; ranks whose recordings begin or end at different moments have different calls: choose whole steps with `profiler-steps`
+    ");
     assert_snapshot!(read_steps(&[text(0), text(1)], &[1]).unwrap_err(), @"
     t.0.json: rank 0 has an execution trace, which has no `ProfilerStep#1`
       fix: leave `profiler-steps` out
