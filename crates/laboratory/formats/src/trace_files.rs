@@ -5,8 +5,8 @@ use crate::pytorch::{PytorchFile, pytorch_files};
 use crate::{TraceFormat, head};
 use std::path::{Path, PathBuf};
 
-/// The files of the trace that `path` names. These are the files of all ranks if `path` is the prefix of Chakra's files or one of them, or a
-/// file or the folder of PyTorch's traces. Otherwise it is `path`, which need not exist.
+/// The files of the trace that `path` names: those of all ranks if it is the prefix of Chakra's files, one of them, or a file or the folder
+/// of PyTorch's traces. Otherwise it is `path`, which need not exist.
 pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     let format = path.is_file().then(|| head(path).ok());
     let format = format.map(|head| head.and_then(|head| TraceFormat::detect(&head)));

@@ -42,64 +42,23 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         waits,
         ..
     } = profile;
-    let launch_of = |kernel: &Kernel| launches.get(&kernel.correlation?).copied();
+    let started = |kernel: &Kernel| {
+        let launch = launches.get(&kernel.correlation?)?;
+        Some((launch.thread, launch.at))
+    };
     let processor = processor(&waits, &records, !launches.is_empty());
-    let talks = Talks::new(&kernels, &records, |kernel| {
-        launch_of(kernel).map(|l| (l.thread, l.at))
-    })?;
+    let talks = Talks::new(&kernels, &records, started)?;
+    let mut sorted = Sorted::new(&spans);
+    sorted.sort(&kernels, talks, &spans, started)?;
     let mut session = Session {
         processor,
+        outside: if wanted.is_empty() { sorted.outside } else { 0 },
         ..Session::default()
     };
-    let mut streams: BTreeMap<(i64, i64), usize> = BTreeMap::new();
-    let mut gathered: Vec<(Window, Vec<FoundTalk>)> = spans
-        .iter()
-        .map(|_| (Window::default(), Vec::new()))
-        .collect();
-    // End of the work that was started before each span.
-    let mut before = vec![i64::MIN; spans.len()];
-    let mut calls = talks.calls;
-    for (index, kernel) in kernels.iter().enumerate() {
-        let launch = launch_of(kernel).map(|launch| launch.at);
-        let at = launch.unwrap_or(kernel.start);
-        let next = spans.partition_point(|span| span.from <= at);
-        if let Some(end) = before.get_mut(next) {
-            *end = kernel.end.max(*end);
-        }
-        let talk = talks.of_kernel[index];
-        if talk == Some(Part::Further) {
-            continue;
-        }
-        let count = streams.len();
-        let stream = *streams.entry(kernel.stream).or_insert(count);
-        check_streams(streams.len())?;
-        let span = next.checked_sub(1).filter(|&span| at < spans[span].to);
-        let (Some(span), start) = (span, kernel.start) else {
-            session.outside += usize::from(talk.is_some() && wanted.is_empty());
-            continue;
-        };
-        let (window, found) = &mut gathered[span];
-        match talk {
-            Some(Part::First(number)) => {
-                let end = talks.ends[number];
-                let talk = Talk {
-                    start,
-                    end,
-                    stream,
-                    launch,
-                };
-                found.push((talk, std::mem::take(&mut calls[number])));
-            }
-            _ => window.works.push(Work {
-                start,
-                end: kernel.end,
-                stream,
-                launch,
-            }),
-        }
-    }
     let mut passed = i64::MIN;
-    for ((span, (mut window, mut found)), before) in spans.iter().zip(gathered).zip(before) {
+    for ((span, (mut window, mut found)), before) in
+        spans.iter().zip(sorted.windows).zip(sorted.before)
+    {
         passed = passed.max(before);
         found.sort_by_key(|(talk, _)| (talk.start, talk.end));
         bound(&mut window, &found, span, passed);
@@ -109,6 +68,72 @@ pub(super) fn session(profile: Profile, wanted: &[u32]) -> Result<Session, CallF
         session.calls.push(calls);
     }
     Ok(session)
+}
+
+/// Kernels by the span in which the processor started them.
+struct Sorted {
+    /// The window of each span with its communications.
+    windows: Vec<(Window, Vec<FoundTalk>)>,
+    /// End of the work that was started between each span and the one before.
+    before: Vec<i64>,
+    /// Communications outside all spans.
+    outside: usize,
+}
+
+impl Sorted {
+    fn new(spans: &[Span]) -> Self {
+        let windows = spans.iter().map(|_| (Window::default(), Vec::new()));
+        Self {
+            windows: windows.collect(),
+            before: vec![i64::MIN; spans.len()],
+            outside: 0,
+        }
+    }
+
+    fn sort(
+        &mut self,
+        kernels: &[Kernel],
+        mut talks: Talks,
+        spans: &[Span],
+        started: impl Fn(&Kernel) -> Option<Started>,
+    ) -> Result<(), CallFault> {
+        let mut streams: BTreeMap<(i64, i64), usize> = BTreeMap::new();
+        for (kernel, talk) in kernels.iter().zip(&talks.of_kernel) {
+            let launch = started(kernel).map(|(_, at)| at);
+            let at = launch.unwrap_or(kernel.start);
+            let next = spans.partition_point(|span| span.from <= at);
+            if let Some(end) = self.before.get_mut(next) {
+                *end = kernel.end.max(*end);
+            }
+            if *talk == Some(Part::Further) {
+                continue;
+            }
+            let count = streams.len();
+            let stream = *streams.entry(kernel.stream).or_insert(count);
+            check_streams(streams.len())?;
+            let span = next.checked_sub(1).filter(|&span| at < spans[span].to);
+            let Some(span) = span else {
+                self.outside += usize::from(talk.is_some());
+                continue;
+            };
+            let (window, found) = &mut self.windows[span];
+            let mut work = Work {
+                start: kernel.start,
+                end: kernel.end,
+                stream,
+                launch,
+            };
+            match *talk {
+                Some(Part::First(number)) => {
+                    work.end = talks.ends[number];
+                    let calls = std::mem::take(&mut talks.calls[number]);
+                    found.push((work.into_talk(), calls));
+                }
+                _ => window.works.push(work),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks the number of streams of a rank: the time to find dependencies grows with it.

@@ -19,11 +19,13 @@
 //! * Calls without a kernel of their own, as in `batch_isend_irecv`, belong to the next kernel of NCCL that their thread starts, and
 //!   run together.
 
+mod build;
 mod call;
 mod files;
 mod kineto;
 mod nodes;
 mod profile;
+mod skipped;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -37,22 +39,19 @@ use crate::groups::{
 };
 use crate::packed::unpacked;
 use crate::text::{Source, read_text, refused, shown};
-use call::{Approximation, Call, CallFault};
+use build::{At, Build, OperationName};
+use call::{Call, CallFault};
 use clearway_input::InputKind;
-use clearway_units::Span;
 use clearway_workload::graph::{MOST_TASKS, Rank};
-use clearway_workload::program::{
-    Expand, JobProgram, Operation, OperationDependency, OperationId, ProgramError, RankProgram,
-};
+use clearway_workload::program::{Expand, JobProgram, OperationId, ProgramError, RankProgram};
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
-use kineto::{Session, micros, session};
+use kineto::{Session, session};
 use nodes::node_session;
 use profile::read_profile;
+use skipped::Skipped;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 use timeline::{ItemKind, schedule};
 
 /// The traces of all ranks.
@@ -66,32 +65,6 @@ pub struct PytorchTrace {
     files: Vec<String>,
     /// Names and times of the operations of each rank.
     names: Vec<Vec<OperationName>>,
-}
-
-/// Name of an operation in messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct OperationName {
-    /// Name of the communication; nothing for a computation.
-    call: Option<Arc<str>>,
-    at: At,
-}
-
-/// Place of an operation in a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
-    /// Time in nanoseconds.
-    Time(i64),
-    /// Number of a communication of a trace without times, from 1.
-    Number(i64),
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Time(at) => write!(f, "at {} us", micros(at)),
-            Self::Number(number) => write!(f, "(its communication {number})"),
-        }
-    }
 }
 
 impl PytorchTrace {
@@ -178,45 +151,6 @@ struct ReadRank {
     file: String,
     program: RankProgram,
     names: Vec<OperationName>,
-}
-
-/// Parts of a trace that are read but not simulated as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Skipped {
-    /// A call that is simulated in another way.
-    Approximation(Approximation),
-    /// Communications outside of the profiler's steps.
-    Outside,
-    /// A trace without times.
-    Untimed,
-    /// A rank that does not communicate.
-    Silent,
-    /// Lists of groups in an unknown form.
-    Groups,
-}
-
-impl Skipped {
-    fn message(self) -> &'static str {
-        match self {
-            Self::Approximation(Approximation::Root) => {
-                "has a root that is not in the trace, and takes the first rank of its group as the root"
-            }
-            Self::Approximation(Approximation::Parts) => {
-                "lists only some of its parts, and sends equal parts: an execution trace lists all"
-            }
-            Self::Approximation(Approximation::Empty) => {
-                "has no bytes to send, and sends one because a message needs a packet"
-            }
-            Self::Outside => {
-                "has communications that were started outside of all `ProfilerStep`s, which are left out"
-            }
-            Self::Untimed => {
-                "has an execution trace without times: its communications follow one another, and computations take no time; a profile has times"
-            }
-            Self::Silent => "communicates with no other rank",
-            Self::Groups => "lists process groups in a way that is not understood",
-        }
-    }
 }
 
 impl PytorchReader {
@@ -590,78 +524,5 @@ impl PytorchReader {
 const GROUP_FIX: &str =
     "list the ranks of the group in a comm-group file, and name it with `comm-groups`";
 
-/// Operations of a rank under construction.
-#[derive(Default)]
-struct Build {
-    operations: Vec<Operation>,
-    waits: Vec<(u32, OperationDependency)>,
-    names: Vec<OperationName>,
-    /// The operation after which each item is over.
-    ends: Vec<u32>,
-    /// Names of communications, each once.
-    known: BTreeMap<String, Arc<str>>,
-}
-
-impl Build {
-    fn compute(&mut self, nanoseconds: u64, at: At, after: &[u32]) {
-        let first = self.operations.len();
-        let span = Span::from_ps(nanoseconds * 1000);
-        self.operations.push(Operation::Compute { unit: GPU, span });
-        self.names.push(OperationName { call: None, at });
-        self.end(first, at, after);
-    }
-
-    /// Names the operations since the last name.
-    fn name(&mut self, call: &str, at: At) {
-        let name = match self.known.get(call) {
-            Some(name) => Arc::clone(name),
-            None => {
-                let name: Arc<str> = call.into();
-                self.known.insert(call.to_owned(), Arc::clone(&name));
-                name
-            }
-        };
-        let call = Some(name);
-        self.names
-            .resize(self.operations.len(), OperationName { call, at });
-    }
-
-    /// Ends an item whose operations begin with `first`: they begin after those of `after`.
-    fn end(&mut self, first: usize, at: At, after: &[u32]) {
-        let own = first as u32..self.operations.len() as u32;
-        for operation in own.clone() {
-            let waits = after
-                .iter()
-                .map(|&other| (operation, OperationDependency::over(other)));
-            self.waits.extend(waits);
-        }
-        let end = match own.len() {
-            1 => own.start,
-            count => {
-                let end = self.operations.len() as u32;
-                self.operations.push(Operation::Compute {
-                    unit: GPU,
-                    span: Span::ZERO,
-                });
-                self.names.push(OperationName { call: None, at });
-                let before: Vec<u32> = if count == 0 {
-                    after.to_vec()
-                } else {
-                    own.collect()
-                };
-                let waits = before
-                    .into_iter()
-                    .map(|other| (end, OperationDependency::over(other)));
-                self.waits.extend(waits);
-                end
-            }
-        };
-        self.ends.push(end);
-    }
-}
-
 /// Maximum length of a window in nanoseconds: as many picoseconds as 64 bits hold.
 const MOST_WINDOW: i64 = (u64::MAX / 1000) as i64;
-
-/// The unit that computes.
-const GPU: u8 = 0;

@@ -78,50 +78,34 @@ fn with_times(nodes: &[Node]) -> Result<Session, CallFault> {
     let mut found: Vec<(Talk, Vec<Call>)> = Vec::new();
     let mut known: FxHashMap<i64, usize> = FxHashMap::default();
     for node in nodes {
-        let (NodeKind::Kernel(name), Some((start, end))) = (&node.kind, node.time) else {
+        let NodeKind::Kernel(name) = &node.kind else {
             continue;
         };
         let count = streams.len();
         let stream = *streams.entry(node.stream).or_insert(count);
         check_streams(streams.len())?;
-        let parent = node.parent.and_then(|parent| by_id.get(&parent));
-        let launch = parent.and_then(|parent| Some(parent.time?.0));
+        let work = work_of(node, stream, &by_id)?;
         let Some(name) = name else {
-            works.push(Work {
-                start,
-                end,
-                stream,
-                launch,
-            });
+            works.push(work);
             continue;
         };
-        let Some((id, call)) = call_above(node, &by_id) else {
-            return Err(CallFault {
-                message: format!(
-                    "has the kernel `{}` at {} us, but no `record_param_comms` for it",
-                    shown(name),
-                    micros(start)
-                ),
-                fix: RECORD_AGAIN.into(),
-            });
-        };
+        let (id, call) = call_above(node, &by_id).ok_or_else(|| CallFault {
+            message: format!(
+                "has the kernel `{}` at {} us, but no `record_param_comms` for it",
+                shown(name),
+                micros(work.start)
+            ),
+            fix: RECORD_AGAIN.into(),
+        })?;
         match known.get(&id) {
             // A further kernel of the same call.
             Some(&index) => {
                 let talk = &mut found[index].0;
-                (talk.start, talk.end) = (talk.start.min(start), talk.end.max(end));
+                (talk.start, talk.end) = (talk.start.min(work.start), talk.end.max(work.end));
             }
             None => {
                 known.insert(id, found.len());
-                found.push((
-                    Talk {
-                        start,
-                        end,
-                        stream,
-                        launch,
-                    },
-                    vec![call.clone()],
-                ));
+                found.push((work.into_talk(), vec![call.clone()]));
             }
         }
     }
@@ -149,6 +133,21 @@ fn with_times(nodes: &[Node]) -> Result<Session, CallFault> {
             ..Processor::default()
         },
         ..Session::default()
+    })
+}
+
+/// The work of a kernel; its operator, the node above it, tells when the processor started it.
+fn work_of(node: &Node, stream: usize, by_id: &FxHashMap<i64, &Node>) -> Result<Work, CallFault> {
+    let (start, end) = node.time.ok_or_else(|| CallFault {
+        message: format!("has a kernel without a valid time, node {}", node.id),
+        fix: "restore the file if it was changed; `ts` and `inclusive_dur` are microseconds".into(),
+    })?;
+    let parent = node.parent.and_then(|parent| by_id.get(&parent));
+    Ok(Work {
+        start,
+        end,
+        stream,
+        launch: parent.and_then(|parent| Some(parent.time?.0)),
     })
 }
 

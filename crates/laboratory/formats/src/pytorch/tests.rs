@@ -7,7 +7,7 @@ use super::*;
 use crate::{TraceFormat, trace_files};
 use clearway_units::Bytes;
 use clearway_workload::TaskId;
-use clearway_workload::program::{CollectiveCall, ExpansionFault};
+use clearway_workload::program::{CollectiveCall, ExpansionFault, Operation};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use insta::assert_snapshot;
@@ -662,6 +662,11 @@ fn a_linked_execution_trace_has_times() {
     0 compute 20us
     1 all-reduce 200B of 0,1 after 0
     2 compute 0s after 0,1
+    ");
+    let untimed = text.replace("\"ts\":10.0", "\"ts\":null");
+    assert_snapshot!(read(&[untimed.clone(), untimed]).unwrap_err(), @"
+    t.0.json: rank 0 has a kernel without a valid time, node 11
+      fix: restore the file if it was changed; `ts` and `inclusive_dur` are microseconds
     ");
     let lost = text.replace("\"ctrl_deps\":20", "\"ctrl_deps\":19");
     assert_snapshot!(read(&[lost.clone(), lost]).unwrap_err(), @"

@@ -1,8 +1,9 @@
 //! The order in which a rank computes and communicates, from the times of its kernels.
 //!
-//! All computations of a rank form one *chain* in the order of time. Time counts as computation while the GPU computes, while it does nothing
-//! at all, and while it only communicates but the processor has not yet started the next kernel and does not wait. Then the processor works.
-//! The other time in which the GPU only communicates does not count: it is for the simulation to find out. The chain is cut where a communication begins to depend on it, or it on a communication:
+//! All computations of a rank form one *chain* in the order of time. Time counts as computation while the GPU computes, while it does
+//! nothing at all, and while it only communicates but the processor has not yet started the next kernel and does not wait. Then the
+//! processor works. The other time in which the GPU only communicates does not count: it is for the simulation to find out. The chain is
+//! cut where a communication begins to depend on it, or it on a communication:
 //!
 //! * A communication waits for the kernels that the processor had started before it and that had ended when it began; after a gap in which
 //!   the GPU did nothing, or computed nothing and the processor had yet to start the communication, it waits for the gap, too. It also
@@ -23,6 +24,24 @@ pub(super) struct Work {
     pub(super) stream: usize,
     /// Time at which the processor started it, where it is known.
     pub(super) launch: Option<i64>,
+}
+
+impl Work {
+    /// A communication at the same time.
+    pub(super) fn into_talk(self) -> Talk {
+        let Self {
+            start,
+            end,
+            stream,
+            launch,
+        } = self;
+        Talk {
+            start,
+            end,
+            stream,
+            launch,
+        }
+    }
 }
 
 /// Communication of the GPU.
