@@ -55,7 +55,8 @@
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] read the files of the HPCC simulator for ns-3. [`FileFormat`] recognizes the format.
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
-//!   from the execution traces of Chakra, [`read_pytorch`] from the profiles of PyTorch. [`parse_simai`] reads a [`SimaiWorkload`], which produces a program for any number of ranks.
+//!   from the execution traces of Chakra, [`read_pytorch`] from the profiles of PyTorch. [`parse_simai`] reads a [`SimaiWorkload`],
+//!   which produces a program for any number of ranks.
 //!   [`TraceFormat`] recognizes the format.
 //! * [`parse_htsim_command`] reads the command line of `htsim_uec`, [`parse_hpcc_config`] the configuration of the HPCC simulator or SimAI.
 //! * [`KnownFile`] recognizes files of the wrong kind, for errors.
