@@ -30,7 +30,7 @@ cxxopts::Options options_of(const char *program) {
         ("logical-topology-configuration", "JSON with \"logical-dims\", as for the ns-3 front end", text())
         ("set", "KEY=VALUE of the scenario; may be repeated", cxxopts::value<std::vector<std::string>>())
         ("resolution-ns", "Limit in ns of the time by which a message starts too late; 0: the shortest delay of a link",
-            cxxopts::value<double>()->default_value("0"))
+            cxxopts::value<double>()->default_value("10"))
         ("threads", "Threads of the network simulation; 0: automatic", cxxopts::value<uint32_t>()->default_value("0"))
         ("out", "Folder for Clearway's results", text()->default_value(""))
         ("logging-configuration", "Logging configuration", text()->default_value("empty"))

@@ -19,6 +19,7 @@
 //! | `valgrind` | `valgrind`, which counts instructions |
 //! | `namespaces` | root, `ip` and TUN devices, by which the test bed's fabric is tried with real packets |
 //! | `advisories` | the advisory database of `cargo deny` |
+//! | `astra-sim` | a checkout of ASTRA-sim, which is built with Clearway as its network |
 //! | `compilers` | `cc` and `c++`, which compile the programs that use the C interface |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
@@ -35,7 +36,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "chromium",
     "tshark",
     "perfetto",
@@ -44,6 +45,7 @@ pub const NAMES: [&str; 10] = [
     "valgrind",
     "namespaces",
     "advisories",
+    "astra-sim",
     "compilers",
     "python",
 ];

@@ -36,6 +36,9 @@ fn compile(
     let libraries = tests.parent().unwrap();
     let program = folder.join("program");
     let mut command = Command::new(compiler);
+    if source.ends_with("network_test.cpp") {
+        command.arg(here.join("../../../integrations/astra-sim/src/network.cc"));
+    }
     command
         .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-I"])
         .arg(here.join("include"))
@@ -142,6 +145,18 @@ fn equal_posts_have_equal_digests() {
     for file in ["flows.parquet", "report.html"] {
         assert!(results.join(file).is_file(), "{file}");
     }
+}
+
+#[test]
+fn ranks_send_and_receive_as_astra_sim_expects() {
+    let folder = Folder::new("c-ranks");
+    let way = (Language::Cpp, Linkage::Dynamic);
+    let source = "../../../integrations/astra-sim/tests/network_test.cpp";
+    let Some(program) = compile(source, way, folder.path()) else {
+        return;
+    };
+    let printed = output(&program, folder.path());
+    assert_eq!(printed, "the network behaves as documented\n");
 }
 
 #[test]
