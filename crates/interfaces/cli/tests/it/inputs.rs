@@ -133,8 +133,8 @@ fn files_of_scenarios() {
       fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     error: --set workload.file=sparse: cannot read sparse: 1099511627776B is more than the limit of 16GB for a trace
       fix: name another file; if it is the right one, set the variable CLEARWAY_INPUT_LIMIT of the environment to a size such as `64GB`
-    error: --set workload.file=folder: cannot read folder: this is a folder, and only regular files are read
-      fix: name a file in it
+    error: --set workload.file=folder: cannot read folder: the folder has no traces of PyTorch, whose names end with `.json` or `.json.gz`
+      fix: name a file or a folder that you may read and that has such traces
     ");
 }
 

@@ -112,7 +112,7 @@ pub fn read_pytorch(
     let files = pytorch_files(path).map_err(|reason| WorkloadError::Unreadable {
         file: path.display().to_string(),
         reason: reason.to_string(),
-        fix: "name a file that exists and that you may read".into(),
+        fix: "name a file or a folder that you may read and that has such traces".into(),
     })?;
     let mut reader = PytorchReader::new(files.len() as u32).with_steps(steps);
     if let Some(path) = groups {
