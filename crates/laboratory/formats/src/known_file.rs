@@ -68,7 +68,7 @@ impl KnownFile {
             Self::Trace(TraceFormat::Pytorch) => "a profile or an execution trace of PyTorch",
             Self::AstraNetwork => "a network of ASTRA-sim",
             Self::AstraSystem => "a system of ASTRA-sim",
-            Self::Infragraph => "an infragraph",
+            Self::Infragraph => "an InfraGraph",
             Self::NcclTopology => "a topology of NCCL",
             Self::MscclAlgorithm => "an algorithm of MSCCL",
         }
@@ -95,8 +95,9 @@ impl KnownFile {
                  \"trace\" say the algorithms"
                     .into()
             }
-            Self::Infragraph | Self::NcclTopology => {
-                "it is not read: write `[topology]` (`clearway list topologies`), or a file of htsim (`.topo`) or HPCC".into()
+            Self::Infragraph => format!("`clearway run --set topology.file={name}`"),
+            Self::NcclTopology => {
+                "it is not read: write `[topology]` (`clearway list topologies`), an InfraGraph, or a file of htsim (`.topo`) or HPCC".into()
             }
             Self::MscclAlgorithm => {
                 "it is not read: choose an algorithm (`clearway list workloads`), or write a GOAL schedule".into()
@@ -115,7 +116,11 @@ fn of_json(text: &str) -> Option<KnownFile> {
     ];
     match () {
         () if system.iter().any(|key| has(key)) => Some(KnownFile::AstraSystem),
-        () if has("infrastructure") => Some(KnownFile::Infragraph),
+        () if has("infrastructure")
+            || has("devices") && (has("instances") || has("components")) =>
+        {
+            Some(KnownFile::Infragraph)
+        }
         () => None,
     }
 }
@@ -132,6 +137,7 @@ fn of_words(text: &str) -> Option<KnownFile> {
     if begins_with_a_number(text) {
         return Some(KnownFile::Hpcc);
     }
+    let text = text.strip_prefix("---").unwrap_or(text);
     let begins = |word: &str| {
         let mut lines = lines(text);
         lines.any(|line| line.tokens[0].text == word)
@@ -141,6 +147,11 @@ fn of_words(text: &str) -> Option<KnownFile> {
         "Nodes" | "Podsize" | "Tiers" if begins("Tiers") => Some(KnownFile::Topo),
         "Nodes" | "Connections" | "Triggers" | "Failures" => Some(KnownFile::Matrix),
         "infrastructure:" | "instances:" | "devices:" => Some(KnownFile::Infragraph),
+        "name:" | "description:" | "annotations:"
+            if begins("devices:") || begins("infrastructure:") =>
+        {
+            Some(KnownFile::Infragraph)
+        }
         _ if begins("npus_count:") || begins("topology:") => Some(KnownFile::AstraNetwork),
         _ if ["ENABLE_QCN", "CC_MODE", "TOPOLOGY_FILE", "FLOW_FILE"]
             .iter()
@@ -175,6 +186,11 @@ mod tests {
             ),
             ("{\"scheduling-policy\": \"LIFO\"}", KnownFile::AstraSystem),
             ("infrastructure:\n  name: x\n", KnownFile::Infragraph),
+            ("---\nname: x\ndevices:\n- name: y\n", KnownFile::Infragraph),
+            (
+                "{\"devices\": [{\"components\": []}]}",
+                KnownFile::Infragraph,
+            ),
             (
                 "<?xml version=\"1.0\"?>\n<system version=\"1\">",
                 KnownFile::NcclTopology,

@@ -1,4 +1,4 @@
-//! Readers and writers of the files of other tools: traffic and fabrics of htsim, HPCC and SimAI, traces of GOAL and Chakra.
+//! Readers and writers of the files of other tools: traffic and fabrics of htsim, HPCC and SimAI, InfraGraphs, traces of GOAL and Chakra.
 //!
 //! # Example
 //!
@@ -54,6 +54,7 @@
 //!
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] read the files of the HPCC simulator for ns-3. [`FileFormat`] recognizes the format.
+//! * [`parse_infragraph`] reads the fabric of an InfraGraph, as YAML or JSON; [`write_infragraph`] writes one.
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
 //!   from the execution traces of Chakra, [`read_pytorch`] from the profiles of PyTorch. [`parse_simai`] reads a [`SimaiWorkload`],
 //!   which produces a program for any number of ranks.
@@ -64,8 +65,8 @@
 //!
 //! All readers are strict: an entry that other tools ignore or round is an error with file, line and fix, or at least a warning.
 //!
-//! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo` and `hpcc` describe a fabric's file
-//! and do not build the fabric.
+//! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo`, `hpcc` and `infragraph`
+//! describe a fabric's file and do not build the fabric.
 
 pub mod chakra;
 pub mod cm;
@@ -74,6 +75,7 @@ pub mod goal;
 mod groups;
 pub mod hpcc;
 mod htsim_command;
+pub mod infragraph;
 mod known_file;
 mod line_words;
 mod packed;
@@ -83,6 +85,7 @@ mod sizes;
 mod text;
 pub mod topo;
 mod trace_files;
+mod yaml;
 
 pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
@@ -99,6 +102,11 @@ pub use hpcc::{
 };
 pub use htsim_command::{
     HtsimCommand, HtsimCommandError, HtsimOption, HtsimValue, parse_htsim_command,
+};
+pub use infragraph::{
+    InfragraphFabric, InfragraphFile, InfragraphForm, InfragraphHosts, InfragraphLink,
+    InfragraphOptions, InfragraphQueues, InfragraphRole, InfragraphSwitch, parse_infragraph,
+    write_infragraph,
 };
 pub use known_file::KnownFile;
 pub use pytorch::{PytorchReader, PytorchTrace, read_pytorch};

@@ -4,10 +4,11 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, PytorchReader, StartUnit, parse_cm,
-    parse_goal, parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
-    parse_htsim_command, parse_simai, parse_sizes, parse_topo, write_chakra, write_cm, write_goal,
-    write_goal_binary, write_simai,
+    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, InfragraphForm, InfragraphOptions,
+    PytorchReader, StartUnit, parse_cm, parse_goal, parse_goal_binary, parse_hpcc_config,
+    parse_hpcc_flows, parse_hpcc_topology, parse_htsim_command, parse_infragraph, parse_simai,
+    parse_sizes, parse_topo, write_chakra, write_cm, write_goal, write_goal_binary,
+    write_infragraph, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -51,6 +52,32 @@ const HPCC_FABRICS: [&str; 3] = [
      3 5 100Gbps 1000ns 0\n4 6 400Gbps 2000ns 0\n5 6 1bps 1ns 0\n6 4 1bps 1ns 0e9\n",
     "7 2 1 2 8 A100\n4\n5 6\n0 4 1Tbps 1us 0\n1 4 1Tbps 1us 0.5\n2 4 1Tbps 1us 1\n0 5 1Gbps 1us 0\n\
      1 5 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 6 1Gbps 1us 0\n5 6 1Gbps 1us 0\n",
+];
+
+const INFRASTRUCTURES: [&str; 3] = [
+    "name: x\ndevices:\n- name: server\n  components:\n  - name: xpu\n    count: 2\n    choice: xpu\n  - name: nic\n    count: 2\n    \
+     choice: nic\n  - name: nv\n    count: 1\n    choice: switch\n  links:\n  - name: pcie\n  - name: nvlink\n    physical:\n      \
+     bandwidth:\n        gigabytes_per_second: 450\n  edges:\n  - ep1:\n      component: xpu\n    ep2:\n      component: nic\n    \
+     scheme: one2one\n    link: pcie\n  - ep1:\n      component: xpu\n    ep2:\n      component: nv\n    scheme: many2many\n    \
+     link: nvlink\n- name: switch\n  components:\n  - name: port\n    count: 4\n    choice: port\ninstances:\n- name: host\n  \
+     device: server\n  count: 2\n- name: leaf\n  device: switch\n  count: 2\nlinks:\n- name: eth\n  physical:\n    bandwidth:\n      \
+     gigabits_per_second: 400\n    latency:\n      ns: 500\nedges:\n- ep1:\n    instance: host\n    component: nic[0]\n  ep2:\n    \
+     instance: leaf[0]\n    component: port[0:2]\n  scheme: one2one\n  link: eth\n- ep1:\n    instance: host[:]\n    component: nic[1]\n  \
+     ep2:\n    instance: leaf[1]\n    component: port[0:2]\n  scheme: one2one\n  link: eth\n",
+    "infrastructure:\n  name: x\n  devices:\n  - name: h\n    components:\n    - {name: nic, count: 1, choice: nic}\n  - name: s\n    \
+     components:\n    - {name: port, count: 8, choice: port}\n  instances:\n  - {name: h, device: h, count: 4}\n  - {name: s, device: s, \
+     count: 2}\n  links:\n  - name: l\n    physical: {bandwidth: {gigabits_per_second: 12.5}, latency: {us: 0.25}}\n  edges:\n  - ep1: \
+     {instance: h, component: nic}\n    ep2: {instance: s, component: 'port[::4]'}\n    scheme: one2one\n    link: l\n  - ep1: {instance: \
+     's[0]', component: 'port[1:4]'}\n    ep2: {instance: 's[1]', component: 'port[-3:]'}\n    scheme: many2many\n    link: l\n\
+     annotations:\n  nodes:\n  - name: s[0:2]\n    attributes:\n    - attribute: clearway-latency\n      value: 5ns\n  edges:\n  - ep1: \
+     h.0.nic.0\n    ep2: s.0.port.0\n    attributes:\n    - attribute: clearway-packet-loss\n      value: \"0.5\"\n",
+    "{\n \"devices\": [\n  {\"name\": \"h\", \"components\": [ {\"name\": \"c\", \"count\": 2, \"choice\": \"device\"},\n   {\"name\": \"x\", \
+     \"count\": 1, \"choice\": \"xpu\"} ] },\n  {\"name\": \"c\", \"components\": [ {\"name\": \"p\", \"count\": 1, \"choice\": \"port\"} ] },\n  \
+     {\"name\": \"s\", \"components\": [ {\"name\": \"p\", \"count\": 8, \"choice\": \"port\"} ] }\n ],\n \"instances\": [\n  {\"name\": \"h\", \
+     \"device\": \"h\", \"count\": 3},\n  {\"name\": \"s\", \"device\": \"s\", \"count\": 3}\n ],\n \"links\": [ {\"name\": \"l\", \"physical\": \
+     {\"bandwidth\": {\"gigabits_per_second\": 1}}} ],\n \"edges\": [\n  {\"ep1\": {\"instance\": \"h\", \"component\": \"c[0:2].p[0]\"},\n   \
+     \"ep2\": {\"instance\": \"s\", \"component\": \"p[0:2]\"}, \"scheme\": \"one2one\", \"link\": \"l\"},\n  {\"ep1\": {\"instance\": \"s\", \
+     \"component\": \"p[7]\"},\n   \"ep2\": {\"instance\": \"s\", \"component\": \"p[7]\"}, \"scheme\": \"ring\", \"link\": \"l\"}\n ]\n}\n",
 ];
 
 const HPCC_FLOWS: [&str; 2] = [
@@ -277,6 +304,39 @@ fn hpcc_fabrics() {
         let probability = |link: &HpccLink| (0.0..1.0).contains(&link.loss);
         assert!(file.links.iter().all(probability));
         assert!(FileFormat::Auto.is_hpcc(text) && parse_topo("x", text).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn infrastructures() {
+    let options = InfragraphOptions::default();
+    let sound = fuzz(&INFRASTRUCTURES, 10, |text| {
+        let file = parse_infragraph("fuzz.yaml", text, &options)?;
+        let fabric = &file.fabric;
+        let nodes = fabric.hosts + fabric.switches.len() as u32;
+        let mut is_linked = vec![false; nodes as usize];
+        for link in &fabric.links {
+            assert!(link.ends.iter().any(|end| *end >= fabric.hosts));
+            link.ends
+                .iter()
+                .for_each(|end| is_linked[*end as usize] = true);
+        }
+        assert!(
+            is_linked[..fabric.hosts as usize]
+                .iter()
+                .all(|is_linked| *is_linked)
+        );
+        // What is accepted survives being written, unless some switch has no link.
+        if is_linked.iter().all(|is_linked| *is_linked) {
+            for form in [InfragraphForm::Yaml, InfragraphForm::Json] {
+                let text = write_infragraph(fabric, form);
+                let again = parse_infragraph("again", &text, &options);
+                let again = again.unwrap_or_else(|error| panic!("{error}\n{text}"));
+                assert_eq!(&again.fabric, fabric, "{text}");
+            }
+        }
         Ok(())
     });
     assert_mixed(sound);
