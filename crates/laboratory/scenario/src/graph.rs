@@ -2,11 +2,13 @@
 
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
+use clearway_workload::counted;
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their order, and switches keep their numbers. Hosts with a link to another
 /// host forward: see [`Topology::with_routers`]. Others may have several cables: see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
-    let tiers = tiers(file);
+    let ends = file.links.iter().map(|link| link.ends);
+    let tiers = tiers(file.hosts, file.switches.len(), ends);
     let switches = file.switches.iter().zip(&tiers);
     let switches = switches.map(|(number, &tier)| SwitchSpec::new(format!("switch{number}"), tier));
     let tier_of = |node: u32| {
@@ -26,16 +28,10 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             ..Cable::new(ends.map(NodeId), (link.rate, link.delay))
         }
     });
-    let count = |count: usize, what: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{count} {what}{plural}")
-    };
     let topology = Topology {
         summary: format!(
-            "graph: {}, {}, {}",
-            count(file.hosts as usize, "host"),
-            count(tiers.len(), "switch").replace("switchs", "switches"),
-            count(file.links.len(), "link")
+            "graph: {}",
+            counts(file.hosts, tiers.len(), file.links.len())
         ),
         hosts: file.hosts,
         further_nics: Vec::new(),
@@ -55,13 +51,23 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     topology.with_routers(|host| forwards[host as usize])
 }
 
-/// Distance of each switch from the nearest switch with hosts.
-fn tiers(file: &HpccTopology) -> Vec<u8> {
-    let mut neighbours = vec![Vec::new(); file.switches.len()];
-    let mut tiers = vec![u8::MAX; file.switches.len()];
+/// "4 hosts, 1 switch, 4 links".
+pub(super) fn counts(hosts: u32, switches: usize, links: usize) -> String {
+    let switches = match switches {
+        1 => "1 switch".to_owned(),
+        count => format!("{count} switches"),
+    };
+    let (hosts, links) = (counted(hosts as usize, "host"), counted(links, "link"));
+    format!("{hosts}, {switches}, {links}")
+}
+
+/// Distance of each switch from the nearest switch with hosts. Hosts are the nodes from 0, switches follow.
+pub(super) fn tiers(hosts: u32, switches: usize, links: impl Iterator<Item = [u32; 2]>) -> Vec<u8> {
+    let mut neighbours = vec![Vec::new(); switches];
+    let mut tiers = vec![u8::MAX; switches];
     let mut queue = Vec::new();
-    for link in &file.links {
-        let [a, b] = link.ends.map(|node| node.checked_sub(file.hosts));
+    for ends in links {
+        let [a, b] = ends.map(|node| node.checked_sub(hosts));
         match (a, b) {
             (Some(a), Some(b)) => {
                 neighbours[a as usize].push(b as usize);

@@ -43,6 +43,7 @@ mod general;
 pub mod generate;
 mod graph;
 mod import;
+mod infragraph;
 mod key_owners;
 mod limits;
 mod link_names;
@@ -72,6 +73,7 @@ pub use bdp_comments::{BdpValues, without_bdp_comments};
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
+pub use clearway_formats::InfragraphForm;
 pub use error::{ScenarioError, SourceLocation};
 pub use event::{EventSettings, LinkState};
 pub use experiment::Experiment;
@@ -79,6 +81,7 @@ pub use file_hashes::FileHashes;
 pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use import::{Imported, SimaiFiles, htsim_options, import_hpcc, import_htsim, import_simai};
+pub use infragraph::infragraph_text;
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use locations::SourceLocations;

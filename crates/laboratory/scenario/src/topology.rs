@@ -180,7 +180,7 @@ kinds! {
     FullyConnected(FullyConnected) = "fully-connected", "hosts that are each joined to all others";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
-    File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
+    File(TopologyFile) = "file", "a fabric from a file: of htsim (.topo), HPCC ns-3 or SimAI, or an InfraGraph (YAML, JSON)";
 }
 
 /// The `[topology]` section.
@@ -244,12 +244,13 @@ impl TopologySettings {
 
     /// Key of the topology that sends packets on detours, with its value; `None` if they take minimal routes.
     pub(crate) fn detours(&self) -> Option<GroupRouting> {
-        let links = match &self.kind {
-            TopologyKind::Dragonfly(settings) => &settings.links,
-            TopologyKind::DragonflyPlus(settings) => &settings.links,
+        let routing = match &self.kind {
+            TopologyKind::Dragonfly(settings) => settings.links.routing,
+            TopologyKind::DragonflyPlus(settings) => settings.links.routing,
+            TopologyKind::File(settings) => settings.routing,
             _ => return None,
         };
-        Some(links.routing).filter(|routing| *routing != GroupRouting::Minimal)
+        Some(routing).filter(|routing| *routing != GroupRouting::Minimal)
     }
 
     /// True if hosts have NICs that send each packet through the port with the shortest queue.
@@ -281,10 +282,11 @@ impl TopologySettings {
 
     /// True if the fabric consists of groups of switches that are all connected with each other.
     pub(crate) fn has_groups(&self) -> bool {
-        matches!(
-            self.kind,
-            TopologyKind::Dragonfly(_) | TopologyKind::DragonflyPlus(_)
-        )
+        match &self.kind {
+            TopologyKind::Dragonfly(_) | TopologyKind::DragonflyPlus(_) => true,
+            TopologyKind::File(settings) => settings.routing != GroupRouting::Minimal,
+            _ => false,
+        }
     }
 
     /// Builds the fabric. `in_order` is true if a transport needs packets in order.
@@ -485,8 +487,11 @@ impl LinkSettings {
                 "use a probability below 1, such as 1e-9",
             ));
         }
-        for cable in &mut topology.cables {
-            cable.bit_error_rate = self.bit_error_rate;
+        // Zero leaves the rates that the file of a fabric gives.
+        if self.bit_error_rate > 0.0 {
+            for cable in &mut topology.cables {
+                cable.bit_error_rate = self.bit_error_rate;
+            }
         }
         let (leaves, uplinks) = (self.failing_leaves as usize, self.failed_uplinks as usize);
         let keys = ["failed-uplinks.leaves", "failed-uplinks.per-leaf"];

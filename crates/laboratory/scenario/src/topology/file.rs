@@ -3,17 +3,50 @@
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::graph;
+use crate::infragraph;
 use crate::limits::check_hosts;
 use crate::topology::built_fabric::BuiltFabric;
 use crate::topology::error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    CoreWiring, FatTree, PortChoice, Tier, TierQueues, Topology, fat_tree,
+    CoreWiring, FatTree, GroupRouting, PortChoice, Tier, TierQueues, Topology, fat_tree,
 };
 use clearway_formats::{
-    FileFormat, KnownFile, TopoFile, parse_hpcc_topology, parse_topo, read_text,
+    FileFormat, InfragraphHosts, InfragraphOptions, KnownFile, TopoFile, parse_hpcc_topology,
+    parse_infragraph, parse_topo, read_text,
 };
 use clearway_input::InputKind;
+use clearway_units::{Rate, Span};
+use clearway_workload::FileWarning;
 use std::path::{Path, PathBuf};
+
+clearway_units::choices! {
+    /// Format of the file of a fabric.
+    pub enum TopologyFormat {
+        /// Found out from the content.
+        Auto = "auto",
+        /// htsim's `.topo`.
+        Htsim = "htsim",
+        /// Fabrics of the HPCC simulator and of SimAI.
+        Hpcc = "hpcc",
+        /// InfraGraph, as YAML or JSON.
+        Infragraph = "infragraph",
+    }
+}
+
+impl TopologyFormat {
+    /// The format of a file, found out if it is `Auto`.
+    fn settle(self, name: &str, text: &str) -> Self {
+        let extensions = [".yaml", ".yml", ".json"];
+        let is_named = extensions.iter().any(|end| name.ends_with(end));
+        match (self, KnownFile::detect(text.as_bytes())) {
+            (Self::Auto, Some(KnownFile::Infragraph)) => Self::Infragraph,
+            (Self::Auto, None) if is_named => Self::Infragraph,
+            (Self::Auto, _) if FileFormat::Auto.is_hpcc(text) => Self::Hpcc,
+            (Self::Auto, _) => Self::Htsim,
+            (format, _) => format,
+        }
+    }
+}
 
 clearway_units::choices! {
     /// Sharing of the equal links of a host among its traffic.
@@ -46,9 +79,19 @@ clearway_units::parameters! {
     pub struct TopologyFile {
         /// Path of the file, searched beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
-        /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
-        /// first word, which is a number only in "hpcc" files.
-        pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
+        /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI, "infragraph" an
+        /// InfraGraph as YAML or JSON. "auto" decides by the content: the first word is a number only in "hpcc" files, and an InfraGraph
+        /// has `devices` and `instances`.
+        pub format: TopologyFormat = TopologyFormat::Auto, "format", "decision: no file is sound in several formats";
+        /// Hosts of an InfraGraph. "xpu": each xpu, with the NICs nearest to it within its device. "device": each device with an xpu or a
+        /// NIC, with all its NICs. "auto": xpus, except those of devices in which some xpu has no NIC with a cable.
+        pub endpoints: InfragraphHosts = InfragraphHosts::Auto, "endpoints", "decision: ranks are GPUs, as in SimAI's files and ASTRA-sim";
+        /// Rate of the links of an InfraGraph that have no bandwidth. "auto": such a link is an error.
+        pub link_rate: Option<Rate> = None, "link-rate", "decision: a rate is not guessed";
+        /// Delay of the links of an InfraGraph that have no latency. "auto": 1us, with a warning.
+        pub link_delay: Option<Span> = None, "link-delay", "STrack §4.2; InfraGraph's own fabrics have no latencies";
+        /// Rule by which packets go from one group of switches to another, in an InfraGraph whose switches have groups (`clearway-group`).
+        pub routing: GroupRouting = GroupRouting::Minimal, "routing", "decision: as in a dragonfly";
         /// Sharing of a host's equal links (same rate and delay) among its traffic. "stripe": ports of one NIC; each packet takes the port
         /// with the shortest queue. "hash": ports of one NIC; a hash of the header decides, so that each queue pair has one port
         /// (`transport.qps`). "in-turn": separate NICs; each flow takes the next one, and so does each message between two ranks of a job,
@@ -76,48 +119,118 @@ pub(crate) fn build_from_file(
         ));
     }
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
+    check_kind(settings, &text)?;
+    let (built, found) = match settings.format.settle(name, &text) {
+        TopologyFormat::Hpcc => build_hpcc(settings, &text, in_order)?,
+        TopologyFormat::Infragraph => build_infragraph(settings, &text, in_order)?,
+        TopologyFormat::Auto | TopologyFormat::Htsim => {
+            let file = parse_topo(name, &text)?;
+            (
+                from_file(&file, settings.port_queues)?.into(),
+                file.warnings,
+            )
+        }
+    };
+    let warnings = found.iter().map(ToString::to_string);
+    Ok(BuiltFabric {
+        warnings: warnings.chain(unused_keys(settings, &text)).collect(),
+        ..built
+    })
+}
+
+/// Refuses a file of another kind.
+fn check_kind(settings: &TopologyFile, text: &str) -> Result<(), ScenarioError> {
+    let name = &settings.file;
     match KnownFile::detect(text.as_bytes()) {
-        None | Some(KnownFile::Topo | KnownFile::Hpcc) => {}
+        None | Some(KnownFile::Topo | KnownFile::Hpcc | KnownFile::Infragraph) => {}
         // Without connections, the file is a topology of htsim that lacks its tiers, which the parser reports.
         Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}
-        Some(known) if settings.format == FileFormat::Auto => {
+        Some(known) if settings.format == TopologyFormat::Auto => {
             let message = format!(
-                "{name} is {}; topologies are files of htsim (`.topo`), HPCC and SimAI",
+                "{name} is {}; topologies are files of htsim (`.topo`), HPCC and SimAI, and InfraGraphs",
                 known.what()
             );
             return Err(ScenarioError::about(&["file"], message, known.fix(name)));
         }
         Some(_) => {}
     }
-    let (built, found) = if settings.format.is_hpcc(&text) {
-        let file = parse_hpcc_topology(name, &text)?;
-        check_hosts(&["file"], file.hosts.into())?;
-        let graph = graph::from_hpcc(&file);
-        let graph = match settings.nics {
-            NicSharing::Auto if in_order => graph,
-            NicSharing::Auto | NicSharing::Stripe => graph.join_nics(PortChoice::LeastQueue),
-            NicSharing::Hash => graph.join_nics(PortChoice::Hash),
-            NicSharing::InTurn | NicSharing::First => graph,
-        };
-        let topology = graph.split_hosts();
-        check_hosts(&["file"], topology.hosts.into())?;
-        let built = BuiltFabric {
-            gpus_per_node: file.gpus_per_server,
-            host_numbers: file.host_numbers,
-            ..BuiltFabric::from(topology)
-        };
-        (built, file.warnings)
-    } else {
-        let file = parse_topo(name, &text)?;
-        (
-            from_file(&file, settings.port_queues)?.into(),
-            file.warnings,
+    Ok(())
+}
+
+/// Warning about keys for InfraGraphs beside a file of another format.
+fn unused_keys(settings: &TopologyFile, text: &str) -> Option<String> {
+    let usual = TopologyFile::default();
+    let keys = [
+        ("endpoints", settings.endpoints != usual.endpoints),
+        ("link-rate", settings.link_rate.is_some()),
+        ("link-delay", settings.link_delay.is_some()),
+        ("routing", settings.routing != usual.routing),
+    ];
+    let (key, _) = keys.into_iter().find(|(_, is_set)| *is_set)?;
+    let format = settings.format.settle(&settings.file, text);
+    (format != TopologyFormat::Infragraph).then(|| {
+        format!(
+            "`topology.{key}` is not used: {} is not an InfraGraph",
+            settings.file
         )
-    };
-    Ok(BuiltFabric {
-        warnings: found.iter().map(ToString::to_string).collect(),
-        ..built
     })
+}
+
+fn build_hpcc(
+    settings: &TopologyFile,
+    text: &str,
+    in_order: bool,
+) -> Result<(BuiltFabric, Vec<FileWarning>), ScenarioError> {
+    let file = parse_hpcc_topology(&settings.file, text)?;
+    check_hosts(&["file"], file.hosts.into())?;
+    let topology = with_nics(settings.nics, graph::from_hpcc(&file), in_order)?;
+    let built = BuiltFabric {
+        gpus_per_node: file.gpus_per_server,
+        host_numbers: file.host_numbers,
+        ..BuiltFabric::from(topology)
+    };
+    Ok((built, file.warnings))
+}
+
+fn build_infragraph(
+    settings: &TopologyFile,
+    text: &str,
+    in_order: bool,
+) -> Result<(BuiltFabric, Vec<FileWarning>), ScenarioError> {
+    let options = InfragraphOptions {
+        hosts: settings.endpoints,
+        link_rate: settings.link_rate,
+        link_delay: settings.link_delay,
+    };
+    let file = parse_infragraph(&settings.file, text, &options)?;
+    check_hosts(&["file"], file.fabric.hosts.into())?;
+    let graph = infragraph::to_topology(&file.fabric, settings.routing)?;
+    let nics = match settings.nics {
+        NicSharing::Auto if file.fabric.separates_nics => NicSharing::InTurn,
+        nics => nics,
+    };
+    let built = BuiltFabric {
+        gpus_per_node: file.fabric.xpus_per_server,
+        ..BuiltFabric::from(with_nics(nics, graph, in_order)?)
+    };
+    Ok((built, file.warnings))
+}
+
+/// A fabric whose hosts have several cables, with the sharing of their equal links.
+fn with_nics(
+    sharing: NicSharing,
+    graph: Topology,
+    in_order: bool,
+) -> Result<Topology, ScenarioError> {
+    let graph = match sharing {
+        NicSharing::Auto if in_order => graph,
+        NicSharing::Auto | NicSharing::Stripe => graph.join_nics(PortChoice::LeastQueue),
+        NicSharing::Hash => graph.join_nics(PortChoice::Hash),
+        NicSharing::InTurn | NicSharing::First => graph,
+    };
+    let topology = graph.split_hosts();
+    check_hosts(&["file"], topology.hosts.into())?;
+    Ok(topology)
 }
 
 /// Path of a file, or prefix of files, that the user names: in the scenario's folder, else in the current folder.
