@@ -529,4 +529,8 @@ pub(crate) struct TopologyArguments {
     /// List every link with its rate and delay
     #[arg(long)]
     pub(crate) links: bool,
+    /// Also write the topology as InfraGraph, a file that `topology.file` reads: JSON if the name ends with .json, else YAML; `-` prints
+    /// the YAML alone
+    #[arg(long, value_name = "FILE", conflicts_with = "links")]
+    pub(crate) infragraph: Option<PathBuf>,
 }

@@ -82,7 +82,7 @@ pub(crate) fn run(
     };
     // Open outputs before the run, which may be long, but after all checks of the scenario, so that an invalid scenario leaves no files
     // behind.
-    let inputs = inputs(arguments, scenario.files());
+    let inputs = inputs(&arguments.scenario, scenario.files());
     refuse_deleting(&target, &inputs)?;
     let texts = TextFiles::prepare(arguments, &target, &inputs, &assembly)?;
     let live = Live::start(arguments, scenario, &assembly)?;
@@ -155,8 +155,8 @@ fn remark(
 }
 
 /// The input files of a run, with `files` that its scenario names.
-pub(crate) fn inputs(arguments: &RunArguments, files: Vec<(String, PathBuf)>) -> Vec<Input> {
-    let own = arguments.scenario.scenario.iter();
+pub(crate) fn inputs(scenario: &ScenarioArguments, files: Vec<(String, PathBuf)>) -> Vec<Input> {
+    let own = scenario.scenario.iter();
     let own = own.filter(|name| builtin_scenario(name).is_none());
     let own = own.map(|name| Input {
         what: "the scenario".into(),

@@ -23,7 +23,7 @@ pub(crate) fn run(
         .unwrap_or_else(|| default_folder(&scenario.general.name, &scenario.hash()));
     let stopwatch = Stopwatch::start();
     let assembly = assemble(scenario)?;
-    refuse_deleting(&target, &inputs(arguments, scenario.files()))?;
+    refuse_deleting(&target, &inputs(&arguments.scenario, scenario.files()))?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
     if !arguments.print.quiet {

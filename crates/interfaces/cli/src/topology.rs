@@ -1,14 +1,19 @@
 //! `clearway topology`.
 
 use crate::arguments::TopologyArguments;
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
+use crate::messages::warn;
 use crate::output::print;
-use crate::run::load_any;
+use crate::overwrite_check::refuse_input;
+use crate::run::{inputs, load_any};
 use clearway_lab::scaleup_fabric::OperationKind;
-use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, TopologyReport};
+use clearway_lab::scenario::{InfragraphForm, infragraph_text};
+use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, TopologyReport};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};
 use clearway_units::Time;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn topology(
@@ -18,6 +23,12 @@ pub(crate) fn topology(
     let scenario = match load_any(laboratory, &arguments.scenario)? {
         Experiment::Packets(scenario) => scenario,
         Experiment::Scaleup(scenario) => {
+            if let Some(path) = &arguments.infragraph {
+                return Err(Failure::new(format!(
+                    "--infragraph {}: a scale-up fabric of kind \"nvlink\" is not written as InfraGraph\n  fix: choose another `topology.kind`",
+                    path.display()
+                )));
+            }
             let assembly = ScaleupAssembly::new(&scenario)?;
             let mut text = describe_scaleup(&assembly);
             if arguments.links {
@@ -28,12 +39,45 @@ pub(crate) fn topology(
         }
     };
     let assembly = Assembly::new(&scenario)?;
+    assembly.warnings.iter().for_each(|warning| warn(warning));
+    if let Some(path) = &arguments.infragraph {
+        write_infragraph(arguments, path, &scenario, &assembly)?;
+        if path == Path::new("-") {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     let mut text = describe(&assembly);
     if arguments.links {
         text += &format!("\n{}", links(&assembly));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the fabric as InfraGraph.
+fn write_infragraph(
+    arguments: &TopologyArguments,
+    path: &Path,
+    scenario: &Scenario,
+    assembly: &Assembly,
+) -> Result<(), Failure> {
+    let is_json = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    let form = match is_json {
+        true => InfragraphForm::Json,
+        false => InfragraphForm::Yaml,
+    };
+    let gpus = scenario.fabric()?.gpus_per_node;
+    let name = &scenario.general.name;
+    let text = infragraph_text(name, &assembly.topology, gpus, form);
+    if path == Path::new("-") {
+        return print(&text);
+    }
+    let inputs = inputs(&arguments.scenario, scenario.files());
+    refuse_input("--infragraph", path, &inputs)?;
+    let fix = "name a file that you may write with `--infragraph`";
+    AtomicFile::create(path, fix)?.publish(&text)
 }
 
 fn describe(assembly: &Assembly) -> String {

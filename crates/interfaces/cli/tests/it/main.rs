@@ -12,6 +12,7 @@ mod compare;
 mod dry_run;
 mod gallery;
 mod import;
+mod infragraph;
 mod inputs;
 mod isolate;
 mod live;
