@@ -3,8 +3,8 @@
 //! The user names a file or a folder:
 //!
 //! * A file whose name has the rank: after the word `rank`, as in `rank0.json`, `trace_rank_0.json.gz` or `rank-0.17.pt.trace.json`,
-//!   else at its end, as in `<prefix>.0.json` or `kineto_0.json`. The files of the other ranks are beside it. Their names differ in the rank, and
-//!   where the rank follows the word `rank` also in numbers after it, such as times.
+//!   else at its end, as in `<prefix>.0.json` or `kineto_0.json`. The files of the other ranks are beside it. Their names differ in the
+//!   rank, and where the rank follows the word `rank` also in numbers after it, such as times.
 //! * Any other file, which is the only one.
 //! * A folder, all of whose profiles and execution traces are read. Their contents or names say their ranks.
 
