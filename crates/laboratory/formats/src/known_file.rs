@@ -85,17 +85,12 @@ impl KnownFile {
                  `clearway import simai {name} --topology TOPOLOGY --workload WORKLOAD`"
             ),
             Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
-            Self::AstraNetwork => {
-                "it is not read: write `[topology]`, for instance `kind = \"single-switch\"` with its `npus_count` as `hosts`, its \
-                 `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`"
-                    .into()
-            }
             Self::AstraSystem => {
                 "it is not read: the keys `all-reduce`, `all-gather`, `reduce-scatter` and `all-to-all` of a `[[workload]]` of kind \
                  \"trace\" say the algorithms"
                     .into()
             }
-            Self::Infragraph => format!("`clearway run --set topology.file={name}`"),
+            Self::AstraNetwork | Self::Infragraph => format!("`clearway run --set topology.file={name}`"),
             Self::NcclTopology => {
                 "it is not read: write `[topology]` (`clearway list topologies`), an InfraGraph, or a file of htsim (`.topo`) or HPCC".into()
             }

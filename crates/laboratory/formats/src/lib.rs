@@ -54,6 +54,7 @@
 //!
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] read the files of the HPCC simulator for ns-3. [`FileFormat`] recognizes the format.
+//! * [`parse_astra_network`] reads the network of ASTRA-sim's analytical back ends.
 //! * [`parse_infragraph`] reads the fabric of an InfraGraph, as YAML or JSON; [`write_infragraph`] writes one.
 //! * [`parse_goal`] and [`parse_goal_binary`] read a [`JobProgram`](clearway_workload::JobProgram) from GOAL schedules, [`read_chakra`]
 //!   from the execution traces of Chakra, [`read_pytorch`] from the profiles of PyTorch. [`parse_simai`] reads a [`SimaiWorkload`],
@@ -68,6 +69,7 @@
 //! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo`, `hpcc` and `infragraph`
 //! describe a fabric's file and do not build the fabric.
 
+mod astra_network;
 pub mod chakra;
 pub mod cm;
 mod format;
@@ -87,6 +89,7 @@ pub mod topo;
 mod trace_files;
 mod yaml;
 
+pub use astra_network::{AstraDimension, AstraLinks, AstraNetwork, parse_astra_network};
 pub use chakra::{
     ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
 };

@@ -4,6 +4,7 @@ use clearway_lab::units::Span;
 use clearway_lab::{
     Assembly, Finished, Laboratory, RunDecision, RunOptions, Scenario, Stopped, Watch,
 };
+use std::path::Path;
 
 fn scenario(text: &str) -> Scenario {
     Laboratory::new().read("test", text, None, &[]).unwrap()
@@ -116,4 +117,29 @@ fn a_ring_of_pauses_deadlocks_and_is_named() {
     assert_eq!(run(&mesh).stopped, None);
     let warnings = Assembly::new(&scenario(&mesh)).unwrap().warnings.join("\n");
     assert!(!warnings.contains("deadlock"), "{warnings}");
+}
+
+/// A network file of ASTRA-sim is the generated fabric with the same numbers.
+#[test]
+fn a_network_of_astra_sim_is_the_same_ring() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("astra-network");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]  # ns\n";
+    std::fs::write(folder.join("ring.yml"), text).unwrap();
+    let traffic = "[[workload]]\nkind = \"ring-all-reduce\"\nsize = \"1MB\"\n";
+    let digest = |topology: &str| {
+        let text = format!("topology = {topology}\n{traffic}");
+        let laboratory = Laboratory::new();
+        let scenario = laboratory.read("test", &text, Some(&folder), &[]).unwrap();
+        laboratory.run(&scenario).unwrap().digest
+    };
+    assert_eq!(
+        digest("{ file = \"ring.yml\" }"),
+        digest(
+            "{ kind = \"ring\", hosts = 8, link-rate = \"429496729600bps\", link-delay = \"500ns\" }"
+        )
+    );
+    let several = "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 4, 2, 2 ]\nbandwidth: [ 200, 100, 50 ]\nlatency: [ 50, 500, 2000 ]\n";
+    std::fs::write(folder.join("ring.yml"), several).unwrap();
+    digest("{ file = \"ring.yml\" }");
 }

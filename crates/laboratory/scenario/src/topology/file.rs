@@ -8,11 +8,12 @@ use crate::limits::check_hosts;
 use crate::topology::built_fabric::BuiltFabric;
 use crate::topology::error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    CoreWiring, FatTree, GroupRouting, PortChoice, Tier, TierQueues, Topology, fat_tree,
+    CoreWiring, Dimension, DimensionLinks, DirectRouting, FatTree, GroupRouting, PortChoice, Tier,
+    TierQueues, Topology, direct_network, fat_tree,
 };
 use clearway_formats::{
-    FileFormat, InfragraphHosts, InfragraphOptions, KnownFile, TopoFile, parse_hpcc_topology,
-    parse_infragraph, parse_topo, read_text,
+    AstraDimension, AstraLinks, FileFormat, InfragraphHosts, InfragraphOptions, KnownFile,
+    TopoFile, parse_astra_network, parse_hpcc_topology, parse_infragraph, parse_topo, read_text,
 };
 use clearway_input::InputKind;
 use clearway_units::{Rate, Span};
@@ -30,6 +31,8 @@ clearway_units::choices! {
         Hpcc = "hpcc",
         /// InfraGraph, as YAML or JSON.
         Infragraph = "infragraph",
+        /// Network of ASTRA-sim's analytical back ends.
+        AstraSim = "astra-sim",
     }
 }
 
@@ -40,6 +43,7 @@ impl TopologyFormat {
         let is_named = extensions.iter().any(|end| name.ends_with(end));
         match (self, KnownFile::detect(text.as_bytes())) {
             (Self::Auto, Some(KnownFile::Infragraph)) => Self::Infragraph,
+            (Self::Auto, Some(KnownFile::AstraNetwork)) => Self::AstraSim,
             (Self::Auto, None) if is_named => Self::Infragraph,
             (Self::Auto, _) if FileFormat::Auto.is_hpcc(text) => Self::Hpcc,
             (Self::Auto, _) => Self::Htsim,
@@ -80,8 +84,8 @@ clearway_units::parameters! {
         /// Path of the file, searched beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
         /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI, "infragraph" an
-        /// InfraGraph as YAML or JSON. "auto" decides by the content: the first word is a number only in "hpcc" files, and an InfraGraph
-        /// has `devices` and `instances`.
+        /// InfraGraph as YAML or JSON, "astra-sim" a network of ASTRA-sim. "auto" decides by the content: the first word is a number only
+        /// in "hpcc" files, an InfraGraph has `devices` and `instances`, a network of ASTRA-sim `npus_count`.
         pub format: TopologyFormat = TopologyFormat::Auto, "format", "decision: no file is sound in several formats";
         /// Hosts of an InfraGraph. "xpu": each xpu, with the NICs nearest to it within its device. "device": each device with an xpu or a
         /// NIC, with all its NICs. "auto": xpus, except those of devices in which some xpu has no NIC with a cable.
@@ -123,6 +127,7 @@ pub(crate) fn build_from_file(
     let (built, found) = match settings.format.settle(name, &text) {
         TopologyFormat::Hpcc => build_hpcc(settings, &text, in_order)?,
         TopologyFormat::Infragraph => build_infragraph(settings, &text, in_order)?,
+        TopologyFormat::AstraSim => build_astra_network(name, &text)?,
         TopologyFormat::Auto | TopologyFormat::Htsim => {
             let file = parse_topo(name, &text)?;
             (
@@ -142,12 +147,15 @@ pub(crate) fn build_from_file(
 fn check_kind(settings: &TopologyFile, text: &str) -> Result<(), ScenarioError> {
     let name = &settings.file;
     match KnownFile::detect(text.as_bytes()) {
-        None | Some(KnownFile::Topo | KnownFile::Hpcc | KnownFile::Infragraph) => {}
+        None
+        | Some(
+            KnownFile::Topo | KnownFile::Hpcc | KnownFile::Infragraph | KnownFile::AstraNetwork,
+        ) => {}
         // Without connections, the file is a topology of htsim that lacks its tiers, which the parser reports.
         Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}
         Some(known) if settings.format == TopologyFormat::Auto => {
             let message = format!(
-                "{name} is {}; topologies are files of htsim (`.topo`), HPCC and SimAI, and InfraGraphs",
+                "{name} is {}; topologies are files of htsim (`.topo`), HPCC, SimAI and ASTRA-sim, and InfraGraphs",
                 known.what()
             );
             return Err(ScenarioError::about(&["file"], message, known.fix(name)));
@@ -190,6 +198,30 @@ fn build_hpcc(
         ..BuiltFabric::from(topology)
     };
     Ok((built, file.warnings))
+}
+
+/// The direct network of a file of ASTRA-sim. A switch of a dimension adds a link to the way, with the latency of the file, as there.
+fn build_astra_network(
+    name: &str,
+    text: &str,
+) -> Result<(BuiltFabric, Vec<FileWarning>), ScenarioError> {
+    let network = parse_astra_network(name, text)?;
+    let npus = network.dimensions.iter().map(|one| u64::from(one.npus));
+    check_hosts(&["file"], npus.fold(1, u64::saturating_mul))?;
+    let dimension = |one: &AstraDimension| Dimension {
+        size: one.npus,
+        links: match one.links {
+            AstraLinks::Ring => DimensionLinks::Ring,
+            AstraLinks::FullyConnected => DimensionLinks::FullyConnected,
+            AstraLinks::Switch => DimensionLinks::Switch,
+        },
+        rate: one.bandwidth,
+        delay: one.latency,
+    };
+    let dimensions: Vec<Dimension> = network.dimensions.iter().map(dimension).collect();
+    let topology = direct_network(&dimensions, DirectRouting::Shortest)
+        .map_err(|error| topology_error(&["file"], &error))?;
+    Ok((topology.into(), network.warnings))
 }
 
 fn build_infragraph(
