@@ -1,7 +1,7 @@
 //! Edges of the infrastructure, cable by cable, and the devices that are hosts or switches.
 
 use super::device::{Devices, Pairs, no_link};
-use super::document::{ComponentKind, Document, Edge, End, Placed};
+use super::document::{ComponentKind, Document, End, Placed};
 use super::endpoint::{Indices, indices, segments};
 use super::model::{InfragraphHosts, InfragraphOptions};
 use super::server::Server;
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
             .map(|link| link.name.text.as_str());
         let links: BTreeMap<&str, u32> = links.zip(0..).collect();
         let mut known = FxHashMap::default();
-        let (mut cut, mut again) = (None, None);
+        let (mut cut, mut again, mut looped) = (None, None, None);
         for edge in &self.document.edges {
             let Some(&link) = links.get(edge.link.text.as_str()) else {
                 return Err(no_link(self.source, &edge.link, "the infrastructure"));
@@ -171,7 +171,10 @@ impl<'a> Plan<'a> {
                 if ends[0] == ends[1] {
                     continue;
                 }
-                self.check_ends(edge, ends)?;
+                if (ends[0].instance, ends[0].index) == (ends[1].instance, ends[1].index) {
+                    looped.get_or_insert((edge.line, 0, ends[0])).1 += 1;
+                    continue;
+                }
                 let cable = PlacedCable {
                     ends,
                     link,
@@ -192,19 +195,15 @@ impl<'a> Plan<'a> {
             }
         }
         self.warn_of_edges(cut, again);
-        Ok(())
-    }
-
-    fn check_ends(&self, edge: &Edge, [a, b]: [Port; 2]) -> Result<(), FileError> {
-        if (a.instance, a.index) != (b.instance, b.index) {
-            return Ok(());
+        if let Some((line, count, port)) = looped {
+            let cables = counted(count, "cable");
+            let name = self.copy_name(port);
+            self.warn(
+                line,
+                format!("{cables} from an instance to itself, the first of {name}, not used"),
+            );
         }
-        let message = format!("an edge joins {} to itself", self.copy_name(a));
-        Err(self.fault(
-            edge.line,
-            message,
-            "join two instances, or write the edge in the device",
-        ))
+        Ok(())
     }
 
     fn warn_of_edges(&mut self, cut: Option<(usize, usize)>, again: Option<(usize, usize)>) {
