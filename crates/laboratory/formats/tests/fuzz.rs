@@ -4,11 +4,11 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, InfragraphForm, InfragraphOptions,
-    PytorchReader, StartUnit, parse_cm, parse_goal, parse_goal_binary, parse_hpcc_config,
-    parse_hpcc_flows, parse_hpcc_topology, parse_htsim_command, parse_infragraph, parse_simai,
-    parse_sizes, parse_topo, write_chakra, write_cm, write_goal, write_goal_binary,
-    write_infragraph, write_simai,
+    AstraDimension, ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, InfragraphForm,
+    InfragraphOptions, PytorchReader, StartUnit, parse_astra_network, parse_cm, parse_goal,
+    parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
+    parse_htsim_command, parse_infragraph, parse_simai, parse_sizes, parse_topo, write_chakra,
+    write_cm, write_goal, write_goal_binary, write_infragraph, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -304,6 +304,23 @@ fn hpcc_fabrics() {
         let probability = |link: &HpccLink| (0.0..1.0).contains(&link.loss);
         assert!(file.links.iter().all(probability));
         assert!(FileFormat::Auto.is_hpcc(text) && parse_topo("x", text).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+const NETWORKS: [&str; 2] = [
+    "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 4, 2, 65536 ]\nbandwidth: [ 50.0, 1e2, 1 ]  # GB/s\nlatency: [ 500.0, 0, 9.5 ]\n",
+    "{\"topology\": \"Switch\", \"npus_count\": 1, \"bandwidth\": [400], \"latency\": 65535, \"0\": 1}",
+];
+
+#[test]
+fn networks_of_astra_sim() {
+    let sound = fuzz(&NETWORKS, 14, |text| {
+        let file = parse_astra_network("fuzz.yml", text)?;
+        assert!(!file.dimensions.is_empty());
+        let is_sound = |one: &AstraDimension| one.npus > 0 && one.bandwidth.as_bps() > 0;
+        assert!(file.dimensions.iter().all(is_sound));
         Ok(())
     });
     assert_mixed(sound);

@@ -226,9 +226,9 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     config.txt: this is a configuration of the HPCC simulator or SimAI, and not TOML
       fix: `clearway import hpcc config.txt` prints its scenario; for SimAI.conf it is `clearway import simai config.txt --topology TOPOLOGY --workload WORKLOAD`
-    --set topology.file=net.yml: net.yml is a network of ASTRA-sim; topologies are files of htsim (`.topo`), HPCC and SimAI, and InfraGraphs
-      fix: it is not read: write `[topology]`, for instance `kind = "single-switch"` with its `npus_count` as `hosts`, its `bandwidth`, which is in units of 2^30 B/s, as `link-rate` and its `latency` as `link-delay`
-    --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC and SimAI, and InfraGraphs
+    net.yml:1: the network has no `bandwidth`
+      fix: add `bandwidth`; a network has topology, npus_count, bandwidth, latency
+    --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC, SimAI and ASTRA-sim, and InfraGraphs
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     --set workload.file=prof.json: `file` of the file workload: prof.json is a profile or an execution trace of PyTorch; files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
       fix: `clearway run --set workload.kind=trace --set workload.file=prof.json`
