@@ -346,13 +346,10 @@ mod tests {
         let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\n\n[workspace.lints.clippy]\nall = 1\n";
         let own = "[lints.rust]\nunsafe_code = \"deny\"\n\n[lints.clippy]\n# Why.\nall = 1\n\n[dependencies]\n";
         let allow = concat!("#[allow(", "unsafe_code)]");
-        let mut sources = vec![
-            source("Cargo.toml", root),
-            source(UNSAFE[0].0, own),
-            source(UNSAFE[0].1, allow),
-            source(UNSAFE[1].0, own),
-            source(UNSAFE[1].1, allow),
-        ];
+        let mut sources = vec![source("Cargo.toml", root)];
+        for (manifest, file) in UNSAFE {
+            sources.extend([source(manifest, own), source(file, allow)]);
+        }
         assert_eq!(check_unsafe(&sources), Faults::new());
         sources.push(source("crates/interfaces/python/src/lib.rs", allow));
         assert_eq!(check_unsafe(&sources).len(), 1);

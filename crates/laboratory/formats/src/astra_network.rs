@@ -7,8 +7,8 @@
 //! latency: [ 50.0, 500.0, 2000.0 ]    # ns
 //! ```
 //!
-//! Each item of a list is a dimension, from the inside outwards: NPUs with consecutive numbers differ in the first one. The keys and units are
-//! those of astra-network-analytical (`NetworkParser.cpp`, `NetworkFunction.cpp`).
+//! Each item of a list is a dimension, from the inside outwards: NPUs with consecutive numbers differ in the first one. The keys and units
+//! are those of astra-network-analytical (`NetworkParser.cpp`, `NetworkFunction.cpp`).
 
 use crate::text::{Source, shown, whole_number};
 use crate::yaml::{Content, Entry, Node, parse_yaml};

@@ -913,7 +913,7 @@ fn fabrics_of_hpcc() {
     x.txt:1: unknown word `6`
       fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
     --set topology.format=ns3: `topology.format` cannot be "ns3"
-      fix: expected one of "auto", "htsim", "hpcc", "infragraph"
+      fix: expected one of "auto", "htsim", "hpcc", "infragraph", "astra-sim"
     x.txt:1: the first line has 3 words, or 6 with GPUs, but it has 2
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     "#);
