@@ -19,7 +19,6 @@
 //! | `valgrind` | `valgrind`, which counts instructions |
 //! | `namespaces` | root, `ip` and TUN devices, by which the test bed's fabric is tried with real packets |
 //! | `advisories` | the advisory database of `cargo deny` |
-//! | `astra-sim` | a checkout of ASTRA-sim, which is built with Clearway as its network |
 //! | `compilers` | `cc` and `c++`, which compile the programs that use the C interface |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
@@ -36,7 +35,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 10] = [
     "chromium",
     "tshark",
     "perfetto",
@@ -45,7 +44,6 @@ pub const NAMES: [&str; 11] = [
     "valgrind",
     "namespaces",
     "advisories",
-    "astra-sim",
     "compilers",
     "python",
 ];
