@@ -4,8 +4,7 @@
 // still, and lets it advance with a run function, which calls back at events. Times are picoseconds of simulated time. Equal posts at equal
 // times give equal results, for any steps and any number of threads.
 //
-// Errors: every function that can fail returns a `clearway_status`; `clearway_last_error` has the text. A failed call changes nothing,
-// except that a run may have advanced.
+// Errors: every function that can fail returns a `clearway_status`; `clearway_last_error` has the text.
 //
 // Pointers: a simulation is a handle, which is checked in each call: a null pointer, a destroyed simulation and any other pointer are
 // errors. All other pointers must be null, which is an error unless the function says otherwise, or valid and aligned for their type. Texts
@@ -33,7 +32,7 @@
 // Time that never comes, in picoseconds.
 #define CLEARWAY_NEVER UINT64_MAX
 
-// Outcome of a call. Except for `OVER` and `INTERRUPTED`, a call that returns another code than `OK` has changed nothing.
+// Outcome of a call. A call that returns `MISUSE` or `INPUT` has changed nothing, except that a run may have advanced.
 enum clearway_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -218,8 +217,9 @@ clearway_status clearway_take_event(struct clearway_simulation *simulation,
 // cannot be called from a signal handler.
 clearway_status clearway_interrupt(struct clearway_simulation *simulation);
 
-// Ends the simulation at its present time, and writes a result folder as `clearway run --out` does, unless `folder` is a null pointer.
-// Afterwards only `clearway_summary`, `clearway_scenario`, `clearway_warning` and `clearway_destroy` are of use.
+// Ends the simulation at its present time, and writes a result folder as `clearway run --out` does, unless `folder` is a null pointer. If
+// the folder cannot be written, the simulation has ended all the same. Afterwards only `clearway_summary`, `clearway_scenario`,
+// `clearway_warning` and `clearway_destroy` are of use.
 clearway_status clearway_finish(struct clearway_simulation *simulation,
                                 const char *folder);
 

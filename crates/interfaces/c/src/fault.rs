@@ -1,13 +1,13 @@
 //! Faults of calls: a code that the function returns, and a text that the thread keeps.
 
 use clearway_lab::scenario::ScenarioError;
-use std::any::Any;
+use clearway_runs::{defect_text, with_causes};
 use std::cell::RefCell;
 use std::error::Error;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Outcome of a call. Except for `OVER` and `INTERRUPTED`, a call that returns another code than `OK` has changed nothing.
+/// Outcome of a call. A call that returns `MISUSE` or `INPUT` has changed nothing, except that a run may have advanced.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
@@ -47,13 +47,7 @@ impl Fault {
 
     /// Results that cannot be written, with the causes on one line.
     pub(crate) fn unwritten(error: &dyn Error) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text += &format!(": {error}");
-            cause = error.source();
-        }
-        Self::new(CallStatus::Output, text)
+        Self::new(CallStatus::Output, with_causes(error))
     }
 }
 
@@ -72,13 +66,7 @@ pub(crate) fn status_of(call: impl FnOnce() -> Result<(), Fault>) -> CallStatus 
     let fault = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => return CallStatus::Ok,
         Ok(Err(fault)) => fault,
-        Err(panic) => Fault::new(
-            CallStatus::Defect,
-            format!(
-                "{}\n  fix: this is a defect of clearway; please report it with the scenario",
-                text_of(&*panic)
-            ),
-        ),
+        Err(panic) => Fault::new(CallStatus::Defect, defect_text(&*panic)),
     };
     let text = c_text(&fault.text);
     // The thread may be ending; then nobody can ask for the text.
@@ -95,12 +83,6 @@ pub(crate) fn with_last<T>(read: impl FnOnce(&CString) -> T) -> T {
 pub(crate) fn c_text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(&text[..end]).unwrap_or_default()
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("an invariant broke")
 }
 
 #[cfg(test)]

@@ -110,9 +110,7 @@ pub unsafe extern "C" fn clearway_create(
             ));
         }
         let given = unsafe { read(options, "options") }?;
-        if simulation.is_null() {
-            return Err(null("simulation"));
-        }
+        check(simulation, "simulation")?;
         let created = Simulation::new(unsafe { options_of(&given) }?)?;
         let handle = std::ptr::without_provenance_mut(registry::register(created)?);
         unsafe { write(simulation, handle, "simulation") }
@@ -185,6 +183,9 @@ pub unsafe extern "C" fn clearway_post(
             tag,
             priority,
         } = unsafe { read(posted, "posted") }?;
+        if !number.is_null() {
+            check(number, "number")?;
+        }
         let flow = simulation.post(message((src, dst), bytes, tag, priority))?;
         match number.is_null() {
             true => Ok(()),
@@ -282,12 +283,8 @@ pub unsafe extern "C" fn clearway_take_event(
 ) -> CallStatus {
     status_of(|| {
         let simulation = registry::simulation(simulation.addr())?;
-        if event.is_null() {
-            return Err(null("event"));
-        }
-        if taken.is_null() {
-            return Err(null("taken"));
-        }
+        check(event, "event")?;
+        check(taken, "taken")?;
         let oldest = simulation.take_event()?;
         if let Some(oldest) = oldest {
             unsafe { write(event, oldest, "event") }?;
@@ -306,8 +303,9 @@ pub unsafe extern "C" fn clearway_interrupt(simulation: *mut SimulationHandle) -
     })
 }
 
-/// Ends the simulation at its present time, and writes a result folder as `clearway run --out` does, unless `folder` is a null pointer.
-/// Afterwards only `clearway_summary`, `clearway_scenario`, `clearway_warning` and `clearway_destroy` are of use.
+/// Ends the simulation at its present time, and writes a result folder as `clearway run --out` does, unless `folder` is a null pointer. If
+/// the folder cannot be written, the simulation has ended all the same. Afterwards only `clearway_summary`, `clearway_scenario`,
+/// `clearway_warning` and `clearway_destroy` are of use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clearway_finish(
     simulation: *mut SimulationHandle,
@@ -405,25 +403,21 @@ fn null(name: &str) -> Fault {
 
 /// Reads through a pointer of the caller, which is null, or valid and aligned.
 unsafe fn read<T: Copy>(pointer: *const T, name: &str) -> Result<T, Fault> {
-    if pointer.is_null() {
-        return Err(null(name));
-    }
-    check_aligned(pointer, name)?;
+    check(pointer, name)?;
     Ok(unsafe { pointer.read() })
 }
 
 /// Writes through a pointer of the caller, which is null, or valid and aligned.
 unsafe fn write<T>(pointer: *mut T, value: T, name: &str) -> Result<(), Fault> {
-    if pointer.is_null() {
-        return Err(null(name));
-    }
-    check_aligned(pointer, name)?;
+    check(pointer, name)?;
     unsafe { pointer.write(value) };
     Ok(())
 }
 
-fn check_aligned<T>(pointer: *const T, name: &str) -> Result<(), Fault> {
+/// Checks a pointer before a call changes anything.
+fn check<T>(pointer: *const T, name: &str) -> Result<(), Fault> {
     match pointer.is_aligned() {
+        _ if pointer.is_null() => Err(null(name)),
         true => Ok(()),
         false => Err(Fault::misuse(
             &format!("`{name}` is not aligned"),

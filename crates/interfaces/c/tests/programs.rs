@@ -69,9 +69,19 @@ fn compile(
     Some(program)
 }
 
+/// Runs a program with the library that it was linked with. Cargo sets a path of libraries that may hold an older one, from
+/// `cargo build`.
+fn run(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("DYLD_FALLBACK_LIBRARY_PATH");
+    command
+}
+
 /// Runs a program with the name of a result folder, and returns what it printed.
 fn output(program: &Path, results: &Path) -> String {
-    let ran = Command::new(program).arg(results).output().unwrap();
+    let ran = run(program).arg(results).output().unwrap();
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{}: {errors}", ran.status);
     String::from_utf8(ran.stdout).unwrap()
@@ -112,7 +122,7 @@ fn random_calls_are_answered() {
         return;
     };
     for seed in 1..=cases(4, 100) {
-        let ran = Command::new(&program).arg(seed.to_string()).output();
+        let ran = run(&program).arg(seed.to_string()).output();
         let ran = ran.unwrap();
         let errors = String::from_utf8_lossy(&ran.stderr);
         assert!(

@@ -2,6 +2,7 @@
 
 use crate::messages::say;
 use clearway_lab::ScenarioError;
+pub(crate) use clearway_runs::with_causes;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
@@ -57,15 +58,4 @@ impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Self::new(error.to_string())
     }
-}
-
-/// An error and its causes on one line.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }

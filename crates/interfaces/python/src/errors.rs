@@ -1,7 +1,7 @@
 //! Errors as exceptions of the package.
 
+use clearway_runs::{defect_text, with_causes};
 use pyo3::prelude::*;
-use std::any::Any;
 use std::error::Error;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,35 +29,13 @@ pub(crate) fn unwritten(error: &dyn Error) -> PyErr {
     exceptions::ResultError::new_err(with_causes(error))
 }
 
-/// An error and its causes on one line.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// Runs `work` without the interpreter's lock. A panic becomes an exception.
 pub(crate) fn without_lock<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
-    done.map_err(|panic| {
-        let text = text_of(&*panic);
-        exceptions::Defect::new_err(format!(
-            "{text}\n  fix: this is a defect of clearway; please report it with the scenario"
-        ))
-    })
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("an invariant broke")
+    done.map_err(|panic| exceptions::Defect::new_err(defect_text(&*panic)))
 }
 
 /// Panics like a defect, so that tests can check the exception that follows.

@@ -11,6 +11,7 @@
 //! **Architecture invariant:** no terminal and no process exit: functions return their messages.
 
 mod capture_file;
+mod error_text;
 mod event_log;
 mod flow_rows;
 mod outputs;
@@ -26,6 +27,7 @@ mod timeline_file;
 pub mod watch;
 
 pub use capture_file::warning as capture_warning;
+pub use error_text::{defect_text, with_causes};
 pub use flow_rows::{FlowRows, FlowsFile, row as flow_row};
 pub use outputs::{Outputs, Results, TextFile};
 pub use process_usage::{Stopwatch, forget_peak_rss, peak_rss_bytes};

@@ -1,12 +1,15 @@
 //! Fabrics whose file lists every link.
 
-use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
+use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
 use clearway_formats::HpccTopology;
 use clearway_workload::counted;
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their order, and switches keep their numbers. Hosts with a link to another
 /// host forward: see [`Topology::with_routers`]. Others may have several cables: see [`Topology::split_hosts`].
-pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
+///
+/// # Errors
+/// If the delay of a link of a host that forwards is less than 3 ns.
+pub(super) fn from_hpcc(file: &HpccTopology) -> Result<Topology, TopologyError> {
     let ends = file.links.iter().map(|link| link.ends);
     let tiers = tiers(file.hosts, file.switches.len(), ends);
     let switches = file.switches.iter().zip(&tiers);
@@ -109,7 +112,7 @@ mod tests {
     #[test]
     fn switches_next_to_hosts_are_below_the_others() {
         let file = parse_hpcc_topology("t.txt", TEXT).unwrap();
-        let topology = from_hpcc(&file);
+        let topology = from_hpcc(&file).unwrap();
         assert_eq!(topology.summary, "graph: 4 hosts, 4 switches, 8 links");
         let tiers: Vec<u8> = topology.switches.iter().map(|s| s.tier).collect();
         assert_eq!(tiers, [1, 1, 0, 0]);
@@ -132,7 +135,7 @@ mod tests {
     #[test]
     fn hosts_that_are_joined_forward() {
         let text = "5 1 4\n4\n0 1 100Gbps 1us 0\n1 2 100Gbps 2us 0\n2 4 200Gbps 1us 0\n3 4 100Gbps 1us 0\n";
-        let topology = from_hpcc(&parse_hpcc_topology("t.txt", text).unwrap());
+        let topology = from_hpcc(&parse_hpcc_topology("t.txt", text).unwrap()).unwrap();
         let names: Vec<&str> = topology.switches.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["switch4", "router0", "router1", "router2"]);
         let routes = Routes::compute(&topology).unwrap();

@@ -129,6 +129,13 @@ static void messages(void) {
     clearway_simulation *simulation = create();
     clearway_message message = {.src = 0, .dst = 8, .bytes = 1};
     EXPECT(clearway_post(simulation, NULL, NULL), CLEARWAY_STATUS_MISUSE, "`posted` is a null pointer");
+    // A refused call has posted nothing.
+    uint32_t numbers[2];
+    uint64_t next = 0;
+    clearway_message good = {.src = 0, .dst = 1, .bytes = 1};
+    EXPECT(clearway_post(simulation, &good, (uint32_t *)((char *)numbers + 1)), CLEARWAY_STATUS_MISUSE, "`number` is not aligned");
+    OK(clearway_next_event(simulation, &next));
+    if (next != CLEARWAY_NEVER) exit(1);
     EXPECT(clearway_post(simulation, &message, NULL), CLEARWAY_STATUS_INPUT, "no host 8");
     message.dst = 0;
     EXPECT(clearway_post(simulation, &message, NULL), CLEARWAY_STATUS_INPUT, "to itself");

@@ -13,7 +13,7 @@ clearway_units::parameters! {
     pub struct DirectLinks {
         /// Rate of each link, in each direction. A host sends at the rate of all its links together.
         pub rate: Rate = Rate::from_gbps(400), "link-rate", "decision: a port of 400 Gb/s";
-        /// Delay from one host to the next. A tenth of it lies inside each host, between the host and its router.
+        /// Delay from one host to the next, at least 3 ns. A tenth of it lies inside each host, between the host and its router.
         pub delay: Span = Span::from_us(1), "link-delay", "decision: as in a leaf-spine";
     }
 }

@@ -191,7 +191,8 @@ fn build_hpcc(
 ) -> Result<(BuiltFabric, Vec<FileWarning>), ScenarioError> {
     let file = parse_hpcc_topology(&settings.file, text)?;
     check_hosts(&["file"], file.hosts.into())?;
-    let topology = with_nics(settings.nics, graph::from_hpcc(&file), in_order)?;
+    let graph = graph::from_hpcc(&file).map_err(|error| topology_error(&["file"], &error))?;
+    let topology = with_nics(settings.nics, graph, in_order)?;
     let built = BuiltFabric {
         gpus_per_node: file.gpus_per_server,
         host_numbers: file.host_numbers,

@@ -57,7 +57,7 @@ const MOST_DIMENSIONS: usize = 22;
 /// Builds a direct network.
 ///
 /// # Errors
-/// If there is no dimension or more than 22, a dimension has no host, or there are more than 2^22 hosts.
+/// If there is no dimension or more than 22, a dimension has no host, there are more than 2^22 hosts, or a delay is less than 3 ns.
 pub fn direct_network(
     dimensions: &[Dimension],
     routing: DirectRouting,
@@ -118,7 +118,7 @@ pub fn direct_network(
     let has_host_links = dimensions
         .iter()
         .any(|one| one.size > 1 && one.links != DimensionLinks::Switch);
-    Ok(topology.with_routers(|host| has_host_links || cables[host as usize] > 1))
+    topology.with_routers(|host| has_host_links || cables[host as usize] > 1)
 }
 
 /// Hosts that differ in one coordinate alone.
@@ -304,5 +304,17 @@ mod tests {
         );
         assert!(refused(&[4, 0]).starts_with("[4, 0] are no sizes"));
         assert!(refused(&[65536, 65536]).contains("at most 4194304 hosts"));
+        let near = |ns| {
+            let delay = Span::from_ns(ns);
+            let links = dimension(DimensionLinks::Ring, 3);
+            direct_network(&[Dimension { delay, ..links }], DirectRouting::Shortest)
+        };
+        assert_eq!(
+            near(2).unwrap_err().to_string(),
+            "a link of host 1, which forwards, with a delay of 2ns; use at least 3ns: a tenth, and at least 1ns, lies inside each host"
+        );
+        let nearest = near(3).unwrap();
+        let routes = Routes::compute(&nearest).unwrap();
+        assert_eq!(distance(&routes, 0, 1), (1, Span::from_ns(3)));
     }
 }

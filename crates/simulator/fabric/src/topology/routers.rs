@@ -2,10 +2,10 @@
 //!
 //! An endpoint has exactly one link (see [`nics`](super::nics)). A host that forwards is therefore two nodes: the host, and a router that
 //! has its cables, joined by a link as fast as all of them together. The router is a switch of the network, with queues and settings like
-//! all others. A tenth of the delay of the host's shortest cable lies between the host and its router, and as much less on its cables, so
-//! that the delay from host to host over one cable is that of the cable.
+//! all others. A tenth of the delay of the host's shortest cable, at least 1 ns, lies between the host and its router, and as much less on
+//! its cables, so that the delay from host to host over one cable is that of the cable.
 
-use super::{Cable, NodeId, SwitchSpec, Topology};
+use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
 
 /// Least delay of a cable.
@@ -16,8 +16,10 @@ const INSIDE: u64 = 10;
 impl Topology {
     /// The same fabric with a router in each host that has cables and for which `forwards` returns true. Cables keep their numbers; those
     /// between hosts and routers come last, as do the routers.
-    #[must_use]
-    pub fn with_routers(mut self, forwards: impl Fn(u32) -> bool) -> Self {
+    ///
+    /// # Errors
+    /// If the delay of a cable is too short to lie partly inside its hosts: less than 3 ns between two hosts that forward.
+    pub fn with_routers(mut self, forwards: impl Fn(u32) -> bool) -> Result<Self, TopologyError> {
         let mut rates = vec![0u64; self.hosts as usize];
         let mut shortest = vec![Span::MAX; self.hosts as usize];
         for cable in &self.cables {
@@ -38,12 +40,23 @@ impl Topology {
             router_of[host as usize] = Some(self.switch_node(first + place));
         }
         for cable in &mut self.cables {
+            let delay = cable.delay;
             for end in &mut cable.ends {
-                let Some(&Some(router)) = router_of.get(end.0 as usize) else {
+                let host = end.0;
+                let Some(&Some(router)) = router_of.get(host as usize) else {
                     continue;
                 };
-                cable.delay = cable.delay.saturating_sub(inside(end.0)).max(LEAST_DELAY);
+                cable.delay = cable.delay.saturating_sub(inside(host));
                 *end = router;
+                if cable.delay < LEAST_DELAY {
+                    return Err(TopologyError::Impossible {
+                        what: format!(
+                            "a link of host {host}, which forwards, with a delay of {delay}"
+                        ),
+                        fix: "use at least 3ns: a tenth, and at least 1ns, lies inside each host"
+                            .into(),
+                    });
+                }
             }
         }
         for &host in &routed {
@@ -54,6 +67,6 @@ impl Topology {
             self.cables
                 .push(Cable::new([NodeId(host), router], (rate, inside(host))));
         }
-        self
+        Ok(self)
     }
 }

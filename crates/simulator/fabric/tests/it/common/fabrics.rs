@@ -113,7 +113,8 @@ pub(crate) fn or_direct(draw: &mut Draw, topology: Topology) -> Topology {
             size: draw.between(2, 4) as u32,
             links: draw.pick(DimensionLinks::ALL),
             rate,
-            delay,
+            // Part of it lies inside the hosts.
+            delay: delay.max(Span::from_ns(3)),
         }
     };
     let dimensions: Vec<Dimension> = (0..2).map(dimension).collect();
