@@ -23,8 +23,10 @@ pub enum KnownFile {
     AstraSystem,
     /// Infrastructure as a graph, of infragraph.
     Infragraph,
-    /// Topology that NCCL writes.
+    /// Topology of a node that NCCL writes.
     NcclTopology,
+    /// Rings and trees that NCCL writes.
+    NcclGraph,
     /// Algorithm of MSCCL.
     MscclAlgorithm,
 }
@@ -70,6 +72,7 @@ impl KnownFile {
             Self::AstraSystem => "a system of ASTRA-sim",
             Self::Infragraph => "an InfraGraph",
             Self::NcclTopology => "a topology of NCCL",
+            Self::NcclGraph => "a graph of NCCL",
             Self::MscclAlgorithm => "an algorithm of MSCCL",
         }
     }
@@ -91,8 +94,9 @@ impl KnownFile {
                     .into()
             }
             Self::AstraNetwork | Self::Infragraph => format!("`clearway run --set topology.file={name}`"),
-            Self::NcclTopology => {
-                "it is not read: write `[topology]` (`clearway list topologies`), an InfraGraph, or a file of htsim (`.topo`) or HPCC".into()
+            Self::NcclTopology => format!("`clearway run --set topology.file={name} --set topology.nodes=2`"),
+            Self::NcclGraph => {
+                "it is not read: write the topology with NCCL_TOPO_DUMP_FILE, and choose rings or trees by the algorithm of the workload".into()
             }
             Self::MscclAlgorithm => {
                 "it is not read: choose an algorithm (`clearway list workloads`), or write a GOAL schedule".into()
@@ -122,7 +126,8 @@ fn of_json(text: &str) -> Option<KnownFile> {
 
 fn of_xml(text: &str) -> Option<KnownFile> {
     match () {
-        () if text.contains("<system") || text.contains("<graphs") => Some(KnownFile::NcclTopology),
+        () if text.contains("<system") => Some(KnownFile::NcclTopology),
+        () if text.contains("<graphs") => Some(KnownFile::NcclGraph),
         () if text.contains("<algo") => Some(KnownFile::MscclAlgorithm),
         () => None,
     }
@@ -190,6 +195,7 @@ mod tests {
                 "<?xml version=\"1.0\"?>\n<system version=\"1\">",
                 KnownFile::NcclTopology,
             ),
+            ("<graphs version=\"1\">", KnownFile::NcclGraph),
             ("<algo name=\"ring\">", KnownFile::MscclAlgorithm),
             (
                 "{\"schemaVersion\": 1, \"traceEvents\": []}",

@@ -1,4 +1,5 @@
-//! Readers and writers of the files of other tools: traffic and fabrics of htsim, HPCC and SimAI, InfraGraphs, traces of GOAL and Chakra.
+//! Readers and writers of the files of other tools: traffic and fabrics of htsim, HPCC and SimAI, InfraGraphs, nodes of NCCL, traces of
+//! GOAL and Chakra.
 //!
 //! # Example
 //!
@@ -61,13 +62,14 @@
 //!   which produces a program for any number of ranks.
 //!   [`TraceFormat`] recognizes the format.
 //! * [`parse_htsim_command`] reads the command line of `htsim_uec`, [`parse_hpcc_config`] the configuration of the HPCC simulator or SimAI.
+//! * [`parse_nccl_topology`] reads the topology of a node as NCCL writes it: GPUs, NVLinks and NICs.
 //! * [`KnownFile`] recognizes files of the wrong kind, for errors.
 //! * [`parse_sizes`] reads a distribution of flow sizes in the format of HPCC's traffic generator.
 //!
 //! All readers are strict: an entry that other tools ignore or round is an error with file, line and fix, or at least a warning.
 //!
-//! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo`, `hpcc` and `infragraph`
-//! describe a fabric's file and do not build the fabric.
+//! **Architecture Invariant:** this crate does not know links, queues, transports or scenarios. `topo`, `hpcc`, `infragraph` and
+//! `nccl_topology` describe a fabric's file and do not build the fabric.
 
 mod astra_network;
 pub mod chakra;
@@ -80,6 +82,7 @@ mod htsim_command;
 pub mod infragraph;
 mod known_file;
 mod line_words;
+pub mod nccl_topology;
 mod packed;
 pub mod pytorch;
 pub mod simai;
@@ -112,6 +115,10 @@ pub use infragraph::{
     write_infragraph,
 };
 pub use known_file::KnownFile;
+pub use nccl_topology::{
+    NcclGpu, NcclGpuLink, NcclLinkTarget, NcclNic, NcclPlace, NcclPlaceKind, NcclTopology,
+    parse_nccl_topology,
+};
 pub use pytorch::{PytorchReader, PytorchTrace, read_pytorch};
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,

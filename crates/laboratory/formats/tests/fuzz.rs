@@ -7,8 +7,9 @@ use clearway_formats::{
     AstraDimension, ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, InfragraphForm,
     InfragraphOptions, PytorchReader, StartUnit, parse_astra_network, parse_cm, parse_goal,
     parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
-    parse_htsim_command, parse_infragraph, parse_simai, parse_sizes, parse_topo, write_chakra,
-    write_cm, write_goal, write_goal_binary, write_infragraph, write_simai,
+    parse_htsim_command, parse_infragraph, parse_nccl_topology, parse_simai, parse_sizes,
+    parse_topo, write_chakra, write_cm, write_goal, write_goal_binary, write_infragraph,
+    write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -120,6 +121,17 @@ const LAYERS: [&str; 2] = [
      checkpoint_initiates: 0 pp_comm: 0.0\n2\na -1 11 ALLREDUCE 1000 21 ALLGATHER 2000 31 ALLREDUCE_DP_EP 500 200\n\
      b -1 12 ALLTOALL_EP 800 22 NONE 0 0 REDUCESCATTER 64 1\n",
     "DATA x: 1 2\n1\na -1 1.5 BROADCAST 9 1 NONE 0 1 ALLREDUCE 4096.0 1\n",
+];
+
+const NCCL_NODES: [&str; 2] = [
+    "<system version=\"1\">\n <cpu host_hash=\"0x1\" numaid=\"0\" arch=\"x86_64\">\n  <pci busid=\"0000:01:00.0\" class=\"0x060400\">\n\
+     <pci busid=\"0000:02:00.0\" class=\"0x030200\" link_width=\"16\">\n<gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\">\n\
+     <nvlink target=\"0000:09:00.0\" count=\"18\" tclass=\"0x068000\"/>\n<c2c bw=\"1\" count=\"1\"/>\n</gpu>\n</pci>\n\
+     <pci busid=\"0000:03:00.0\" class=\"0x020700\">\n<nic>\n<net name=\"mlx5_0\" dev=\"0\" speed=\"400000\" latency=\"0.5\" rail=\"0\"/>\n\
+     </nic>\n</pci>\n</pci>\n</cpu>\n <cpu host_hash=\"0x1\" numaid=\"1\">\n<pci busid=\"0000:04:00.0\">\n<gpu dev=\"1\" sm=\"90\">\n\
+     <nvlink target=\"0000:02:00.0\" count=\"2\" />\n</gpu>\n</pci>\n<nic>\n<net dev=\"1\" speed=\"-1\" />\n</nic>\n</cpu>\n</system>\n",
+    "<?xml version=\"1.0\"?>\n<!-- a cloud's -->\n<system version=\"1\">\n<cpu numaid=\"-1\">\n<pci class=\"0x060400\">\n\
+     <pci busid=\"1\" class=\"0x030200\" />\n<pci busid=\"2\" class=\"0x020000\" />\n<pcilink target=\"3\" />\n</pci>\n</cpu>\n</system>\n",
 ];
 
 /// Words that fit somewhere, and words that fit nowhere.
@@ -422,6 +434,29 @@ fn htsim_commands() {
                 !is_plain || again.unwrap().options[0] == *option,
                 "{option}"
             );
+        }
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn nccl_nodes() {
+    let sound = fuzz(&NCCL_NODES, 20, |text| {
+        let node = parse_nccl_topology("fuzz.xml", text)?;
+        assert!(!node.gpus.is_empty());
+        for (own, place) in (0..).zip(&node.places) {
+            assert!(place.parent.is_none_or(|parent| parent < own));
+        }
+        let places = node.places.len();
+        let gpus = node.gpus.iter().map(|gpu| (gpu.place, gpu.dev));
+        let nics = node.nics.iter().map(|nic| (nic.place, nic.dev));
+        for devices in [gpus.collect::<Vec<_>>(), nics.collect()] {
+            let numbers = devices.iter().map(|(place, dev)| {
+                assert!((*place as usize) < places);
+                (node.host_of(*place), *dev)
+            });
+            assert!(numbers.is_sorted_by(|a, b| a < b));
         }
         Ok(())
     });
