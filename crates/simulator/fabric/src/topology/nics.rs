@@ -44,11 +44,12 @@ impl Topology {
 
     /// The same fabric with the equal cables of a host (of one rate and delay) as ports of one NIC, which chooses one for each packet. Half
     /// of the delay is between host and ports. Cables keep their numbers, and stand between ports and switches. Cables between hosts and
-    /// ports come last, as do the switches that stand for the ports.
+    /// ports come last, as do the switches that stand for the ports. Cables of a scale-up fabric stay as they are.
     #[must_use]
     pub fn join_nics(mut self, choice: PortChoice) -> Self {
         let mut equal: BTreeMap<(u32, Rate, Span), Vec<(usize, usize)>> = BTreeMap::new();
-        for (index, cable) in self.cables.iter().enumerate() {
+        let of_nics = |(_, cable): &(usize, &Cable)| !self.is_scale_up(cable);
+        for (index, cable) in self.cables.iter().enumerate().filter(of_nics) {
             for (end, node) in cable.ends.iter().enumerate() {
                 if node.0 < self.hosts {
                     let kind = (node.0, cable.rate, cable.delay);

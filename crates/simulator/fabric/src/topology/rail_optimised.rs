@@ -1,15 +1,7 @@
-//! Rail-optimised fabrics: nodes of several GPUs, each with a NIC on a separate rail and a port of the node's NVLink switch.
-//!
-//! A GPU is a host of the user's with two NICs. The first is on a leaf of its rail: GPU `i` of every node is on rail `i`, so that GPUs of
-//! one rail reach each other over one leaf. Spines join the rails. The second NIC is the GPU's port of the switch in its node. Hosts do not
-//! forward, so GPUs of different nodes reach each other only over leaves and spines. GPUs of one node reach each other over the node's
-//! switch, because the choice of NICs takes the shortest path.
-//!
-//! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
-//! the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are held back
-//! by their windows alone.
+//! Rail-optimised fabrics: [nodes of several GPUs](super::gpu_nodes), each with a NIC on a separate rail: GPU `i` of every node is on rail
+//! `i`, so that GPUs of one rail reach each other over one leaf.
 
-use super::{Cable, NodeId, SwitchRole, SwitchSpec, Topology, TopologyError};
+use super::{GpuNode, GpuNodes, NodeNic, Topology, TopologyError, gpu_nodes};
 use clearway_units::{Rate, Span};
 
 /// A rail-optimised fabric.
@@ -38,134 +30,35 @@ pub struct RailOptimised {
 /// # Errors
 /// If the numbers do not come out even, or are too large.
 pub fn rail_optimised(spec: &RailOptimised) -> Result<Topology, TopologyError> {
-    let shape = Shape::from_spec(spec)?;
-    let RailOptimised {
-        nodes,
-        gpus_per_node,
-        spines,
-        bundle,
-        ..
-    } = *spec;
-    let mut cables = Vec::new();
-    for gpu in 0..shape.gpus {
-        let leaf = shape.leaf_of(gpu);
-        cables.push(Cable::new([NodeId(gpu), shape.leaf(leaf)], spec.nic));
+    let gpus = spec.nodes.checked_mul(spec.gpus_per_node);
+    if !gpus.is_some_and(|gpus| (2..=1 << 20).contains(&gpus)) {
+        return Err(TopologyError::Impossible {
+            what: format!("{} nodes of {} GPUs", spec.nodes, spec.gpus_per_node),
+            fix: "use 2 to 1048576 GPUs".into(),
+        });
     }
-    for leaf in 0..shape.leaves {
-        for spine in 0..spines {
-            let ends = [shape.leaf(leaf), shape.spine(spine)];
-            cables.extend((0..bundle).map(|_| Cable::new(ends, spec.fabric)));
-        }
-    }
-    if gpus_per_node > 1 {
-        let of_node = (0..shape.gpus)
-            .map(|gpu| [NodeId(gpu), shape.node_switch(gpu / gpus_per_node)])
-            .map(|ends| Cable::new(ends, spec.nvlink));
-        cables.extend(of_node);
-    }
-    let topology = Topology {
-        summary: format!(
-            "rail-optimised: {nodes} nodes of {gpus_per_node} GPUs, {} leaves, {spines} spines",
-            shape.leaves
-        ),
-        hosts: shape.gpus,
-        further_nics: Vec::new(),
-        queues: Vec::new(),
-        groups: None,
-        switches: shape.switches(spec),
-        cables,
+    let gpus = 0..spec.gpus_per_node;
+    let node = GpuNode {
+        scale_up: gpus.clone().map(|_| spec.nvlink.0).collect(),
+        nics: gpus
+            .map(|gpu| NodeNic {
+                rate: spec.nic.0,
+                rail: gpu,
+                gpus: vec![gpu],
+            })
+            .collect(),
     };
-    Ok(topology.split_hosts())
-}
-
-/// The numbers of a fabric, before hosts are split into NICs.
-struct Shape {
-    gpus: u32,
-    gpus_per_node: u32,
-    leaves_per_rail: u32,
-    /// Nodes with a NIC on one leaf.
-    nodes_per_leaf: u32,
-    leaves: u32,
-    spines: u32,
-}
-
-impl Shape {
-    fn from_spec(spec: &RailOptimised) -> Result<Self, TopologyError> {
-        let impossible = |what: String, fix: &str| {
-            let fix = fix.into();
-            Err(TopologyError::Impossible { what, fix })
-        };
-        let gpus = spec.nodes.checked_mul(spec.gpus_per_node);
-        let Some(gpus) = gpus.filter(|gpus| (2..=1 << 20).contains(gpus)) else {
-            let what = format!("{} nodes of {} GPUs", spec.nodes, spec.gpus_per_node);
-            return impossible(what, "use 2 to 1048576 GPUs");
-        };
-        let leaves = spec.leaves_per_rail;
-        if leaves == 0 || !spec.nodes.is_multiple_of(leaves) {
-            let what = format!("{} nodes on {leaves} leaves of each rail", spec.nodes);
-            return impossible(what, "use a number of leaves that divides the nodes");
-        }
-        if spec.spines == 0 && leaves > 1 {
-            let what = format!("rails of {leaves} leaves without spines");
-            return impossible(what, "use one leaf for each rail, or at least one spine");
-        }
-        let uplinks = spec.spines.checked_mul(spec.bundle);
-        if uplinks.is_none_or(|links| links > 1 << 16) || (spec.bundle == 0 && spec.spines > 0) {
-            let what = format!("{} spines with {} links each", spec.spines, spec.bundle);
-            return impossible(
-                what,
-                "use at least 1 link and at most 65536 uplinks per leaf",
-            );
-        }
-        Ok(Self {
-            gpus,
-            gpus_per_node: spec.gpus_per_node,
-            leaves_per_rail: leaves,
-            nodes_per_leaf: spec.nodes / leaves,
-            leaves: spec.gpus_per_node * leaves,
-            spines: spec.spines,
-        })
-    }
-
-    /// Number of the leaf that the NIC of a GPU is on: leaves of a rail follow each other.
-    fn leaf_of(&self, gpu: u32) -> u32 {
-        let (node, rail) = (gpu / self.gpus_per_node, gpu % self.gpus_per_node);
-        rail * self.leaves_per_rail + node / self.nodes_per_leaf
-    }
-
-    fn leaf(&self, number: u32) -> NodeId {
-        NodeId(self.gpus + number)
-    }
-
-    fn spine(&self, number: u32) -> NodeId {
-        NodeId(self.gpus + self.leaves + number)
-    }
-
-    fn node_switch(&self, node: u32) -> NodeId {
-        NodeId(self.gpus + self.leaves + self.spines + node)
-    }
-
-    fn switches(&self, spec: &RailOptimised) -> Vec<SwitchSpec> {
-        let leaves = (0..self.leaves).map(|leaf| {
-            let (rail, place) = (leaf / self.leaves_per_rail, leaf % self.leaves_per_rail);
-            let name = match self.leaves_per_rail {
-                1 => format!("leaf{rail}"),
-                _ => format!("leaf{rail}.{place}"),
-            };
-            SwitchSpec::new(name, 0)
-        });
-        let spines = (0..self.spines).map(|spine| SwitchSpec::new(format!("spine{spine}"), 1));
-        let nodes = if spec.gpus_per_node > 1 {
-            spec.nodes
-        } else {
-            0
-        };
-        let of_nodes = (0..nodes).map(|node| SwitchSpec {
-            role: SwitchRole::ScaleUp,
-            ..SwitchSpec::new(format!("nvlink{node}"), 0)
-        });
-        leaves.chain(spines).chain(of_nodes).collect()
-    }
+    let fabric = gpu_nodes(&GpuNodes {
+        nodes: spec.nodes,
+        node,
+        leaves_per_rail: spec.leaves_per_rail,
+        spines: spec.spines,
+        bundle: spec.bundle,
+        nic_delay: spec.nic.1,
+        fabric: spec.fabric,
+        scale_up_delay: spec.nvlink.1,
+    })?;
+    Ok(fabric.split_hosts())
 }
 
 #[cfg(test)]
