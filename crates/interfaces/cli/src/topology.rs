@@ -8,7 +8,7 @@ use crate::output::print;
 use crate::overwrite_check::refuse_input;
 use crate::run::{inputs, load_any};
 use clearway_lab::scaleup_fabric::OperationKind;
-use clearway_lab::scenario::{InfragraphForm, infragraph_text};
+use clearway_lab::scenario::{InfragraphForm, NicNearness, NodeGpu, infragraph_text};
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, TopologyReport};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};
@@ -47,6 +47,10 @@ pub(crate) fn topology(
         }
     }
     let mut text = describe(&assembly);
+    let gpus = scenario.fabric()?.node_gpus;
+    if !gpus.is_empty() {
+        text += &format!("\n{}", describe_node(&gpus));
+    }
     if arguments.links {
         text += &format!("\n{}", links(&assembly));
     }
@@ -138,6 +142,37 @@ fn describe(assembly: &Assembly) -> String {
             report.shortest_delay
         ),
     ]);
+    table.to_string()
+}
+
+/// The links of each GPU of a node.
+fn describe_node(gpus: &[NodeGpu]) -> String {
+    let mut table = Table::new()
+        .column("GPU of each node", Align::Right)
+        .column("to its switch", Align::Right)
+        .column("NICs", Align::Left)
+        .column("nearest on", Align::Left);
+    for (number, gpu) in gpus.iter().enumerate() {
+        let nics = gpu.nics.iter().map(|nic| {
+            let shared = match nic.gpus {
+                1 => String::new(),
+                gpus => format!(" for {gpus} GPUs"),
+            };
+            format!("{} ({}{shared}, rail {})", nic.name, nic.rate, nic.rail)
+        });
+        let nearness = match gpu.nearness {
+            None => "",
+            Some(NicNearness::PciSwitch) => "PCI switch",
+            Some(NicNearness::Cpu) => "CPU",
+            Some(NicNearness::Host) => "host",
+        };
+        table.row([
+            number.to_string(),
+            gpu.scale_up.map_or(String::new(), |rate| rate.to_string()),
+            nics.collect::<Vec<_>>().join(", "),
+            nearness.to_owned(),
+        ]);
+    }
     table.to_string()
 }
 

@@ -8,6 +8,8 @@ pub(crate) mod error;
 pub(crate) mod fat_tree;
 pub(crate) mod file;
 pub(crate) mod multi_plane;
+pub(crate) mod nccl_nodes;
+pub(crate) mod nearest_nics;
 pub(crate) mod oversubscription;
 pub(crate) mod pods;
 pub(crate) mod rail_optimised;
@@ -180,7 +182,7 @@ kinds! {
     FullyConnected(FullyConnected) = "fully-connected", "hosts that are each joined to all others";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
-    File(TopologyFile) = "file", "a fabric from a file: of htsim (.topo), HPCC ns-3 or SimAI, or an InfraGraph (YAML, JSON)";
+    File(TopologyFile) = "file", "a fabric from a file: of htsim (.topo), HPCC ns-3 or SimAI, an InfraGraph (YAML, JSON), or nodes as in a file of NCCL (.xml)";
 }
 
 /// The `[topology]` section.

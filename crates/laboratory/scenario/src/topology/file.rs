@@ -7,16 +7,18 @@ use crate::infragraph;
 use crate::limits::check_hosts;
 use crate::topology::built_fabric::BuiltFabric;
 use crate::topology::error::{impossible, topology_error};
+use crate::topology::nccl_nodes::{NcclNodeSettings, build_nccl_nodes};
 use clearway_fabric::topology::{
     CoreWiring, Dimension, DimensionLinks, DirectRouting, FatTree, GroupRouting, PortChoice, Tier,
     TierQueues, Topology, direct_network, fat_tree,
 };
 use clearway_formats::{
     AstraDimension, AstraLinks, FileFormat, InfragraphHosts, InfragraphOptions, KnownFile,
-    TopoFile, parse_astra_network, parse_hpcc_topology, parse_infragraph, parse_topo, read_text,
+    TopoFile, parse_astra_network, parse_hpcc_topology, parse_infragraph, parse_nccl_topology,
+    parse_topo, read_text,
 };
 use clearway_input::InputKind;
-use clearway_units::{Rate, Span};
+use clearway_units::{OmitDefaults, ParameterSet, Rate, Span};
 use clearway_workload::FileWarning;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,8 @@ clearway_units::choices! {
         Infragraph = "infragraph",
         /// Network of ASTRA-sim's analytical back ends.
         AstraSim = "astra-sim",
+        /// Node as NCCL writes it.
+        Nccl = "nccl",
     }
 }
 
@@ -45,6 +49,7 @@ impl TopologyFormat {
             (Self::Auto, Some(KnownFile::Infragraph)) => Self::Infragraph,
             (Self::Auto, Some(KnownFile::AstraNetwork)) => Self::AstraSim,
             (Self::Auto, None) if is_named => Self::Infragraph,
+            (Self::Auto, Some(KnownFile::NcclTopology)) => Self::Nccl,
             (Self::Auto, _) if FileFormat::Auto.is_hpcc(text) => Self::Hpcc,
             (Self::Auto, _) => Self::Htsim,
             (format, _) => format,
@@ -84,16 +89,19 @@ clearway_units::parameters! {
         /// Path of the file, searched beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
         /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI, "infragraph" an
-        /// InfraGraph as YAML or JSON, "astra-sim" a network of ASTRA-sim. "auto" decides by the content: the first word is a number only
-        /// in "hpcc" files, an InfraGraph has `devices` and `instances`, a network of ASTRA-sim `npus_count`.
+        /// InfraGraph as YAML or JSON, "astra-sim" a network of ASTRA-sim, "nccl" a node as NCCL writes it (XML). "auto" decides by the
+        /// content: the first word is a number only in "hpcc" files, an InfraGraph has `devices` and `instances`, a network of ASTRA-sim
+        /// `npus_count`, and a file of NCCL begins with `<`.
         pub format: TopologyFormat = TopologyFormat::Auto, "format", "decision: no file is sound in several formats";
         /// Hosts of an InfraGraph. "xpu": each xpu, with the NICs nearest to it within its device. "device": each device with an xpu or a
         /// NIC, with all its NICs. "auto": xpus, except those of devices in which some xpu has no NIC with a cable.
         pub endpoints: InfragraphHosts = InfragraphHosts::Auto, "endpoints", "decision: ranks are GPUs, as in SimAI's files and ASTRA-sim";
-        /// Rate of the links of an InfraGraph that have no bandwidth. "auto": such a link is an error.
+        /// Rate of links: of an InfraGraph, of those that have no bandwidth; of a node of NCCL, of all NICs. "auto": as in the file, where a
+        /// link without a rate is an error.
         pub link_rate: Option<Rate> = None, "link-rate", "decision: a rate is not guessed";
-        /// Delay of the links of an InfraGraph that have no latency. "auto": 1us, with a warning.
-        pub link_delay: Option<Span> = None, "link-delay", "STrack §4.2; InfraGraph's own fabrics have no latencies";
+        /// Delay of links: of an InfraGraph, of those that have no latency; of a node of NCCL, of all NICs. "auto": 1us, of an InfraGraph with
+        /// a warning.
+        pub link_delay: Option<Span> = None, "link-delay", "STrack §4.2; InfraGraph's own fabrics and NCCL's files have none";
         /// Rule by which packets go from one group of switches to another, in an InfraGraph whose switches have groups (`clearway-group`).
         pub routing: GroupRouting = GroupRouting::Minimal, "routing", "decision: as in a dragonfly";
         /// Sharing of a host's equal links (same rate and delay) among its traffic. "stripe": ports of one NIC; each packet takes the port
@@ -105,6 +113,10 @@ clearway_units::parameters! {
         /// Source of the limits of queues. "file": `Queue_Up` and `Queue_Down` of a `.topo` file, if present, instead of `switch.queue`.
         /// "switch": always `switch.queue`.
         pub port_queues: PortQueues = PortQueues::File, "port-queues", "decision: what the file says; `htsim_uec` itself overwrites them";
+        with {
+            /// Network between the nodes of a file of NCCL.
+            pub nodes: OmitDefaults<NcclNodeSettings>,
+        }
     }
 }
 
@@ -124,10 +136,12 @@ pub(crate) fn build_from_file(
     }
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
     check_kind(settings, &text)?;
-    let (built, found) = match settings.format.settle(name, &text) {
+    let format = settings.format.settle(name, &text);
+    let (built, found) = match format {
         TopologyFormat::Hpcc => build_hpcc(settings, &text, in_order)?,
         TopologyFormat::Infragraph => build_infragraph(settings, &text, in_order)?,
         TopologyFormat::AstraSim => build_astra_network(name, &text)?,
+        TopologyFormat::Nccl => build_nccl(settings, &text, in_order)?,
         TopologyFormat::Auto | TopologyFormat::Htsim => {
             let file = parse_topo(name, &text)?;
             (
@@ -137,8 +151,9 @@ pub(crate) fn build_from_file(
         }
     };
     let warnings = found.iter().map(ToString::to_string);
+    let warnings = warnings.chain(built.warnings);
     Ok(BuiltFabric {
-        warnings: warnings.chain(unused_keys(settings, &text)).collect(),
+        warnings: warnings.chain(unused_keys(settings, format)).collect(),
         ..built
     })
 }
@@ -149,39 +164,66 @@ fn check_kind(settings: &TopologyFile, text: &str) -> Result<(), ScenarioError> 
     match KnownFile::detect(text.as_bytes()) {
         None
         | Some(
-            KnownFile::Topo | KnownFile::Hpcc | KnownFile::Infragraph | KnownFile::AstraNetwork,
-        ) => {}
+            KnownFile::Topo
+            | KnownFile::Hpcc
+            | KnownFile::Infragraph
+            | KnownFile::AstraNetwork
+            | KnownFile::NcclTopology,
+        ) => Ok(()),
         // Without connections, the file is a topology of htsim that lacks its tiers, which the parser reports.
-        Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => {}
+        Some(KnownFile::Matrix) if !text.contains("Connections") && !text.contains("->") => Ok(()),
         Some(known) if settings.format == TopologyFormat::Auto => {
             let message = format!(
-                "{name} is {}; topologies are files of htsim (`.topo`), HPCC, SimAI and ASTRA-sim, and InfraGraphs",
+                "{name} is {}; topologies are files of htsim (`.topo`), HPCC, SimAI, ASTRA-sim and NCCL, and InfraGraphs",
                 known.what()
             );
-            return Err(ScenarioError::about(&["file"], message, known.fix(name)));
+            Err(ScenarioError::about(&["file"], message, known.fix(name)))
         }
-        Some(_) => {}
+        Some(_) => Ok(()),
     }
-    Ok(())
 }
 
-/// Warning about keys for InfraGraphs beside a file of another format.
-fn unused_keys(settings: &TopologyFile, text: &str) -> Option<String> {
+/// Warnings about keys for files of other formats.
+fn unused_keys(settings: &TopologyFile, format: TopologyFormat) -> Vec<String> {
     let usual = TopologyFile::default();
-    let keys = [
+    let of_graphs = [
         ("endpoints", settings.endpoints != usual.endpoints),
-        ("link-rate", settings.link_rate.is_some()),
-        ("link-delay", settings.link_delay.is_some()),
         ("routing", settings.routing != usual.routing),
     ];
-    let (key, _) = keys.into_iter().find(|(_, is_set)| *is_set)?;
-    let format = settings.format.settle(&settings.file, text);
-    (format != TopologyFormat::Infragraph).then(|| {
-        format!(
-            "`topology.{key}` is not used: {} is not an InfraGraph",
-            settings.file
-        )
-    })
+    let of_both = [
+        ("link-rate", settings.link_rate.is_some()),
+        ("link-delay", settings.link_delay.is_some()),
+    ];
+    let set = |keys: &[(&'static str, bool)]| {
+        let set = keys.iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| *key).collect::<Vec<_>>()
+    };
+    let given = settings.nodes.0.entries().into_iter();
+    let changed = given.zip(usual.nodes.0.entries());
+    let changed = changed.filter(|(own, usual)| own != usual);
+    let of_nodes: Vec<&str> = changed.map(|((key, _), _)| key).collect();
+    let is_graph = format == TopologyFormat::Infragraph;
+    let is_node = format == TopologyFormat::Nccl;
+    let groups = [
+        (is_graph, set(&of_graphs), "an InfraGraph"),
+        (
+            is_graph || is_node,
+            set(&of_both),
+            "an InfraGraph or a topology of NCCL",
+        ),
+        (is_node, of_nodes, "a topology of NCCL"),
+    ];
+    let unused = groups
+        .into_iter()
+        .filter(|(is_used, keys, _)| !is_used && !keys.is_empty());
+    unused
+        .map(|(_, keys, what)| {
+            let verb = if keys.len() == 1 { "is" } else { "are" };
+            let keys: Vec<String> = keys.iter().map(|key| format!("`topology.{key}`")).collect();
+            let (keys, file) = (keys.join(", "), &settings.file);
+            format!("{keys} {verb} not used: {file} is not {what}")
+        })
+        .collect()
 }
 
 fn build_hpcc(
@@ -245,6 +287,24 @@ fn build_infragraph(
     let built = BuiltFabric {
         gpus_per_node: file.fabric.xpus_per_server,
         ..BuiltFabric::from(with_nics(nics, graph, in_order)?)
+    };
+    Ok((built, file.warnings))
+}
+
+fn build_nccl(
+    settings: &TopologyFile,
+    text: &str,
+    in_order: bool,
+) -> Result<(BuiltFabric, Vec<FileWarning>), ScenarioError> {
+    let file = parse_nccl_topology(&settings.file, text)?;
+    let links = (settings.link_rate, settings.link_delay);
+    let nodes = build_nccl_nodes(&settings.nodes, links, &settings.file, &file)?;
+    let topology = with_nics(settings.nics, nodes.topology, in_order)?;
+    let built = BuiltFabric {
+        gpus_per_node: nodes.gpus.len() as u32,
+        node_gpus: nodes.gpus,
+        warnings: nodes.warnings,
+        ..BuiltFabric::from(topology)
     };
     Ok((built, file.warnings))
 }

@@ -49,18 +49,19 @@ impl RailOptimisedSettings {
         ];
         let gpus = u64::from(self.nodes) * u64::from(self.gpus_per_node);
         check_hosts(&KEYS[1..3], gpus)?;
-        if self.spines.is_some() && self.oversubscription != Oversubscription::NONE {
-            return Err(impossible(
-                &["spines", "oversubscription"],
-                "both `spines` and `oversubscription` are given".into(),
-                "give one of them: `spines = \"auto\"` or `oversubscription = 1` leaves the other to it",
-            ));
-        }
+        let spines = number_of_spines(&RailLinks {
+            spines: self.spines,
+            oversubscription: self.oversubscription,
+            parallel: self.links,
+            nodes: self.nodes,
+            leaves_per_rail: self.leaves_per_rail,
+            nics_of_node: 1,
+        })?;
         let spec = RailOptimised {
             nodes: self.nodes,
             gpus_per_node: self.gpus_per_node,
             leaves_per_rail: self.leaves_per_rail,
-            spines: self.spines.map_or_else(|| self.spines(), Ok)?,
+            spines,
             bundle: self.links,
             nic: (self.rate, self.delay),
             fabric: (
@@ -71,20 +72,51 @@ impl RailOptimisedSettings {
         };
         rail_optimised(&spec).map_err(|error| topology_error(&KEYS, &error))
     }
+}
 
-    /// Number of spines that gives the oversubscription.
-    fn spines(&self) -> Result<u32, ScenarioError> {
-        let down = self.nodes.checked_div(self.leaves_per_rail).unwrap_or(0);
-        let spines = self.oversubscription.spines(down, self.links);
-        spines.ok_or_else(|| {
-            impossible(
-                &["oversubscription", "parallel-links", "leaves-per-rail", "nodes"],
-                format!(
-                    "leaves with {down} nodes cannot be oversubscribed {} over {} parallel links",
-                    self.oversubscription, self.links
-                ),
-                "make the nodes of a leaf a multiple of `oversubscription` times `parallel-links`, or give `spines`",
-            )
-        })
+/// Links of the leaves of a rail.
+pub(crate) struct RailLinks {
+    /// Number of spines, if given.
+    pub(crate) spines: Option<u32>,
+    /// Downlinks per uplink, if the spines are not given.
+    pub(crate) oversubscription: Oversubscription,
+    /// Links from each leaf to each spine.
+    pub(crate) parallel: u32,
+    /// Nodes of the fabric.
+    pub(crate) nodes: u32,
+    /// Leaves among which they are divided.
+    pub(crate) leaves_per_rail: u32,
+    /// NICs of each node on the rail.
+    pub(crate) nics_of_node: u32,
+}
+
+/// Number of spines: as given, or such that it gives the oversubscription.
+pub(crate) fn number_of_spines(links: &RailLinks) -> Result<u32, ScenarioError> {
+    if let Some(spines) = links.spines {
+        if links.oversubscription == Oversubscription::NONE {
+            return Ok(spines);
+        }
+        return Err(impossible(
+            &["spines", "oversubscription"],
+            "both `spines` and `oversubscription` are given".into(),
+            "give one of them: `spines = \"auto\"` or `oversubscription = 1` leaves the other to it",
+        ));
     }
+    let nodes = links.nodes.checked_div(links.leaves_per_rail).unwrap_or(0);
+    let down = nodes.saturating_mul(links.nics_of_node);
+    let spines = links.oversubscription.spines(down, links.parallel);
+    spines.ok_or_else(|| {
+        let nics = match links.nics_of_node {
+            1 => String::new(),
+            nics => format!(" with {nics} NICs each"),
+        };
+        impossible(
+            &["oversubscription", "parallel-links", "leaves-per-rail", "nodes"],
+            format!(
+                "leaves with {nodes} nodes{nics} cannot be oversubscribed {} over {} parallel links",
+                links.oversubscription, links.parallel
+            ),
+            "make the nodes of a leaf a multiple of `oversubscription` times `parallel-links`, or give `spines`",
+        )
+    })
 }
