@@ -228,7 +228,7 @@ fn files_in_the_wrong_place_are_known_for_what_they_are() {
       fix: `clearway import hpcc config.txt` prints its scenario; for SimAI.conf it is `clearway import simai config.txt --topology TOPOLOGY --workload WORKLOAD`
     net.yml:1: the network has no `bandwidth`
       fix: add `bandwidth`; a network has topology, npus_count, bandwidth, latency
-    --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC, SimAI and ASTRA-sim, and InfraGraphs
+    --set topology.file=x.cm: x.cm is a connection matrix of htsim; topologies are files of htsim (`.topo`), HPCC, SimAI, ASTRA-sim and NCCL, and InfraGraphs
       fix: `clearway run --set topology.file=TOPO --set workload.file=x.cm`
     --set workload.file=prof.json: `file` of the file workload: prof.json is a profile or an execution trace of PyTorch; files of flows are connection matrices of htsim (`.cm`) and flows of HPCC
       fix: `clearway run --set workload.kind=trace --set workload.file=prof.json`

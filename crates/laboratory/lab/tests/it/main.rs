@@ -14,6 +14,7 @@ mod late_copies;
 mod link_events;
 mod long_cables;
 mod mixed_transports;
+mod nccl_nodes;
 mod nics;
 mod planes;
 mod progress;
