@@ -147,6 +147,7 @@ fn describe(assembly: &Assembly) -> String {
 
 /// The links of each GPU of a node.
 fn describe_node(gpus: &[NodeGpu]) -> String {
+    const SHOWN: usize = 4;
     let mut table = Table::new()
         .column("GPU of each node", Align::Right)
         .column("to its switch", Align::Right)
@@ -160,6 +161,10 @@ fn describe_node(gpus: &[NodeGpu]) -> String {
             };
             format!("{} ({}{shared}, rail {})", nic.name, nic.rate, nic.rail)
         });
+        let mut nics: Vec<String> = nics.take(SHOWN).collect();
+        if gpu.nics.len() > SHOWN {
+            nics.push(format!("and {} more", gpu.nics.len() - SHOWN));
+        }
         let nearness = match gpu.nearness {
             None => "",
             Some(NicNearness::PciSwitch) => "PCI switch",
@@ -169,7 +174,7 @@ fn describe_node(gpus: &[NodeGpu]) -> String {
         table.row([
             number.to_string(),
             gpu.scale_up.map_or(String::new(), |rate| rate.to_string()),
-            nics.collect::<Vec<_>>().join(", "),
+            nics.join(", "),
             nearness.to_owned(),
         ]);
     }

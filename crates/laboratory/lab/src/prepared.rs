@@ -2,7 +2,7 @@
 
 use crate::scenario::validation::packet_sizes;
 use crate::scenario::{BuildContext, Scenario, ScenarioError, check_flows, slowest_link};
-use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_fabric::topology::{Cable, PacketSizes, SwitchRole, Topology};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{HostId, Rate};
 use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
@@ -63,14 +63,30 @@ pub(crate) fn at_transport(
     }
 }
 
-/// The total rate of each host's NICs. NICs of a scale-up fabric do not count.
+/// The total rate of each host's NICs. NICs of a scale-up fabric do not count, and a NIC that hosts share counts in equal parts.
 pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![0; topology.machines() as usize];
+    let mut sharers = vec![0u64; topology.switches.len()];
     let network = topology.cables.iter();
-    for cable in network.filter(|cable| !topology.is_scale_up(cable)) {
-        for end in cable.ends {
-            if topology.switch_index(end).is_none() {
-                rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps();
+    let network = network.filter(|cable| !topology.is_scale_up(cable));
+    let ends = |cable: &Cable| cable.ends.map(|end| (end, topology.switch_index(end)));
+    let is_nic = |switch: usize| matches!(topology.switches[switch].role, SwitchRole::Nic(_));
+    for cable in network.clone() {
+        if let [(_, None), (_, Some(switch))] | [(_, Some(switch)), (_, None)] = ends(cable)
+            && is_nic(switch)
+        {
+            sharers[switch] += 1;
+        }
+    }
+    for cable in network {
+        let ends = ends(cable);
+        let nic = ends
+            .iter()
+            .find_map(|(_, switch)| switch.filter(|own| is_nic(*own)));
+        let parts = nic.map_or(1, |switch| sharers[switch].max(1));
+        for (end, switch) in ends {
+            if switch.is_none() {
+                rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps() / parts;
             }
         }
     }

@@ -19,9 +19,6 @@ const DEEPEST: usize = 64;
 const MOST_MBPS: u64 = 100_000_000;
 /// Bit/s of a Mb/s.
 const MEGABIT: u64 = 1_000_000;
-/// `target` of an NVLink to a device that the machine does not show, which NCCL takes for an NVSwitch.
-const HIDDEN: &str = "fffffff:ffff:ff";
-
 /// Elements with the element that they stand in, and their attributes.
 const ELEMENTS: [(&str, &str, &[&str]); 11] = [
     ("system", "", &["version", "name"]),
@@ -168,8 +165,9 @@ impl<'a, 'x> Reader<'a, 'x> {
                 let message = "`system` has no `version`";
                 return Err(self.xml.fault(system, message, "write `version=\"1\"`"));
             }
-            Some(version) if version.value() != "1" => {
-                let fix = "only version 1 is known: write the file again with NCCL_TOPO_DUMP_FILE";
+            // 2 is RCCL's version, which has `xgmi`, `gcn` and `arch`.
+            Some(version) if !["1", "2"].contains(&version.value()) => {
+                let fix = "versions 1 of NCCL and 2 of RCCL are known: write the file again with NCCL_TOPO_DUMP_FILE";
                 return Err(self.xml.bad_value(&version, fix));
             }
             Some(_) => {}
@@ -516,6 +514,13 @@ impl<'a, 'x> Reader<'a, 'x> {
         let nic_key = |nic: &NcclNic| (hosts[nic.place as usize], nic.dev);
         self.gpus.sort_by_key(gpu_key);
         self.nics.sort_by_key(nic_key);
+        self.nics.dedup_by(|other, nic| {
+            let is_same = nic_key(nic) == nic_key(other) && nic.name == other.name;
+            if is_same {
+                nic.place = common_place(&self.places, nic.place, other.place);
+            }
+            is_same
+        });
         let gpus = self.gpus.iter().map(|gpu| (gpu_key(gpu), gpu.line));
         let nics = self.nics.iter().map(|nic| (nic_key(nic), nic.line));
         refuse_twins(self.xml, "GPUs", gpus)?;
@@ -537,10 +542,8 @@ impl<'a, 'x> Reader<'a, 'x> {
                     continue;
                 }
                 Some(DeviceClass::Gpu) => NcclLinkTarget::Gpu(link.target),
-                // NCCL, too, takes unknown devices for NVSwitches.
-                None if link.target != HIDDEN && self.bus_ids.contains(&link.target) => {
-                    NcclLinkTarget::Gpu(link.target)
-                }
+                // NCCL, too, takes a device that it cannot see for an NVSwitch.
+                None if self.bus_ids.contains(&link.target) => NcclLinkTarget::Gpu(link.target),
                 _ => NcclLinkTarget::Switch,
             };
             self.gpus[link.gpu].links.push(NcclGpuLink {
@@ -572,6 +575,16 @@ impl<'a, 'x> Reader<'a, 'x> {
 fn is_negative(text: &str) -> bool {
     let digits = text.strip_prefix('-');
     digits.is_some_and(|digits| whole_number(digits).is_some())
+}
+
+/// The lowest place that is above both, or one of them. NCCL lists a NIC without a PCI device below several CPUs.
+fn common_place(places: &[NcclPlace], a: u32, b: u32) -> u32 {
+    // Parents have lower numbers than their children.
+    let (low, high) = (a.min(b), a.max(b));
+    match places[high as usize].parent {
+        Some(parent) if low != high => common_place(places, low, parent),
+        _ => low,
+    }
 }
 
 /// Refuses two devices with one number in one host. `devices` are sorted: host and number, then line.

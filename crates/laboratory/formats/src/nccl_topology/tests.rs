@@ -103,7 +103,7 @@ fn links_have_the_rates_of_their_generations() {
 fn links_lead_to_switches_gpus_or_cpus() {
     let node = |link: &str| {
         format!(
-            "<system version='1'><cpu numaid='0'><pci busid='0:1:0.0'><gpu dev='0' sm='70'>{link}</gpu></pci>\
+            "<system version='2'><cpu numaid='0'><pci busid='0:1:0.0'><gpu dev='0' sm='70'>{link}</gpu></pci>\
              <pci busid='0:2:0.0'><gpu dev='1' sm='70'/></pci></cpu></system>"
         )
     };
@@ -171,6 +171,25 @@ fn files_for_nccl_to_complete_have_devices_of_known_classes() {
 }
 
 #[test]
+fn a_nic_below_several_cpus_is_one() {
+    let eth = "<nic><net name='eth0' dev='0' speed='10000'/></nic>";
+    let gpu = |dev: u32| format!("<pci><gpu dev='{dev}'/>{eth}</pci>");
+    let text = format!(
+        "<system version='1'><cpu>{eth}</cpu><cpu>{eth}<pci>{}</pci></cpu></system>",
+        gpu(0) + &gpu(1)
+    );
+    let node = read(&text);
+    assert_eq!(node.nics.len(), 1);
+    assert_eq!(
+        node.places[node.nics[0].place as usize].kind,
+        NcclPlaceKind::Host
+    );
+    let node = read(&text.replace(&format!("<cpu>{eth}"), "<cpu>"));
+    let place = &node.places[node.nics[0].place as usize];
+    assert_eq!(place.kind, NcclPlaceKind::PciSwitch);
+}
+
+#[test]
 fn several_hosts_are_one_domain() {
     let mut text = "<system version='1'>".to_owned();
     for (host, numa) in [("b", 0), ("b", 1), ("a", 0)] {
@@ -232,7 +251,7 @@ fn mistakes_have_a_place_and_a_fix() {
         refusal("<graphs version='1'/>"),
         refusal("<topology/>"),
         refusal("<system/>"),
-        refusal("<system version='2'/>"),
+        refusal("<system version='3'/>"),
         refusal("<system version='1'/>"),
         refusal("<!DOCTYPE a [ <!ENTITY b 'c'> ]><system version='1'/>"),
         change("</gpu>", "</cpu>"),
@@ -259,7 +278,7 @@ fn mistakes_have_a_place_and_a_fix() {
     node.xml:1:1: this is a graph of NCCL, which has rings and trees, and no topology | fix: write the topology with NCCL_TOPO_DUMP_FILE instead of NCCL_GRAPH_DUMP_FILE
     node.xml:1:1: the first element is `topology` | fix: topologies of NCCL begin with `<system version="1">`
     node.xml:1:1: `system` has no `version` | fix: write `version="1"`
-    node.xml:1:9: `2` is not a valid value for `version` | fix: only version 1 is known: write the file again with NCCL_TOPO_DUMP_FILE
+    node.xml:1:9: `3` is not a valid value for `version` | fix: versions 1 of NCCL and 2 of RCCL are known: write the file again with NCCL_TOPO_DUMP_FILE
     node.xml:1:1: there are no GPUs | fix: write the file on a machine with GPUs; a GPU is a `gpu` in a `pci`, or a `pci` of class `0x03…`
     node.xml:1: the file has a document type definition | fix: remove `<!DOCTYPE …>`
     node.xml:8:9: this is not well-formed XML: expected 'gpu' tag, not 'cpu' | fix: correct the XML, or write the file again with NCCL_TOPO_DUMP_FILE

@@ -180,6 +180,28 @@ fn gpus_share_a_nic() {
     }
 }
 
+/// A load of random traffic is a part of the rate of the NICs, however many GPUs use one.
+#[test]
+fn the_load_of_shared_nics_counts_them_once() {
+    let bytes = |name: &str, text: &str| {
+        let folder = folder(name, text);
+        let keys = [
+            "topology.nodes=4",
+            "workload.kind=poisson",
+            "workload.duration=200us",
+        ];
+        let assembly = assembly(&folder, &keys);
+        let flows = assembly.workload.flows.iter();
+        flows.map(|flow| flow.bytes.as_u64()).sum::<u64>() as f64
+    };
+    let apart = bytes("load-apart", &node(&[&[(&[0], &[0]), (&[1], &[1])]]));
+    let shared = bytes("load-shared", &node(&[&[(&[0, 1], &[0])]]));
+    assert!(
+        (0.3..0.7).contains(&(shared / apart)),
+        "{shared} of {apart}"
+    );
+}
+
 #[test]
 fn a_gpu_has_several_nics() {
     let folder = folder("several", &node(&[&[(&[0], &[0, 1]), (&[1], &[2, 3])]]));
