@@ -22,12 +22,14 @@
 //! ```
 //!
 //! The names of elements and attributes, the classes of PCI devices and the rates of NVLinks are those of NCCL's `src/graph`. RCCL, AMD's
-//! library, writes version 2, which has `xgmi` in the place of `nvlink`. In a file for `NCCL_TOPO_FILE`, NCCL itself adds `gpu` and `net`. Without any `gpu`, all PCI devices of a GPU's class are GPUs, in the order of the
-//! file; without any `net`, all of a network's class are NICs. Nothing is known then about NVLinks and rates.
+//! library, writes version 2, which has `xgmi` in the place of `nvlink`. In a file for `NCCL_TOPO_FILE`, NCCL itself adds `gpu` and `net`.
+//! Without any `gpu`, all PCI devices of a GPU's class are GPUs, in the order of the file; without any `net`, all of a network's class are
+//! NICs. Nothing is known then about NVLinks and rates.
 //!
 //! The reader is stricter than NCCL in these points: a `net` without a usable `speed` has none (there: 10 Gb/s), and a known element at a
 //! place where NCCL ignores it is an error. Elements and attributes that nothing uses give one warning for each kind.
 
+mod elements;
 mod reader;
 mod unused;
 mod xml;

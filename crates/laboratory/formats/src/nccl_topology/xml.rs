@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 /// Maximum size of a file: NCCL's files have some kB for each GPU.
 const MOST_BYTES: usize = 4 << 20;
-/// Maximum distance between two `<`. The XML library compares all attributes of an element with each other. NCCL itself allows 16 attributes
-/// of 255 bytes.
+/// Maximum distance between two `<`. The XML library compares all attributes of an element with each other. NCCL itself allows 16
+/// attributes of 255 bytes.
 const MOST_BYTES_OF_TAG: usize = 8 << 10;
 /// Maximum number of elements, comments and texts between them.
 const MOST_NODES: u32 = 1 << 19;

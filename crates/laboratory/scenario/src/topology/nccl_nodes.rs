@@ -1,10 +1,11 @@
 //! Fabrics of equal nodes, one of which a file of NCCL describes.
 //!
 //! All GPUs of the file are one node: they meet in the node's scale-up switch. If the file has several hosts, as for an NVLink domain of
-//! several machines, so does each node. [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the fabric.
+//! several machines, so does each node. [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the
+//! fabric.
 //!
-//! The rail of a NIC is the `rail` of the file, if each NIC in use has one. Otherwise it is the place of the NIC among those of its host that
-//! are in use, so that NIC `n` of every host is on rail `n`.
+//! The rail of a NIC is the `rail` of the file, if each NIC in use has one. Otherwise it is the place of the NIC among those of its host
+//! that are in use, so that NIC `n` of every host is on rail `n`.
 
 use crate::error::ScenarioError;
 use crate::limits::check_hosts;
@@ -20,8 +21,8 @@ use clearway_workload::FileError;
 use std::collections::{BTreeMap, BTreeSet};
 
 clearway_units::parameters! {
-    /// Network between the nodes of a file of NCCL, and what the file does not say. As in `rail-optimised`: NICs of one rail share leaves, and
-    /// spines join the rails.
+    /// Network between the nodes of a file of NCCL, and what the file does not say. As in `rail-optimised`: NICs of one rail share leaves,
+    /// and spines join the rails.
     pub struct NcclNodeSettings {
         /// Number of nodes, each as in a file of NCCL.
         pub nodes: u32 = 1, "nodes", "decision: the node in the file";
@@ -37,8 +38,8 @@ clearway_units::parameters! {
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "as `rail-optimised`";
         /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "as `rail-optimised`";
-        /// Rate between each GPU and the switch of its node, in each direction. "auto": the GPU's NVLinks times the rate that NCCL assumes for
-        /// one, such as 164.8Gbps for `sm` 90. A rate joins also GPUs without NVLink, or without NVSwitch, by a switch.
+        /// Rate between each GPU and the switch of its node, in each direction. "auto": the GPU's NVLinks times the rate that NCCL assumes
+        /// for one, such as 164.8Gbps for `sm` 90. A rate joins also GPUs without NVLink, or without NVSwitch, by a switch.
         pub nvlink_rate: Option<Rate> = None, "nvlink-rate", "NCCL: topo.h";
         /// Delay of NVLink between a GPU and its node's switch.
         pub nvlink_delay: Span = Span::from_ns(500), "nvlink-delay", "as `rail-optimised`";

@@ -1,9 +1,9 @@
 //! NICs that the GPUs of a node use: those nearest to them, as in NCCL.
 //!
-//! The NICs nearest to a GPU are those below the lowest PCI switch that has the GPU and any NIC below it; without one, those of its CPU, else
-//! those of its host. Of several, the fastest count, and of these the ones that no nearer GPU uses, if there are any. GPUs with the same
-//! nearest NICs share them out in the order of their `dev`: with at least as many NICs as GPUs, each GPU takes NICs in turn until none is
-//! left; with fewer, each NIC takes GPUs in turn.
+//! The NICs nearest to a GPU are those below the lowest PCI switch that has the GPU and any NIC below it; without one, those of its CPU,
+//! else those of its host. Of several, the fastest count, and of these the ones that no nearer GPU uses, if there are any. GPUs with the
+//! same nearest NICs share them out in the order of their `dev`: with at least as many NICs as GPUs, each GPU takes NICs in turn until none
+//! is left; with fewer, each NIC takes GPUs in turn.
 //!
 //! NCCL compares the bandwidths of whole paths first, and then kinds of paths. PCI links have no rates here, so the kind comes first. NCCL
 //! also lets each further channel of a GPU start from the next of its NICs, which a GPU here does only with NICs that are its own.
@@ -97,7 +97,8 @@ mod tests {
     use super::*;
     use clearway_formats::parse_nccl_topology;
 
-    /// The NICs of each GPU, by name, with the place that they have in common. Devices of a node: `g` is a GPU, `a` to `e` are NICs of 100 Gb/s,
+    /// The NICs of each GPU, by name, with the place that they have in common. Devices of a node: `g` is a GPU, `a` to `e` are NICs of 100
+    /// Gb/s,
     /// `F` is a NIC of 400 Gb/s; `[]` is a PCI switch, and `|` begins the next CPU.
     fn nics(devices: &str) -> Vec<String> {
         let (mut text, mut gpus, mut nets) = (String::from("<cpu>"), 0, 0);

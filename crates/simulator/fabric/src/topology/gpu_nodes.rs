@@ -4,8 +4,8 @@
 //! Spines join the rails. Hosts do not forward, so GPUs of different nodes reach each other only over leaves and spines. GPUs of one node
 //! reach each other over the node's switch, because the choice of NICs takes the shortest path.
 //!
-//! GPUs may share a NIC. The NIC is then a [switch](SwitchRole::Nic) between them and the leaf, as fast as the NIC on all sides. Half of the
-//! delay of the NIC's link lies between GPU and NIC. The queue of its port to the leaf stands for what waits in the NIC.
+//! GPUs may share a NIC. The NIC is then a [switch](SwitchRole::Nic) between them and the leaf, as fast as the NIC on all sides. Half of
+//! the delay of the NIC's link lies between GPU and NIC. The queue of its port to the leaf stands for what waits in the NIC.
 //!
 //! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
 //! the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are held back
