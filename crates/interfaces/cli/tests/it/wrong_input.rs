@@ -186,7 +186,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
     s.toml:3: a topology of kind "fat-tree" has no key `spines`
-      fix: `spines` is a key of `topology.kind = "leaf-spine"`, `topology.kind = "multi-plane"`, `topology.kind = "nvlink"` and another one: choose that, or leave the key out
+      fix: `spines` is a key of `topology.kind = "file"`, `topology.kind = "leaf-spine"`, `topology.kind = "multi-plane"` and 2 others: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: adaptive.flowlet-gap, adaptive.hash-below, adaptive.levels, adaptive.refresh, control-priority, ecn.classes, ecn.enabled, ecn.kmax, ecn.kmin, ecn.last-hop, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry, trim-size, trim-victim, trimming
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
@@ -913,7 +913,7 @@ fn fabrics_of_hpcc() {
     x.txt:1: unknown word `6`
       fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
     --set topology.format=ns3: `topology.format` cannot be "ns3"
-      fix: expected one of "auto", "htsim", "hpcc", "infragraph", "astra-sim"
+      fix: expected one of "auto", "htsim", "hpcc", "infragraph", "astra-sim", "nccl"
     x.txt:1: the first line has 3 words, or 6 with GPUs, but it has 2
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     "#);
