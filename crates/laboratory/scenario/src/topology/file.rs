@@ -96,11 +96,11 @@ clearway_units::parameters! {
         /// Hosts of an InfraGraph. "xpu": each xpu, with the NICs nearest to it within its device. "device": each device with an xpu or a
         /// NIC, with all its NICs. "auto": xpus, except those of devices in which some xpu has no NIC with a cable.
         pub endpoints: InfragraphHosts = InfragraphHosts::Auto, "endpoints", "decision: ranks are GPUs, as in SimAI's files and ASTRA-sim";
-        /// Rate of links: of an InfraGraph, of those that have no bandwidth; of a node of NCCL, of all NICs. "auto": as in the file, where a
-        /// link without a rate is an error.
+        /// Rate of links: of an InfraGraph, of those that have no bandwidth; of a node of NCCL, of all NICs. "auto": as in the file, where
+        /// a link without a rate is an error.
         pub link_rate: Option<Rate> = None, "link-rate", "decision: a rate is not guessed";
-        /// Delay of links: of an InfraGraph, of those that have no latency; of a node of NCCL, of all NICs. "auto": 1us, of an InfraGraph with
-        /// a warning.
+        /// Delay of links: of an InfraGraph, of those that have no latency; of a node of NCCL, of all NICs. "auto": 1us, of an InfraGraph
+        /// with a warning.
         pub link_delay: Option<Span> = None, "link-delay", "STrack §4.2; InfraGraph's own fabrics and NCCL's files have none";
         /// Rule by which packets go from one group of switches to another, in an InfraGraph whose switches have groups (`clearway-group`).
         pub routing: GroupRouting = GroupRouting::Minimal, "routing", "decision: as in a dragonfly";
