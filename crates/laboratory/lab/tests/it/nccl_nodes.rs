@@ -385,7 +385,7 @@ fn what_cannot_be_built_has_a_place_and_a_fix() {
       fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
     node.xml:1: this is not well-formed XML: unknown token
       fix: correct the XML, or write the file again with NCCL_TOPO_DUMP_FILE
-    --set topology.file=node.xml: node.xml is a graph of NCCL; topologies are files of htsim (`.topo`), HPCC, SimAI and NCCL, and InfraGraphs
+    --set topology.file=node.xml: node.xml is a graph of NCCL; topologies are files of htsim (`.topo`), HPCC, SimAI, ASTRA-sim and NCCL, and InfraGraphs
       fix: it is not read: write the topology with NCCL_TOPO_DUMP_FILE, and choose rings or trees by the algorithm of the workload
     "#);
 }
