@@ -11,6 +11,7 @@ use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
     gpus_per_node: u32,
+    dimensions: Vec<u32>,
     pub(crate) host_numbers: Option<Vec<u32>>,
     /// Sizes of packets without telemetry, by transport.
     pub(crate) sizes: Vec<PacketSizes>,
@@ -36,6 +37,7 @@ impl PreparedFabric {
         Ok(Self {
             topology: built.topology,
             gpus_per_node: built.gpus_per_node,
+            dimensions: built.dimensions,
             host_numbers: built.host_numbers,
             sizes,
             transport_of_section: transports.of_section,
@@ -108,6 +110,7 @@ pub(crate) fn build_context<'a>(
         hosts: prepared.topology.machines(),
         nic_rates,
         gpus_per_node: prepared.gpus_per_node,
+        dimensions: &prepared.dimensions,
         host_numbers: prepared.host_numbers.as_deref(),
         seed: scenario.general.seed,
         section: section as u32,

@@ -304,6 +304,9 @@ impl TopologySettings {
         if let TopologyKind::RailOptimised(settings) = &self.kind {
             built.gpus_per_node = settings.gpus_per_node;
         }
+        if let Some(dimensions) = self.kind.dimensions() {
+            built.dimensions = dimensions;
+        }
         self.links.apply(&mut built.topology)?;
         check_size(&built.topology)?;
         check_links(&built.topology, &self.entries())?;
@@ -312,6 +315,17 @@ impl TopologySettings {
 }
 
 impl TopologyKind {
+    /// Hosts in each dimension of a kind that has dimensions.
+    fn dimensions(&self) -> Option<Vec<u32>> {
+        match self {
+            Self::Ring(ring) => Some(vec![ring.hosts]),
+            Self::FullyConnected(all) => Some(vec![all.hosts]),
+            Self::Torus(torus) => Some(torus.grid.dimensions.clone()),
+            Self::Mesh(mesh) => Some(mesh.grid.dimensions.clone()),
+            _ => None,
+        }
+    }
+
     /// The fabric of a kind that needs no file.
     fn build(&self) -> Result<Topology, ScenarioError> {
         Ok(match self {

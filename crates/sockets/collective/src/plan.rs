@@ -111,8 +111,9 @@ impl Algorithm {
     /// Names of the algorithms of an operation.
     pub fn names(operation: BufferOperation) -> impl Iterator<Item = &'static str> {
         let kinds = CollectiveSettings::KINDS.iter();
-        // Its server takes part without data, so it is a different operation.
-        let kinds = kinds.filter(|kind| kind.algorithm != "parameter-server");
+        // The server of one takes part without data, so it is a different operation. The other needs the dimensions of a network.
+        const LEFT_OUT: [&str; 2] = ["parameter-server", "hierarchical"];
+        let kinds = kinds.filter(|kind| !LEFT_OUT.contains(&kind.algorithm));
         let own = kinds.filter(move |kind| kind.operation == operation.name());
         own.map(|kind| kind.algorithm)
     }

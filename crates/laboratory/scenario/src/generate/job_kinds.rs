@@ -8,8 +8,9 @@ use clearway_workload::WorkloadError;
 use clearway_workload::collective::{
     AllToAllSettings, ChainBroadcastSettings, CollectiveDefinition, DirectAllGatherSettings,
     DirectAllReduceSettings, DirectReduceScatterSettings, DoubleBinaryTreeSettings,
-    HalvingDoublingSettings, ParameterServerSettings, RingAllGatherSettings, RingAllReduceSettings,
-    RingReduceScatterSettings, TreeBroadcastSettings,
+    HalvingDoublingSettings, HierarchicalAllGatherSettings, HierarchicalAllReduceSettings,
+    HierarchicalAllToAllSettings, HierarchicalReduceScatterSettings, ParameterServerSettings,
+    RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings, TreeBroadcastSettings,
 };
 
 macro_rules! job_kinds {
@@ -77,6 +78,10 @@ job_kinds! {
     DirectAllGatherJob, DirectAllGatherSettings, "direct-all-gather";
     RingReduceScatterJob, RingReduceScatterSettings, "ring-reduce-scatter";
     DirectReduceScatterJob, DirectReduceScatterSettings, "direct-reduce-scatter";
+    HierarchicalAllReduceJob, HierarchicalAllReduceSettings, "hierarchical-all-reduce";
+    HierarchicalReduceScatterJob, HierarchicalReduceScatterSettings, "hierarchical-reduce-scatter";
+    HierarchicalAllGatherJob, HierarchicalAllGatherSettings, "hierarchical-all-gather";
+    HierarchicalAllToAllJob, HierarchicalAllToAllSettings, "hierarchical-all-to-all";
     ChainBroadcastJob, ChainBroadcastSettings, "chain-broadcast";
     TreeBroadcastJob, TreeBroadcastSettings, "tree-broadcast";
 }

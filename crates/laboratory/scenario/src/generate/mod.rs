@@ -51,7 +51,7 @@ use clearway_formats::LinkFailure;
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
-use clearway_workload::collective::Layout;
+use clearway_workload::collective::{Layout, sub_lattice};
 use clearway_workload::{Arrivals, FileWarning, JobSpec, Workload, WorkloadError};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,8 @@ pub struct BuildContext<'a> {
     pub nic_rates: &'a [Rate],
     /// Number of consecutive hosts that are GPUs of one node; 1 if hosts are nodes.
     pub gpus_per_node: u32,
+    /// Hosts in each dimension of the topology, the first of which changes fastest with the number of the host; empty if it has none.
+    pub dimensions: &'a [u32],
     /// Numbers of the hosts in files of flows for this topology; `None` if they are 0, 1, 2 and so on.
     pub host_numbers: Option<&'a [u32]>,
     /// The run's seed.
@@ -86,9 +88,17 @@ impl BuildContext<'_> {
             .iter()
             .map(|host| host.0 / self.gpus_per_node)
             .collect();
-        match self.gpus_per_node {
+        let layout = match self.gpus_per_node {
             1 => Layout::flat(hosts.len() as u32),
             _ => Layout::of_nodes(&nodes),
+        };
+        let members: Vec<u32> = hosts.iter().map(|host| host.0).collect();
+        match self.dimensions {
+            [] => layout,
+            sizes => match sub_lattice(sizes, &members) {
+                Some(own) => layout.in_dimensions(own),
+                None => layout,
+            },
         }
     }
 
@@ -261,6 +271,10 @@ workloads! {
     DirectAllGather(DirectAllGatherJob),
     RingReduceScatter(RingReduceScatterJob),
     DirectReduceScatter(DirectReduceScatterJob),
+    HierarchicalAllReduce(HierarchicalAllReduceJob),
+    HierarchicalReduceScatter(HierarchicalReduceScatterJob),
+    HierarchicalAllGather(HierarchicalAllGatherJob),
+    HierarchicalAllToAll(HierarchicalAllToAllJob),
     ChainBroadcast(ChainBroadcastJob),
     TreeBroadcast(TreeBroadcastJob),
     Moe(MoeSettings),

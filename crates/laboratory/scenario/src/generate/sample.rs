@@ -12,6 +12,7 @@ pub(super) fn context(hosts: u32) -> BuildContext<'static> {
         hosts,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         seed: 1,
         section: 0,

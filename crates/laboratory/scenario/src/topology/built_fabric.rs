@@ -11,6 +11,8 @@ pub struct BuiltFabric {
     pub topology: Topology,
     /// Number of consecutive hosts that are GPUs of one node, connected by NVLink; 1 if hosts are nodes.
     pub gpus_per_node: u32,
+    /// Hosts in each dimension, the first of which changes fastest with the number of the host; empty if the fabric has none.
+    pub dimensions: Vec<u32>,
     /// Numbers of the hosts in files of flows for this fabric, in ascending order; `None` if they are 0, 1, 2 and so on.
     pub host_numbers: Option<Vec<u32>>,
     /// GPUs of each node, in their order, if a file of NCCL describes a node.
@@ -48,6 +50,7 @@ impl From<Topology> for BuiltFabric {
         Self {
             topology,
             gpus_per_node: 1,
+            dimensions: Vec::new(),
             host_numbers: None,
             node_gpus: Vec::new(),
             warnings: Vec::new(),

@@ -264,7 +264,11 @@ fn build_astra_network(
     let dimensions: Vec<Dimension> = network.dimensions.iter().map(dimension).collect();
     let topology = direct_network(&dimensions, DirectRouting::Shortest)
         .map_err(|error| topology_error(&["file"], &error))?;
-    Ok((topology.into(), network.warnings))
+    let built = BuiltFabric {
+        dimensions: dimensions.iter().map(|one| one.size).collect(),
+        ..BuiltFabric::from(topology)
+    };
+    Ok((built, network.warnings))
 }
 
 fn build_infragraph(

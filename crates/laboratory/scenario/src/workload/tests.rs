@@ -31,6 +31,7 @@ fn load(section: &WorkloadSection, first: u16) -> Result<LoadedWorkload, Scenari
         hosts: 8,
         nic_rates: &[Rate::from_gbps(400); 8],
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         seed: 1,
         section: 0,

@@ -30,6 +30,7 @@ fn job_and_warnings(folder: &Path, settings: &[(&str, &str)]) -> (JobSpec, Vec<S
         hosts: 8,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         seed: 1,
         section: 0,

@@ -24,6 +24,7 @@ fn context(base_dir: &Path, hosts: u32) -> BuildContext<'_> {
         hosts,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         seed: 1,
         section: 0,

@@ -52,6 +52,57 @@ impl Blocks {
     }
 }
 
+/// Ranks whose blocks lie one behind the other in a buffer.
+///
+/// The buffer is cut into `splits` parts, and each of these into a block for each rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockOwners {
+    splits: u32,
+    /// The rank at each place; empty if it is the number of the place.
+    ranks: Vec<u32>,
+}
+
+impl BlockOwners {
+    /// One part, in which block r is that of rank r.
+    pub const NATURAL: Self = Self {
+        splits: 1,
+        ranks: Vec::new(),
+    };
+
+    /// `splits` parts, in each of which blocks are those of `ranks`, in this order.
+    pub(super) fn new(splits: u32, ranks: Vec<u32>) -> Self {
+        let is_natural = (0..).zip(&ranks).all(|(place, rank)| place == *rank);
+        let ranks = if is_natural { Vec::new() } else { ranks };
+        Self { splits, ranks }
+    }
+
+    /// Byte ranges of the blocks of a buffer of `size` bytes, with the rank of each.
+    pub fn blocks(&self, size: u64, ranks: u32) -> impl Iterator<Item = (u32, Range<u64>)> + '_ {
+        let parts = Blocks::new(size, self.splits);
+        (0..self.splits).flat_map(move |split| {
+            let part = parts.range(split);
+            let blocks = Blocks::new(part.end - part.start, ranks);
+            (0..ranks).map(move |place| {
+                let block = blocks.range(place);
+                let range = part.start + block.start..part.start + block.end;
+                (self.at(place), range)
+            })
+        })
+    }
+
+    /// The rank whose block has the byte at `offset` of a buffer of `size` bytes.
+    pub fn owner(&self, offset: u64, (size, ranks): (u64, u32)) -> u32 {
+        let parts = Blocks::new(size, self.splits);
+        let part = parts.range(parts.block_at(offset));
+        let blocks = Blocks::new(part.end - part.start, ranks);
+        self.at(blocks.block_at(offset - part.start))
+    }
+
+    fn at(&self, place: u32) -> u32 {
+        self.ranks.get(place as usize).copied().unwrap_or(place)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,9 @@
 //! Builds a collective: cuts ranges into messages, and finds the dependencies of each message.
 
 use super::options::Options;
-use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation};
+use super::{
+    BlockOwners, Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation,
+};
 use crate::graph::{ADDER, Graph, MOST_TASKS, Rank, Task, TaskDependency, TaskId};
 use clearway_units::{Bytes, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
@@ -49,6 +51,21 @@ impl Piece {
             first: task,
             ..Self::EMPTY
         }
+    }
+
+    /// Piece of a single task that carries `range`.
+    pub(super) const fn of_range(task: TaskId, range: Range<u64>) -> Self {
+        Self {
+            origin: range.start,
+            range,
+            ..Self::whole(task)
+        }
+    }
+
+    /// The same piece for its sender: over when it is acknowledged, without what the receiver computes then.
+    pub(super) fn sent(self) -> Self {
+        let first = TaskId(self.first.0 - (self.stride - 1));
+        Self { first, ..self }
     }
 
     /// The part of the piece within `range`.
@@ -101,6 +118,8 @@ pub(super) struct Builder {
     /// The last messages of each edge, where there is a window.
     under_way: BTreeMap<Edge, VecDeque<TaskId>>,
     reduction_rate: Option<Rate>,
+    /// Time that each message takes at its receiver.
+    delay: Span,
 }
 
 impl Builder {
@@ -129,7 +148,8 @@ impl Builder {
         }
         let chunk = options.chunk.map_or(u64::MAX, Bytes::as_u64);
         // Each message may come with a computation.
-        let of_message = 1 + u128::from(options.reduction_rate.is_some());
+        let computes = options.reduction_rate.is_some() || !options.delay.is_zero();
+        let of_message = 1 + u128::from(computes);
         let most = u128::from(MOST_TASKS) / of_message;
         let messages = extent.pieces + extent.payload / u128::from(chunk);
         if messages > most {
@@ -150,11 +170,14 @@ impl Builder {
                 size,
                 graph: Graph::new(ranks),
                 moves: Vec::new(),
+                scattered: BTreeMap::new(),
+                owners: BlockOwners::NATURAL,
             },
             chunk,
             window: options.window.map_or(usize::MAX, |window| window as usize),
             under_way: BTreeMap::new(),
             reduction_rate: options.reduction_rate,
+            delay: options.delay,
         })
     }
 
@@ -187,13 +210,69 @@ impl Builder {
             let arrived = self.message(edge, chunk.clone(), effect, needs);
             first = first.or(Some(arrived));
         }
-        let computes = effect == Effect::Reduce && self.reduction_rate.is_some();
         Piece {
             origin: range.start,
             range,
             chunk: self.chunk,
             first: first.unwrap_or(TaskId(0)),
-            stride: if computes { 2 } else { 1 },
+            stride: self.stride(effect),
+        }
+    }
+
+    /// Tasks of each message: itself, and what its receiver computes then.
+    fn stride(&self, effect: Effect) -> u32 {
+        1 + u32::from(self.computation(effect, Bytes::ZERO).is_some())
+    }
+
+    /// Time that the receiver of a message computes; none if it does not.
+    fn computation(&self, effect: Effect, bytes: Bytes) -> Option<Span> {
+        let reduction = self.reduction_rate.filter(|_| effect == Effect::Reduce);
+        let reduction = reduction.map(|rate| rate.span_of(bytes));
+        match self.delay.is_zero() {
+            true => reduction,
+            false => Some(self.delay + reduction.unwrap_or(Span::ZERO)),
+        }
+    }
+
+    /// Sends several ranges from one rank to another, in one message if a chunk has room for them. Each message waits for all of `after`.
+    pub(super) fn send_ranges(
+        &mut self,
+        edge: impl Into<Edge>,
+        ranges: &[Range<u64>],
+        effect: Effect,
+        after: &[Piece],
+    ) -> Piece {
+        let edge = edge.into();
+        let whole = 0..u64::MAX;
+        let mut tasks = Vec::new();
+        let mut ranges = ranges
+            .iter()
+            .cloned()
+            .filter(|range| !range.is_empty())
+            .peekable();
+        while ranges.peek().is_some() {
+            let (mut left, mut message) = (self.chunk, Vec::new());
+            while let Some(range) = ranges.peek_mut().filter(|_| left > 0) {
+                let cut = range.start.saturating_add(left).min(range.end);
+                message.push(range.start..cut);
+                left -= cut - range.start;
+                range.start = cut;
+                if range.is_empty() {
+                    ranges.next();
+                }
+            }
+            let after = after.iter().flat_map(|piece| piece.covering(&whole));
+            tasks.push(self.message_of(edge, message, effect, after));
+        }
+        match tasks[..] {
+            [] => Piece::EMPTY,
+            [first, ..] => Piece {
+                chunk: 1,
+                range: 0..tasks.len() as u64,
+                origin: 0,
+                first,
+                stride: self.stride(effect),
+            },
         }
     }
 
@@ -205,9 +284,36 @@ impl Builder {
         effect: Effect,
         after: impl IntoIterator<Item = TaskId>,
     ) -> TaskId {
-        let edge = edge.into();
-        let Edge { src, dst, .. } = edge;
         let bytes = Bytes::new(range.end - range.start);
+        self.post(edge.into(), (Bytes::new(range.start), bytes), effect, after)
+    }
+
+    /// Sends `ranges`, which are not empty, as one message.
+    fn message_of(
+        &mut self,
+        edge: Edge,
+        ranges: Vec<Range<u64>>,
+        effect: Effect,
+        after: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        let offset = Bytes::new(ranges.first().map_or(0, |range| range.start));
+        let arrived = self.post(edge, (offset, Bytes::new(bytes)), effect, after);
+        if ranges.len() > 1 {
+            let message = TaskId(arrived.0 + 1 - self.stride(effect));
+            self.collective.scattered.insert(message, ranges);
+        }
+        arrived
+    }
+
+    fn post(
+        &mut self,
+        edge: Edge,
+        (offset, bytes): (Bytes, Bytes),
+        effect: Effect,
+        after: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
+        let Edge { src, dst, .. } = edge;
         let before = match self.window {
             usize::MAX => None,
             window => {
@@ -218,17 +324,21 @@ impl Builder {
         };
         let after = after.into_iter().chain(before);
         let message = self.collective.graph.message((src, dst), bytes, after);
-        let offset = Bytes::new(range.start);
         self.collective.moves.push(Move { offset, effect });
         if self.window != usize::MAX {
             self.under_way.entry(edge).or_default().push_back(message);
         }
-        match self.reduction_rate {
-            Some(rate) if effect == Effect::Reduce => {
-                self.compute(ADDER, dst.0, rate.span_of(bytes), [message])
-            }
-            _ => message,
+        match self.computation(effect, bytes) {
+            Some(span) => self.compute(ADDER, dst.0, span, [message]),
+            None => message,
         }
+    }
+
+    /// Adds a task that takes `span` when all of `pieces` have arrived at `rank`.
+    pub(super) fn wait(&mut self, rank: u32, pieces: &[Piece], span: Span) -> TaskId {
+        let all = 0..u64::MAX;
+        let pieces = pieces.iter().flat_map(|piece| piece.covering(&all));
+        self.compute(ADDER, rank, span, pieces)
     }
 
     /// Adds a task that is over when all of `pieces` have arrived at `rank` and `others` are over there.
@@ -261,6 +371,14 @@ impl Builder {
     /// The collective.
     pub(super) fn finish(self) -> Collective {
         self.collective
+    }
+
+    /// The collective, with the blocks of the ranks in this order.
+    pub(super) fn finish_with(self, owners: BlockOwners) -> Collective {
+        Collective {
+            owners,
+            ..self.collective
+        }
     }
 }
 

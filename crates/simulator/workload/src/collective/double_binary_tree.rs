@@ -1,7 +1,7 @@
 //! Two binary trees, each for half of the data, in which the leaves of one are inner nodes of the other, so that every rank sends and
 //! receives the same amount (Sanders, Speck and Träff 2009; the trees as in NCCL, `src/graph/trees.cc`).
 
-use super::builder::{Builder, Edge, Extent, sound};
+use super::builder::{Builder, Edge, Extent, Piece, sound};
 use super::options::Options;
 use super::{
     Blocks, Channels, Collective, CollectiveDefinition, CollectiveError, Effect, Layout, Operation,
@@ -153,7 +153,7 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
             for (channel, (passes, chunks)) in pairs.iter_mut().enumerate() {
                 if let Some(chunk) = chunks.next() {
                     let tree = (number + channel) % 2;
-                    passes[tree].send(&mut builder, 2 * channel + tree, &chunk);
+                    passes[tree].send(&mut builder, 2 * channel + tree, &chunk, &[]);
                     is_left = true;
                 }
             }
@@ -169,7 +169,7 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
 }
 
 /// State of a tree while chunks go up and down in it.
-struct Pass {
+pub(super) struct Pass {
     tree: BinaryTree,
     /// The rank at each place of the tree.
     ranks: Vec<u32>,
@@ -182,7 +182,7 @@ struct Pass {
 }
 
 impl Pass {
-    fn new(tree: BinaryTree, ranks: Vec<u32>) -> Self {
+    pub(super) fn new(tree: BinaryTree, ranks: Vec<u32>) -> Self {
         Self {
             order: tree.from_root(),
             tree,
@@ -192,7 +192,23 @@ impl Pass {
         }
     }
 
-    fn send(&mut self, builder: &mut Builder, channel: usize, chunk: &Range<u64>) {
+    /// Tasks after which the last chunk is summed up at a place: its arrival from the parent, or at the root those from the children.
+    pub(super) fn arrived(&self, place: u32) -> impl Iterator<Item = TaskId> {
+        let is_root = place == self.tree.root;
+        let children = self.tree.children[place as usize].iter().flatten();
+        let sums = children.filter(move |_| is_root);
+        let sums = sums.map(|&child| self.up[child as usize]);
+        sums.chain((!is_root).then(|| self.down[place as usize]))
+    }
+
+    /// Sends a chunk up and down. A rank adds its own data when the pieces of it that it `held` have arrived; none need to be given.
+    pub(super) fn send(
+        &mut self,
+        builder: &mut Builder,
+        channel: usize,
+        chunk: &Range<u64>,
+        held: &[Vec<Piece>],
+    ) {
         let Self {
             tree,
             ranks,
@@ -201,12 +217,21 @@ impl Pass {
             down,
         } = self;
         let at = |place: u32| ranks[place as usize];
+        let own = |place: u32| {
+            let pieces = held.get(at(place) as usize).into_iter().flatten();
+            pieces.flat_map(|piece| piece.covering(chunk))
+        };
         for &place in order.iter().rev() {
             if let Some(parent) = tree.parents[place as usize] {
                 let children = tree.children[place as usize].iter().flatten();
                 let arrived = children.map(|&child| up[child as usize]);
                 let edge = Edge::of_channel((at(place), at(parent)), channel);
-                up[place as usize] = builder.message(edge, chunk.clone(), Effect::Reduce, arrived);
+                up[place as usize] = builder.message(
+                    edge,
+                    chunk.clone(),
+                    Effect::Reduce,
+                    arrived.chain(own(place)),
+                );
             }
         }
         for &place in order.iter() {
@@ -218,7 +243,8 @@ impl Pass {
                     .map(|&child| up[child as usize]);
                 let copy = (!is_root).then(|| down[parent as usize]);
                 let edge = Edge::of_channel((at(parent), at(place)), channel);
-                let after = sums.chain(copy);
+                let own = own(parent).filter(|_| is_root);
+                let after = sums.chain(copy).chain(own);
                 down[place as usize] = builder.message(edge, chunk.clone(), Effect::Copy, after);
             }
         }

@@ -15,13 +15,28 @@ pub struct Layout {
     ranks: u32,
     /// The ranks of each node, if there are two nodes or more and all have as many ranks, two at least; else empty.
     nodes: Vec<Vec<u32>>,
+    /// Sizes of the dimensions in which the ranks lie, of which the first changes fastest; empty if there are none.
+    dimensions: Vec<u32>,
 }
 
 impl Layout {
     /// Each rank on a separate node.
     pub const fn flat(ranks: u32) -> Self {
-        let nodes = Vec::new();
-        Self { ranks, nodes }
+        Self {
+            ranks,
+            nodes: Vec::new(),
+            dimensions: Vec::new(),
+        }
+    }
+
+    /// The same, with ranks that lie in dimensions of these sizes; their product is the number of ranks.
+    #[must_use]
+    pub fn in_dimensions(self, sizes: Vec<u32>) -> Self {
+        debug_assert_eq!(sizes.iter().product::<u32>(), self.ranks);
+        Self {
+            dimensions: sizes,
+            ..self
+        }
     }
 
     /// Ranks on the nodes with these numbers.
@@ -41,12 +56,18 @@ impl Layout {
         Self {
             ranks: nodes.len() as u32,
             nodes: if has_channels { members } else { Vec::new() },
+            dimensions: Vec::new(),
         }
     }
 
     /// Number of ranks.
     pub const fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// Sizes of the dimensions in which the ranks lie; empty if there are none.
+    pub fn dimensions(&self) -> &[u32] {
+        &self.dimensions
     }
 
     /// Number of ranks on each node, by which a collective has channels: one where nodes have not all as many, or there is one node alone.
@@ -88,9 +109,52 @@ impl Layout {
     }
 }
 
+/// Sizes of the dimensions in which `members` lie, if each coordinate of one dimension occurs with each of the others, and the members are
+/// in the order of coordinates. `sizes` are those of all dimensions, whose members count from 0 on; of each, `members` may have a part.
+pub fn sub_lattice(sizes: &[u32], members: &[u32]) -> Option<Vec<u32>> {
+    let mut stride = 1u32;
+    let mut coordinates = Vec::with_capacity(sizes.len());
+    for &size in sizes {
+        let own = members.iter().map(|member| member / stride % size.max(1));
+        coordinates.push(own.collect::<std::collections::BTreeSet<u32>>());
+        stride = stride.checked_mul(size)?;
+    }
+    let of = |own: &std::collections::BTreeSet<u32>| own.len() as u64;
+    if coordinates.iter().map(of).product::<u64>() != members.len() as u64 {
+        return None;
+    }
+    let mut expected = vec![0u32];
+    let mut stride = 1;
+    for (own, size) in coordinates.iter().zip(sizes) {
+        let with = |coordinate: &u32| {
+            let more = coordinate * stride;
+            expected.iter().map(move |member| member + more)
+        };
+        expected = own.iter().flat_map(with).collect();
+        stride *= size;
+    }
+    let part = coordinates.iter().map(|own| own.len() as u32);
+    (expected == members).then(|| part.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_and_planes_are_lattices() {
+        let of = |members: &[u32]| sub_lattice(&[2, 3, 2], members);
+        assert_eq!(of(&(0..12).collect::<Vec<_>>()), Some(vec![2, 3, 2]));
+        assert_eq!(of(&[7, 9, 11]), Some(vec![1, 3, 1]));
+        assert_eq!(of(&[2, 3, 8, 9]), Some(vec![2, 1, 2]));
+        // A part of a dimension; one rank.
+        assert_eq!(of(&[0, 4]), Some(vec![1, 2, 1]));
+        assert_eq!(of(&[5]), Some(vec![1, 1, 1]));
+        // A corner is missing; the order is another; a rank is beyond.
+        assert_eq!(of(&[0, 1, 2]), None);
+        assert_eq!(of(&[9, 7, 11]), None);
+        assert_eq!(of(&[12]), None);
+    }
 
     #[test]
     fn rings_stay_on_rails_and_trees_enter_alike() {

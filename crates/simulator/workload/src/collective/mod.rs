@@ -25,6 +25,7 @@ mod direct;
 mod direct_all_reduce;
 mod double_binary_tree;
 mod halving_doubling;
+mod hierarchical;
 mod layout;
 mod options;
 mod parameter_server;
@@ -35,18 +36,24 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-use crate::{Graph, Rank, Task};
+use crate::{Graph, Rank, Task, TaskId};
 use clearway_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub use all_to_all::AllToAllSettings;
-pub use blocks::Blocks;
+pub use blocks::{BlockOwners, Blocks};
 pub use broadcast::{ChainBroadcastSettings, TreeBroadcastSettings, TreeShape};
 pub use definition::{CollectiveDefinition, CollectiveError};
 pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
 pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
 pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
-pub use layout::Layout;
+pub use hierarchical::{
+    DimensionAlgorithm, Dimensions, HierarchicalAllGatherSettings, HierarchicalAllReduceSettings,
+    HierarchicalAllToAllSettings, HierarchicalReduceScatterSettings,
+};
+pub use layout::{Layout, sub_lattice};
 pub use options::{Channels, DirectPipelining, Pipelining, Reduction, StepPipelining};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
 pub use registry::{CollectiveKind, CollectiveSettings};
@@ -55,7 +62,8 @@ pub use verify::CollectiveFault;
 
 /// Data that the ranks hold before a collective, and data that they must hold after it.
 ///
-/// S is [`Collective::size`], N the number of ranks. Block r is the r-th of N parts of a buffer of S.
+/// S is [`Collective::size`], N the number of ranks. Block r is the r-th of N parts of a buffer of S, unless [`Collective::owners`] says
+/// otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Every rank has S to add up; in the end every rank has the sum of all.
@@ -113,6 +121,10 @@ pub struct Collective {
     pub graph: Graph,
     /// Effect of each task of the graph on the buffers.
     pub moves: Vec<Move>,
+    /// Byte ranges of the messages that carry several, in this order. The offset of their move is that of the first.
+    pub scattered: BTreeMap<TaskId, Vec<Range<u64>>>,
+    /// Order of the blocks of the ranks.
+    pub owners: BlockOwners,
 }
 
 impl Collective {

@@ -1,7 +1,7 @@
 //! Settings that several collectives share.
 
 use super::Layout;
-use clearway_units::{Bytes, Rate, parameters};
+use clearway_units::{Bytes, Rate, Span, parameters};
 use std::num::NonZero;
 
 parameters! {
@@ -67,9 +67,15 @@ pub(super) struct Options {
     pub(super) chunk: Option<Bytes>,
     pub(super) window: Option<u32>,
     pub(super) reduction_rate: Option<Rate>,
+    /// Time that each message takes at its receiver.
+    pub(super) delay: Span,
 }
 
 impl Options {
+    pub(super) fn delayed(self, delay: Span) -> Self {
+        Self { delay, ..self }
+    }
+
     pub(super) fn reducing(self, reduction: &Reduction) -> Self {
         Self {
             reduction_rate: reduction.reduction_rate,
@@ -83,7 +89,7 @@ impl From<&Pipelining> for Options {
         Self {
             chunk: Some(pipelining.chunk),
             window: pipelining.window,
-            reduction_rate: None,
+            ..Self::default()
         }
     }
 }
@@ -93,7 +99,7 @@ impl From<&StepPipelining> for Options {
         Self {
             chunk: steps.chunk,
             window: steps.window,
-            reduction_rate: None,
+            ..Self::default()
         }
     }
 }
@@ -103,7 +109,7 @@ impl From<&DirectPipelining> for Options {
         Self {
             chunk: parts.chunk,
             window: parts.window,
-            reduction_rate: None,
+            ..Self::default()
         }
     }
 }

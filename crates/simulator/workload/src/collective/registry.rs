@@ -3,8 +3,10 @@
 use super::{
     AllToAllSettings, ChainBroadcastSettings, Collective, CollectiveDefinition, CollectiveError,
     DirectAllGatherSettings, DirectAllReduceSettings, DirectReduceScatterSettings,
-    DoubleBinaryTreeSettings, HalvingDoublingSettings, Layout, ParameterServerSettings,
-    RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings, TreeBroadcastSettings,
+    DoubleBinaryTreeSettings, HalvingDoublingSettings, HierarchicalAllGatherSettings,
+    HierarchicalAllReduceSettings, HierarchicalAllToAllSettings, HierarchicalReduceScatterSettings,
+    Layout, ParameterServerSettings, RingAllGatherSettings, RingAllReduceSettings,
+    RingReduceScatterSettings, TreeBroadcastSettings,
 };
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 
@@ -111,12 +113,16 @@ collectives! {
     HalvingDoubling(HalvingDoublingSettings),
     DoubleBinaryTree(DoubleBinaryTreeSettings),
     DirectAllReduce(DirectAllReduceSettings),
+    HierarchicalAllReduce(HierarchicalAllReduceSettings),
     ParameterServer(ParameterServerSettings),
     AllToAll(AllToAllSettings),
+    HierarchicalAllToAll(HierarchicalAllToAllSettings),
     RingAllGather(RingAllGatherSettings),
     DirectAllGather(DirectAllGatherSettings),
+    HierarchicalAllGather(HierarchicalAllGatherSettings),
     RingReduceScatter(RingReduceScatterSettings),
     DirectReduceScatter(DirectReduceScatterSettings),
+    HierarchicalReduceScatter(HierarchicalReduceScatterSettings),
     ChainBroadcast(ChainBroadcastSettings),
     TreeBroadcast(TreeBroadcastSettings),
 }

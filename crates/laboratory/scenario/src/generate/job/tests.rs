@@ -44,6 +44,7 @@ fn load_beside(
         hosts,
         nic_rates: &NIC_RATES,
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         seed: 1,
         section: 0,

@@ -142,6 +142,7 @@ fn each_host_offers_what_its_own_nic_carries() {
     let context = BuildContext {
         nic_rates: &rates,
         gpus_per_node: 1,
+        dimensions: &[],
         host_numbers: None,
         ..context(8)
     };

@@ -38,6 +38,7 @@ impl Folder {
             hosts,
             nic_rates: &NIC_RATES,
             gpus_per_node: 1,
+            dimensions: &[],
             host_numbers: None,
             seed: 1,
             section: 0,

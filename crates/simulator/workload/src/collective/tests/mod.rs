@@ -1,5 +1,6 @@
 //! Tests of all collectives together, then of each one.
 
+mod hierarchical;
 mod interface;
 mod mutations;
 mod oracle;

@@ -4,6 +4,7 @@ use super::oracle::achieves;
 use super::*;
 use crate::{GraphError, Rank, TaskDependency, TaskId};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A collective with some of its tasks and needs left out.
@@ -15,6 +16,7 @@ fn without(
     let mut graph = Graph::new(collective.graph.ranks());
     let mut moves = Vec::new();
     let mut renumbered = Vec::new();
+    let mut scattered = BTreeMap::new();
     for (id, task) in collective.graph.numbered() {
         if drops_task(id) {
             renumbered.push(None);
@@ -25,17 +27,22 @@ fn without(
         let needs =
             needs.filter_map(|(_, need)| renumbered[need.task().index()].map(TaskDependency::over));
         let needs: Vec<TaskDependency> = needs.collect();
-        renumbered.push(Some(graph.add(task, needs)));
+        let added = graph.add(task, needs);
+        if let Some(ranges) = collective.scattered.get(&id) {
+            scattered.insert(added, ranges.clone());
+        }
+        renumbered.push(Some(added));
         moves.push(collective.moves[id.index()]);
     }
     Collective {
         graph,
         moves,
+        scattered,
         ..collective.clone()
     }
 }
 
-fn without_task(collective: &Collective, task: TaskId) -> Collective {
+pub(super) fn without_task(collective: &Collective, task: TaskId) -> Collective {
     without(collective, |id| id == task, |_, _| false)
 }
 
@@ -225,7 +232,14 @@ proptest! {
         let operation = Operation::AllReduce;
         for operation in [operation, Operation::Broadcast { root: Rank(0) }] {
             let size = Bytes::new(1);
-            let collective = Collective { operation, size, graph: graph.clone(), moves: moves.clone() };
+            let collective = Collective {
+                operation,
+                size,
+                graph: graph.clone(),
+                moves: moves.clone(),
+                scattered: BTreeMap::new(),
+                owners: BlockOwners::NATURAL,
+            };
             match collective.verify() {
                 Ok(()) => {
                     for order in 0..5 {

@@ -7,25 +7,36 @@ use clearway_units::{Purpose, RandomStream};
 /// For each byte of each rank how often each rank's data is in the sum, if anything is there.
 type Memory = Vec<Vec<Option<Vec<u32>>>>;
 
-fn block_ends(size: u64, ranks: u32) -> Vec<u64> {
-    let (share, longer) = (size / u64::from(ranks), size % u64::from(ranks));
-    let mut end = 0;
-    (0..u64::from(ranks))
-        .map(|block| {
-            end += share + u64::from(block < longer);
-            end
-        })
-        .collect()
+/// For each byte of a buffer, the rank in whose block it is.
+fn owners(collective: &Collective) -> Vec<u32> {
+    let (size, ranks) = (collective.size.as_u64(), collective.graph.ranks());
+    if collective.owners == BlockOwners::NATURAL {
+        let (share, longer) = (size / u64::from(ranks), size % u64::from(ranks));
+        let length = |block| share + u64::from(u64::from(block) < longer);
+        let block = |block| std::iter::repeat_n(block, length(block) as usize);
+        return (0..ranks).flat_map(block).collect();
+    }
+    let mut owners = vec![u32::MAX; size as usize];
+    for (rank, block) in collective.owners.blocks(size, ranks) {
+        for at in block {
+            assert_eq!(std::mem::replace(&mut owners[at as usize], rank), u32::MAX);
+        }
+    }
+    owners
 }
 
-/// Rank in whose block a byte is.
-fn owner(at: u64, ends: &[u64]) -> u32 {
-    ends.iter().position(|&end| at < end).unwrap() as u32
+/// The places of the bytes that a message carries.
+fn places(collective: &Collective, id: TaskId, bytes: Bytes) -> Vec<usize> {
+    let from = collective.moves[id.index()].offset.as_u64();
+    let whole = vec![from..from + bytes.as_u64()];
+    let ranges = collective.scattered.get(&id).unwrap_or(&whole);
+    let places = ranges.iter().cloned().flatten();
+    places.map(|at| at as usize).collect()
 }
 
 fn before(collective: &Collective) -> Memory {
     let (size, ranks) = (collective.size.as_u64(), collective.graph.ranks());
-    let ends = block_ends(size, ranks);
+    let owners = owners(collective);
     let space = match collective.operation {
         Operation::AllToAll => size * u64::from(ranks),
         _ => size,
@@ -39,7 +50,7 @@ fn before(collective: &Collective) -> Memory {
                 Some(vec![0; ranks as usize])
             }
             Operation::ParameterServer { .. } => Some(counts),
-            Operation::AllGather => (owner(at, &ends) == rank).then_some(counts),
+            Operation::AllGather => (owners[at as usize] == rank).then_some(counts),
             Operation::Broadcast { root } => (root.0 == rank).then_some(counts),
             Operation::AllToAll => (at / size == u64::from(rank)).then_some(counts),
         }
@@ -51,16 +62,18 @@ fn before(collective: &Collective) -> Memory {
 
 fn is_achieved(collective: &Collective, memory: &Memory) -> bool {
     let (size, ranks) = (collective.size.as_u64(), collective.graph.ranks());
-    let ends = block_ends(size, ranks);
+    let owners = owners(collective);
     let everyone = vec![1; ranks as usize];
     let only =
         |rank: u32| -> Vec<u32> { (0..ranks).map(|other| u32::from(other == rank)).collect() };
     let expected = |rank: u32, at: u64| match collective.operation {
         Operation::AllReduce => Some(everyone.clone()),
-        Operation::ReduceScatter => (owner(at, &ends) == rank).then(|| everyone.clone()),
-        Operation::AllGather => Some(only(owner(at, &ends))),
+        Operation::ReduceScatter => (owners[at as usize] == rank).then(|| everyone.clone()),
+        Operation::AllGather => Some(only(owners[at as usize])),
         Operation::Broadcast { root } => Some(only(root.0)),
-        Operation::AllToAll => (owner(at % size, &ends) == rank).then(|| only((at / size) as u32)),
+        Operation::AllToAll => {
+            (owners[(at % size) as usize] == rank).then(|| only((at / size) as u32))
+        }
         Operation::ParameterServer { server } => {
             let workers = (0..ranks).map(|other| u32::from(other != server.0));
             (server.0 != rank).then(|| workers.collect())
@@ -112,11 +125,9 @@ pub(super) fn achieves(collective: &Collective, seed: u64) -> bool {
 
 fn content(collective: &Collective, memory: &Memory, id: TaskId) -> Vec<Option<Vec<u32>>> {
     match (collective.graph.task(id), collective.moves[id.index()]) {
-        (Task::Message { src, bytes, .. }, Move { offset, effect })
-            if effect != Effect::Nothing =>
-        {
-            let from = offset.as_u64() as usize;
-            memory[src.index()][from..from + bytes.as_u64() as usize].to_vec()
+        (Task::Message { src, bytes, .. }, Move { effect, .. }) if effect != Effect::Nothing => {
+            let places = places(collective, id, bytes).into_iter();
+            places.map(|at| memory[src.index()][at].clone()).collect()
         }
         _ => Vec::new(),
     }
@@ -128,12 +139,12 @@ fn deliver(
     id: TaskId,
     content: Vec<Option<Vec<u32>>>,
 ) {
-    let Task::Message { dst, .. } = collective.graph.task(id) else {
+    let Task::Message { dst, bytes, .. } = collective.graph.task(id) else {
         return;
     };
-    let Move { offset, effect } = collective.moves[id.index()];
-    let cells = &mut memory[dst.index()][offset.as_u64() as usize..];
-    for (cell, sent) in cells.iter_mut().zip(content) {
+    let effect = collective.moves[id.index()].effect;
+    for (at, sent) in places(collective, id, bytes).into_iter().zip(content) {
+        let cell = &mut memory[dst.index()][at];
         *cell = match (effect, sent, cell.take()) {
             (Effect::Copy, sent, _) => sent,
             (_, Some(sent), Some(there)) => {

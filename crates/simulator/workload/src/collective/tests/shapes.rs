@@ -265,7 +265,7 @@ fn scatter_and_gather_take_the_ideal_times_of_tmdml() {
 }
 
 /// Messages on the longest chain.
-fn longest_chain(graph: &Graph) -> u32 {
+pub(super) fn longest_chain(graph: &Graph) -> u32 {
     let mut chain: Vec<u32> = Vec::new();
     for (id, task) in graph.numbered() {
         let before = graph

@@ -24,7 +24,7 @@ impl Buffers {
         }
     }
 
-    pub(super) fn begin(&mut self, layout: &Layout, at: u64) {
+    pub(super) fn begin(&mut self, layout: &Layout<'_>, at: u64) {
         self.sets.fill(0);
         for rank in 0..self.ranks {
             let before = layout.before(rank, at);
@@ -63,7 +63,11 @@ impl Buffers {
 
     /// Checks that every rank has what it must have. A rank cannot have data that it must not have: only ranks whose data belongs to a
     /// place have anything there in the beginning.
-    pub(super) fn check(&self, layout: &Layout, range: &Range<u64>) -> Result<(), CollectiveFault> {
+    pub(super) fn check(
+        &self,
+        layout: &Layout<'_>,
+        range: &Range<u64>,
+    ) -> Result<(), CollectiveFault> {
         for rank in 0..self.ranks {
             let lacks = |contributor: &u32| !self.has(rank, *contributor);
             let lacking = match layout.after(rank, range.start) {

@@ -17,6 +17,11 @@ pub enum CollectiveFault {
         /// Number of tasks.
         tasks: usize,
     },
+    /// The ranges of a message have not as many bytes as the message.
+    Scattered {
+        /// The message.
+        message: TaskId,
+    },
     /// The root or the server does not exist, there are no ranks or no bytes, or more than 64 bits can count.
     Operation,
     /// A message beyond the end of the buffer.
@@ -76,6 +81,9 @@ impl fmt::Display for CollectiveFault {
         match self {
             Self::Graph(error) => error.fmt(f),
             Self::Moves { moves, tasks } => write!(f, "{moves} moves for {tasks} tasks"),
+            Self::Scattered { message } => {
+                write!(f, "message {} has other bytes than its ranges", message.0)
+            }
             Self::Operation => f.write_str("an operation that these ranks cannot do"),
             Self::Outside {
                 message,

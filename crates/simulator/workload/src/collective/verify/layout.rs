@@ -1,7 +1,6 @@
 //! Layout of the buffers: their contents before and after a collective.
 
-use crate::collective::blocks::Blocks;
-use crate::collective::{Collective, Operation};
+use crate::collective::{BlockOwners, Collective, Operation};
 
 /// Contents that a rank holds at a place before the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,17 +19,17 @@ pub(super) enum After {
 }
 
 /// Layout of the buffers of a collective.
-pub(super) struct Layout {
+pub(super) struct Layout<'a> {
     operation: Operation,
-    blocks: Blocks,
+    owners: &'a BlockOwners,
     pub(super) ranks: u32,
     size: u64,
     /// Bytes of the space in which messages are placed.
     pub(super) extent: u64,
 }
 
-impl Layout {
-    pub(super) fn from_collective(collective: &Collective) -> Option<Self> {
+impl<'a> Layout<'a> {
+    pub(super) fn from_collective(collective: &'a Collective) -> Option<Self> {
         let (size, ranks) = (collective.size.as_u64(), collective.graph.ranks());
         let operation = collective.operation;
         let extent = match operation {
@@ -47,7 +46,7 @@ impl Layout {
         }
         Some(Self {
             operation,
-            blocks: Blocks::new(size, ranks),
+            owners: &collective.owners,
             ranks,
             size,
             extent,
@@ -58,8 +57,8 @@ impl Layout {
     pub(super) fn boundaries(&self) -> Vec<u64> {
         let mut boundaries = vec![0, self.extent];
         let mut add = |from: u64| {
-            let blocks = 0..self.ranks;
-            boundaries.extend(blocks.map(|block| from + self.blocks.start(block)));
+            let blocks = self.owners.blocks(self.size, self.ranks);
+            boundaries.extend(blocks.map(|(_, block)| from + block.start));
         };
         match self.operation {
             Operation::ReduceScatter | Operation::AllGather => add(0),
@@ -74,11 +73,15 @@ impl Layout {
         boundaries
     }
 
+    fn owner(&self, at: u64) -> u32 {
+        self.owners.owner(at, (self.size, self.ranks))
+    }
+
     pub(super) fn before(&self, rank: u32, at: u64) -> Before {
         let own_if = |is_own: bool| if is_own { Before::Own } else { Before::Nothing };
         match self.operation {
             Operation::AllReduce | Operation::ReduceScatter => Before::Own,
-            Operation::AllGather => own_if(self.blocks.block_at(at) == rank),
+            Operation::AllGather => own_if(self.owner(at) == rank),
             Operation::Broadcast { root } => own_if(root.0 == rank),
             Operation::AllToAll => own_if(at / self.size == u64::from(rank)),
             Operation::ParameterServer { server } if server.0 == rank => Before::Zeros,
@@ -89,11 +92,11 @@ impl Layout {
     pub(super) fn after(&self, rank: u32, at: u64) -> After {
         match self.operation {
             Operation::AllReduce => After::Sum,
-            Operation::ReduceScatter if self.blocks.block_at(at) == rank => After::Sum,
+            Operation::ReduceScatter if self.owner(at) == rank => After::Sum,
             Operation::ReduceScatter => After::Anything,
-            Operation::AllGather => After::From(self.blocks.block_at(at)),
+            Operation::AllGather => After::From(self.owner(at)),
             Operation::Broadcast { root } => After::From(root.0),
-            Operation::AllToAll if self.blocks.block_at(at % self.size) == rank => {
+            Operation::AllToAll if self.owner(at % self.size) == rank => {
                 After::From((at / self.size) as u32)
             }
             Operation::AllToAll => After::Anything,

@@ -42,6 +42,20 @@ impl Collective {
         if moves != tasks {
             return Err(CollectiveFault::Moves { moves, tasks });
         }
+        for (&message, ranges) in &self.scattered {
+            let lengths = ranges
+                .iter()
+                .map(|range| u128::from(range.end.saturating_sub(range.start)));
+            let sum: u128 = lengths.sum();
+            let is_whole = message.index() < tasks
+                && matches!(
+                    self.graph.task(message),
+                    Task::Message { bytes, .. } if u128::from(bytes.as_u64()) == sum
+                );
+            if !is_whole {
+                return Err(CollectiveFault::Scattered { message });
+            }
+        }
         let layout = Layout::from_collective(self).ok_or(CollectiveFault::Operation)?;
         let order = self.order();
         let segments = self.segments(&layout, &order)?;
@@ -81,42 +95,44 @@ impl Collective {
         order
     }
 
-    /// Byte range of a message, if it carries data.
-    fn range(&self, id: TaskId) -> Option<Range<u64>> {
+    /// Byte ranges of a message that carries data.
+    fn ranges(&self, id: TaskId) -> impl Iterator<Item = Range<u64>> + '_ {
         let Move { offset, effect } = self.moves[id.index()];
-        match self.graph.task(id) {
-            Task::Message { bytes, .. } if effect != Effect::Nothing => {
-                let end = offset.as_u64().saturating_add(bytes.as_u64());
-                Some(offset.as_u64()..end)
-            }
+        let bytes = match self.graph.task(id) {
+            Task::Message { bytes, .. } if effect != Effect::Nothing => Some(bytes),
             _ => None,
-        }
+        };
+        let scattered = self.scattered.get(&id);
+        let end = |bytes: Bytes| offset.as_u64().saturating_add(bytes.as_u64());
+        let whole = bytes.filter(|_| scattered.is_none());
+        let whole = whole.map(|bytes| offset.as_u64()..end(bytes));
+        let parts = scattered.filter(|_| bytes.is_some()).into_iter().flatten();
+        whole.into_iter().chain(parts.cloned())
     }
 
-    fn segments(&self, layout: &Layout, order: &[TaskId]) -> Result<Segments, CollectiveFault> {
+    fn segments(&self, layout: &Layout<'_>, order: &[TaskId]) -> Result<Segments, CollectiveFault> {
         let mut bounds = layout.boundaries();
         for &message in order {
-            let Some(range) = self.range(message) else {
-                continue;
-            };
-            bounds.extend([range.start, range.end]);
-            if range.end > layout.extent {
-                return Err(CollectiveFault::Outside {
-                    message,
-                    range: named(&range),
-                    size: Bytes::new(layout.extent),
-                });
+            for range in self.ranges(message) {
+                bounds.extend([range.start, range.end]);
+                if range.end > layout.extent {
+                    return Err(CollectiveFault::Outside {
+                        message,
+                        range: named(&range),
+                        size: Bytes::new(layout.extent),
+                    });
+                }
             }
         }
         bounds.sort_unstable();
         bounds.dedup();
         let place = |at: u64| bounds.partition_point(|&bound| bound < at);
         let touched = |id| {
-            let range = self.range(id);
-            range.map(|range| (id, place(range.start)..place(range.end)))
+            let ranges = self.ranges(id);
+            ranges.map(move |range| (id, place(range.start)..place(range.end)))
         };
         let mut first = vec![0usize; bounds.len()];
-        for (_, places) in order.iter().copied().filter_map(touched) {
+        for (_, places) in order.iter().copied().flat_map(&touched) {
             places.for_each(|place| first[place + 1] += 1);
         }
         for place in 1..first.len() {
@@ -124,7 +140,7 @@ impl Collective {
         }
         let mut fill = first.clone();
         let mut messages = vec![TaskId(0); first[first.len() - 1]];
-        for (id, places) in order.iter().copied().filter_map(touched) {
+        for (id, places) in order.iter().copied().flat_map(&touched) {
             for place in places {
                 messages[fill[place]] = id;
                 fill[place] += 1;

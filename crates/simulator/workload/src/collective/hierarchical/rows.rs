@@ -1,0 +1,264 @@
+//! Algorithms within a row of a dimension.
+
+use super::DimensionAlgorithm as Algorithm;
+use super::lattice::place;
+use crate::collective::Effect;
+use crate::collective::blocks::Blocks;
+use crate::collective::builder::{Builder, Piece};
+use crate::collective::double_binary_tree::{BinaryTree, Pass};
+use std::ops::Range;
+
+/// For each rank, the pieces for which it waits before it sends bytes of their ranges.
+pub(super) type Held = Vec<Vec<Piece>>;
+
+/// Ranks that differ in one coordinate alone, and the bytes that they exchange.
+pub(super) struct Row {
+    pub(super) algorithm: Algorithm,
+    /// Most messages in flight from a member, if the algorithm is direct.
+    pub(super) window: Option<usize>,
+    /// The rank of each member.
+    pub(super) ranks: Vec<u32>,
+    /// The blocks, one behind the other, by their [place].
+    pub(super) blocks: Vec<Range<u64>>,
+}
+
+/// Edges from the root to the deepest rank of the trees among `size` ranks.
+pub(super) fn depth_of_trees(size: u32) -> u32 {
+    let depths = BinaryTree::pair(size).map(|tree| tree.depth());
+    depths[0].max(depths[1])
+}
+
+impl Row {
+    fn size(&self) -> usize {
+        self.ranks.len()
+    }
+
+    fn held<'a>(&self, held: &'a Held, member: usize) -> &'a [Piece] {
+        &held[self.ranks[member] as usize]
+    }
+
+    /// The block of a member after a scatter.
+    fn place(&self, member: usize) -> usize {
+        place(self.algorithm, member as u32, self.size() as u32) as usize
+    }
+
+    fn span(&self, blocks: &Range<usize>) -> Range<u64> {
+        self.blocks[blocks.start].start..self.blocks[blocks.end - 1].end
+    }
+
+    fn ends(&self, from: usize, to: usize) -> (u32, u32) {
+        (self.ranks[from], self.ranks[to])
+    }
+
+    /// Reduce-scatter. Returns the pieces that arrive at each member, as far as they are of its own block, and adds them to those that its
+    /// rank holds.
+    pub(super) fn scatter(&self, builder: &mut Builder, held: &mut Held) -> Vec<Vec<Piece>> {
+        let arrived = match self.algorithm {
+            Algorithm::Direct => self.scatter_directly(builder, held),
+            Algorithm::HalvingDoubling => self.halve(builder, held),
+            Algorithm::Ring | Algorithm::DoubleBinaryTree => self.scatter_around(builder, held),
+        };
+        self.keep(&arrived, held);
+        arrived
+    }
+
+    /// All-gather of the blocks that the members hold. Returns the pieces that arrive at each; the rank only holds them if `is_needed`.
+    pub(super) fn gather(
+        &self,
+        builder: &mut Builder,
+        held: &mut Held,
+        is_needed: bool,
+    ) -> Vec<Vec<Piece>> {
+        let arrived = match self.algorithm {
+            Algorithm::Direct => self.gather_directly(builder, held),
+            Algorithm::HalvingDoubling => self.double(builder, held),
+            Algorithm::Ring | Algorithm::DoubleBinaryTree => self.gather_around(builder, held),
+        };
+        if is_needed {
+            self.keep(&arrived, held);
+        }
+        arrived
+    }
+
+    /// All-reduce of all blocks.
+    pub(super) fn reduce(
+        &self,
+        builder: &mut Builder,
+        held: &mut Held,
+        is_needed: bool,
+    ) -> Vec<Vec<Piece>> {
+        if self.algorithm == Algorithm::DoubleBinaryTree {
+            let arrived = self.pass_trees(builder, held);
+            self.keep(&arrived, held);
+            return arrived;
+        }
+        self.scatter(builder, held);
+        self.gather(builder, held, is_needed)
+    }
+
+    fn keep(&self, arrived: &[Vec<Piece>], held: &mut Held) {
+        for (&rank, pieces) in self.ranks.iter().zip(arrived) {
+            held[rank as usize].extend_from_slice(pieces);
+        }
+    }
+
+    fn scatter_around(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let size = self.size();
+        // By block: the piece that brought it where it is.
+        let mut brought = vec![Piece::EMPTY; size];
+        for step in 0..size - 1 {
+            for member in 0..size {
+                let block = (member + 2 * size - 1 - step) % size;
+                let mut after = self.held(held, member).to_vec();
+                after.push(brought[block].clone());
+                let ends = self.ends(member, (member + 1) % size);
+                let range = self.blocks[block].clone();
+                brought[block] = builder.send(ends, range, Effect::Reduce, &after);
+            }
+        }
+        brought.into_iter().map(|piece| vec![piece]).collect()
+    }
+
+    fn gather_around(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let size = self.size();
+        let mut brought = vec![Piece::EMPTY; size];
+        let mut arrived = vec![Vec::with_capacity(size - 1); size];
+        for step in 0..size - 1 {
+            for member in 0..size {
+                let block = (member + size - step) % size;
+                let after = match step {
+                    0 => self.held(held, member),
+                    _ => std::slice::from_ref(&brought[block]),
+                };
+                let next = (member + 1) % size;
+                let (ends, range) = (self.ends(member, next), self.blocks[block].clone());
+                let piece = builder.send(ends, range, Effect::Copy, after);
+                arrived[next].push(piece.clone());
+                brought[block] = piece;
+            }
+        }
+        arrived
+    }
+
+    fn scatter_directly(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let block = |_, to: usize| self.blocks[to].clone();
+        self.send_directly(builder, held, Effect::Reduce, block)
+    }
+
+    fn gather_directly(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let block = |from: usize, _| self.blocks[from].clone();
+        self.send_directly(builder, held, Effect::Copy, block)
+    }
+
+    /// Each member sends a block to each other, the next one first.
+    fn send_directly(
+        &self,
+        builder: &mut Builder,
+        held: &Held,
+        effect: Effect,
+        block: impl Fn(usize, usize) -> Range<u64>,
+    ) -> Vec<Vec<Piece>> {
+        let size = self.size();
+        let mut arrived = vec![Vec::with_capacity(size - 1); size];
+        let mut sent: Vec<Vec<Piece>> = vec![Vec::with_capacity(size - 1); size];
+        for distance in 1..size {
+            for from in 0..size {
+                let to = (from + distance) % size;
+                let mut after = self.held(held, from).to_vec();
+                let before = self
+                    .window
+                    .and_then(|window| sent[from].len().checked_sub(window));
+                after.extend(before.map(|place| sent[from][place].clone()));
+                let piece = builder.send(self.ends(from, to), block(from, to), effect, &after);
+                sent[from].push(piece.clone().sent());
+                arrived[to].push(piece);
+            }
+        }
+        arrived
+    }
+
+    fn halve(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let size = self.size();
+        let mut kept = vec![0..size; size];
+        let mut arrived = vec![Vec::new(); size];
+        for bit in 0..size.ilog2() {
+            let distance = 1 << bit;
+            let mut sent = Vec::with_capacity(size);
+            for (member, kept) in kept.iter_mut().enumerate() {
+                let middle = kept.start.midpoint(kept.end);
+                let (lower, upper) = (kept.start..middle, middle..kept.end);
+                let (mine, given) = match member & distance == 0 {
+                    true => (lower, upper),
+                    false => (upper, lower),
+                };
+                *kept = mine;
+                let after = [self.held(held, member), &arrived[member]].concat();
+                let ends = self.ends(member, member ^ distance);
+                sent.push(builder.send(ends, self.span(&given), Effect::Reduce, &after));
+            }
+            for (member, piece) in sent.into_iter().enumerate() {
+                arrived[member ^ distance].push(piece);
+            }
+        }
+        // The other halves were passed on.
+        for (pieces, kept) in arrived.iter_mut().zip(&kept) {
+            let own = self.span(kept);
+            let clipped = pieces.iter().map(|piece| piece.clone().clipped(&own));
+            *pieces = clipped.collect();
+        }
+        arrived
+    }
+
+    fn double(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let size = self.size();
+        let own = |member| self.place(member)..self.place(member) + 1;
+        let mut kept: Vec<Range<usize>> = (0..size).map(own).collect();
+        let mut arrived: Vec<Vec<Piece>> = vec![Vec::new(); size];
+        for bit in (0..size.ilog2()).rev() {
+            let distance = 1 << bit;
+            let before = kept.clone();
+            let mut sent = Vec::with_capacity(size);
+            for (member, kept) in kept.iter_mut().enumerate() {
+                let after = [self.held(held, member), &arrived[member]].concat();
+                let ends = self.ends(member, member ^ distance);
+                sent.push(builder.send(ends, self.span(kept), Effect::Copy, &after));
+                let got = &before[member ^ distance];
+                *kept = kept.start.min(got.start)..kept.end.max(got.end);
+            }
+            for (member, piece) in sent.into_iter().enumerate() {
+                arrived[member ^ distance].push(piece);
+            }
+        }
+        arrived
+    }
+
+    fn pass_trees(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+        let all = self.span(&(0..self.size()));
+        let halves = Blocks::new(all.end - all.start, 2);
+        let half = |tree: u32| {
+            let half = halves.range(tree);
+            all.start + half.start..all.start + half.end
+        };
+        let mut arrived = vec![Vec::new(); self.size()];
+        let mut chunks = [half(0), half(1)].map(|half| builder.chunks(half));
+        let mut passes =
+            BinaryTree::pair(self.size() as u32).map(|tree| Pass::new(tree, self.ranks.clone()));
+        loop {
+            let mut is_over = true;
+            for (tree, (pass, chunks)) in passes.iter_mut().zip(&mut chunks).enumerate() {
+                let Some(chunk) = chunks.next() else {
+                    continue;
+                };
+                is_over = false;
+                pass.send(builder, tree, &chunk, held);
+                for (member, pieces) in arrived.iter_mut().enumerate() {
+                    let tasks = pass.arrived(member as u32);
+                    pieces.extend(tasks.map(|task| Piece::of_range(task, chunk.clone())));
+                }
+            }
+            if is_over {
+                return arrived;
+            }
+        }
+    }
+}
