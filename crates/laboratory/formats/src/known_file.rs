@@ -88,11 +88,7 @@ impl KnownFile {
                  `clearway import simai {name} --topology TOPOLOGY --workload WORKLOAD`"
             ),
             Self::Trace(_) => format!("`clearway run --set workload.kind=trace --set workload.file={name}`"),
-            Self::AstraSystem => {
-                "it is not read: the keys `all-reduce`, `all-gather`, `reduce-scatter` and `all-to-all` of a `[[workload]]` of kind \
-                 \"trace\" say the algorithms"
-                    .into()
-            }
+            Self::AstraSystem => format!("`clearway run --set workload.kind=trace --set workload.file=TRACE --set workload.system={name}`"),
             Self::AstraNetwork | Self::Infragraph => format!("`clearway run --set topology.file={name}`"),
             Self::NcclTopology => format!("`clearway run --set topology.file={name} --set topology.nodes=2`"),
             Self::NcclGraph => {

@@ -72,6 +72,7 @@
 //! `nccl_topology` describe a fabric's file and do not build the fabric.
 
 mod astra_network;
+mod astra_system;
 pub mod chakra;
 pub mod cm;
 mod format;
@@ -93,8 +94,12 @@ mod trace_files;
 mod yaml;
 
 pub use astra_network::{AstraDimension, AstraLinks, AstraNetwork, parse_astra_network};
+pub use astra_system::{
+    AstraAlgorithm, AstraImplementation, AstraRoofline, AstraSystem, parse_astra_system,
+};
 pub use chakra::{
-    ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra, write_chakra,
+    ChakraFiles, ChakraOptions, ChakraReader, ChakraTrace, ChakraWriteError, Roofline, read_chakra,
+    write_chakra,
 };
 pub use cm::{CmConnection, CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use format::{FileFormat, TraceFormat, head};

@@ -4,12 +4,12 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_formats::{
-    AstraDimension, ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue, InfragraphForm,
-    InfragraphOptions, PytorchReader, StartUnit, parse_astra_network, parse_cm, parse_goal,
-    parse_goal_binary, parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology,
-    parse_htsim_command, parse_infragraph, parse_nccl_topology, parse_simai, parse_sizes,
-    parse_topo, write_chakra, write_cm, write_goal, write_goal_binary, write_infragraph,
-    write_simai,
+    AstraDimension, ChakraOptions, ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue,
+    InfragraphForm, InfragraphOptions, PytorchReader, StartUnit, parse_astra_network,
+    parse_astra_system, parse_cm, parse_goal, parse_goal_binary, parse_hpcc_config,
+    parse_hpcc_flows, parse_hpcc_topology, parse_htsim_command, parse_infragraph,
+    parse_nccl_topology, parse_simai, parse_sizes, parse_topo, write_chakra, write_cm, write_goal,
+    write_goal_binary, write_infragraph, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -338,6 +338,21 @@ fn networks_of_astra_sim() {
     assert_mixed(sound);
 }
 
+const SYSTEMS: [&str; 2] = [
+    "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 10, \"active-chunks-per-dimension\": 1,\n \"preferred-dataset-splits\": 4, \"all-reduce-implementation\": [\"ring\", \"direct4\"],\n \"all-to-all-implementation\": [\"oneDirect\"], \"local-mem-bw\": 1600}\n",
+    "{\"collective-optimization\": \"localBWAware\", \"roofline-enabled\": 1, \"peak-perf\": 312,\n \"all-gather-implementation\": [\"halvingDoubling\", \"doubleBinaryTree\"]}\n",
+];
+
+#[test]
+fn systems_of_astra_sim() {
+    let sound = fuzz(&SYSTEMS, 16, |text| {
+        let system = parse_astra_system("fuzz.json", text)?;
+        assert!(system.memory_bandwidth.is_none_or(|rate| rate.as_bps() > 0));
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
 #[test]
 fn infrastructures() {
     let options = InfragraphOptions::default();
@@ -580,7 +595,7 @@ fn execution_traces() {
     packed.write_all(&files.traces[0]).unwrap();
     let corpus = [files.traces[0].clone(), packed.finish().unwrap()];
     let sound = fuzz_bytes(&corpus, 8, |bytes| {
-        let mut reader = ChakraReader::new(2);
+        let mut reader = ChakraReader::new(2, ChakraOptions::default());
         reader.groups("fuzz.json", &files.groups)?;
         reader.rank("fuzz.0.et", bytes)?;
         reader.rank("fuzz.1.et", files.traces[1].as_slice())?;

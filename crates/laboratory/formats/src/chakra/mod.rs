@@ -20,9 +20,12 @@
 //! * a send without a matching receive is an error, and so is a collective that some ranks do not call (there: the run hangs);
 //! * a dependency on a missing node is ignored, with a warning: PyTorch names parents that it does not write (there: an error);
 //! * `comm_priority` and unknown attributes are ignored, with warnings;
-//! * collectives along some dimensions of a topology (`involved_dim`) are rejected, as ranks have no coordinates.
+//!
+//! A collective along some dimensions of the network (`involved_dim`) is a call of the ranks that have the other coordinates in common, by
+//! the [dimensions](ChakraOptions::dimensions) that the reader is given.
 
 mod attributes;
+mod dimensions;
 mod files;
 mod node;
 mod proto;
@@ -50,6 +53,8 @@ use clearway_workload::program::{
     RankProgram,
 };
 use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
+pub use dimensions::ChakraOptions;
+use dimensions::row;
 pub use files::{prefix_of, rank_files};
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
@@ -106,18 +111,17 @@ impl ChakraTrace {
     }
 }
 
-/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one. The reader
-/// estimates computations without a duration with `roofline`.
+/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one.
 ///
 /// # Errors
 /// If a trace is missing, or at the first invalid node.
 pub fn read_chakra(
     prefix: &Path,
     groups: Option<&Path>,
-    roofline: Option<Roofline>,
+    options: ChakraOptions,
 ) -> Result<ChakraTrace, WorkloadError> {
     let files = all_ranks(prefix)?;
-    let mut reader = ChakraReader::new(files.len() as u32).with_roofline(roofline);
+    let mut reader = ChakraReader::new(files.len() as u32, options);
     if let Some(path) = groups {
         reader.groups(
             &path.display().to_string(),
@@ -166,7 +170,7 @@ pub struct ChakraReader {
     ranks: u32,
     /// The groups of the comm-group file.
     groups: Groups,
-    roofline: Option<Roofline>,
+    options: ChakraOptions,
     interned: Interned,
     /// Nodes and dependencies of all ranks so far.
     counts: (usize, usize),
@@ -176,11 +180,11 @@ pub struct ChakraReader {
 
 impl ChakraReader {
     /// Creates a reader of the traces of `ranks` ranks.
-    pub fn new(ranks: u32) -> Self {
+    pub fn new(ranks: u32, options: ChakraOptions) -> Self {
         Self {
             ranks,
             groups: Groups::default(),
-            roofline: None,
+            options,
             interned: Interned::default(),
             counts: (0, 0),
             skipped: BTreeMap::new(),
@@ -191,12 +195,6 @@ impl ChakraReader {
                 nodes: Vec::new(),
             },
         }
-    }
-
-    /// Sets the roofline that estimates computations without a duration.
-    #[must_use]
-    pub fn with_roofline(self, roofline: Option<Roofline>) -> Self {
-        Self { roofline, ..self }
     }
 
     /// Reads the groups of the comm-group file `text`, which take precedence over the groups in traces; errors call the file `name`.
@@ -298,7 +296,7 @@ impl ChakraReader {
                 None => self.skip(Skipped::Groups, node, rank),
             }
         }
-        let action = action(node, rank, self.roofline);
+        let action = action(node, rank, self.options.roofline);
         let (action, skipped) = action.map_err(|Fault { message, fix }| {
             let message = format!("{} {message}", shown_node(node, rank));
             source.fault(0, None, message).fix(fix)
@@ -315,8 +313,17 @@ impl ChakraReader {
         }
         let action = match action {
             Action::Operation(operation) => Ready::Operation(operation),
-            Action::Call { kind, bytes, group } => {
-                let number = pending.names.number(group);
+            Action::Call {
+                kind,
+                bytes,
+                group,
+                dimensions,
+            } => {
+                let group = match dimensions {
+                    None => group.into(),
+                    Some(involved) => self.note_row((source, involved), (node, rank), pending)?,
+                };
+                let number = pending.names.number(&group);
                 let group = number.map_err(|GroupsTooLarge(what)| {
                     let node = shown_node(node, rank);
                     let message = format!("with {node} the trace calls on {what}");
@@ -335,6 +342,31 @@ impl ChakraReader {
             needed: first..pending.needed.len(),
         });
         Ok(())
+    }
+
+    /// The name of the group of the ranks that differ from `rank` in the `involved` dimensions alone.
+    fn note_row(
+        &self,
+        (source, involved): (Source<'_>, &[bool]),
+        (node, rank): (&Node, Rank),
+        pending: &mut Pending,
+    ) -> Result<String, FileError> {
+        let members = row(&self.options.dimensions, self.ranks, (rank, involved));
+        let members = members.map_err(|Fault { message, fix }| {
+            let message = format!("{} {message}", shown_node(node, rank));
+            source.fault(0, None, message).fix(fix)
+        })?;
+        let flags = involved
+            .iter()
+            .map(|is_involved| if *is_involved { '1' } else { '0' });
+        let name = format!("dimensions {}", flags.collect::<String>());
+        pending
+            .note(vec![(
+                name.clone(),
+                Members::from_ranks(members, self.ranks),
+            )])
+            .map_err(|error| cannot_note(source, &shown_node(node, rank), error))?;
+        Ok(name)
     }
 
     /// Counts the nodes and dependencies of another rank.

@@ -2,6 +2,7 @@
 
 use super::proto::{Node, Value};
 use super::roofline::Roofline;
+use crate::groups::is_all;
 use crate::text::shown;
 use clearway_units::{Bytes, Span};
 use clearway_workload::graph::Rank;
@@ -110,6 +111,8 @@ pub(super) enum Action<'a> {
         kind: CollectiveKind,
         bytes: Bytes,
         group: &'a str,
+        /// Whether each dimension takes part, if some do not.
+        dimensions: Option<&'a [bool]>,
     },
 }
 
@@ -276,17 +279,15 @@ impl<'a> Attributes<'a> {
             message: format!("has {number} as `comm_type`"),
             fix: "write one of the ten collectives of Chakra, 0 to 9".into(),
         })?;
-        for name in ["involved_dim", "involve_dims"] {
-            if let Some(Value::BoolList(dimensions)) = self.value(name)
-                && dimensions.values.contains(&false)
-            {
-                return Err(Fault {
-                    message: format!("names some dimensions of a topology as `{name}`"),
-                    fix: "name the ranks as a process group, with `pg_name` and a comm-group file"
-                        .into(),
-                });
-            }
-        }
+        let dimensions = ["involved_dim", "involve_dims"]
+            .into_iter()
+            .find_map(|name| {
+                let value = self.value(name);
+                value.and_then(|value| match value {
+                    Value::BoolList(list) if list.values.contains(&false) => Some(&list.values[..]),
+                    _ => None,
+                })
+            });
         let bytes = match kind {
             CollectiveKind::Barrier => Bytes::ZERO,
             _ => self.bytes()?,
@@ -301,7 +302,18 @@ impl<'a> Attributes<'a> {
                 });
             }
         };
-        Ok(Action::Call { kind, bytes, group })
+        if dimensions.is_some() && !is_all(group) {
+            return Err(Fault {
+                message: format!("names some dimensions and the group `{}`", shown(group)),
+                fix: "write `involved_dim` or `pg_name`, not both".into(),
+            });
+        }
+        Ok(Action::Call {
+            kind,
+            bytes,
+            group,
+            dimensions,
+        })
     }
 }
 

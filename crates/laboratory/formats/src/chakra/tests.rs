@@ -61,7 +61,7 @@ fn bytes(nodes: &[Node]) -> Vec<u8> {
 }
 
 fn read(traces: &[Vec<u8>], groups: &str) -> Result<ChakraTrace, FileError> {
-    let mut reader = ChakraReader::new(traces.len() as u32);
+    let mut reader = ChakraReader::new(traces.len() as u32, ChakraOptions::default());
     reader.groups("groups.json", groups)?;
     for (rank, trace) in traces.iter().enumerate() {
         reader.rank(&format!("t.{rank}.et"), trace.as_slice())?;
@@ -372,7 +372,7 @@ fn computations_without_a_duration_are_estimated_from_their_operations() {
     let trace = bytes(&nodes);
     let durations = |memory: Option<Rate>| {
         let peak = NonZero::new(312_000_000_000_000).unwrap();
-        let mut reader = ChakraReader::new(1).with_roofline(Some(Roofline { peak, memory }));
+        let mut reader = ChakraReader::new(1, with_roofline(Roofline { peak, memory }));
         reader.rank("t.0.et", trace.as_slice()).unwrap();
         let trace = reader.finish();
         let computations = trace.program.ranks[0].operations().iter();
@@ -417,7 +417,7 @@ fn an_estimate_beyond_64_bits_is_refused() {
     let peak = NonZero::<u64>::MIN;
     let roofline = Roofline { peak, memory: None };
     let trace = bytes(&[estimated(4, i64::MAX, 1, &[])]);
-    let mut reader = ChakraReader::new(1).with_roofline(Some(roofline));
+    let mut reader = ChakraReader::new(1, with_roofline(roofline));
     let error = reader.rank("t.0.et", trace.as_slice()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -471,9 +471,11 @@ fn faults_of_nodes_name_file_rank_and_node() {
         Value::BoolList(BoolList { values }),
     ));
     one(
-        sliced,
-        "names some dimensions of a topology as `involved_dim`",
+        sliced.clone(),
+        "names some dimensions as `involved_dim`, but the ranks have none",
     );
+    sliced.attr[2].value = Some(Value::String("5".into()));
+    one(sliced, "names some dimensions and the group `5`");
     let mut huge = call(4, 2, "");
     huge.attr[0].value = Some(Value::Uint64(u64::MAX));
     one(huge, "brings in more than 2^64 bytes with all others");
@@ -489,6 +491,54 @@ fn faults_of_nodes_name_file_rank_and_node() {
         &[&[call(4, 0, ""), call(4, 0, "")]],
         "t.0.et: node 4 of rank 0 stands twice",
     );
+}
+
+fn with_roofline(roofline: Roofline) -> ChakraOptions {
+    ChakraOptions {
+        roofline: Some(roofline),
+        ..ChakraOptions::default()
+    }
+}
+
+/// Each rank calls along the second dimension of two, then along both.
+#[test]
+fn calls_along_dimensions_are_of_rows() {
+    let sliced = |id, values: &[bool]| {
+        let mut node = call(id, 0, "");
+        node.attr.push(attribute(
+            "involved_dim",
+            Value::BoolList(BoolList {
+                values: values.to_vec(),
+            }),
+        ));
+        node
+    };
+    let read = |dimensions: &[u32]| {
+        let options = ChakraOptions {
+            dimensions: dimensions.to_vec(),
+            ..ChakraOptions::default()
+        };
+        let mut reader = ChakraReader::new(6, options);
+        for rank in 0..6 {
+            let nodes = [sliced(1, &[false, true, true]), sliced(2, &[true; 3])];
+            reader.rank(&format!("t.{rank}.et"), bytes(&nodes).as_slice())?;
+        }
+        Ok::<_, FileError>(reader.finish().program.groups)
+    };
+    let group = |ranks: &[u32]| ranks.iter().copied().map(Rank).collect::<Vec<_>>();
+    let all = group(&[0, 1, 2, 3, 4, 5]);
+    assert_eq!(
+        read(&[2, 3]).unwrap(),
+        [group(&[0, 2, 4]), all, group(&[1, 3, 5])]
+    );
+    assert_snapshot!(read(&[4, 2]).unwrap_err(), @"
+    t.0.et: node 1 of rank 0 names some dimensions as `involved_dim`, but 6 ranks are not 4 x 2
+      fix: write `dimensions` in the workload, such as [8, 4], or use a network with dimensions; or name the ranks as a process group
+    ");
+    assert_snapshot!(read(&[2, 3, 1, 1]).unwrap_err(), @"
+    t.0.et: node 1 of rank 0 names some dimensions as `involved_dim`, but for 3 dimensions of 4
+      fix: write `dimensions` in the workload, such as [8, 4], or use a network with dimensions; or name the ranks as a process group
+    ");
 }
 
 #[test]
@@ -585,7 +635,9 @@ fn a_trace_without_an_end_is_refused_where_it_goes_wrong() {
             byte,
             taken: 0,
         };
-        let error = ChakraReader::new(1).rank("t", &mut endless).unwrap_err();
+        let error = ChakraReader::new(1, ChakraOptions::default())
+            .rank("t", &mut endless)
+            .unwrap_err();
         assert_eq!(error.message, message);
         assert!(endless.taken < 1 << 16, "{} bytes", endless.taken);
     }
@@ -615,7 +667,7 @@ fn nodes_and_their_dependencies_are_counted() {
 
 #[test]
 fn nodes_of_all_ranks_are_counted() {
-    let mut reader = ChakraReader::new(3);
+    let mut reader = ChakraReader::new(3, ChakraOptions::default());
     reader
         .rank("t.0.et", bytes(&[call(0, 0, "")]).as_slice())
         .unwrap();
@@ -652,7 +704,9 @@ fn names_of_called_groups_are_counted() {
         next: 0,
         frame: std::io::Cursor::new(bytes(&[])),
     };
-    let error = ChakraReader::new(1).rank("t.0.et", &mut trace).unwrap_err();
+    let error = ChakraReader::new(1, ChakraOptions::default())
+        .rank("t.0.et", &mut trace)
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "t.0.et: with node 8 of rank 0 the trace calls on groups whose names have more than 67108864 bytes together\n  fix: list each group once, under a short name, and only those that are called on"
@@ -677,7 +731,7 @@ fn groups_of_all_ranks_are_written_out_for_calls_alone() {
                 .collect::<Vec<_>>(),
         )
     };
-    let mut reader = ChakraReader::new(ranks);
+    let mut reader = ChakraReader::new(ranks, ChakraOptions::default());
     // A thousand million ranks, if all were expanded.
     reader.rank("t.0.et", trace(most).as_slice()).unwrap();
     assert_eq!(reader.trace.program.groups.len() as u64, most);
@@ -704,7 +758,7 @@ fn listed_groups_are_counted() {
     // Each list of a node is another one's size.
     let members: Vec<String> = (0..1u32 << 16).map(|rank| rank.to_string()).collect();
     let members = members.join(",");
-    let mut reader = ChakraReader::new(1 << 17);
+    let mut reader = ChakraReader::new(1 << 17, ChakraOptions::default());
     let node = |id: u64| {
         let groups: Vec<String> = (0..8)
             .map(|group| format!(r#"{{"pg_name": "{id}-{group}", "ranks": [{members}]}}"#))
@@ -722,7 +776,9 @@ fn listed_groups_are_counted() {
     let name = |group: u32| format!(r#""{long}{group}": [0]"#);
     let names: Vec<String> = (0..8).map(name).collect();
     let file = format!("{{{}}}", names.join(","));
-    let error = ChakraReader::new(1).groups("g.json", &file).unwrap_err();
+    let error = ChakraReader::new(1, ChakraOptions::default())
+        .groups("g.json", &file)
+        .unwrap_err();
     assert!(
         error
             .message
@@ -785,14 +841,16 @@ fn faults_of_comm_groups_have_a_place() {
             "groups.json:3: group 1 stands twice, with different ranks",
         ),
     ] {
-        let error = ChakraReader::new(2)
+        let error = ChakraReader::new(2, ChakraOptions::default())
             .groups("groups.json", groups)
             .unwrap_err();
         assert_eq!(error.to_string().lines().next().unwrap(), message);
     }
     let twice = "{\"1\": [0], \"1\": [0]}";
     for sound in [" empty\n", twice] {
-        ChakraReader::new(2).groups("g", sound).unwrap();
+        ChakraReader::new(2, ChakraOptions::default())
+            .groups("g", sound)
+            .unwrap();
     }
 }
 
@@ -800,7 +858,9 @@ fn faults_of_comm_groups_have_a_place() {
 fn traces_are_found_by_their_prefix() {
     let folder = clearway_testing::Folder::new("chakra");
     let prefix = folder.join("job");
-    let missing = read_chakra(&prefix, None, None).unwrap_err().to_string();
+    let missing = read_chakra(&prefix, None, ChakraOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         missing.contains("job.0.et: there are no traces"),
         "{missing}"
@@ -811,12 +871,21 @@ fn traces_are_found_by_their_prefix() {
     write("job.x.et", b"");
     write("other.1.et", b"");
     write("groups.json", b"{\"3\": [0, 2]}");
-    let gap = read_chakra(&prefix, None, None).unwrap_err().to_string();
+    let gap = read_chakra(&prefix, None, ChakraOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(gap.contains("job.1.et: it does not exist, but"), "{gap}");
     write("job.1.et", &bytes(&[]));
-    let trace = read_chakra(&prefix, Some(&folder.join("groups.json")), None).unwrap();
+    let trace = read_chakra(
+        &prefix,
+        Some(&folder.join("groups.json")),
+        ChakraOptions::default(),
+    )
+    .unwrap();
     assert_eq!(trace.program.groups, [[Rank(0), Rank(2)]]);
-    let unknown = read_chakra(&prefix, None, None).unwrap_err().to_string();
+    let unknown = read_chakra(&prefix, None, ChakraOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         unknown.contains("job.0.et: node 0 of rank 0 calls on group `3`"),
         "{unknown}"

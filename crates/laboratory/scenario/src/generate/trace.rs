@@ -5,14 +5,19 @@ mod calls;
 mod file;
 mod roofline;
 mod settings;
+mod system;
 
 pub(crate) use file::TraceFile;
 use file::TraceLocation;
+use settings::TraceDimensions;
 pub use settings::{GpuSpeed, ProfilerSteps, TraceSettings};
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
-use clearway_formats::{GoalFile, TraceFormat, parse_goal, parse_goal_binary, read_text, refused};
+use clearway_formats::{
+    AstraSystem, ChakraOptions, GoalFile, TraceFormat, parse_goal, parse_goal_binary, read_text,
+    refused,
+};
 use clearway_input::InputKind;
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, Rank};
@@ -27,9 +32,11 @@ impl WorkloadDefinition for TraceSettings {
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         self.check()?;
         let schedule = self.scheduling.schedule::<Self>(1, 0)?;
-        let calls = Calls::new(self)?;
+        let system = self.read_system(context.base_dir)?;
+        let system = system.as_ref();
+        let calls = Calls::new(self, system)?;
         let place = self.find(context.base_dir)?;
-        let trace = self.read(&place, &calls, context)?;
+        let trace = self.read(&place, (&calls, system), context)?;
         let ranks = trace.graph.ranks();
         self.check_ranks(ranks, context)?;
         let slowed = (0..ranks).filter(|_| self.time_scale != 1.0);
@@ -51,14 +58,18 @@ impl WorkloadDefinition for TraceSettings {
             .map_err(|(message, fix)| Self::fault("iterations", message, fix))?;
         Ok(LoadedWorkload {
             jobs: vec![job],
-            warnings: trace.warnings,
+            warnings: system_warnings(system).chain(trace.warnings).collect(),
             setting_warnings: self.placing.warnings(context).collect(),
             ..LoadedWorkload::from(Workload::default())
         })
     }
 
     fn files(&self) -> Vec<&'static str> {
-        let named = [("file", &self.file), ("comm-groups", &self.comm_groups)];
+        let named = [
+            ("file", &self.file),
+            ("comm-groups", &self.comm_groups),
+            ("system", &self.dimensions.system),
+        ];
         let named = named.into_iter().filter(|(_, name)| !name.is_empty());
         named.map(|(key, _)| key).collect()
     }
@@ -105,7 +116,7 @@ impl TraceSettings {
     fn read(
         &self,
         place: &TraceLocation,
-        calls: &Calls,
+        (calls, system): (&Calls, Option<&AstraSystem>),
         context: &BuildContext<'_>,
     ) -> Result<Trace, WorkloadError> {
         let path = &place.path;
@@ -123,7 +134,14 @@ impl TraceSettings {
                 Self::of_schedule(file)
             }
             TraceFormat::Chakra | TraceFormat::Simai | TraceFormat::Pytorch => {
-                let file = self.open(place, context.base_dir)?;
+                let options = ChakraOptions {
+                    roofline: self.speed(system).roofline()?,
+                    dimensions: match &self.dimensions.hierarchy.dimensions[..] {
+                        [] => context.dimensions.to_vec(),
+                        own => own.to_vec(),
+                    },
+                };
+                let file = self.open(place, context.base_dir, options)?;
                 let given = self.ranks.or(file.ranks());
                 let ranks = match &file {
                     TraceFile::Chakra(trace) => trace.program.ranks.len() as u32,
@@ -132,6 +150,7 @@ impl TraceSettings {
                 };
                 // Checked first, so that no time is spent on ranks without hosts.
                 self.check_ranks(ranks, context)?;
+                self.check_dimensions(ranks)?;
                 let hosts = self.placing.place::<Self>(1, ranks, context)?;
                 let expand = &mut |call: &CollectiveCall<'_>, graph: &mut Graph| {
                     calls.expand(call, (context, &hosts), graph)
@@ -166,6 +185,23 @@ impl TraceSettings {
         }
     }
 
+    /// Checks that the ranks have the dimensions of the settings.
+    fn check_dimensions(&self, ranks: u32) -> Result<(), WorkloadError> {
+        let sizes = &self.dimensions.hierarchy.dimensions;
+        let product = sizes.iter().map(|&size| u64::from(size));
+        let product = product.fold(1, u64::saturating_mul);
+        if sizes.is_empty() || product == u64::from(ranks) {
+            return Ok(());
+        }
+        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        let message = format!(
+            "dimensions of {} ranks, but the trace has {ranks}",
+            sizes.join(" x ")
+        );
+        let fix = "write sizes whose product is the number of ranks";
+        Err(Self::fault("dimensions", message, fix))
+    }
+
     /// Checks the number of ranks: each rank needs a separate host.
     fn check_ranks(&self, ranks: u32, context: &BuildContext<'_>) -> Result<(), WorkloadError> {
         if let Some(wanted) = self.ranks.filter(|&wanted| wanted != ranks) {
@@ -192,6 +228,13 @@ impl TraceSettings {
         }
         Ok(())
     }
+}
+
+/// Warnings about the system file.
+fn system_warnings(system: Option<&AstraSystem>) -> impl Iterator<Item = FileWarning> {
+    system
+        .into_iter()
+        .flat_map(|system| system.warnings.clone())
 }
 
 #[cfg(test)]

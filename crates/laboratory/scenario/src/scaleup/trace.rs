@@ -5,6 +5,7 @@ use super::scenario::ScaleupScenario;
 use super::workload::ScaleupTraceSettings;
 use crate::generate::{TraceFile, TraceSettings, WorkloadDefinition};
 use crate::{ScenarioError, SourceLocation};
+use clearway_formats::ChakraOptions;
 use clearway_scaleup::{
     CallKind, FLIT_BYTES, GroupCall, GroupId, IterationLog, MOST_CALLS, RankJob, RankTask,
     RankTasks, TaskWait, Work,
@@ -85,7 +86,11 @@ pub(super) fn load(
     trace.check()?;
     let base_dir = scenario.base_dir.as_deref();
     let place = trace.find(base_dir)?;
-    let file = trace.open(&place, base_dir)?;
+    let options = ChakraOptions {
+        roofline: trace.gpu.roofline()?,
+        dimensions: Vec::new(),
+    };
+    let file = trace.open(&place, base_dir, options)?;
     let name = place.path.display().to_string();
     let ranks = own.1.len() as u32;
     check_ranks(&file, &name, ranks)?;

@@ -2,6 +2,9 @@
 
 use clearway_workload::collective::CollectiveSettings;
 
+/// Name of the algorithms by dimension.
+pub(super) const HIERARCHICAL: &str = "hierarchical";
+
 /// The algorithms of `operation`.
 pub(super) fn algorithms(operation: &'static str) -> impl Iterator<Item = &'static str> + Clone {
     let kinds = CollectiveSettings::KINDS.iter();

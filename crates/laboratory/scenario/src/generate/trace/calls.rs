@@ -1,27 +1,40 @@
 //! Messages of the collective calls in traces.
+//!
+//! A collective with the algorithm "hierarchical" runs by dimension if the ranks of its call are a lattice: each coordinate of one dimension
+//! with each of the others. Else, as in ASTRA-sim, one dimension has them all: with the algorithm of all dimensions if they have the same,
+//! or a ring.
 
 use super::TraceSettings;
-use super::algorithms::algorithms;
+use super::algorithms::{HIERARCHICAL, algorithms};
+use super::system::{CallDimensions, Implementation, by_system};
 use crate::generate::{BuildContext, WorkloadDefinition};
-use clearway_units::{Bytes, HostId, Parameter as _, Value, nearest, suggestion};
+use clearway_formats::AstraSystem;
+use clearway_units::{
+    Bytes, HostId, OmitDefaults, Parameter as _, ParameterSet as _, Value, nearest, suggestion,
+};
 use clearway_workload::WorkloadError;
-use clearway_workload::collective::{CollectiveSettings, Layout};
+use clearway_workload::collective::{CollectiveSettings, Layout, sub_lattice};
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, Task, TaskDependency, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 
 /// Algorithm of each kind of call.
 pub(super) struct Calls {
-    all_reduce: CollectiveSettings,
-    all_gather: CollectiveSettings,
-    reduce_scatter: CollectiveSettings,
-    all_to_all: CollectiveSettings,
-    broadcast: CollectiveSettings,
+    all_reduce: Implementation,
+    all_gather: Implementation,
+    reduce_scatter: Implementation,
+    all_to_all: Implementation,
+    broadcast: Implementation,
     parallelism: Option<u32>,
+    /// Ranks in each dimension, if the settings say so.
+    dimensions: Vec<u32>,
 }
 
 impl Calls {
-    /// Creates the algorithms that `settings` name.
-    pub(super) fn new(settings: &TraceSettings) -> Result<Self, WorkloadError> {
+    /// Creates the algorithms that `settings` and the system file name.
+    pub(super) fn new(
+        settings: &TraceSettings,
+        system: Option<&AstraSystem>,
+    ) -> Result<Self, WorkloadError> {
         if settings.chunk == Some(Bytes::ZERO) {
             let fix = "write a size of at least one byte, as in \"128KiB\"";
             return Err(TraceSettings::fault(
@@ -31,6 +44,10 @@ impl Calls {
             ));
         }
         let chosen = |operation: &'static str, algorithm: &str| {
+            let system = system.map(|system| by_system(settings, system, (operation, algorithm)));
+            if let Some(found) = system.transpose()?.flatten() {
+                return Ok(found);
+            }
             let found = CollectiveSettings::named(operation, algorithm);
             let mut found = found.ok_or_else(|| {
                 let known: Vec<&str> = algorithms(operation).collect();
@@ -44,21 +61,64 @@ impl Calls {
             }
             // The result is ignored: some algorithms do not have channels.
             let _ = found.set("channels", &settings.channels.channels.to_value());
-            Ok::<_, WorkloadError>(found)
+            if algorithm == HIERARCHICAL {
+                let hierarchy = settings.dimensions.0.hierarchy.entries();
+                for (key, value) in hierarchy
+                    .into_iter()
+                    .chain(settings.dimensions.0.reduction.entries())
+                {
+                    // Operations without a sum have no rate of it.
+                    let _ = found.set(key, &value);
+                }
+            }
+            Ok::<_, WorkloadError>(Implementation::from(found))
         };
         let mut all_to_all = chosen("all-to-all", &settings.all_to_all)?;
         // A limit of the graph would apply to all messages of the job; `limited` sets a limit for each call.
-        if let CollectiveSettings::AllToAll(settings) = &mut all_to_all {
+        if let CollectiveSettings::AllToAll(settings) = &mut all_to_all.settings {
             settings.parallelism = None;
         }
-        Ok(Self {
+        let calls = Self {
             all_reduce: chosen("all-reduce", &settings.all_reduce)?,
             all_gather: chosen("all-gather", &settings.all_gather)?,
             reduce_scatter: chosen("reduce-scatter", &settings.reduce_scatter)?,
             all_to_all,
             broadcast: chosen("broadcast", &settings.broadcast)?,
             parallelism: settings.parallelism,
-        })
+            dimensions: settings.dimensions.hierarchy.dimensions.clone(),
+        };
+        calls.check_used(settings)?;
+        Ok(calls)
+    }
+
+    /// Refuses settings of hierarchical collectives if there are none. Dimensions alone may be those of calls along some of them.
+    fn check_used(&self, settings: &TraceSettings) -> Result<(), WorkloadError> {
+        let all = [
+            &self.all_reduce,
+            &self.all_gather,
+            &self.reduce_scatter,
+            &self.all_to_all,
+        ];
+        if all.iter().any(|own| own.is_hierarchical()) {
+            return Ok(());
+        }
+        let usual = OmitDefaults::<super::TraceDimensions>::default()
+            .0
+            .entries();
+        let given = settings.dimensions.0.entries();
+        let mut unused = given
+            .into_iter()
+            .zip(usual)
+            .filter(|(own, usual)| own != usual);
+        let unused = unused.find(|((key, _), _)| !["dimensions", "system"].contains(key));
+        match unused {
+            None => Ok(()),
+            Some(((key, _), _)) => {
+                let message = "no collective has the algorithm \"hierarchical\"";
+                let fix = "write it, as in `all-reduce = \"hierarchical\"`, or leave this out";
+                Err(TraceSettings::fault(key, message, fix))
+            }
+        }
     }
 
     /// Adds the messages of `call` to the graph of the trace, whose ranks are on `hosts`. The result has the form that
@@ -70,7 +130,7 @@ impl Calls {
         graph: &mut Graph,
     ) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
         let own: Vec<HostId> = call.group.iter().map(|rank| hosts[rank.index()]).collect();
-        let part = self.part(call, &context.layout(&own))?;
+        let part = self.part(call, (&context.layout(&own), hosts.len() as u32))?;
         let tasks = (graph.len() + part.len()) as u64;
         if tasks > MOST_TASKS {
             return Err(ExpansionFault {
@@ -84,11 +144,19 @@ impl Calls {
     }
 
     /// The messages of a collective, with its ranks numbered from zero.
-    fn part(&self, call: &CollectiveCall<'_>, layout: &Layout) -> Result<Graph, ExpansionFault> {
+    fn part(
+        &self,
+        call: &CollectiveCall<'_>,
+        (layout, all): (&Layout, u32),
+    ) -> Result<Graph, ExpansionFault> {
         let ranks = layout.ranks();
-        let built = |settings: &CollectiveSettings| {
-            let mut settings = settings.clone();
+        let built = |implementation: &Implementation| {
+            let mut settings = implementation.settings.clone();
             set(&mut settings, "size", call.bytes);
+            if implementation.is_hierarchical() {
+                let sizes = self.dimensions_of(call, (layout, all));
+                implementation.lay_out(&mut settings, &sizes, call.bytes);
+            }
             let collective = settings.build_on(layout);
             collective
                 .map(|collective| collective.graph)
@@ -113,6 +181,26 @@ impl Calls {
             CollectiveKind::Gather => Ok(star(ranks, call.bytes, |other| (other, Rank(0)))),
             CollectiveKind::Scatter => Ok(star(ranks, call.bytes, |other| (Rank(0), other))),
             CollectiveKind::Barrier => Ok(barrier(ranks)),
+        }
+    }
+}
+
+impl Calls {
+    /// Dimensions of a call.
+    fn dimensions_of(
+        &self,
+        call: &CollectiveCall<'_>,
+        (layout, all): (&Layout, u32),
+    ) -> CallDimensions {
+        let ranks: Vec<u32> = call.group.iter().map(|rank| rank.0).collect();
+        let own = match &self.dimensions[..] {
+            [] => Some(layout.dimensions().to_vec()).filter(|sizes| !sizes.is_empty()),
+            sizes => sub_lattice(sizes, &ranks),
+        };
+        match own {
+            Some(sizes) => CallDimensions::Sizes(sizes),
+            None if ranks.len() < all as usize => CallDimensions::One(ranks.len() as u32),
+            None => CallDimensions::OfNodes(ranks.len() as u32),
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::chakra::{prefix_of, rank_files};
 use clearway_formats::pytorch::job_name;
 use clearway_formats::{
-    ChakraTrace, KnownFile, PytorchTrace, SimaiFile, TraceFormat, head, parse_simai, read_chakra,
-    read_pytorch, read_text, refused,
+    ChakraOptions, ChakraTrace, KnownFile, PytorchTrace, SimaiFile, TraceFormat, head, parse_simai,
+    read_chakra, read_pytorch, read_text, refused,
 };
 use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
@@ -169,6 +169,7 @@ impl TraceSettings {
         &self,
         place: &TraceLocation,
         base_dir: Option<&Path>,
+        options: ChakraOptions,
     ) -> Result<TraceFile, WorkloadError> {
         let path = &place.path;
         let groups = match self.comm_groups.as_str() {
@@ -181,14 +182,11 @@ impl TraceSettings {
                 groups.as_deref(),
                 &self.steps.profiler_steps,
             )?)),
-            TraceFormat::Chakra => {
-                let roofline = self.gpu.roofline()?;
-                Ok(TraceFile::Chakra(read_chakra(
-                    path,
-                    groups.as_deref(),
-                    roofline,
-                )?))
-            }
+            TraceFormat::Chakra => Ok(TraceFile::Chakra(read_chakra(
+                path,
+                groups.as_deref(),
+                options,
+            )?)),
             TraceFormat::Simai => {
                 let name = path.display().to_string();
                 Ok(TraceFile::Simai(parse_simai(

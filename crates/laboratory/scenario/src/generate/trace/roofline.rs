@@ -12,7 +12,7 @@ const MOST_TFLOPS: f64 = 1e6;
 
 impl GpuSpeed {
     /// Roofline of the GPUs, if their peak performance is given.
-    pub(super) fn roofline(&self) -> Result<Option<Roofline>, WorkloadError> {
+    pub(crate) fn roofline(&self) -> Result<Option<Roofline>, WorkloadError> {
         let memory = self.memory_bandwidth.map(|ByteRate(rate)| rate);
         let Some(tflops) = self.peak_tflops else {
             return match memory {

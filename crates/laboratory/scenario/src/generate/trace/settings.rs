@@ -4,7 +4,7 @@ use super::algorithms::first_algorithm;
 use crate::generate::{RankPlacement, Scheduling};
 use clearway_formats::TraceFormat;
 use clearway_units::{ByteRate, Bytes, OmitDefaults, Time, parameters};
-use clearway_workload::collective::Channels;
+use clearway_workload::collective::{Channels, Dimensions, Reduction};
 
 /// The name of the first algorithm for an operation.
 macro_rules! first_algorithm {
@@ -30,6 +30,21 @@ parameters! {
     pub struct ProfilerSteps {
         /// Numbers of the steps of PyTorch's profiler (`ProfilerStep#N`) that an iteration replays; an empty list for all.
         pub profiler_steps: Vec<u32> = Vec::new(), "profiler-steps", "the trace";
+    }
+}
+
+parameters! {
+    /// Dimensions of the ranks of a trace, for collectives with the algorithm "hierarchical" and for calls along some dimensions.
+    pub struct TraceDimensions {
+        /// System file of ASTRA-sim (JSON), with the algorithm of each dimension, splits, delays and the speed of the GPUs; empty for none.
+        /// Then `all-reduce` and so on are "hierarchical".
+        pub system: String = String::new(), "system", "the keys of the workload";
+        with {
+            /// Dimensions, algorithms and splits.
+            pub hierarchy: Dimensions,
+            /// Rate of the reduction.
+            pub reduction: Reduction,
+        }
     }
 }
 
@@ -77,6 +92,8 @@ parameters! {
             pub steps: OmitDefaults<ProfilerSteps>,
             /// Channels of the collectives that have them.
             pub channels: Channels,
+            /// Dimensions of the ranks.
+            pub dimensions: OmitDefaults<TraceDimensions>,
             /// Placement of the ranks.
             pub placing: RankPlacement,
             /// Schedule of the communication.

@@ -599,7 +599,7 @@ fn faults_of_settings() {
     "#);
     assert_snapshot!(with(("all-reduce", text("rnig"))), @r#"
     `all-reduce` of the trace workload: there is no algorithm "rnig"
-      fix: did you mean `ring`? Use one of: ring, halving-doubling, double-binary-tree, direct, parameter-server
+      fix: did you mean `ring`? Use one of: ring, halving-doubling, double-binary-tree, direct, hierarchical, parameter-server
     "#);
     assert_snapshot!(with(("broadcast", text("halving-doubling"))), @r#"
     `broadcast` of the trace workload: there is no algorithm "halving-doubling"

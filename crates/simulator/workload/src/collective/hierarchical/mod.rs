@@ -26,6 +26,7 @@ mod rows;
 use super::builder::{Builder, Extent, sound};
 use super::options::{Options, Reduction, StepPipelining};
 use super::{Collective, CollectiveDefinition, CollectiveError, Layout, Operation};
+use crate::counted;
 use crate::graph::MOST_TASKS;
 use clearway_units::{Bytes, Span, choices, parameters};
 use lattice::Lattice;
@@ -152,6 +153,7 @@ impl Dimensions {
         if self.dimensions.is_empty() {
             let of_node = layout.ranks_per_node();
             return Ok(match layout.dimensions() {
+                [] if of_node == 1 => vec![ranks],
                 [] => vec![of_node, ranks / of_node],
                 sizes => sizes.to_vec(),
             });
@@ -189,7 +191,8 @@ impl Dimensions {
             [one] => vec![one; sizes.len()],
             _ if given.len() == sizes.len() => given.clone(),
             _ => {
-                let message = format!("{} algorithms for {} dimensions", given.len(), sizes.len());
+                let dimensions = counted(sizes.len(), "dimension");
+                let message = format!("{} algorithms for {dimensions}", given.len());
                 return fault(message, "write one for each dimension, or one for all");
             }
         };
