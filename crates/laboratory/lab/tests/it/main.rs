@@ -8,6 +8,7 @@ mod dragonflies;
 mod fabrics;
 mod files_of_others;
 mod fluid;
+mod hierarchical;
 mod infragraph;
 mod jobs;
 mod late_copies;

@@ -53,6 +53,14 @@ fn every_generator_is_registered_and_described() {
                 "peak-tflops",
                 "memory-bandwidth",
                 "profiler-steps",
+                "system",
+                "dimensions",
+                "algorithms",
+                "direct-window",
+                "splits",
+                "active-splits",
+                "endpoint-delay",
+                "reduction-rate",
             ];
             assert!(others.contains(&info.key), "{name}: {}", info.key);
             settings.set(info.key, &info.default).unwrap();

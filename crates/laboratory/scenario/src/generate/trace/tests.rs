@@ -5,7 +5,7 @@ use super::calls::{barrier, limited, reversed, star};
 use super::*;
 use crate::WorkloadSettings;
 use clearway_formats::{write_chakra, write_goal, write_goal_binary};
-use clearway_units::{Bytes, HostId, Rate, SetError, Span, Time, Value};
+use clearway_units::{Bytes, HostId, Parameter as _, Rate, SetError, Span, Time, Value};
 use clearway_workload::CollectiveSettings;
 use clearway_workload::graph::{Task, TaskDependency, TaskId};
 use clearway_workload::program::{
@@ -463,6 +463,148 @@ fn every_collective_of_chakra_runs() {
             .sum::<u32>();
         assert!(messages > 0, "{kind:?}");
     }
+}
+
+/// Bytes from rank 0 to each other rank.
+fn sent_by_first(job: &JobSpec) -> Vec<(u32, u64)> {
+    let mut sent = std::collections::BTreeMap::new();
+    for (_, task) in job.plan.graph().numbered() {
+        if let Task::Message {
+            src: Rank(0),
+            dst,
+            bytes,
+        } = task
+        {
+            *sent.entry(dst.0).or_default() += bytes.as_u64();
+        }
+    }
+    sent.into_iter().collect()
+}
+
+#[test]
+fn collectives_run_by_dimension() {
+    let folder = chakra_folder("dimensions", &call_of(CollectiveKind::AllReduce, 1200, 6))
+        .with(
+            "rings.json",
+            "{\"all-reduce-implementation\": [\"ring\", \"direct\"],\n \"preferred-dataset-splits\": 2, \"scheduling-policy\": \"FIFO\"}",
+        )
+        .with("flat.json", "{\"all-reduce-implementation\": [\"oneDirect\"]}");
+    let sizes = || ("dimensions", vec![2u32, 3].to_value());
+    // Halves to and from the neighbour, then thirds of a half among the three ranks of the second dimension.
+    let by_dimension = [(1, 1200), (2, 400), (4, 400)];
+    let words = |all: &[&str]| Value::List(all.iter().map(|word| text(word)).collect());
+    let keys = [
+        file("run"),
+        ("comm-groups", text("groups.json")),
+        sizes(),
+        ("all-reduce", text("hierarchical")),
+        ("algorithms", words(&["ring", "direct"])),
+    ];
+    assert_eq!(sent_by_first(&folder.job(&keys, 6)), by_dimension);
+    let groups = || ("comm-groups", text("groups.json"));
+    let system = |name| [file("run"), groups(), sizes(), ("system", text(name))];
+    assert_eq!(
+        sent_by_first(&folder.job(&system("rings.json"), 6)),
+        by_dimension
+    );
+    let loaded = folder.load(&system("rings.json"), 6).unwrap();
+    let warning = loaded.warnings[0].to_string();
+    assert!(
+        warning.contains("rings.json:2: `scheduling-policy` is not used"),
+        "{warning}"
+    );
+    let flat = [1, 2, 3, 4, 5].map(|rank| (rank, 400));
+    assert_eq!(sent_by_first(&folder.job(&system("flat.json"), 6)), flat);
+}
+
+#[test]
+fn calls_of_a_part_have_the_dimensions_of_the_part() {
+    let program = call_of(CollectiveKind::AllReduce, 1200, 6);
+    let part = |ranks: &[u32], program: &JobProgram| {
+        let mut program = program.clone();
+        program.groups = vec![ranks.iter().copied().map(Rank).collect()];
+        for rank in (0..6).filter(|rank| !ranks.contains(rank)) {
+            program.ranks[rank as usize] = RankProgram::default();
+        }
+        let folder = chakra_folder("parts", &program);
+        let keys = [
+            file("run"),
+            ("comm-groups", text("groups.json")),
+            ("dimensions", vec![2u32, 3].to_value()),
+            ("all-reduce", text("hierarchical")),
+            (
+                "algorithms",
+                Value::List(vec![text("ring"), text("direct")]),
+            ),
+        ];
+        sent_by_first(&folder.job(&keys, 6))
+    };
+    // A row of each dimension; a plane; what is no lattice is a ring.
+    assert_eq!(part(&[0, 1], &program), [(1, 1200)]);
+    assert_eq!(part(&[0, 2, 4], &program), [(2, 800), (4, 800)]);
+    assert_eq!(part(&[0, 1, 4, 5], &program), [(1, 1200), (4, 600)]);
+    assert_eq!(part(&[0, 1, 2], &program), [(1, 1600)]);
+}
+
+#[test]
+fn faults_of_dimensions() {
+    let folder = chakra_folder("no-dimensions", &call_of(CollectiveKind::AllReduce, 1200, 4))
+        .with("two.json", "{\"all-reduce-implementation\": [\"ring\", \"direct\"]}")
+        .with("mixed.json", "{\"all-gather-implementation\": [\"direct2\", \"direct\"]}")
+        .with("wrong.json", "{\"all-reduce-implementation\": [\"rnig\"]}")
+        .with(
+            "baseline.json",
+            "{\"all-reduce-implementation\": [\"ring\", \"ring\"], \"collective-optimization\": \"baseline\"}",
+        )
+        .with("a.goal", write_goal(&ping_pong()).unwrap());
+    let error = |further: &[(&'static str, Value)]| {
+        folder.error(
+            &[
+                &[file("run"), ("comm-groups", text("groups.json"))],
+                further,
+            ]
+            .concat(),
+        )
+    };
+    let system = |name| ("system", text(name));
+    let errors = [
+        error(&[("dimensions", vec![2u32, 3].to_value())]),
+        error(&[("splits", Value::Integer(2))]),
+        error(&[
+            ("all-reduce", text("hierarchical")),
+            ("dimensions", vec![2u32, 2].to_value()),
+            ("algorithms", Value::List(vec![text("ring"); 3])),
+        ]),
+        error(&[system("two.json")]),
+        error(&[system("two.json"), ("all-reduce", text("direct"))]),
+        error(&[system("two.json"), ("splits", Value::Integer(2))]),
+        error(&[system("mixed.json")]),
+        error(&[system("wrong.json")]),
+        error(&[system("baseline.json")]),
+        error(&[system("none.json")]),
+    ];
+    assert_snapshot!(errors.join("\n"), @r#"
+    `dimensions` of the trace workload: dimensions of 2 x 3 ranks, but the trace has 4
+      fix: write sizes whose product is the number of ranks
+    `splits` of the trace workload: no collective has the algorithm "hierarchical"
+      fix: write it, as in `all-reduce = "hierarchical"`, or leave this out
+    DIR/run.0.et: node 0 of rank 0: `algorithms` of the hierarchical all-reduce: 3 algorithms for 2 dimensions
+      fix: write one for each dimension, or one for all
+    DIR/run.0.et: node 0 of rank 0: `algorithms` of the hierarchical all-reduce: 2 algorithms for 1 dimension
+      fix: write one for each dimension, or one for all, or the `dimensions` of the ranks, such as [8, 4]
+    `all-reduce` of the trace workload: the system file has it, too
+      fix: leave it out, or take it out of the file and leave out `system`
+    `splits` of the trace workload: the system file has it, too
+      fix: leave it out, or take it out of the file and leave out `system`
+    `system` of the trace workload: its direct algorithms of the all-gather have different numbers
+      fix: write the same number behind each `direct`
+    DIR/wrong.json:1:32: `rnig` is not an algorithm
+      fix: write ring, direct, halvingDoubling, doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling
+    `system` of the trace workload: its `collective-optimization` is baseline: all data would go through each dimension
+      fix: write localBWAware there, which reduces first
+    cannot read DIR/none.json: No such file or directory (os error 2)
+      fix: name a file that exists and that you may read
+    "#);
 }
 
 /// Profile of a rank of two: a step with an all-reduce, and a step without.

@@ -193,7 +193,13 @@ impl Dimensions {
             _ => {
                 let dimensions = counted(sizes.len(), "dimension");
                 let message = format!("{} algorithms for {dimensions}", given.len());
-                return fault(message, "write one for each dimension, or one for all");
+                let fix = match self.dimensions.is_empty() {
+                    true => {
+                        "write one for each dimension, or one for all, or the `dimensions` of the ranks, such as [8, 4]"
+                    }
+                    false => "write one for each dimension, or one for all",
+                };
+                return fault(message, fix);
             }
         };
         let wide = all.into_iter().zip(sizes).filter(|(_, size)| **size > 1);
