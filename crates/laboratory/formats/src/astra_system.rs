@@ -134,7 +134,7 @@ impl Reader<'_> {
             "all-reduce-implementation" => self.system.all_reduce = self.implementation(node)?,
             "all-gather-implementation" => self.system.all_gather = self.implementation(node)?,
             "reduce-scatter-implementation" => {
-                self.system.reduce_scatter = self.implementation(node)?
+                self.system.reduce_scatter = self.implementation(node)?;
             }
             "all-to-all-implementation" => self.system.all_to_all = self.implementation(node)?,
             "preferred-dataset-splits" => self.system.splits = Some(self.count(node)?),
@@ -175,6 +175,15 @@ impl Reader<'_> {
                     "is not used: collectives of a rank that overlap share its links",
                 );
             }
+            _ => self.further(entry)?,
+        }
+        Ok(())
+    }
+
+    /// Keys that change nothing here.
+    fn further(&mut self, entry: &Entry) -> Result<(), FileError> {
+        let node = &entry.value;
+        match entry.key.as_str() {
             "model-shared-bus" if self.flag(node)? => {
                 self.warn(
                     entry,

@@ -44,7 +44,7 @@ fn words_of_the_field_are_understood() {
     --set workload.kind=all-reduce: `workload.kind`: there is no "all-reduce"
       fix: write an algorithm: "ring-all-reduce", "halving-doubling", "double-binary-tree" or "direct-all-reduce"
     --set workload.kind=AllGather: `workload.kind`: there is no "AllGather"
-      fix: did you mean `ring-all-gather` or `direct-all-gather`?
+      fix: did you mean `ring-all-gather`, `direct-all-gather` or `hierarchical-all-gather`?
     --set topology.kind=clos: `topology.kind`: there is no "clos"
       fix: write "leaf-spine", or "fat-tree" for three tiers
     --set switch.pfc=true: a lossy switch has no key `pfc`

@@ -38,8 +38,8 @@ fn a_torus_gives_its_dimensions_to_hierarchical_collectives() {
     }
 }
 
-/// The first dimension carries 3/2 of the buffer, which takes 120 us, and the second a quarter of that, one after the other or, with splits,
-/// at once. A ring over all hosts carries 30/16 over one link of each.
+/// The first dimension carries 3/2 of the buffer, which takes 120 us, and the second a quarter of that, one after the other or, with
+/// splits, at once. A ring over all hosts carries 30/16 over one link of each.
 #[test]
 fn splits_keep_both_dimensions_busy() {
     let torus = "{ kind = \"torus\", dimensions = [4, 4], routing = \"dimension-order\" }";

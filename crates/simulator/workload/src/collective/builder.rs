@@ -247,8 +247,8 @@ impl Builder {
         let mut tasks = Vec::new();
         let mut ranges = ranges
             .iter()
-            .cloned()
             .filter(|range| !range.is_empty())
+            .cloned()
             .peekable();
         while ranges.peek().is_some() {
             let (mut left, mut message) = (self.chunk, Vec::new());

@@ -1,8 +1,8 @@
 //! Messages of the collective calls in traces.
 //!
-//! A collective with the algorithm "hierarchical" runs by dimension if the ranks of its call are a lattice: each coordinate of one dimension
-//! with each of the others. Else, as in ASTRA-sim, one dimension has them all: with the algorithm of all dimensions if they have the same,
-//! or a ring.
+//! A collective with the algorithm "hierarchical" runs by dimension if the ranks of its call are a lattice: each coordinate of one
+//! dimension with each of the others. Else, as in ASTRA-sim, one dimension has them all: with the algorithm of all dimensions if they have
+//! the same, or a ring.
 
 use super::TraceSettings;
 use super::algorithms::{HIERARCHICAL, algorithms};

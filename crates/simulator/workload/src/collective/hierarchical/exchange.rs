@@ -4,7 +4,7 @@
 //! its own coordinates there. It sends a member of its row those of them that are for ranks with the coordinate of that member, in one
 //! message.
 
-use super::DimensionAlgorithm as Algorithm;
+use super::algorithm::DimensionAlgorithm as Algorithm;
 use super::lattice::Lattice;
 use super::rows::{Held, Row};
 use crate::collective::Effect;
@@ -63,15 +63,15 @@ impl Exchange<'_> {
         let mut arrived = vec![Vec::with_capacity(size - 1); size];
         let mut sent: Vec<Vec<Piece>> = vec![Vec::with_capacity(size - 1); size];
         for distance in 1..size {
-            for from in 0..size {
+            for (from, sent) in sent.iter_mut().enumerate() {
                 let to = (from + distance) % size;
                 let window = self.row.window;
-                let before = window.and_then(|window| sent[from].len().checked_sub(window));
+                let before = window.and_then(|window| sent.len().checked_sub(window));
                 let mut after = ready[from].clone();
-                after.extend(before.map(|place| sent[from][place].clone()));
+                after.extend(before.map(|place| sent[place].clone()));
                 let ends = (self.row.ranks[from], self.row.ranks[to]);
                 let piece = builder.send_ranges(ends, &self.ranges(from, to), Effect::Copy, &after);
-                sent[from].push(piece.clone().sent());
+                sent.push(piece.clone().sent());
                 arrived[to].push(piece);
             }
         }

@@ -1,6 +1,6 @@
 //! Coordinates of ranks, and their places in the buffer.
 
-use super::DimensionAlgorithm;
+use super::algorithm::DimensionAlgorithm;
 
 /// The ranks by their coordinates in the dimensions that have more than one.
 pub(super) struct Lattice {

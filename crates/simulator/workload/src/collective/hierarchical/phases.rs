@@ -1,9 +1,10 @@
 //! Phases of the operations, split by split.
 
+use super::algorithm::DimensionAlgorithm;
+use super::dimensions::Dimensions;
 use super::exchange::Exchange;
 use super::lattice::Lattice;
 use super::rows::{Held, Row};
-use super::{DimensionAlgorithm, Dimensions};
 use crate::collective::blocks::{BlockOwners, Blocks};
 use crate::collective::builder::{Builder, Piece};
 use crate::collective::{Collective, Operation};

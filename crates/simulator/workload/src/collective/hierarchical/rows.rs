@@ -1,6 +1,6 @@
 //! Algorithms within a row of a dimension.
 
-use super::DimensionAlgorithm as Algorithm;
+use super::algorithm::DimensionAlgorithm as Algorithm;
 use super::lattice::place;
 use crate::collective::Effect;
 use crate::collective::blocks::Blocks;
@@ -162,15 +162,15 @@ impl Row {
         let mut arrived = vec![Vec::with_capacity(size - 1); size];
         let mut sent: Vec<Vec<Piece>> = vec![Vec::with_capacity(size - 1); size];
         for distance in 1..size {
-            for from in 0..size {
+            for (from, sent) in sent.iter_mut().enumerate() {
                 let to = (from + distance) % size;
                 let mut after = self.held(held, from).to_vec();
                 let before = self
                     .window
-                    .and_then(|window| sent[from].len().checked_sub(window));
-                after.extend(before.map(|place| sent[from][place].clone()));
+                    .and_then(|window| sent.len().checked_sub(window));
+                after.extend(before.map(|place| sent[place].clone()));
                 let piece = builder.send(self.ends(from, to), block(from, to), effect, &after);
-                sent[from].push(piece.clone().sent());
+                sent.push(piece.clone().sent());
                 arrived[to].push(piece);
             }
         }

@@ -28,10 +28,15 @@ fn owners(collective: &Collective) -> Vec<u32> {
 /// The places of the bytes that a message carries.
 fn places(collective: &Collective, id: TaskId, bytes: Bytes) -> Vec<usize> {
     let from = collective.moves[id.index()].offset.as_u64();
-    let whole = vec![from..from + bytes.as_u64()];
-    let ranges = collective.scattered.get(&id).unwrap_or(&whole);
-    let places = ranges.iter().cloned().flatten();
-    places.map(|at| at as usize).collect()
+    match collective.scattered.get(&id) {
+        None => (from..from + bytes.as_u64())
+            .map(|at| at as usize)
+            .collect(),
+        Some(ranges) => {
+            let places = ranges.iter().cloned().flatten();
+            places.map(|at| at as usize).collect()
+        }
+    }
 }
 
 fn before(collective: &Collective) -> Memory {
