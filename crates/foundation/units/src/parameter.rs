@@ -369,6 +369,19 @@ impl<T: ParameterSet + PartialEq> ParameterSet for OmitDefaults<T> {
     }
 }
 
+/// Settings outside the struct that has them, which they would make large.
+impl<T: ParameterSet> ParameterSet for Box<T> {
+    fn describe() -> Vec<ParameterInfo> {
+        T::describe()
+    }
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        self.as_mut().set(key, value)
+    }
+    fn entries(&self) -> Vec<(&'static str, Value)> {
+        self.as_ref().entries()
+    }
+}
+
 /// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default. A
 /// separate struct holds settings that several structs share; `with` includes it with its keys.
 ///

@@ -93,7 +93,7 @@ parameters! {
             /// Channels of the collectives that have them.
             pub channels: Channels,
             /// Dimensions of the ranks.
-            pub dimensions: OmitDefaults<TraceDimensions>,
+            pub dimensions: OmitDefaults<Box<TraceDimensions>>,
             /// Placement of the ranks.
             pub placing: RankPlacement,
             /// Schedule of the communication.
