@@ -2,10 +2,15 @@
 //!
 //! Hosts are written as xpus, each with as many NICs as it has links. All that the format has no words for goes into annotations, so that
 //! a fabric that is written and read has the same nodes and cables in the same order, and a run the same digest. Three things are not in
-//! the file: `topology.routing` between groups, the sharing of NICs (`topology.nics`), and numbers of hosts in files of flows.
+//! the file: `topology.routing` between groups, the sharing of NICs (`topology.nics`), and numbers of hosts in files of flows. A router of
+//! a host is written as a switch.
+//!
+//! Hosts that are joined directly forward. The links of xpus and those of NICs have a router each, so a host forwards nothing from its
+//! scale-up fabric to the network.
 
 use crate::error::ScenarioError;
 use crate::graph::{counts, tiers};
+use crate::topology::error::topology_error;
 use clearway_fabric::topology::{
     Cable, GroupRouting, NodeId, PortChoice, SwitchGroups, SwitchRole, SwitchSpec, TierQueues,
     Topology,
@@ -27,7 +32,8 @@ pub fn infragraph_text(
     write_infragraph(&from_topology(name, topology, gpus_per_node), form)
 }
 
-/// The fabric of a file. Hosts may have several cables: see [`Topology::split_hosts`].
+/// The fabric of a file. Hosts with a link to another host forward, see [`Topology::with_routers_of`]. Others may have several cables: see
+/// [`Topology::split_hosts`].
 pub(crate) fn to_topology(
     fabric: &InfragraphFabric,
     routing: GroupRouting,
@@ -63,6 +69,7 @@ pub(crate) fn to_topology(
             bit_error_rate: link.bit_error_rate,
             dead_from: link.dead_from.unwrap_or(Time::NEVER),
             up: link.is_up,
+            order: link.order,
             ..Cable::new(ends.map(NodeId), (link.rate, link.delay))
         }
     });
@@ -70,7 +77,7 @@ pub(crate) fn to_topology(
         up: queues.up,
         down: queues.down,
     });
-    Ok(Topology {
+    let topology = Topology {
         summary: format!(
             "infragraph: {}",
             counts(fabric.hosts, tiers.len(), fabric.links.len())
@@ -81,7 +88,39 @@ pub(crate) fn to_topology(
         groups: groups(fabric, routing)?,
         switches: switches.collect(),
         cables: cables.collect(),
-    })
+    };
+    with_routers(fabric, topology)
+}
+
+/// The fabric with routers in hosts that are joined with others. As switches that only xpus reach, routers of xpus are parts of a scale-up
+/// fabric if there are NICs.
+fn with_routers(fabric: &InfragraphFabric, topology: Topology) -> Result<Topology, ScenarioError> {
+    let joined = |link: &&InfragraphLink| fabric.joins_hosts(link);
+    if topology.groups.is_some() && fabric.links.iter().any(|link| joined(&link)) {
+        return Err(ScenarioError::about(
+            &["file"],
+            "links join hosts directly, and switches are in groups",
+            "join the hosts to switches, or remove `clearway-group`",
+        ));
+    }
+    let has_nics = fabric.links.iter().any(|link| fabric.is_of_nic(link));
+    let of_xpus = match has_nics {
+        true => SwitchRole::ScaleUp,
+        false => SwitchRole::Network,
+    };
+    let kinds = [(false, SwitchRole::Network), (true, of_xpus)];
+    kinds
+        .into_iter()
+        .try_fold(topology, |topology, (is_of_xpu, role)| {
+            let joined = fabric.links.iter().filter(joined);
+            let own = joined.filter(|link| link.is_of_xpu == is_of_xpu);
+            let forwarding: BTreeSet<u32> = own.flat_map(|link| link.ends).collect();
+            topology.with_routers_of(role, |host, cable| {
+                let link = fabric.links.get(cable);
+                link.is_some_and(|link| link.is_of_xpu == is_of_xpu) && forwarding.contains(&host)
+            })
+        })
+        .map_err(|error| topology_error(&["file", "link-delay"], &error))
 }
 
 /// Groups of switches, if the file has them.
@@ -146,6 +185,7 @@ fn from_topology(name: &str, topology: &Topology, gpus_per_node: u32) -> Infragr
             bit_error_rate: cable.bit_error_rate,
             dead_from: (cable.dead_from != Time::NEVER).then_some(cable.dead_from),
             is_up: cable.up,
+            order: cable.order,
             ..InfragraphLink::new(cable.ends.map(node), cable.rate, cable.delay)
         }
     });

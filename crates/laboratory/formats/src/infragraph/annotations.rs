@@ -256,6 +256,10 @@ fn of_link(
             let after = after.ok_or_else(|| refused("a time, as in `1ms`"))?;
             link.dead_from = Some(Time::ZERO.saturating_add(after));
         }
+        "order" => {
+            let order = value.parse();
+            link.order = order.map_err(|_| refused("a place from 0 to 255"))?;
+        }
         "down" if value == "true" => link.is_up = false,
         "down" => return Err(refused("`true`")),
         _ => return Err(unknown(plan, annotation, "an edge")),

@@ -7,7 +7,7 @@ use super::model::{
     instance_name, scale_up_switches,
 };
 use super::nodes::{NONE, Nodes, number};
-use super::plan::{PlacedCable, Plan};
+use super::plan::Plan;
 use super::server::{Inner, Unused};
 use crate::text::shown;
 use clearway_units::{Rate, Span};
@@ -30,6 +30,7 @@ pub(super) fn fabric(mut plan: Plan<'_>) -> Result<InfragraphFile, FileError> {
     };
     let lines = links(&mut plan, &nodes, &mut fabric)?;
     check_reach(&plan, &fabric, &lines)?;
+    warn_of_joined_hosts(&mut plan, &fabric, &lines);
     let is_scale_up = scale_up_switches(fabric.hosts, fabric.switches.len(), &fabric.links);
     for (switch, is_scale_up) in fabric.switches.iter_mut().zip(is_scale_up) {
         if is_scale_up {
@@ -159,9 +160,6 @@ fn links(
     for cable in &plan.cables {
         let ends = cable.ends.map(|port| nodes.node(plan, port));
         let nodes = ends.map(|(node, _)| node);
-        if nodes.iter().all(|node| *node < fabric.hosts) {
-            return Err(between_hosts(plan, cable));
-        }
         let link = &plan.document.links[cable.link as usize];
         let (rate, delay) = quantities.of(link, cable.line)?;
         fabric.links.push(InfragraphLink {
@@ -209,15 +207,24 @@ fn links(
     Ok(lines)
 }
 
-fn between_hosts(plan: &Plan<'_>, cable: &PlacedCable) -> FileError {
-    let [a, b] = cable.ends.map(|port| {
-        let device = plan.device_of[port.instance as usize];
-        let element = shown(&plan.devices.element_name(device, port.element));
-        format!("`{element}` of {}", plan.copy_name(port))
-    });
-    let message = format!("an edge joins {a} and {b}, two hosts");
-    let fix = "join each host to a switch: hosts do not forward packets, so a torus of xpus cannot be simulated";
-    plan.fault(cable.line, message, fix)
+/// Warns of links between hosts. `lines` are those of the links.
+fn warn_of_joined_hosts(plan: &mut Plan<'_>, fabric: &InfragraphFabric, lines: &[usize]) {
+    let links = fabric.links.iter().zip(lines);
+    let mut joined = links.filter(|(link, _)| fabric.joins_hosts(link));
+    let Some((first, &line)) = joined.next() else {
+        return;
+    };
+    let [a, b] = first.ends.map(|host| host_name(plan, host));
+    let more = match joined.count() {
+        0 => String::new(),
+        count => format!(", and {count} more links such as this"),
+    };
+    plan.warn(
+        line,
+        format!(
+            "a link joins the hosts {a} and {b}{more}: hosts with links to other hosts forward packets, between links of the same kind, of xpus or of NICs"
+        ),
+    );
 }
 
 /// Checks that each host has a link, and that the graph connects all hosts.
@@ -242,7 +249,7 @@ fn check_reach(
             "host {host}, {}, has no cable",
             host_name(plan, host as u32)
         );
-        let fix = "join its NIC to a switch, or set `topology.endpoints` to \"device\", so that the device is one host";
+        let fix = "join it to a switch or another host, or set `topology.endpoints` to \"device\", so that the device is one host";
         return Err(plan.fault(line, message, fix));
     }
     let first = parts.root(0);
@@ -254,7 +261,7 @@ fn check_reach(
                 host_name(plan, 0),
                 host_name(plan, host)
             );
-            Err(plan.fault(line, message, "add the edges that join their switches"))
+            Err(plan.fault(line, message, "add the edges that join them"))
         }
     }
 }
@@ -369,6 +376,11 @@ fn warn_of_unused(plan: &mut Plan<'_>, nodes: &Nodes) {
     }
     if all.xpu_edges > 0 {
         let edges = counted(all.xpu_edges as usize, "edge");
-        plan.warn(line, format!("{edges} between xpus within servers are not simulated: hosts do not forward packets"));
+        plan.warn(
+            line,
+            format!(
+                "{edges} between xpus within servers are not simulated: they have no bandwidth"
+            ),
+        );
     }
 }

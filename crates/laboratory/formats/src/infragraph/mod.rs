@@ -35,6 +35,8 @@
 //! * Hosts are numbered in the order of instances, their indices and their xpus.
 //! * A `switch` within a server is a scale-up switch if it is joined to xpus by links with a bandwidth, and else only to switches. Every
 //!   other `switch` of a server, as of PCIe, only says which NIC is near to which xpu.
+//! * Links may join two hosts: cables of xpus or NICs of different servers, and edges between xpus within a server, if they have a
+//!   bandwidth. A warning says that such hosts forward packets.
 //! * Switches that only ports of xpus reach, not NICs, are scale-up switches, too, if the file has NICs with cables.
 //!
 //! # Decisions where the format leaves something open
@@ -59,6 +61,7 @@
 //! | `clearway-packet-loss`, `clearway-bit-error-rate` | edge | probability |
 //! | `clearway-dead-from` | edge | time from which on it loses every packet |
 //! | `clearway-down` | edge | `true`: disconnected |
+//! | `clearway-order` | edge | place in the order in which packets take links, of several shortest paths |
 //! | `clearway-nics` | graph | `separate`: equal NICs of a host are not ports of one |
 //! | `clearway-queue-up-T`, `clearway-queue-down-T` | graph | bytes in the queues of ports of tier `T` |
 

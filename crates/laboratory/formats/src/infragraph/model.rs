@@ -81,7 +81,7 @@ impl InfragraphSwitch {
 /// A link; both directions are equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfragraphLink {
-    /// The two nodes: hosts from 0, then switches. At most one is a host.
+    /// The two nodes: hosts from 0, then switches.
     pub ends: [u32; 2],
     /// Rate of each direction.
     pub rate: Rate,
@@ -97,6 +97,8 @@ pub struct InfragraphLink {
     pub dead_from: Option<Time>,
     /// False: disconnected.
     pub is_up: bool,
+    /// Place in the order in which packets take links, of several shortest paths.
+    pub order: u8,
 }
 
 impl InfragraphLink {
@@ -111,6 +113,7 @@ impl InfragraphLink {
             bit_error_rate: 0.0,
             dead_from: None,
             is_up: true,
+            order: 0,
         }
     }
 }
@@ -124,7 +127,7 @@ pub struct InfragraphQueues {
     pub down: Option<Bytes>,
 }
 
-/// A fabric. Each host has one or more links, all to switches, and the graph connects all hosts.
+/// A fabric. Each host has one or more links, and the graph connects all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfragraphFabric {
     /// Name of the infrastructure.
@@ -141,6 +144,18 @@ pub struct InfragraphFabric {
     pub links: Vec<InfragraphLink>,
     /// Queues by tier, where the file says how long they are.
     pub queues: Vec<InfragraphQueues>,
+}
+
+impl InfragraphFabric {
+    /// True if a link joins two hosts.
+    pub fn joins_hosts(&self, link: &InfragraphLink) -> bool {
+        link.ends.iter().all(|end| *end < self.hosts)
+    }
+
+    /// True if a link has an end at a NIC.
+    pub fn is_of_nic(&self, link: &InfragraphLink) -> bool {
+        !link.is_of_xpu && link.ends.iter().any(|end| *end < self.hosts)
+    }
 }
 
 /// Content of a file.
@@ -191,10 +206,12 @@ pub(super) fn scale_up_switches(
             }
         }
     }
-    let any = has_nic.contains(&true);
+    let has_nics = links
+        .iter()
+        .any(|link| !link.is_of_xpu && link.ends.iter().any(|end| *end < hosts));
     let roots = (0..switches).map(|switch| parts.root(switch));
     roots
-        .map(|root| any && has_xpu[root] && !has_nic[root])
+        .map(|root| has_nics && has_xpu[root] && !has_nic[root])
         .collect()
 }
 

@@ -95,7 +95,7 @@ pub(super) fn number(plan: &mut Plan<'_>) -> Result<Nodes, FileError> {
             0 => plan.fault(
                 line,
                 "no host has a cable: hosts are devices with an `xpu` or a `nic`",
-                "join them to switches with `edges` of the infrastructure; links between xpus alone cannot be simulated",
+                "join them to switches or to each other with `edges` of the infrastructure, or xpus within a device by links with a bandwidth",
             ),
             _ => plan.fault(line, "more than 8388608 hosts", "give smaller counts"),
         });

@@ -19,7 +19,7 @@ pub(super) enum Inner {
     Switch(u32),
 }
 
-/// A link between an xpu and a scale-up switch, or between two of these.
+/// A link between two xpus or scale-up switches.
 #[derive(Debug)]
 pub(super) struct InnerLink {
     pub(super) ends: [Inner; 2],
@@ -34,7 +34,7 @@ pub(super) struct Unused {
     pub(super) elements: BTreeMap<ComponentKind, u64>,
     /// Number of edges with a bandwidth or latency.
     pub(super) measured_edges: u64,
-    /// Number of edges between two xpus.
+    /// Number of edges between two xpus, without a bandwidth.
     pub(super) xpu_edges: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Server {
     pub(super) xpus: Vec<u32>,
     /// Elements that are scale-up switches.
     pub(super) switches: Vec<u32>,
-    /// Links of scale-up switches.
+    /// Links of xpus and scale-up switches with each other.
     pub(super) links: Vec<InnerLink>,
     /// Place of the xpu of each element with a cable.
     owners: BTreeMap<u32, u32>,
@@ -124,24 +124,29 @@ impl Server {
         xpu.or_else(|| self.switch(element).map(Inner::Switch))
     }
 
-    /// Adds the links of scale-up switches, and counts what is not simulated.
+    /// Adds the links of xpus and scale-up switches, and counts what is not simulated.
     fn add_links(&mut self, edges: &[InnerEdge]) {
         let mut places = BTreeMap::new();
         for edge in edges {
             let ends = edge.ends.map(|end| self.inner(end));
             let measured = edge.rate.is_some() || edge.delay.is_some() || edge.is_in_transfers;
             match (ends, edge.rate) {
-                ([Some(Inner::Xpu(_)), Some(Inner::Xpu(_))], _) => self.unused.xpu_edges += 1,
+                ([Some(Inner::Xpu(_)), Some(Inner::Xpu(_))], None) => self.unused.xpu_edges += 1,
                 ([Some(a), Some(b)], Some(rate)) => {
                     let link = InnerLink {
-                        ends: [a.min(b), a.max(b)],
+                        ends: match (a, b) {
+                            // A link of two xpus keeps the direction of its edge, as those between instances do.
+                            (Inner::Xpu(_), Inner::Xpu(_)) => [a, b],
+                            _ => [a.min(b), a.max(b)],
+                        },
                         rate,
                         delay: edge.delay,
                     };
-                    match places.get(&link.ends) {
+                    let pair = [a.min(b), a.max(b)];
+                    match places.get(&pair) {
                         Some(&place) => self.links[place] = link,
                         None => {
-                            places.insert(link.ends, self.links.len());
+                            places.insert(pair, self.links.len());
                             self.links.push(link);
                         }
                     }

@@ -277,6 +277,74 @@ fn schemes_join_lists() {
     );
 }
 
+/// Rings of four servers with one xpu, whose ports of two NICs or of the xpu are joined.
+#[test]
+fn servers_are_joined_without_switches() {
+    let ring = |component: &str, scheme: &str| {
+        format!(
+            "devices:\n- name: node\n  components:\n  - {{name: tpu, count: 1, choice: xpu}}\n  - {{name: nic, count: 2, choice: nic}}\n\
+             instances: [{{name: node, device: node, count: 4}}]\n\
+             links: [{{name: l, physical: {{bandwidth: {{gigabits_per_second: 100}}, latency: {{ns: 500}}}}}}]\n\
+             edges:\n- {{ep1: {{instance: node, component: '{component}'}}, ep2: {{instance: node, component: '{component}'}}, scheme: {scheme}, link: l}}\n"
+        )
+    };
+    let of_xpus = read(&ring("tpu", "ring"));
+    let expected = ["h0 h1", "h1 h2", "h2 h3", "h3 h0"];
+    assert_eq!(links(&of_xpus.fabric), expected);
+    assert!(of_xpus.fabric.links.iter().all(|link| link.is_of_xpu));
+    assert_eq!(
+        warnings(&of_xpus),
+        [
+            "x.yaml:9: a link joins the hosts `node[0].tpu[0]` and `node[1].tpu[0]`, and 3 more links such as this: hosts with links to other hosts forward packets, between links of the same kind, of xpus or of NICs"
+        ]
+    );
+    let of_nics = read(&ring("nic[0]", "ring"));
+    assert_eq!(links(&of_nics.fabric), expected);
+    assert!(!of_nics.fabric.links.iter().any(|link| link.is_of_xpu));
+    // All pairs, each once; a NIC is not joined to the same server's.
+    let full = read(&ring("tpu", "many2many"));
+    let pairs = ["h0 h1", "h0 h2", "h0 h3", "h1 h2", "h1 h3", "h2 h3"];
+    assert_eq!(links(&full.fabric), pairs);
+}
+
+/// Xpus of a server that links of the server join, with NICs to a leaf, and alone.
+#[test]
+fn xpus_are_joined_within_servers() {
+    let joined = RAILS
+        .replace(
+            "{name: nvsw, count: 2, choice: switch}",
+            "{name: nvsw, count: 0, choice: switch}",
+        )
+        .replace(
+            "{ep1: {component: gpu}, ep2: {component: nvsw}, scheme: many2many",
+            "{ep1: {component: gpu}, ep2: {component: gpu}, scheme: many2many",
+        );
+    let file = read(&joined);
+    assert_eq!(links(&file.fabric)[6..], ["h1 h0", "h3 h2"]);
+    let fabric = &file.fabric;
+    let of_kind = |is_of_xpu| {
+        fabric
+            .links
+            .iter()
+            .filter(move |own| own.is_of_xpu == is_of_xpu)
+    };
+    assert_eq!((of_kind(true).count(), of_kind(false).count()), (2, 6));
+    assert!(warnings(&file)[0].contains("`host[0].gpu[1]` and `host[0].gpu[0]`, and 1 more"));
+    let from = joined.find("\nedges:").unwrap();
+    let alone = joined[..=from].replace("device: server, count: 2", "device: server, count: 1");
+    assert_eq!(links(&read(&alone).fabric), ["h1 h0"]);
+    // Without a bandwidth they are only mentioned.
+    let unknown = joined.replace(
+        " {bandwidth: {gigabytes_per_second: 450}, latency: {us: 0.3}}",
+        " {latency: {us: 0.3}}",
+    );
+    let last = warnings(&read(&unknown)).pop().unwrap();
+    assert_eq!(
+        last,
+        "x.yaml:4: 4 edges between xpus within servers are not simulated: they have no bandwidth"
+    );
+}
+
 #[test]
 fn missing_quantities_have_keys() {
     let slow = RAILS.replace(", latency: {ns: 500}", "");
@@ -388,11 +456,6 @@ fn errors_name_line_and_fix() {
         ("- {name: spine, device", "- {name: leaf, device", 30),
         ("- {name: spine, device", "- {name: 'spine.', device", 30),
         ("name: server\n", "nam: server\n", 4),
-        (
-            "{instance: leaf, component: 'port[0]'}",
-            "{instance: 'host[1]', component: nic}",
-            35,
-        ),
     ];
     let mut errors = Vec::new();
     for (from, to, line) in cases {
@@ -436,7 +499,6 @@ fn errors_name_line_and_fix() {
     a second instance is called `leaf`, the first is on line 29
     `spine.` cannot be the name of the instance
     unknown word `nam`
-    an edge joins `nic[0]` of `host[0]` and `nic[0]` of `host[1]`, two hosts
     ");
 }
 
@@ -696,6 +758,7 @@ fn everything_comes_back() {
     fabric.links[2].bit_error_rate = 0.123_456_789_012_345_67;
     fabric.links[3].dead_from = Some(Time::from_us(5));
     fabric.links[4].is_up = false;
+    (fabric.links[5].order, fabric.links[6].order) = (1, 255);
     let queues = |up, down| InfragraphQueues {
         up: Some(up).filter(|up| *up > 0).map(Bytes::new),
         down: Some(down).filter(|down| *down > 0).map(Bytes::new),

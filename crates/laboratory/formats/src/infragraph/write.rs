@@ -22,7 +22,15 @@ pub enum InfragraphForm {
 }
 
 /// The text of a fabric as InfraGraph. Reading it gives the same fabric.
+///
+/// # Panics
+/// If a link joins two hosts. A host that forwards is written as a host and a switch.
 pub fn write_infragraph(fabric: &InfragraphFabric, form: InfragraphForm) -> String {
+    let mut links = fabric.links.iter();
+    assert!(
+        !links.any(|link| fabric.joins_hosts(link)),
+        "links between hosts are not written"
+    );
     let writer = Writer::new(fabric);
     let (infrastructure, annotations) = (writer.infrastructure(), writer.annotations());
     let tree = match annotations {
@@ -492,6 +500,7 @@ fn facts(link: &InfragraphLink) -> Vec<(&'static str, String)> {
         ("bit-error-rate", probability(link.bit_error_rate)),
         ("dead-from", dead),
         ("down", (!link.is_up).then(|| "true".to_owned())),
+        ("order", (link.order > 0).then(|| link.order.to_string())),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))

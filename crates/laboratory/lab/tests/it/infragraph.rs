@@ -3,6 +3,7 @@
 use clearway_fabric::topology::TierQueues;
 use clearway_lab::scenario::{InfragraphForm, infragraph_text};
 use clearway_lab::{Assembly, Finished, Laboratory, RunDecision, RunOptions, Watch};
+use clearway_units::Span;
 use std::path::{Path, PathBuf};
 
 fn assembly(folder: &Path, keys: &[String]) -> Assembly {
@@ -140,6 +141,23 @@ fn every_kind_of_fabric_comes_back_as_it_was() {
         ),
         ("dragonfly", &["topology.kind=dragonfly"]),
         ("dragonfly-plus", &["topology.kind=dragonfly-plus"]),
+        ("ring", &["topology.kind=ring", "topology.hosts=5"]),
+        (
+            "torus",
+            &["topology.kind=torus", "topology.dimensions=[4, 3]"],
+        ),
+        (
+            "dimension-order",
+            &[
+                "topology.kind=mesh",
+                "topology.dimensions=[3, 3]",
+                "topology.routing=dimension-order",
+            ],
+        ),
+        (
+            "fully-connected",
+            &["topology.kind=fully-connected", "topology.hosts=4"],
+        ),
     ] {
         check(name, keys, &[], &[]);
     }
@@ -183,4 +201,98 @@ fn hosts_with_several_links_keep_them() {
         0 5 1Gbps 1us 0\n1 5 1Gbps 1us 0\n2 6 1Gbps 1us 0\n3 6 1Gbps 1us 0\n";
     let simai = format!("{simai}5 6 1Gbps 1us 0\n").replacen("8 A100", "9 A100", 1);
     check("simai", &["topology.file=s.txt"], &[], &[("s.txt", &simai)]);
+    // Hosts in a row, which forward, and one on a switch.
+    let row =
+        "5 1 4\n4\n0 1 100Gbps 1us 0\n1 2 100Gbps 2us 0\n2 4 200Gbps 1us 0\n3 4 100Gbps 1us 0\n";
+    check("row", &["topology.file=r.txt"], &[], &[("r.txt", row)]);
+}
+
+/// Devices of one xpu, joined at their NICs.
+fn joined_directly(hosts: u32, edges: &str) -> String {
+    format!(
+        "devices:\n- name: node\n  components:\n  - {{name: tpu, count: 1, choice: xpu}}\n  - {{name: nic, count: 4, choice: nic}}\n\
+         instances: [{{name: node, device: node, count: {hosts}}}]\n\
+         links: [{{name: l, physical: {{bandwidth: {{gigabits_per_second: 400}}, latency: {{us: 1}}}}}}]\nedges:\n{edges}"
+    )
+}
+
+/// A ring, and a torus of 3 x 4 whose cables are in the order of the built one: rows, then columns.
+#[test]
+fn graphs_of_joined_hosts_are_the_fabrics_of_the_same_shape() {
+    let nic = |at: &str| format!("{{instance: 'node[{at}]', component: 'nic[0]'}}");
+    let edge = |ends: &str, scheme: &str| {
+        let end = nic(ends);
+        format!("- {{ep1: {end}, ep2: {end}, scheme: {scheme}, link: l}}\n")
+    };
+    let ring = joined_directly(8, &edge(":", "ring"));
+    let rows = (0..4).map(|row| edge(&format!("{}:{}", row * 3, row * 3 + 3), "ring"));
+    let columns = (0..3).map(|column| edge(&format!("{column}::3"), "ring"));
+    let torus = joined_directly(12, &rows.chain(columns).collect::<String>());
+    let folder = folder("infragraph-direct");
+    for (name, text, keys) in [
+        ("ring", &ring, &["topology.kind=ring", "topology.hosts=8"]),
+        (
+            "torus",
+            &torus,
+            &["topology.kind=torus", "topology.dimensions=[3, 4]"],
+        ),
+    ] {
+        let file = format!("{name}.yaml");
+        std::fs::write(folder.join(&file), text).unwrap();
+        let with = |keys: &[&str]| {
+            let traffic = ["workload.kind=all-to-all", "workload.size=240KB"];
+            let keys = traffic.iter().chain(keys);
+            assembly(&folder, &keys.map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let (built, read) = (with(keys), with(&[&format!("topology.file={file}")]));
+        assert_eq!(read.topology.cables, built.topology.cables, "{name}");
+        assert_eq!(read.topology.switches, built.topology.switches, "{name}");
+        assert!(
+            read.warnings
+                .iter()
+                .any(|warning| warning.contains("hosts with links to other hosts forward packets")),
+            "{:?}",
+            read.warnings
+        );
+        assert_eq!(run(&read).digest, run(&built).digest, "{name}");
+    }
+}
+
+/// Servers of three xpus in a row, each with a NIC: packets to xpus of the server pass xpus, packets to the other server do not.
+#[test]
+fn xpus_forward_within_their_server_alone() {
+    let text = "devices:\n- name: server\n  components:\n  - {name: xpu, count: 3, choice: xpu}\n  - {name: nic, count: 3, choice: nic}\n\
+        \x20 links:\n  - {name: pcie}\n  - {name: ici, physical: {bandwidth: {gigabits_per_second: 800}, latency: {ns: 500}}}\n  edges:\n\
+        \x20 - {ep1: {component: xpu}, ep2: {component: nic}, scheme: one2one, link: pcie}\n\
+        \x20 - {ep1: {component: 'xpu[0:2]'}, ep2: {component: 'xpu[1:3]'}, scheme: one2one, link: ici}\n\
+        - name: switch\n  components: [{name: port, count: 8, choice: port}]\n\
+        instances:\n- {name: host, device: server, count: 2}\n- {name: leaf, device: switch, count: 1}\n\
+        links: [{name: eth, physical: {bandwidth: {gigabits_per_second: 100}, latency: {us: 1}}}]\n\
+        edges:\n- {ep1: {instance: host, component: nic}, ep2: {instance: leaf, component: port}, scheme: one2one, link: eth}\n";
+    let folder = folder("infragraph-xpus");
+    std::fs::write(folder.join("row.yaml"), text).unwrap();
+    let taken = |flow: &str| {
+        let keys = [
+            "topology.file=row.yaml".to_owned(),
+            "transport.payload=4086B".to_owned(),
+            "workload.kind=flows".to_owned(),
+            format!("workload.flows=[\"{flow} 4086B\"]"),
+        ];
+        let finished = run(&assembly(&folder, &keys));
+        finished.flows[0].completion().unwrap()
+    };
+    // A packet of 4150 B and its acknowledgement of 64 B, over links that take so many picoseconds for a byte, and so much delay.
+    let expected = |ps_per_byte: u64, delay: Span| {
+        let span = Span::from_ps((4150 + 64) * ps_per_byte) + delay + delay;
+        move |taken: Span| {
+            let apart = taken.saturating_sub(span).max(span.saturating_sub(taken));
+            assert!(apart <= Span::from_ps(10), "{taken}, not {span}");
+        }
+    };
+    // Xpu 1 has two links, so its router is twice as near. A link of 800 Gb/s is between routers.
+    expected(10 + 10 + 5, Span::from_ns(500))(taken("0->1"));
+    // Over as many links as by the leaf, and faster. The xpu on the way keeps 50 ns of each link within it.
+    expected(10 + 10 + 10 + 10, Span::from_ns(900))(taken("0->2"));
+    expected(80 + 80, Span::from_us(2))(taken("0->5"));
+    expected(80 + 80, Span::from_us(2))(taken("2->3"));
 }

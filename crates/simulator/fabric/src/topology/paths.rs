@@ -48,6 +48,8 @@ pub struct Paths {
     between: Vec<u32>,
     /// For each host its group, its link up and its link down.
     hosts: Vec<(u16, PathClass, PathClass)>,
+    /// For each group, true if it is the router of a host in a scale-up fabric.
+    routers: Vec<bool>,
 }
 
 /// Collects [`Paths`] while routes are computed.
@@ -66,6 +68,7 @@ impl PathsBuilder {
                 fastest: Vec::new(),
                 between: Vec::with_capacity(groups * groups),
                 hosts,
+                routers: Vec::new(),
             },
             known: FxHashMap::default(),
             known_fastest: FxHashMap::default(),
@@ -137,8 +140,12 @@ impl PathsBuilder {
         }
     }
 
-    pub(super) fn finish(self) -> Paths {
-        self.paths
+    /// The paths. `routers` says which groups are routers of hosts in a scale-up fabric.
+    pub(super) fn finish(self, routers: Vec<bool>) -> Paths {
+        Paths {
+            routers,
+            ..self.paths
+        }
     }
 }
 
@@ -162,6 +169,17 @@ impl Paths {
         let (to_group, _, down) = self.hosts[to.index()];
         up.then(self.between_groups(from_group.into(), to_group.into()))
             .then(down)
+    }
+
+    /// Number of links from one host to another. The link between a host and its [router](Topology::with_routers_of) in a scale-up fabric
+    /// lies within the host and does not count.
+    ///
+    /// # Panics
+    /// If no path leads from one host to the other.
+    pub fn links_between(&self, from: HostId, to: HostId) -> u32 {
+        let has_router = |host: HostId| self.routers[usize::from(self.hosts[host.index()].0)];
+        let inside = u32::from(has_router(from)) + u32::from(has_router(to));
+        self.between(from, to).hops - inside
     }
 
     fn between_groups(&self, from: usize, to: usize) -> PathClass {

@@ -172,10 +172,13 @@ impl Routes {
             Ok(())
         })?;
         paths.make_detours(&bounds);
+        let is_router = topology.scale_up_routers();
+        let routers = attached.groups.iter().map(|switch| is_router[*switch]);
+        let paths = paths.finish(routers.collect());
         Ok(Self {
             attachments: attached.hosts.into(),
             switches: switches.into(),
-            paths: Arc::new(paths.finish()),
+            paths: Arc::new(paths),
             detour_hops: hops.map(Arc::new),
         })
     }
