@@ -12,7 +12,8 @@ use clearway_lab::scenario::{InfragraphForm, NicNearness, NodeGpu, infragraph_te
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, TopologyReport};
 use clearway_report::quantity;
 use clearway_report_text::{Align, Table};
-use clearway_units::Time;
+use clearway_units::{Rate, Time};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -148,9 +149,14 @@ fn describe(assembly: &Assembly) -> String {
 /// The links of each GPU of a node.
 fn describe_node(gpus: &[NodeGpu]) -> String {
     const SHOWN: usize = 4;
+    let is_direct = gpus.iter().any(|gpu| !gpu.peers.is_empty());
+    let (joined, side) = match is_direct {
+        true => ("to GPUs", Align::Left),
+        false => ("to its switch", Align::Right),
+    };
     let mut table = Table::new()
         .column("GPU of each node", Align::Right)
-        .column("to its switch", Align::Right)
+        .column(joined, side)
         .column("NICs", Align::Left)
         .column("nearest on", Align::Left);
     for (number, gpu) in gpus.iter().enumerate() {
@@ -173,12 +179,32 @@ fn describe_node(gpus: &[NodeGpu]) -> String {
         };
         table.row([
             number.to_string(),
-            gpu.scale_up.map_or(String::new(), |rate| rate.to_string()),
+            match is_direct {
+                true => describe_peers(&gpu.peers),
+                false => gpu.scale_up.map_or(String::new(), |rate| rate.to_string()),
+            },
             nics.join(", "),
             nearness.to_owned(),
         ]);
     }
     table.to_string()
+}
+
+/// GPUs that links lead to, by rate: "1, 2, 3 (160Gbps), 4 (320Gbps)".
+fn describe_peers(peers: &[(u32, Rate)]) -> String {
+    const SHOWN: usize = 8;
+    let mut by_rate: BTreeMap<Rate, Vec<String>> = BTreeMap::new();
+    for (gpu, rate) in peers.iter().take(SHOWN) {
+        by_rate.entry(*rate).or_default().push(gpu.to_string());
+    }
+    let groups = by_rate.iter();
+    let mut groups: Vec<String> = groups
+        .map(|(rate, gpus)| format!("{} ({rate})", gpus.join(", ")))
+        .collect();
+    if peers.len() > SHOWN {
+        groups.push(format!("and {} more", peers.len() - SHOWN));
+    }
+    groups.join(", ")
 }
 
 fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> String {

@@ -5,11 +5,11 @@
 
 use clearway_formats::{
     AstraDimension, ChakraOptions, ChakraReader, FileFormat, HpccHosts, HpccLink, HpccValue,
-    InfragraphForm, InfragraphOptions, PytorchReader, StartUnit, parse_astra_network,
-    parse_astra_system, parse_cm, parse_goal, parse_goal_binary, parse_hpcc_config,
-    parse_hpcc_flows, parse_hpcc_topology, parse_htsim_command, parse_infragraph,
-    parse_nccl_topology, parse_simai, parse_sizes, parse_topo, write_chakra, write_cm, write_goal,
-    write_goal_binary, write_infragraph, write_simai,
+    InfragraphForm, InfragraphOptions, NcclGpuLink, NcclLinkTarget, PytorchReader, StartUnit,
+    parse_astra_network, parse_astra_system, parse_cm, parse_goal, parse_goal_binary,
+    parse_hpcc_config, parse_hpcc_flows, parse_hpcc_topology, parse_htsim_command,
+    parse_infragraph, parse_nccl_topology, parse_simai, parse_sizes, parse_topo, write_chakra,
+    write_cm, write_goal, write_goal_binary, write_infragraph, write_simai,
 };
 use clearway_testing::{cases, number};
 use clearway_units::{Bytes, Purpose, RandomStream};
@@ -132,7 +132,7 @@ const LAYERS: [&str; 2] = [
     "DATA x: 1 2\n1\na -1 1.5 BROADCAST 9 1 NONE 0 1 ALLREDUCE 4096.0 1\n",
 ];
 
-const NCCL_NODES: [&str; 2] = [
+const NCCL_NODES: [&str; 3] = [
     "<system version=\"1\">\n <cpu host_hash=\"0x1\" numaid=\"0\" arch=\"x86_64\">\n  <pci busid=\"0000:01:00.0\" class=\"0x060400\">\n\
      <pci busid=\"0000:02:00.0\" class=\"0x030200\" link_width=\"16\">\n<gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\">\n\
      <nvlink target=\"0000:09:00.0\" count=\"18\" tclass=\"0x068000\"/>\n<c2c bw=\"1\" count=\"1\"/>\n</gpu>\n</pci>\n\
@@ -141,6 +141,9 @@ const NCCL_NODES: [&str; 2] = [
      <nvlink target=\"0000:02:00.0\" count=\"2\" />\n</gpu>\n</pci>\n<nic>\n<net dev=\"1\" speed=\"-1\" />\n</nic>\n</cpu>\n</system>\n",
     "<?xml version=\"1.0\"?>\n<!-- a cloud's -->\n<system version=\"1\">\n<cpu numaid=\"-1\">\n<pci class=\"0x060400\">\n\
      <pci busid=\"1\" class=\"0x030200\" />\n<pci busid=\"2\" class=\"0x020000\" />\n<pcilink target=\"3\" />\n</pci>\n</cpu>\n</system>\n",
+    "<system version=\"2\">\n<cpu numaid=\"0\">\n<pci busid=\"0:1:0.0\">\n<gpu dev=\"1\" gcn=\"gfx942\" sm=\"304\">\n\
+     <xgmi target=\"0:2:0.0\" count=\"1\" />\n<xgmi target=\"0:3:0.0\" count=\"1\" />\n</gpu>\n</pci>\n<pci busid=\"0:2:0.0\">\n\
+     <gpu dev=\"0\" gcn=\"910\">\n<xgmi target=\"0:1:0.0\" count=\"1\" />\n</gpu>\n</pci>\n</cpu>\n</system>\n",
 ];
 
 /// Words that fit somewhere, and words that fit nowhere.
@@ -472,6 +475,13 @@ fn nccl_nodes() {
         assert!(!node.gpus.is_empty());
         for (own, place) in (0..).zip(&node.places) {
             assert!(place.parent.is_none_or(|parent| parent < own));
+        }
+        for (own, gpu) in (0..).zip(&node.gpus) {
+            let to_itself_or_none = |link: &NcclGpuLink| match link.target {
+                NcclLinkTarget::Switch => false,
+                NcclLinkTarget::Gpu(other) => other == own || other as usize >= node.gpus.len(),
+            };
+            assert!(!gpu.links.iter().any(to_itself_or_none));
         }
         let places = node.places.len();
         let gpus = node.gpus.iter().map(|gpu| (gpu.place, gpu.dev));

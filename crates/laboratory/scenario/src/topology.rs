@@ -7,6 +7,7 @@ pub(crate) mod dragonfly;
 pub(crate) mod error;
 pub(crate) mod fat_tree;
 pub(crate) mod file;
+pub(crate) mod gpu_links;
 pub(crate) mod multi_plane;
 pub(crate) mod nccl_nodes;
 pub(crate) mod nearest_nics;

@@ -84,8 +84,10 @@ pub struct NcclGpu {
     pub dev: u32,
     /// Place that it hangs on, as index in [`NcclTopology::places`].
     pub place: u32,
-    /// Compute capability times ten, such as 90 for Hopper; `None` if the file does not say it.
+    /// Compute capability times ten, such as 90 for Hopper; `None` if the file does not say it. RCCL writes the number of compute units.
     pub sm: Option<u32>,
+    /// Generation in files of RCCL, such as `gfx942`.
+    pub gcn: Option<String>,
     /// Links to NVSwitches and other GPUs.
     pub links: Vec<NcclGpuLink>,
     /// True if the file has a `gpu` element for it, which lists all its links.
@@ -108,8 +110,8 @@ pub struct NcclGpuLink {
 pub enum NcclLinkTarget {
     /// An NVSwitch. All GPUs of the file meet there.
     Switch,
-    /// Another GPU, by its PCI bus ID. Also by xGMI.
-    Gpu(String),
+    /// Another GPU of the same host, as index in [`NcclTopology::gpus`]. Also by xGMI.
+    Gpu(u32),
 }
 
 /// A NIC; more precisely a port of a NIC, which is a device of its own for NCCL.
@@ -152,9 +154,29 @@ impl NcclGpu {
         let to_switch = |link: &&NcclGpuLink| link.target == NcclLinkTarget::Switch;
         let links = self.links.iter().filter(to_switch);
         let count: u64 = links.map(|link| u64::from(link.count)).sum();
-        let rate = nvlink_rate(self.sm?)?.as_bps();
+        let rate = self.link_rate()?.as_bps();
         (count > 0).then(|| Rate::from_bps(rate.saturating_mul(count)))
     }
+
+    /// Rate that NCCL, or RCCL for xGMI, assumes for one link of this generation in each direction; `None` for an unknown generation.
+    pub fn link_rate(&self) -> Option<Rate> {
+        match &self.gcn {
+            Some(gcn) => Some(xgmi_rate(gcn)),
+            None => nvlink_rate(self.sm?),
+        }
+    }
+}
+
+/// Rate of one xGMI link in each direction: the `..._XGMI_WIDTH` of RCCL's `topo.h`. Old files have numbers in the place of names.
+fn xgmi_rate(gcn: &str) -> Rate {
+    let gigabytes = match gcn {
+        "940" | "941" | "942" => 48,
+        "910" => 36,
+        _ if gcn.starts_with("gfx90a") => 36,
+        _ if gcn.starts_with("gfx94") || gcn.starts_with("gfx95") => 48,
+        _ => 24,
+    };
+    Rate::from_bps(gigabytes * 8_000_000_000)
 }
 
 /// Rate of one NVLink in each direction; `None` for generations without NVLink.

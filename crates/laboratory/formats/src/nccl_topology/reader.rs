@@ -10,7 +10,7 @@ use crate::text::{DecimalFault, exact_decimal, one_of, shown, whole_number};
 use clearway_units::{Rate, Span};
 use clearway_workload::FileError;
 use roxmltree::Node;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Maximum numbers of GPUs and of NICs: far more than one NVLink domain has.
 const MOST_DEVICES: usize = 4096;
@@ -25,7 +25,7 @@ struct RawLink<'a> {
     /// Index of the GPU.
     gpu: usize,
     line: usize,
-    target: String,
+    target: Option<u64>,
     class: Option<&'a str>,
     count: u32,
 }
@@ -42,8 +42,8 @@ struct Reader<'a, 'x> {
     plain_gpus: Vec<NcclGpu>,
     /// PCI devices of a network's class without `nic`.
     plain_nics: Vec<NcclNic>,
-    /// PCI bus IDs of GPUs, in small letters.
-    bus_ids: BTreeSet<String>,
+    /// PCI bus ID of each GPU, if it has one.
+    bus_ids: Vec<Option<u64>>,
     unused: UnusedEntries,
 }
 
@@ -62,7 +62,7 @@ pub fn parse_nccl_topology(name: &str, text: &str) -> Result<NcclTopology, FileE
         nics: Vec::new(),
         plain_gpus: Vec::new(),
         plain_nics: Vec::new(),
-        bus_ids: BTreeSet::new(),
+        bus_ids: Vec::new(),
         unused: UnusedEntries::default(),
     };
     reader.system(xml.root())?;
@@ -236,6 +236,7 @@ impl<'a, 'x> Reader<'a, 'x> {
                     dev,
                     place,
                     sm: None,
+                    gcn: None,
                     links: Vec::new(),
                     is_described: false,
                 });
@@ -291,15 +292,15 @@ impl<'a, 'x> Reader<'a, 'x> {
         if self.xml.number(gpu, "gdr", 0..=1)? == Some(0) {
             self.unused.add(Unused::NoGpuDirect, line);
         }
-        if let Some(id) = pci.attribute("busid") {
-            self.bus_ids.insert(id.to_ascii_lowercase());
-        }
+        self.bus_ids
+            .push(pci.attribute("busid").and_then(bus_number));
         let index = self.gpus.len();
         self.gpus.push(NcclGpu {
             line,
             dev,
             place,
             sm: sm.map(|sm| sm as u32),
+            gcn: gpu.attribute("gcn").map(shown),
             links: Vec::new(),
             is_described: true,
         });
@@ -322,7 +323,7 @@ impl<'a, 'x> Reader<'a, 'x> {
         self.links.push(RawLink {
             gpu,
             line: self.xml.line(link),
-            target: target.to_ascii_lowercase(),
+            target: bus_number(target),
             class,
             count: count as u32,
         });
@@ -427,7 +428,6 @@ impl<'a, 'x> Reader<'a, 'x> {
 
     /// The node, if it has GPUs.
     fn finish(mut self) -> Result<NcclTopology, FileError> {
-        self.resolve_links();
         self.take_plain_devices();
         if self.gpus.is_empty() {
             let fix = "write the file on a machine with GPUs; a GPU is a `gpu` in a `pci`, or a `pci` of class `0x03…`";
@@ -437,9 +437,9 @@ impl<'a, 'x> Reader<'a, 'x> {
         for (own, place) in (0..).zip(&self.places) {
             hosts.push(place.parent.map_or(own, |parent| hosts[parent as usize]));
         }
+        self.sort_gpus(&hosts);
         let gpu_key = |gpu: &NcclGpu| (hosts[gpu.place as usize], gpu.dev);
         let nic_key = |nic: &NcclNic| (hosts[nic.place as usize], nic.dev);
-        self.gpus.sort_by_key(gpu_key);
         self.nics.sort_by_key(nic_key);
         self.nics.dedup_by(|other, nic| {
             let is_same = nic_key(nic) == nic_key(other) && nic.name == other.name;
@@ -452,6 +452,7 @@ impl<'a, 'x> Reader<'a, 'x> {
         let nics = self.nics.iter().map(|nic| (nic_key(nic), nic.line));
         refuse_twins(self.xml, "GPUs", gpus)?;
         refuse_twins(self.xml, "NICs", nics)?;
+        self.resolve_links(&hosts)?;
         Ok(NcclTopology {
             places: self.places,
             gpus: self.gpus,
@@ -460,17 +461,56 @@ impl<'a, 'x> Reader<'a, 'x> {
         })
     }
 
-    /// Finds out what the links of GPUs lead to.
-    fn resolve_links(&mut self) {
+    /// Sorts GPUs by host and number. `hosts` are those of the places.
+    fn sort_gpus(&mut self, hosts: &[u32]) {
+        let mut order: Vec<usize> = (0..self.gpus.len()).collect();
+        order.sort_by_key(|own| {
+            let gpu = &self.gpus[*own];
+            (hosts[gpu.place as usize], gpu.dev)
+        });
+        let mut places = vec![0; order.len()];
+        for (new, own) in order.iter().enumerate() {
+            places[*own] = new;
+        }
+        self.gpus = order.iter().map(|own| self.gpus[*own].clone()).collect();
+        let id = |own: &usize| self.bus_ids.get(*own).copied().flatten();
+        self.bus_ids = order.iter().map(id).collect();
+        for link in &mut self.links {
+            link.gpu = places[link.gpu];
+        }
+    }
+
+    /// Finds out what the links of GPUs lead to. `hosts` are those of the places.
+    fn resolve_links(&mut self, hosts: &[u32]) -> Result<(), FileError> {
+        let host_of = |gpu: &NcclGpu| hosts[gpu.place as usize];
+        let mut by_id: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+        for ((own, gpu), id) in (0..).zip(&self.gpus).zip(&self.bus_ids) {
+            let Some(id) = *id else { continue };
+            if let Some(first) = by_id.insert((host_of(gpu), id), own) {
+                let first = self.gpus[first as usize].line;
+                let message = format!(
+                    "two GPUs of one host have the same `busid`, the other on line {first}"
+                );
+                return Err(self
+                    .xml
+                    .fault_on(gpu.line, message, "give each its own `busid`"));
+            }
+        }
         for link in std::mem::take(&mut self.links) {
-            let target = match link.class.map(DeviceClass::of) {
-                Some(DeviceClass::CpuBridge) => {
+            let host = host_of(&self.gpus[link.gpu]);
+            let gpu = link.target.and_then(|id| by_id.get(&(host, id)).copied());
+            let gpu = gpu.filter(|gpu| *gpu as usize != link.gpu);
+            let target = match (link.class.map(DeviceClass::of), gpu) {
+                (Some(DeviceClass::CpuBridge), _) => {
                     self.unused.add(Unused::NvlinksToCpu, link.line);
                     continue;
                 }
-                Some(DeviceClass::Gpu) => NcclLinkTarget::Gpu(link.target),
+                (Some(DeviceClass::Gpu), None) => {
+                    self.unused.add(Unused::NvlinksToOthers, link.line);
+                    continue;
+                }
                 // NCCL, too, takes a device that it cannot see for an NVSwitch.
-                None if self.bus_ids.contains(&link.target) => NcclLinkTarget::Gpu(link.target),
+                (Some(DeviceClass::Gpu) | None, Some(gpu)) => NcclLinkTarget::Gpu(gpu),
                 _ => NcclLinkTarget::Switch,
             };
             self.gpus[link.gpu].links.push(NcclGpuLink {
@@ -479,6 +519,7 @@ impl<'a, 'x> Reader<'a, 'x> {
                 count: link.count,
             });
         }
+        Ok(())
     }
 
     /// Takes devices of which only the class is known for GPUs and NICs, if there are no others.
@@ -496,6 +537,12 @@ impl<'a, 'x> Reader<'a, 'x> {
             self.unused.add(Unused::PlainNics, nic.line);
         }
     }
+}
+
+/// The number that a PCI bus ID stands for, as NCCL reads it: hexadecimal digits, with colons and dots between them.
+fn bus_number(id: &str) -> Option<u64> {
+    let digits: String = id.chars().filter(|sign| !":.".contains(*sign)).collect();
+    u64::from_str_radix(&digits, 16).ok()
 }
 
 /// True for a whole number below zero.

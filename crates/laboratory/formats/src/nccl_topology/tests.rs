@@ -97,6 +97,50 @@ fn links_have_the_rates_of_their_generations() {
     ] {
         assert_eq!(gbps(sm), tenths, "{sm}");
     }
+    for (gcn, gigabytes) in [
+        ("906", 24),
+        ("gfx908", 24),
+        ("910", 36),
+        ("gfx90a", 36),
+        ("940", 48),
+        ("gfx942", 48),
+        ("gfx950", 48),
+    ] {
+        assert_eq!(
+            xgmi_rate(gcn),
+            Rate::from_bps(gigabytes * 8_000_000_000),
+            "{gcn}"
+        );
+    }
+}
+
+/// GPUs are sorted after links have been read; bus IDs are unique within a host.
+#[test]
+fn links_to_gpus_name_them_in_their_order() {
+    let gpu = |dev: u32, target: u32| {
+        format!(
+            "<pci busid='0000:0{dev}:00.0'><gpu dev='{dev}' gcn='gfx942'><xgmi target='0000:0{target}:00.0' count='2'/></gpu></pci>"
+        )
+    };
+    let host = |name: &str, gpus: &[(u32, u32)]| {
+        let gpus: String = gpus
+            .iter()
+            .map(|(dev, target)| gpu(*dev, *target))
+            .collect();
+        format!("<cpu host_hash='{name}'>{gpus}</cpu>")
+    };
+    let text = |hosts: &str| format!("<system version='2'>{hosts}</system>");
+    let node = read(&text(
+        &(host("a", &[(3, 1), (1, 3)]) + &host("b", &[(1, 3), (3, 1)])),
+    ));
+    let targets = node.gpus.iter().map(|gpu| gpu.links[0].target.clone());
+    let expected = [1, 0, 3, 2].map(NcclLinkTarget::Gpu);
+    assert_eq!(targets.collect::<Vec<_>>(), expected);
+    assert_eq!(node.gpus[0].link_rate(), Some(Rate::from_gbps(384)));
+    assert_eq!(node.gpus[0].switch_rate(), None);
+    let twins =
+        text(&host("a", &[(1, 3), (3, 1)])).replace("'0000:03:00.0'><gpu", "'0:1:00.0'><gpu");
+    insta::assert_snapshot!(refusal(&twins), @"node.xml:1: two GPUs of one host have the same `busid`, the other on line 1 | fix: give each its own `busid`");
 }
 
 #[test]
@@ -112,12 +156,21 @@ fn links_lead_to_switches_gpus_or_cpus() {
         assert!(links.len() < 2);
         links.pop().map(|link| link.target)
     };
-    let gpu = |id: &str| Some(NcclLinkTarget::Gpu(id.into()));
+    let gpu = Some(NcclLinkTarget::Gpu(1));
     for (link, expected) in [
-        ("<nvlink target='X' count='1' tclass='0x030200'/>", gpu("x")),
-        ("<xgmi target='X' count='1' tclass='0x120000'/>", gpu("x")),
-        ("<xgmi target='X' count='1'/>", gpu("x")),
-        ("<nvlink target='0:2:0.0' count='1'/>", gpu("0:2:0.0")),
+        (
+            "<nvlink target='0:2:0.0' count='1' tclass='0x030200'/>",
+            gpu.clone(),
+        ),
+        (
+            "<xgmi target='0000:2:0.0' count='1' tclass='0x120000'/>",
+            gpu.clone(),
+        ),
+        ("<xgmi target='0:2:0.0' count='1'/>", gpu.clone()),
+        ("<nvlink target='0:2:0.0' count='1'/>", gpu),
+        // Of another GPU, or of its own.
+        ("<xgmi target='0:3:0.0' count='1'/>", None),
+        ("<xgmi target='0:1:0.0' count='1'/>", None),
         (
             "<nvlink target='fffffff:ffff:ff' count='1'/>",
             Some(NcclLinkTarget::Switch),

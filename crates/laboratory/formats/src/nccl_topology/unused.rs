@@ -12,6 +12,7 @@ pub(super) enum Unused {
     PciLinks,
     C2c,
     NvlinksToCpu,
+    NvlinksToOthers,
     Partitions,
     NoGpuDirect,
     Latency,
@@ -38,6 +39,9 @@ impl Unused {
             Self::C2c => "`c2c` is not used: links between a GPU and its CPU are not simulated",
             Self::NvlinksToCpu => {
                 "`nvlink` to a CPU is not used: links between a GPU and its CPU are not simulated"
+            }
+            Self::NvlinksToOthers => {
+                "a link to a GPU that the file does not have, or from a GPU to itself, is not used"
             }
             Self::Partitions => {
                 "a further `gpu` of a PCI device is not used: each device counts as one GPU"

@@ -4,6 +4,7 @@ use clearway_lab::scenario::NicNearness;
 use clearway_lab::{
     Assembly, Finished, Laboratory, LinkId, RunDecision, RunOptions, ScenarioError, Watch,
 };
+use clearway_units::Span;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -353,11 +354,11 @@ fn what_cannot_be_built_has_a_place_and_a_fix() {
         refusal("<graphs version=\"1\"/>", &[]),
     ];
     insta::assert_snapshot!(errors.join("\n"), @r#"
-    node.xml:5: GPU 0 has links to other GPUs and not to an NVSwitch alone: such links are not simulated
-      fix: `topology.nvlink-rate` joins the GPUs of each node by a switch instead: give the rate of all links of a GPU together, such as 1200Gbps
+    node.xml:4: GPU 0 has no NVLink to an NVSwitch or another GPU: links over PCI are not simulated
+      fix: `topology.nvlink-rate` joins the GPUs of each node by a switch: 192Gbps stands for PCIe 4.0
     node.xml:4: GPU 0 has NVLinks, but no `sm` of a generation with NVLink
       fix: write `sm`, such as 90 for Hopper, or give the rate as `topology.nvlink-rate`
-    node.xml:4: GPU 0 has no NVLink to an NVSwitch: links over PCI are not simulated
+    node.xml:4: GPU 0 has no NVLink to an NVSwitch or another GPU: links over PCI are not simulated
       fix: `topology.nvlink-rate` joins the GPUs of each node by a switch: 192Gbps stands for PCIe 4.0
     node.xml:2: the file has no `gpu` elements, so the NVLinks of the GPUs are not known
       fix: `topology.nvlink-rate` joins the GPUs of each node by a switch: 1920Gbps stands for 12 NVLinks of `sm` 80, 2966.4Gbps for 18 of `sm` 90; or write the file with NCCL_TOPO_DUMP_FILE
@@ -394,8 +395,8 @@ fn what_cannot_be_built_has_a_place_and_a_fix() {
 fn what_is_not_used_is_a_warning() {
     let direct = node(&[&[(&[0, 1], &[0, 1, 2])]])
         .replace(
-            "count=\"8\" tclass=\"0x068000\"",
-            "count=\"8\" tclass=\"0x030200\"",
+            "target=\"0000:f1:00.0\" count=\"8\" tclass=\"0x068000\"",
+            "target=\"0000:01:00.0\" count=\"8\" tclass=\"0x030200\"",
         )
         .replace("dev=\"2\" speed=\"400000\"", "dev=\"2\" speed=\"100000\"")
         .replace("dev=\"0\" speed", "dev=\"0\" plane=\"1\" speed");
@@ -418,9 +419,214 @@ fn what_is_not_used_is_a_warning() {
         other.unwrap().warnings,
     ];
     insta::assert_snapshot!(found.concat().join("\n"), @r"
+    node.xml:10: a link to a GPU that the file does not have, or from a GPU to itself, is not used
     node.xml: NICs that are nearest to no GPU, or slower than others as near, are not used: mlx5_2
     node.xml:6: links from GPU to GPU are not used: `topology.nvlink-rate` puts a switch in their place
     node.xml: `plane` is not used: spines join the planes, unless `topology.spines` is 0
     `topology.nodes`, `topology.spines` are not used: hpcc.txt is not a topology of NCCL
+    ");
+}
+
+/// Nodes without NVSwitch: links of GPUs, each pair with the number of links between them, and a NIC for so many GPUs. All on one PCI
+/// switch for each NIC.
+fn joined(gpus: u32, generation: &str, links: &[(u32, u32, u32)], per_nic: u32) -> String {
+    let mut text = String::from("<system version=\"2\">\n<cpu numaid=\"0\" arch=\"x86_64\">\n");
+    for gpu in 0..gpus {
+        if per_nic > 0 && gpu % per_nic == 0 {
+            let nic = gpu / per_nic;
+            writeln!(
+                text,
+                "<pci class=\"0x060400\"><pci busid=\"0001:{nic:02x}:00.0\"><nic><net name=\"mlx5_{nic}\" dev=\"{nic}\" speed=\"100000\"/></nic></pci>"
+            )
+            .unwrap();
+        }
+        writeln!(
+            text,
+            "<pci busid=\"0000:{gpu:02x}:00.0\" class=\"0x030200\"><gpu dev=\"{gpu}\" {generation} rank=\"{gpu}\" gdr=\"1\">"
+        )
+        .unwrap();
+        for (a, b, count) in links.iter().filter(|(a, b, _)| *a == gpu || *b == gpu) {
+            let other = a + b - gpu;
+            writeln!(
+                text,
+                "<nvlink target=\"0000:{other:02x}:00.0\" count=\"{count}\" tclass=\"0x030200\"/>"
+            )
+            .unwrap();
+        }
+        text += "</gpu></pci>\n";
+        if per_nic > 0 && gpu % per_nic == per_nic - 1 {
+            text += "</pci>\n";
+        }
+    }
+    text + "</cpu>\n</system>\n"
+}
+
+/// Eight GPUs with six links each, as in a DGX-1 with V100: two groups of four, all joined in each, and each GPU to one of the other group.
+const CUBE: [(u32, u32, u32); 16] = [
+    (0, 1, 1),
+    (0, 2, 1),
+    (0, 3, 2),
+    (0, 4, 2),
+    (1, 2, 2),
+    (1, 3, 1),
+    (1, 5, 2),
+    (2, 3, 2),
+    (2, 6, 1),
+    (3, 7, 1),
+    (4, 5, 1),
+    (4, 6, 1),
+    (4, 7, 2),
+    (5, 6, 2),
+    (5, 7, 1),
+    (6, 7, 2),
+];
+
+/// Time of a flow of one packet of 4150 B, with an acknowledgement of 64 B.
+fn one_packet(folder: &Path, topology: &[&str], flow: &str) -> Span {
+    let flows = format!("workload.flows=[\"{flow} 4086B\"]");
+    let traffic = ["workload.kind=flows", "transport.payload=4086B", &flows];
+    let assembly = try_assembly(folder, &[topology, &traffic].concat()).unwrap();
+    run(&assembly).flows[0].completion().unwrap()
+}
+
+/// Three GPUs in a row, two links of 20 GB/s between each two.
+#[test]
+fn packets_pass_the_gpus_between() {
+    let row = joined(3, "sm=\"70\"", &[(0, 1, 2), (1, 2, 2)], 0);
+    let folder = folder("row", &row);
+    let file = ["topology.file=node.xml", "topology.nvlink-delay=500ns"];
+    // Halves of a picosecond for each byte, and the delay.
+    let expected = |halves: u64, delay: Span| {
+        let span = Span::from_ps((4150 + 64) * halves / 2) + delay + delay;
+        move |taken: Span| {
+            let apart = taken.saturating_sub(span).max(span.saturating_sub(taken));
+            assert!(apart <= Span::from_ps(10), "{taken}, not {span}");
+        }
+    };
+    // 320 Gb/s from GPU to GPU and at the ends, 640 Gb/s inside the one with twice the links.
+    let one_link = expected(50 + 50 + 25, Span::from_ns(500));
+    one_link(one_packet(&folder, &file, "0->1"));
+    one_link(one_packet(&folder, &file, "1->2"));
+    // A tenth of each delay lies inside the GPU on the way, where the packet does not go.
+    let two_links = expected(50 + 50 + 50 + 50, Span::from_ns(900));
+    two_links(one_packet(&folder, &file, "0->2"));
+    let warnings = assembly(&folder, &[]).warnings.join("\n");
+    assert_eq!(
+        warnings,
+        "node.xml:4: GPUs without a link to each other send over one GPU of their node, as in NCCL: set `topology.nvlink-rate` if a switch joins them"
+    );
+}
+
+#[test]
+fn a_cube_mesh_reduces() {
+    let folder = folder("cube", &joined(8, "sm=\"70\"", &CUBE, 2));
+    let keys = [
+        "topology.nodes=2",
+        "workload.kind=ring-all-reduce",
+        "workload.size=1MB",
+    ];
+    let assembly = assembly(&folder, &keys);
+    let report = assembly.topology_report();
+    assert_eq!(
+        report.summary,
+        "node.xml: 2 nodes of 8 GPUs and 4 NICs, 2 spines"
+    );
+    // A leaf for each NIC, spines, a router in each GPU, and a switch for each NIC that two GPUs share.
+    assert_eq!(assembly.topology.switches.len(), 4 + 2 + 16 + 8);
+    // In each node 16 links join GPUs over 3 links with those inside GPUs, the other pairs over one GPU between; other nodes are farther.
+    assert_eq!(report.path_lengths[&3], 2 * 2 * 16);
+    assert_eq!(report.path_lengths[&4] - 2 * 8 * 2, 2 * (8 * 7 - 2 * 16));
+    let finished = run(&assembly);
+    let sum = |from: &str, to: &str| -> u64 { bytes(&assembly, &finished, from, to).iter().sum() };
+    // In a ring of 16, each GPU sends 30 parts of a sixteenth, and two of the 16 ways lead to the other node.
+    let part = 1_000_000 / 16 * 30;
+    assert!(sum("router", "router") >= part * 14);
+    assert!(sum("hca", "leaf") >= part * 2 && sum("hca", "leaf") < part * 3);
+    assert!(bytes(&assembly, &finished, "router", "leaf").is_empty());
+}
+
+/// A full mesh has no warning, and the times of hosts that are joined alike.
+#[test]
+fn a_full_mesh_of_xgmi_is_fully_connected() {
+    let pairs = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)];
+    let links = pairs.map(|(a, b)| (a, b, 1));
+    let mesh = joined(4, "gcn=\"gfx942\" sm=\"304\"", &links, 1)
+        .replace("<nvlink", "<xgmi")
+        .replace(" tclass=\"0x030200\"/", "/");
+    let folder = folder("mesh", &mesh);
+    let assembly = assembly(&folder, &["topology.nodes=2"]);
+    assert_eq!(assembly.warnings, [] as [String; 0]);
+    let alike = [
+        "topology.kind=fully-connected",
+        "topology.hosts=4",
+        "topology.link-rate=384Gbps",
+        "topology.link-delay=700ns",
+    ];
+    let file = [
+        "topology.file=node.xml",
+        "topology.nodes=2",
+        "topology.nvlink-delay=700ns",
+    ];
+    for flow in ["0->1", "3->0", "2->1"] {
+        let times = [&alike[..], &file].map(|topology| one_packet(&folder, topology, flow));
+        assert_eq!(times[0], times[1], "{flow}");
+    }
+    let finished = run(&assembly);
+    assert!(finished.flows.iter().all(|flow| flow.finished.is_some()));
+}
+
+/// The NICs of two GPUs are on one leaf, which is nearer than three links, and the links between the others are preferred.
+#[test]
+fn nics_carry_what_links_do_not() {
+    let row = joined(4, "sm=\"70\"", &[(0, 1, 1), (1, 2, 1), (2, 3, 1)], 1)
+        .replace("speed=", "rail=\"0\" speed=");
+    let folder = folder("near", &row);
+    let on_leaf = |flow: &str| {
+        let flows = format!("workload.flows=[\"{flow} 100KB\"]");
+        let assembly = assembly(&folder, &["workload.kind=flows", &flows]);
+        let finished = run(&assembly);
+        let of_leaf: u64 = bytes(&assembly, &finished, "host", "leaf").iter().sum();
+        of_leaf > 0
+    };
+    let ways = ["0->1", "0->2", "0->3"].map(on_leaf);
+    assert_eq!(ways, [false, false, true]);
+    let warnings = assembly(&folder, &[]).warnings.join("\n");
+    assert!(
+        warnings.contains(
+            "send over up to 2 GPUs of their node, while NCCL sends over one GPU at most"
+        ),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn links_that_do_not_fit_have_a_place_and_a_fix() {
+    let pair = joined(2, "sm=\"70\"", &[(0, 1, 2)], 0);
+    let refusal = |text: String| {
+        let folder = folder("misfits", &text);
+        match try_assembly(&folder, &["topology.file=node.xml"]) {
+            Ok(_) => format!("no error:\n{text}"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let to_switch = "<nvlink target=\"0000:f0:00.0\" count=\"1\" tclass=\"0x068000\"/></gpu>";
+    let errors = [
+        refusal(joined(4, "sm=\"70\"", &[(0, 1, 2), (2, 3, 2)], 0)),
+        refusal(pair.replacen("count=\"2\"", "count=\"3\"", 1)),
+        refusal(pair.replacen("target=\"0000:00:00.0\"", "target=\"0000:07:00.0\"", 1)),
+        refusal(pair.replacen("</gpu>", to_switch, 1)),
+        refusal(pair.replacen(" sm=\"70\"", "", 1)),
+    ];
+    insta::assert_snapshot!(errors.join("\n"), @"
+    node.xml:9: no links lead from GPU 0 to GPU 2, not even over other GPUs
+      fix: `topology.nvlink-rate` joins the GPUs of each node by a switch instead: give the rate of all links of a GPU together, such as 1200Gbps
+    node.xml:4: the links of GPU 0 to GPU 1 have 480Gbps, those of GPU 1 to GPU 0 have 320Gbps
+      fix: write the same `count` at both GPUs, and the same `sm` or `gcn`
+    node.xml:4: GPU 0 has links to GPU 1, which has none to GPU 0
+      fix: write the same `count` at both GPUs, and the same `sm` or `gcn`
+    node.xml:5: GPU 0 has links to an NVSwitch, and a GPU of the file has links to others: both together are not simulated
+      fix: `topology.nvlink-rate` joins the GPUs of each node by a switch instead: give the rate of all links of a GPU together, such as 1200Gbps
+    node.xml:3: GPU 0 has NVLinks, but no `sm` of a generation with NVLink
+      fix: write `sm`, such as 90 for Hopper, or give the rate as `topology.nvlink-rate`
     ");
 }

@@ -24,8 +24,10 @@ pub struct BuiltFabric {
 /// A GPU of a node that a file describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeGpu {
-    /// Rate to the switch of its node; `None` if it is alone there.
+    /// Rate to the switch of its node; `None` if it has none.
     pub scale_up: Option<Rate>,
+    /// GPUs of its node that links join it with directly, and their rates.
+    pub peers: Vec<(u32, Rate)>,
     /// NICs that it uses.
     pub nics: Vec<NodeGpuNic>,
     /// Nearness of these NICs; `None` without NICs.

@@ -1,7 +1,7 @@
 //! Fabrics of equal nodes, one of which a file of NCCL describes.
 //!
-//! All GPUs of the file are one node: they meet in the node's scale-up switch. If the file has several hosts, as for an NVLink domain of
-//! several machines, so does each node. [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the
+//! All GPUs of the file are one node: they meet in the node's scale-up switch, or [`gpu_links`](super::gpu_links) join them with each
+//! other. If the file has several hosts, as for an NVLink domain of several machines, so does each node. [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the
 //! fabric.
 //!
 //! The rail of a NIC is the `rail` of the file, if each NIC in use has one. Otherwise it is the place of the NIC among those of its host
@@ -11,11 +11,12 @@ use crate::error::ScenarioError;
 use crate::limits::check_hosts;
 use crate::topology::built_fabric::{NodeGpu, NodeGpuNic};
 use crate::topology::error::{impossible, topology_error};
+use crate::topology::gpu_links::{direct_link, forwarding, scale_up_links};
 use crate::topology::nearest_nics::{NearestNics, nearest_nics};
 use crate::topology::oversubscription::Oversubscription;
 use crate::topology::rail_optimised::{RailLinks, number_of_spines};
-use clearway_fabric::topology::{GpuNode, GpuNodes, NodeNic, Topology, gpu_nodes};
-use clearway_formats::{NcclGpu, NcclLinkTarget, NcclTopology};
+use clearway_fabric::topology::{GpuNode, GpuNodes, NodeNic, ScaleUpLinks, Topology, gpu_nodes};
+use clearway_formats::NcclTopology;
 use clearway_units::{Rate, Span};
 use clearway_workload::FileError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,9 +40,10 @@ clearway_units::parameters! {
         /// Delay of the links between switches; "auto" is `link-delay`.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "as `rail-optimised`";
         /// Rate between each GPU and the switch of its node, in each direction. "auto": the GPU's NVLinks times the rate that NCCL assumes
-        /// for one, such as 164.8Gbps for `sm` 90. A rate joins also GPUs without NVLink, or without NVSwitch, by a switch.
+        /// for one, such as 164.8Gbps for `sm` 90; links from GPU to GPU stay as in the file. A rate joins all GPUs by a switch, also
+        /// without NVLink or NVSwitch.
         pub nvlink_rate: Option<Rate> = None, "nvlink-rate", "NCCL: topo.h";
-        /// Delay of NVLink between a GPU and its node's switch.
+        /// Delay of NVLink between a GPU and its node's switch, or from GPU to GPU.
         pub nvlink_delay: Span = Span::from_ns(500), "nvlink-delay", "as `rail-optimised`";
     }
 }
@@ -63,7 +65,7 @@ pub(crate) fn build_nccl_nodes(
 ) -> Result<NcclNodes, ScenarioError> {
     let gpus = file.gpus.len() as u64;
     check_hosts(&["nodes", "file"], gpus * u64::from(settings.nodes))?;
-    let scale_up = scale_up_rates(settings, name, file)?;
+    let scale_up = scale_up_links(settings.nvlink_rate, name, file)?;
     let nearest = nics_of_gpus(settings, name, file)?;
     let nics = nics_in_use(links.0, name, file, &nearest)?;
     let node_nics = nics.iter().map(|nic| NodeNic {
@@ -96,6 +98,7 @@ pub(crate) fn build_nccl_nodes(
         "spines",
         "parallel-links",
         "file",
+        "nvlink-delay",
     ];
     let mut topology = gpu_nodes(&spec).map_err(|error| topology_error(&keys, &error))?;
     topology.summary = format!(
@@ -107,7 +110,7 @@ pub(crate) fn build_nccl_nodes(
     Ok(NcclNodes {
         topology,
         gpus: described(file, &scale_up, &nearest, &nics),
-        warnings: warnings(settings, name, file, &nics),
+        warnings: warnings(settings, name, file, (&nics, &scale_up)),
     })
 }
 
@@ -128,84 +131,6 @@ fn spines(settings: &NcclNodeSettings, nics: &[NicInUse]) -> Result<u32, Scenari
         leaves_per_rail: settings.leaves_per_rail,
         nics_of_node: most,
     })
-}
-
-/// Rate between each GPU and the switch of its node.
-///
-/// GPUs whose links lead to each other would be joined here once hosts can forward.
-fn scale_up_rates(
-    settings: &NcclNodeSettings,
-    name: &str,
-    file: &NcclTopology,
-) -> Result<Vec<Rate>, ScenarioError> {
-    let gpus = file.gpus.iter();
-    if let Some(rate) = settings.nvlink_rate {
-        return Ok(gpus.map(|_| rate).collect());
-    }
-    if let [only] = &file.gpus[..] {
-        // Nothing in its node to reach.
-        return Ok(vec![only.switch_rate().unwrap_or(Rate::from_gbps(1))]);
-    }
-    let rates = gpus.map(|gpu| {
-        let direct = gpu
-            .links
-            .iter()
-            .find(|link| link.target != NcclLinkTarget::Switch);
-        match gpu.switch_rate() {
-            Some(rate) if direct.is_none() => Ok(rate),
-            _ => Err(no_switch(name, gpu).into()),
-        }
-    });
-    rates.collect()
-}
-
-/// Error about a GPU that does not reach all others by an NVSwitch.
-fn no_switch(name: &str, gpu: &NcclGpu) -> FileError {
-    const JOINS: &str = "`topology.nvlink-rate` joins the GPUs of each node by a switch";
-    let dev = gpu.dev;
-    let error = |line, message, fix| FileError {
-        file: name.into(),
-        line,
-        column: None,
-        message,
-        fix,
-    };
-    let direct = gpu
-        .links
-        .iter()
-        .find(|link| link.target != NcclLinkTarget::Switch);
-    if let Some(link) = direct {
-        return error(
-            link.line,
-            format!(
-                "GPU {dev} has links to other GPUs and not to an NVSwitch alone: such links are not simulated"
-            ),
-            format!(
-                "{JOINS} instead: give the rate of all links of a GPU together, such as 1200Gbps"
-            ),
-        );
-    }
-    if !gpu.is_described {
-        return error(
-            gpu.line,
-            "the file has no `gpu` elements, so the NVLinks of the GPUs are not known".into(),
-            format!(
-                "{JOINS}: 1920Gbps stands for 12 NVLinks of `sm` 80, 2966.4Gbps for 18 of `sm` 90; or write the file with NCCL_TOPO_DUMP_FILE"
-            ),
-        );
-    }
-    if !gpu.links.is_empty() {
-        return error(
-            gpu.line,
-            format!("GPU {dev} has NVLinks, but no `sm` of a generation with NVLink"),
-            "write `sm`, such as 90 for Hopper, or give the rate as `topology.nvlink-rate`".into(),
-        );
-    }
-    error(
-        gpu.line,
-        format!("GPU {dev} has no NVLink to an NVSwitch: links over PCI are not simulated"),
-        format!("{JOINS}: 192Gbps stands for PCIe 4.0"),
-    )
 }
 
 /// The NICs of each GPU, which has none only if the file has none at all.
@@ -314,7 +239,7 @@ fn rails(name: &str, file: &NcclTopology, used: &[usize]) -> Result<Vec<u32>, Sc
 /// The GPUs of a node with their links.
 fn described(
     file: &NcclTopology,
-    scale_up: &[Rate],
+    scale_up: &ScaleUpLinks,
     nearest: &[NearestNics],
     nics: &[NicInUse],
 ) -> Vec<NodeGpu> {
@@ -329,8 +254,24 @@ fn described(
             gpus: nic.gpus.len() as u32,
         })
     };
-    let gpus = scale_up.iter().enumerate().map(|(gpu, rate)| NodeGpu {
-        scale_up: (scale_up.len() > 1).then_some(*rate),
+    let to_switch = |gpu: usize| match scale_up {
+        ScaleUpLinks::Switch(rates) if rates.len() > 1 => Some(rates[gpu]),
+        _ => None,
+    };
+    let peers = |gpu: usize| -> Vec<(u32, Rate)> {
+        let ScaleUpLinks::Direct { links, .. } = scale_up else {
+            return Vec::new();
+        };
+        let from_here = links.iter().filter_map(|link| match link.ends {
+            [a, b] if a as usize == gpu => Some((b, link.rate)),
+            [a, b] if b as usize == gpu => Some((a, link.rate)),
+            _ => None,
+        });
+        from_here.collect()
+    };
+    let gpus = (0..file.gpus.len()).map(|gpu| NodeGpu {
+        scale_up: to_switch(gpu),
+        peers: peers(gpu),
         nics: of_gpu(gpu).collect(),
         nearness: nearest.get(gpu).map(|own| own.nearness),
     });
@@ -341,7 +282,7 @@ fn warnings(
     settings: &NcclNodeSettings,
     name: &str,
     file: &NcclTopology,
-    used: &[NicInUse],
+    (used, scale_up): (&[NicInUse], &ScaleUpLinks),
 ) -> Vec<String> {
     const SHOWN: usize = 4;
     let mut warnings = Vec::new();
@@ -362,14 +303,14 @@ fn warnings(
             unused[..unused.len().min(SHOWN)].join(", ")
         ));
     }
-    let links = file.gpus.iter().flat_map(|gpu| &gpu.links);
-    let mut direct = links.filter(|link| link.target != NcclLinkTarget::Switch);
-    if let (Some(link), Some(_)) = (direct.next(), settings.nvlink_rate) {
+    let direct = file.gpus.iter().find_map(direct_link);
+    if let (Some(link), Some(_)) = (direct, settings.nvlink_rate) {
         warnings.push(format!(
             "{name}:{}: links from GPU to GPU are not used: `topology.nvlink-rate` puts a switch in their place",
             link.line
         ));
     }
+    warnings.extend(forwarding(name, file, scale_up));
     let planes: BTreeSet<Option<u32>> = used.iter().map(|nic| file.nics[nic.index].plane).collect();
     if planes.len() > 1 {
         warnings.push(format!(

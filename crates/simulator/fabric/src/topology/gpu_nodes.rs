@@ -4,10 +4,14 @@
 //! Spines join the rails. Hosts do not forward, so GPUs of different nodes reach each other only over leaves and spines. GPUs of one node
 //! reach each other over the node's switch, because the choice of NICs takes the shortest path.
 //!
+//! Without such a switch, links join the GPUs of a node with each other. Each GPU then has a [router](Topology::with_routers_of), which
+//! forwards to GPUs of the node that have no link to the sender. Routers have no cables of NICs, so no GPU forwards between its node and
+//! the network.
+//!
 //! GPUs may share a NIC. The NIC is then a [switch](SwitchRole::Nic) between them and the leaf, as fast as the NIC on all sides. Half of
 //! the delay of the NIC's link lies between GPU and NIC. The queue of its port to the leaf stands for what waits in the NIC.
 //!
-//! Switches of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
+//! Switches and routers of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
 //! the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are held back
 //! by their windows alone.
 
@@ -20,10 +24,43 @@ const MOST: u32 = 1 << 20;
 /// A node of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuNode {
-    /// Rate of each direction of each GPU's link to the switch of its node.
-    pub scale_up: Vec<Rate>,
+    /// Links between its GPUs.
+    pub scale_up: ScaleUpLinks,
     /// NICs.
     pub nics: Vec<NodeNic>,
+}
+
+/// Links between the GPUs of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScaleUpLinks {
+    /// To a switch: for each GPU, the rate of each direction.
+    Switch(Vec<Rate>),
+    /// From GPU to GPU.
+    Direct {
+        /// Number of GPUs.
+        gpus: u32,
+        /// Links.
+        links: Vec<GpuLink>,
+    },
+}
+
+/// A link between two GPUs of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuLink {
+    /// The two GPUs.
+    pub ends: [u32; 2],
+    /// Rate of each direction.
+    pub rate: Rate,
+}
+
+impl ScaleUpLinks {
+    /// Number of GPUs.
+    pub fn gpus(&self) -> u32 {
+        match self {
+            Self::Switch(rates) => u32::try_from(rates.len()).unwrap_or(u32::MAX),
+            Self::Direct { gpus, .. } => *gpus,
+        }
+    }
 }
 
 /// A NIC of a node.
@@ -54,7 +91,7 @@ pub struct GpuNodes {
     pub nic_delay: Span,
     /// Rate and delay of the links between leaves and spines.
     pub fabric: (Rate, Span),
-    /// Delay of the links between GPUs and the switch of their node.
+    /// Delay of the links between GPUs and the switch of their node, or from GPU to GPU.
     pub scale_up_delay: Span,
 }
 
@@ -62,7 +99,7 @@ pub struct GpuNodes {
 /// [`Topology::split_hosts`]. Without other GPUs in its node, a GPU has no link to a switch of the node.
 ///
 /// # Errors
-/// If the numbers do not come out even, or are too large.
+/// If the numbers do not come out even, or are too large, or if the delay of links from GPU to GPU is less than 3 ns.
 pub fn gpu_nodes(spec: &GpuNodes) -> Result<Topology, TopologyError> {
     let shape = Shape::from_spec(spec)?;
     let mut cables = Vec::new();
@@ -93,15 +130,9 @@ pub fn gpu_nodes(spec: &GpuNodes) -> Result<Topology, TopologyError> {
             cables.extend((0..spec.bundle).map(|_| Cable::new(ends, spec.fabric)));
         }
     }
-    if shape.gpus_per_node > 1 {
-        let of_node = (0..shape.gpus).map(|gpu| {
-            let (node, place) = (gpu / shape.gpus_per_node, gpu % shape.gpus_per_node);
-            let link = (spec.node.scale_up[place as usize], spec.scale_up_delay);
-            Cable::new([NodeId(gpu), shape.node_switch(node)], link)
-        });
-        cables.extend(of_node);
-    }
-    Ok(Topology {
+    let before = cables.len();
+    shape.add_scale_up_links(spec, &mut cables);
+    let topology = Topology {
         summary: format!(
             "rail-optimised: {} nodes of {} GPUs, {} leaves, {} spines",
             spec.nodes, shape.gpus_per_node, shape.leaves, spec.spines
@@ -112,7 +143,13 @@ pub fn gpu_nodes(spec: &GpuNodes) -> Result<Topology, TopologyError> {
         groups: None,
         switches: shape.switches(spec),
         cables,
-    })
+    };
+    match spec.node.scale_up {
+        ScaleUpLinks::Switch(_) => Ok(topology),
+        ScaleUpLinks::Direct { .. } => {
+            topology.with_routers_of(SwitchRole::ScaleUp, |_, cable| cable >= before)
+        }
+    }
 }
 
 /// The numbers of a fabric, before hosts are split into NICs.
@@ -136,7 +173,7 @@ impl Shape {
             let fix = fix.into();
             Err(TopologyError::Impossible { what, fix })
         };
-        let gpus_per_node = u32::try_from(spec.node.scale_up.len()).unwrap_or(u32::MAX);
+        let gpus_per_node = spec.node.scale_up.gpus();
         let gpus = spec.nodes.checked_mul(gpus_per_node);
         let Some(gpus) = gpus.filter(|gpus| (2..=MOST).contains(gpus)) else {
             let what = format!("{} nodes of {gpus_per_node} GPUs", spec.nodes);
@@ -175,6 +212,7 @@ impl Shape {
             let what = format!("{uses} links between GPUs and NICs");
             return impossible(what, "use fewer nodes");
         };
+        check_links(&spec.node.scale_up, spec.nodes)?;
         let shared = spec.node.nics.iter().filter(|nic| nic.gpus.len() != 1);
         let shared_nics = shared.count() as u32;
         if shared_nics > 0 && (spec.nic_delay / 2).is_zero() {
@@ -188,9 +226,32 @@ impl Shape {
             nodes_per_leaf: spec.nodes / leaves_per_rail,
             leaves,
             spines: spec.spines,
-            node_switches: if gpus_per_node > 1 { spec.nodes } else { 0 },
+            node_switches: match spec.node.scale_up {
+                ScaleUpLinks::Switch(_) if gpus_per_node > 1 => spec.nodes,
+                _ => 0,
+            },
             shared_nics,
         })
+    }
+
+    /// Adds the links between the GPUs of each node.
+    fn add_scale_up_links(&self, spec: &GpuNodes, cables: &mut Vec<Cable>) {
+        let own = |node: u32, gpu: u32| NodeId(node * self.gpus_per_node + gpu);
+        for node in 0..spec.nodes {
+            match &spec.node.scale_up {
+                ScaleUpLinks::Switch(rates) if rates.len() > 1 => {
+                    cables.extend((0..).zip(rates).map(|(gpu, rate)| {
+                        let ends = [own(node, gpu), self.node_switch(node)];
+                        Cable::new(ends, (*rate, spec.scale_up_delay))
+                    }));
+                }
+                ScaleUpLinks::Switch(_) => {}
+                ScaleUpLinks::Direct { links, .. } => cables.extend(links.iter().map(|link| {
+                    let ends = link.ends.map(|gpu| own(node, gpu));
+                    Cable::new(ends, (link.rate, spec.scale_up_delay))
+                })),
+            }
+        }
     }
 
     /// Number of the leaf that the NICs of a node on a rail are on: leaves of a rail follow each other.
@@ -240,6 +301,33 @@ impl Shape {
     }
 }
 
+/// Checks links from GPU to GPU.
+fn check_links(scale_up: &ScaleUpLinks, nodes: u32) -> Result<(), TopologyError> {
+    let ScaleUpLinks::Direct { gpus, links } = scale_up else {
+        return Ok(());
+    };
+    let impossible = |what: String, fix: &str| {
+        let fix = fix.into();
+        Err(TopologyError::Impossible { what, fix })
+    };
+    if (links.len() as u64).saturating_mul(nodes.into()) > u64::from(MOST) {
+        let what = format!("{nodes} nodes of {} links between GPUs", links.len());
+        return impossible(what, "use fewer nodes");
+    }
+    let is_wrong = |link: &&GpuLink| {
+        let [a, b] = link.ends;
+        a == b || a.max(b) >= *gpus
+    };
+    match links.iter().find(is_wrong) {
+        None => Ok(()),
+        Some(link) => {
+            let [a, b] = link.ends;
+            let what = format!("a link of {} from GPU {a} to GPU {b} of {gpus}", link.rate);
+            impossible(what, "join two different GPUs of a node")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Routes;
@@ -262,7 +350,7 @@ mod tests {
         GpuNodes {
             nodes: 2,
             node: GpuNode {
-                scale_up: vec![NVLINK; 4],
+                scale_up: ScaleUpLinks::Switch(vec![NVLINK; 4]),
                 nics: vec![nic(0, &[0, 1]), nic(1, &[2]), nic(2, &[2]), nic(0, &[3])],
             },
             leaves_per_rail: 1,
@@ -319,7 +407,7 @@ mod tests {
         let equal = GpuNodes {
             scale_up_delay: spec().nic_delay,
             node: GpuNode {
-                scale_up: vec![RATE; 4],
+                scale_up: ScaleUpLinks::Switch(vec![RATE; 4]),
                 ..spec().node
             },
             ..spec()
@@ -349,6 +437,63 @@ mod tests {
         assert!(Routes::compute(&topology).is_ok());
     }
 
+    /// Four GPUs in a row, with the NICs of `spec`.
+    fn row() -> GpuNodes {
+        let link = |a: u32| GpuLink {
+            ends: [a, a + 1],
+            rate: NVLINK,
+        };
+        GpuNodes {
+            node: GpuNode {
+                scale_up: ScaleUpLinks::Direct {
+                    gpus: 4,
+                    links: (0..3).map(link).collect(),
+                },
+                ..spec().node
+            },
+            ..spec()
+        }
+    }
+
+    #[test]
+    fn gpus_forward_within_their_node() {
+        let topology = gpu_nodes(&row()).unwrap().join_nics(PortChoice::LeastQueue);
+        let topology = topology.split_hosts();
+        assert_eq!(topology.machines(), 8);
+        assert_eq!(
+            neighbours(&topology, "router1"),
+            ["router0", "router2", "host1.1"]
+        );
+        assert_eq!(neighbours(&topology, "router4"), ["router5", "host4.1"]);
+        // The link to the router, and two NICs, which are one with two ports.
+        assert_eq!(neighbours(&topology, "host2"), ["router2"]);
+        assert_eq!(neighbours(&topology, "nic2"), ["leaf1", "leaf2", "host2.1"]);
+        let paths = Routes::compute(&topology).unwrap().paths;
+        let at_router = |gpu: u32| {
+            let mut nics = topology.nics_of(HostId(gpu));
+            let link_up = |nic: &HostId| topology.link_to_host(*nic).unwrap();
+            let own = format!("router{gpu}");
+            nics.find(|nic| topology.node_name(topology.link_ends(link_up(nic)).0) == own)
+                .unwrap()
+        };
+        let between = |a: u32, b: u32| paths.between(at_router(a), at_router(b));
+        assert_eq!(between(0, 1).hops, 3);
+        assert_eq!(between(0, 1).propagation, row().scale_up_delay);
+        assert_eq!(
+            (between(0, 3).hops, between(0, 3).bottleneck),
+            (5, Some(NVLINK))
+        );
+        // The link inside the GPU does not count, that to a NIC does.
+        assert_eq!(paths.links_between(at_router(0), at_router(1)), 1);
+        assert_eq!(paths.links_between(at_router(0), at_router(3)), 3);
+        assert_eq!(paths.links_between(HostId(0), HostId(7)), 3);
+        assert!(!paths.reaches(at_router(0), at_router(4)), "another node");
+        assert!(
+            !paths.reaches(at_router(0), HostId(1)),
+            "from NVLink to a NIC"
+        );
+    }
+
     #[test]
     fn impossible_numbers_are_refused() {
         let refusal = |change: fn(&mut GpuNodes)| {
@@ -358,11 +503,20 @@ mod tests {
         };
         let errors = [
             refusal(|s| s.nodes = 1 << 19),
-            refusal(|s| s.node.scale_up.clear()),
+            refusal(|s| s.node.scale_up = ScaleUpLinks::Switch(Vec::new())),
             refusal(|s| s.nic_delay = Span::from_ps(1)),
             refusal(|s| {
                 s.nodes = 1 << 17;
                 s.node.nics = (0..9).map(|rail| nic(rail, &[0])).collect();
+            }),
+            refusal(|s| {
+                *s = row();
+                s.scale_up_delay = Span::from_ns(2);
+            }),
+            refusal(|s| {
+                let ends = [1, 4];
+                let links = vec![GpuLink { ends, rate: RATE }];
+                s.node.scale_up = ScaleUpLinks::Direct { gpus: 4, links };
             }),
         ];
         insta::assert_snapshot!(errors.join("\n"), @r"
@@ -370,6 +524,8 @@ mod tests {
         2 nodes of 0 GPUs; use 2 to 1048576 GPUs
         NICs that GPUs share, with links of 1ps; use a longer delay
         1179648 links between GPUs and NICs; use fewer nodes
+        a link of host 1, which forwards, with a delay of 2ns; use at least 3ns: a tenth, and at least 1ns, lies inside each host
+        a link of 100Gbps from GPU 1 to GPU 4 of 4; join two different GPUs of a node
         ");
     }
 }

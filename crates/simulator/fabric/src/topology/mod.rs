@@ -28,7 +28,7 @@ pub(crate) use detour_hops::DetourHops;
 pub use direct::{Dimension, DimensionLinks, DirectRouting, direct_network};
 pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
-pub use gpu_nodes::{GpuNode, GpuNodes, NodeNic, gpu_nodes};
+pub use gpu_nodes::{GpuLink, GpuNode, GpuNodes, NodeNic, ScaleUpLinks, gpu_nodes};
 pub use groups::{GroupRouting, SwitchGroups};
 pub use ideal::{PathUse, Striped};
 pub use multi_plane::{MultiPlane, multi_plane};

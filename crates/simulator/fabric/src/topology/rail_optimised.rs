@@ -1,7 +1,7 @@
 //! Rail-optimised fabrics: [nodes of several GPUs](super::gpu_nodes), each with a NIC on a separate rail: GPU `i` of every node is on rail
 //! `i`, so that GPUs of one rail reach each other over one leaf.
 
-use super::{GpuNode, GpuNodes, NodeNic, Topology, TopologyError, gpu_nodes};
+use super::{GpuNode, GpuNodes, NodeNic, ScaleUpLinks, Topology, TopologyError, gpu_nodes};
 use clearway_units::{Rate, Span};
 
 /// A rail-optimised fabric.
@@ -39,7 +39,7 @@ pub fn rail_optimised(spec: &RailOptimised) -> Result<Topology, TopologyError> {
     }
     let gpus = 0..spec.gpus_per_node;
     let node = GpuNode {
-        scale_up: gpus.clone().map(|_| spec.nvlink.0).collect(),
+        scale_up: ScaleUpLinks::Switch(gpus.clone().map(|_| spec.nvlink.0).collect()),
         nics: gpus
             .map(|gpu| NodeNic {
                 rate: spec.nic.0,
