@@ -5,7 +5,8 @@ use crate::errors::{without_lock, wrong};
 use crate::run::{Exception, Run};
 use crate::run_controllers::{NamedClass, RunControllers};
 use crate::scenario::{Source, laboratory};
-use clearway_lab::units::{Bytes, HostId, Time};
+use clearway_lab::scenario::Priority;
+use clearway_lab::units::{Bytes, HostId, Span, Time};
 use clearway_lab::{
     MessageEvent, MessageEventKind, PostedMessage, RunDecision, SteppedOptions, SteppedRun,
 };
@@ -31,6 +32,8 @@ pub(crate) struct NativeSimulation {
 
 #[pymethods]
 impl NativeSimulation {
+    /// A simulation that stands at time zero. `posts` are the priorities that messages may have, and the resolution in
+    /// picoseconds.
     #[new]
     fn new(
         py: Python<'_>,
@@ -38,10 +41,12 @@ impl NativeSimulation {
         overrides: Vec<String>,
         threads: Option<usize>,
         own_traffic: bool,
+        posts: (Vec<u8>, Option<u64>),
         command: String,
         controller: Option<NamedClass>,
     ) -> PyResult<Self> {
         let stopwatch = Stopwatch::start();
+        let (priorities, resolution) = posts;
         let controllers = RunControllers::new(controller);
         let made = without_lock(py, || {
             let laboratory = laboratory();
@@ -52,7 +57,8 @@ impl NativeSimulation {
             let options = SteppedOptions {
                 threads: threads.into(),
                 own_traffic,
-                ..SteppedOptions::default()
+                priorities: priorities.into_iter().map(Priority).collect(),
+                resolution: resolution.map(Span::from_ps),
             };
             SteppedRun::new(scenario, options)
         })?;
@@ -77,6 +83,16 @@ impl NativeSimulation {
         Ok(self.lock()?.as_ref().is_none_or(SteppedRun::is_over))
     }
 
+    /// The earliest time in picoseconds at which anything may happen; `None` if nothing is left.
+    fn next_event(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let next = self.with(|run| match run.is_over() {
+            true => Ok(Ok(None)),
+            false => without_lock(py, || run.next_event()),
+        })?;
+        self.controllers.raise()?;
+        Ok(next.map_err(wrong)?.map(Time::as_ps))
+    }
+
     fn hosts(&self) -> PyResult<u32> {
         self.with(|run| Ok(run.assembly().topology.machines()))
     }
@@ -86,13 +102,20 @@ impl NativeSimulation {
     }
 
     /// Posts a message, and returns its number.
-    fn post(&self, src: u32, dst: u32, bytes: u64, tag: u64) -> PyResult<u32> {
+    fn post(
+        &self,
+        src: u32,
+        dst: u32,
+        bytes: u64,
+        tag: u64,
+        priority: Option<u8>,
+    ) -> PyResult<u32> {
         let message = PostedMessage {
             src: HostId(src),
             dst: HostId(dst),
             bytes: Bytes::new(bytes),
             tag,
-            priority: None,
+            priority: priority.map(Priority),
         };
         self.with(|run| run.post(message).map(|flow| flow.0).map_err(wrong))
     }

@@ -72,6 +72,63 @@ def test_the_scenario_s_own_traffic_is_not_among_the_messages():
     assert clearway.run(result.scenario).digest == result.digest
 
 
+def test_messages_of_a_higher_priority_overtake():
+    """The run of the listed flows with these priorities; by strict priority the short message passes the long ones."""
+    strict = {**FABRIC, "switch": {"strict-priority": True}}
+    messages = [(host, 5, 2_000_000, None) for host in (0, 1, 2)] + [(3, 5, 20_000, 3)]
+
+    def run(priorities):
+        sim = clearway.Simulation(strict, priorities=priorities)
+        for src, dst, size, priority in messages:
+            sim.post(src, dst, size, priority=priority if priorities else None)
+        return sim, sim.finish(to_the_end=True)
+
+    sim, result = run([3, 1])
+    assert [message.priority for message in sim.messages] == [None, None, None, 3]
+    assert clearway.run(result.scenario).digest == result.digest
+    listed = {**strict, "workload": {"kind": "flows", "flows": [
+        f"{src}->{dst} {size}B" + (f" priority {priority}" if priority else "") for src, dst, size, priority in messages
+    ]}}
+    assert clearway.run(listed).digest == result.digest
+    plain, other = run([])
+    assert other.digest != result.digest
+    assert sim.messages[3].received_ps < plain.messages[3].received_ps
+
+
+def test_the_resolution_limits_how_late_an_answer_starts():
+    late = {}
+    for resolution in (None, "20ns", 5_000):
+        sim = clearway.Simulation(FABRIC, resolution=resolution)
+        sim.post(0, 5, 10_000)
+        gaps = []
+        while len(gaps) < 20:
+            for message in sim.run_until_completion():
+                gaps.append(sim.now_ps - message.received_ps)
+                sim.post(message.dst, message.src, 10_000)
+        late[resolution] = max(gaps)
+        result = sim.finish(to_the_end=True)
+        assert clearway.run(result.scenario).digest == result.digest
+    assert 0 < late[5_000] <= 5_000 < late["20ns"] <= 20_000 < late[None] <= 1_000_000
+
+
+def test_the_next_event_is_known():
+    sim = clearway.Simulation(FABRIC)
+    assert sim.next_event_ps is None
+    sim.run_until("2us")
+    message = sim.post(0, 5, 1000)
+    assert sim.next_event_ps == sim.now_ps == 2_000_000
+    times = []
+    while (following := sim.next_event_ps) is not None:
+        times.append(following)
+        sim.run_until(following + 1)
+    assert times == sorted(set(times))
+    assert message.received_ps in times and message.acknowledged_ps in times
+    over = clearway.Simulation(FABRIC, overrides={"stop.at-most": "1us"})
+    over.post(0, 5, "1MB")
+    over.run_until("2us")
+    assert over.is_over and over.next_event_ps is None
+
+
 def test_what_cannot_be_meant_is_refused():
     sim = clearway.Simulation(FABRIC)
     sim.run_until("3us")
@@ -86,6 +143,12 @@ def test_what_cannot_be_meant_is_refused():
         (lambda: sim.run_until(2**64), "is not a time"),
         (lambda: sim.post(2**32, 1, 1), "`src` is 4294967296"),
         (lambda: sim.post(0, 1, 2**64), "`bytes` is 18446744073709551616"),
+        (lambda: sim.post(0, 1, 1, priority=3), "a message of priority 3, for which switches reserve nothing"),
+        (lambda: sim.post(0, 1, 1, priority=0), "0 is not a priority"),
+        (lambda: clearway.Simulation(FABRIC, priorities=[1, 8]), "8 is not a priority"),
+        (lambda: clearway.Simulation(FABRIC, priorities=["high"]), "'high' is not a priority"),
+        (lambda: clearway.Simulation(FABRIC, resolution=0), "a resolution of no time"),
+        (lambda: clearway.Simulation(FABRIC, resolution="often"), "not a time"),
         (lambda: clearway.Simulation(FABRIC, completion="sent"), "completion='sent'"),
         (lambda: clearway.Simulation("nvlink-64"), "scale-up"),
         (lambda: clearway.Simulation(FABRIC, overrides={"observe.series.every": "1us"}), "has no samples"),

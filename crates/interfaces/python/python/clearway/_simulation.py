@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Union
@@ -36,6 +37,8 @@ class Message:
     """When the receiver had all bytes."""
     acknowledged_ps: int | None = None
     """When the sender had every acknowledgement."""
+    priority: int | None = None
+    """Priority of its packets, if it was posted with one."""
 
 
 class Simulation:
@@ -54,6 +57,10 @@ class Simulation:
 
     :param scenario: as for :func:`clearway.run`: fabric, switches and transport.
     :param own_traffic: the workload of the scenario runs, too, beside what is posted.
+    :param priorities: the priorities that messages may have, each from 1 to 7; switches reserve buffers and queues for them. Without any, all
+        messages have priority 1.
+    :param resolution: the most by which :meth:`run_until_completion` passes a completion, such as ``"50ns"``; otherwise the shortest delay
+        of a link. A message that answers another one starts at most so much later. A smaller resolution costs more time.
     :param completion: whether a message is complete when it is ``"received"`` or when it is ``"acknowledged"``.
     :param controller: a class of your own as congestion controller; see :class:`clearway.Controller`.
     :raises ScenarioError: if something cannot be meant.
@@ -69,6 +76,8 @@ class Simulation:
         threads: int | None = None,
         overrides: Overrides = None,
         own_traffic: bool = False,
+        priorities: Iterable[int] = (),
+        resolution: Time | None = None,
         completion: Completion = "received",
         controller: Any = None,
     ) -> None:
@@ -79,7 +88,8 @@ class Simulation:
         keys, threads, named = controller_of(controller, threads)
         given = overrides_of(overrides, seed) + keys
         source = source_of(scenario)
-        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, "clearway.Simulation", named)
+        posts = (sorted({_priority(one) for one in priorities}), None if resolution is None else _picoseconds(resolution))
+        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, posts, "clearway.Simulation", named)
         self._at_acknowledgement = completion == "acknowledged"
         self._messages: dict[int, Message] = {}
         self._under_way = 0
@@ -116,6 +126,14 @@ class Simulation:
         return self._native.is_over()
 
     @property
+    def next_event_ps(self) -> int | None:
+        """Earliest time in picoseconds at which anything may happen; ``None`` if nothing is left, or the simulation is over.
+
+        Events of packets and timers of transports count, so the next completion may be later.
+        """
+        return self._native.next_event()
+
+    @property
     def hosts(self) -> int:
         """Number of hosts."""
         return self._native.hosts()
@@ -130,20 +148,22 @@ class Simulation:
         """All messages, in the order in which they were posted."""
         return list(self._messages.values())
 
-    def post(self, src: int, dst: int, bytes: int | str, tag: Any = None) -> Message:
+    def post(self, src: int, dst: int, bytes: int | str, tag: Any = None, *, priority: int | None = None) -> Message:
         """Posts a message that is ready now.
 
         :param bytes: a number, or a text such as ``"2MB"``.
         :param tag: whatever the message is to be known by.
-        :raises ScenarioError: if there is no such host, or the message is empty or goes to its sender.
+        :param priority: of its packets, one of the ``priorities`` of the simulation; 1 unless given.
+        :raises ScenarioError: if there is no such host, the message is empty or goes to its sender, or its priority was not declared.
         """
         size = _clearway.length(bytes) if isinstance(bytes, str) else bytes
         for name, value, limit in (("src", src, 2**32), ("dst", dst, 2**32), ("bytes", size, 2**64)):
             if not 0 <= value < limit:
                 raise ScenarioError(f"`{name}` is {value}\n  fix: give a whole number from 0 to {limit - 1}")
+        given = None if priority is None else _priority(priority)
         # Labels are unique: tags need not be numbers.
-        number = self._native.post(src, dst, size, len(self._messages) + 1)
-        message = Message(number, src, dst, size, tag, self.now_ps)
+        number = self._native.post(src, dst, size, len(self._messages) + 1, given)
+        message = Message(number, src, dst, size, tag, self.now_ps, priority=given)
         self._messages[number] = message
         self._under_way += 1
         return message
@@ -160,7 +180,7 @@ class Simulation:
         """Simulates until a message is completed, and returns it, with others that were at about the same time; nothing if none is
         before ``limit``, or none is under way.
 
-        Time then stands at most as long after the completion as the shortest delay of a link.
+        Time then stands at most as long after the completion as the shortest delay of a link, or the ``resolution`` if that is less.
         """
         if limit is None:
             limit = 2**63
@@ -230,6 +250,12 @@ def _close_all() -> None:
         except ScenarioError:
             # Another thread is using it.
             pass
+
+
+def _priority(value: int) -> int:
+    if not hasattr(value, "__index__") or not 1 <= value <= 7:
+        raise ScenarioError(f"{value!r} is not a priority\n  fix: give a whole number from 1 to 7")
+    return int(value)
 
 
 def _picoseconds(time: Time) -> int:
