@@ -1,10 +1,10 @@
 //! Choice of the NICs of a flow if hosts have several.
 //!
 //! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver. It takes the pair with the fewest links between the
-//! NICs, without links inside GPUs that forward; in a tie, the pair whose slowest link is fastest (a server's NVSwitch rather than a common leaf). If several pairs are still
-//! equal, [`NicChoice`] decides: flow `n` takes the `n`-th pair, round robin, so that flows spread evenly; or a random pair; or the first
-//! pair; or all flows go from low to high NICs. Equal links of a host in a file are ports of one NIC, unless `topology.nics` says
-//! otherwise. Pairs without a path are skipped: hosts do not forward.
+//! NICs, without links inside GPUs that forward; in a tie, the pair whose slowest link is fastest (a server's NVSwitch rather than a common
+//! leaf). If several pairs are still equal, [`NicChoice`] decides: flow `n` takes the `n`-th pair, round robin, so that flows spread
+//! evenly; or a random pair; or the first pair; or all flows go from low to high NICs. Equal links of a host in a file are ports of one
+//! NIC, unless `topology.nics` says otherwise. Pairs without a path are skipped: hosts do not forward.
 //!
 //! Ranks of a job have several connections if they use the equal NICs of a file's hosts in turn ([`shared_pairs`]).
 

@@ -72,6 +72,7 @@ mod endpoint;
 mod fabric;
 mod model;
 mod nodes;
+mod parts;
 mod plan;
 mod server;
 mod tree;

@@ -1,8 +1,8 @@
 //! Fabrics of equal nodes, one of which a file of NCCL describes.
 //!
 //! All GPUs of the file are one node: they meet in the node's scale-up switch, or [`gpu_links`](super::gpu_links) join them with each
-//! other. If the file has several hosts, as for an NVLink domain of several machines, so does each node. [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the
-//! fabric.
+//! other. If the file has several hosts, as for an NVLink domain of several machines, so does each node.
+//! [`nearest_nics`](super::nearest_nics) says which NICs a GPU uses; the others stay out of the fabric.
 //!
 //! The rail of a NIC is the `rail` of the file, if each NIC in use has one. Otherwise it is the place of the NIC among those of its host
 //! that are in use, so that NIC `n` of every host is on rail `n`.

@@ -11,9 +11,9 @@
 //! GPUs may share a NIC. The NIC is then a [switch](SwitchRole::Nic) between them and the leaf, as fast as the NIC on all sides. Half of
 //! the delay of the NIC's link lies between GPU and NIC. The queue of its port to the leaf stands for what waits in the NIC.
 //!
-//! Switches and routers of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here it waits in
-//! the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are held back
-//! by their windows alone.
+//! Switches and routers of nodes are [lossless](SwitchRole::ScaleUp). NVLink has credits: data that does not fit waits at the sender. Here
+//! it waits in the egress queue of the switch, which takes every packet; the order in which a receiver gets it is the same, and senders are
+//! held back by their windows alone.
 
 use super::{Cable, NodeId, PortChoice, SwitchRole, SwitchSpec, Topology, TopologyError};
 use clearway_units::{Rate, Span};
