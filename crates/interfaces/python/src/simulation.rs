@@ -32,21 +32,20 @@ pub(crate) struct NativeSimulation {
 
 #[pymethods]
 impl NativeSimulation {
-    /// A simulation that stands at time zero. `posts` are the priorities that messages may have, and the resolution in
-    /// picoseconds.
+    /// A simulation that stands at time zero. `traffic` says whether the scenario's workload runs, and has the priorities that messages may
+    /// have, and the resolution in picoseconds.
     #[new]
     fn new(
         py: Python<'_>,
         source: Source,
         overrides: Vec<String>,
         threads: Option<usize>,
-        own_traffic: bool,
-        posts: (Vec<u8>, Option<u64>),
+        traffic: (bool, Vec<u8>, Option<u64>),
         command: String,
         controller: Option<NamedClass>,
     ) -> PyResult<Self> {
         let stopwatch = Stopwatch::start();
-        let (priorities, resolution) = posts;
+        let (own_traffic, priorities, resolution) = traffic;
         let controllers = RunControllers::new(controller);
         let made = without_lock(py, || {
             let laboratory = laboratory();

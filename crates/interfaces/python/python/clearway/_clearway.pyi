@@ -86,8 +86,7 @@ class NativeSimulation:
         source: _Source,
         overrides: Sequence[str],
         threads: int | None,
-        own_traffic: bool,
-        posts: tuple[Sequence[int], int | None],
+        traffic: tuple[bool, Sequence[int], int | None],
         command: str,
         controller: tuple[str, Any] | None,
     ) -> NativeSimulation: ...

@@ -88,8 +88,9 @@ class Simulation:
         keys, threads, named = controller_of(controller, threads)
         given = overrides_of(overrides, seed) + keys
         source = source_of(scenario)
-        posts = (sorted({_priority(one) for one in priorities}), None if resolution is None else _picoseconds(resolution))
-        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, posts, "clearway.Simulation", named)
+        classes = sorted({_priority(one) for one in priorities})
+        traffic = (own_traffic, classes, None if resolution is None else _picoseconds(resolution))
+        self._native = _clearway.NativeSimulation(source, given, threads, traffic, "clearway.Simulation", named)
         self._at_acknowledgement = completion == "acknowledged"
         self._messages: dict[int, Message] = {}
         self._under_way = 0
