@@ -85,7 +85,7 @@ pub use infragraph::infragraph_text;
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use locations::SourceLocations;
-pub use nics::{NicChoice, between_nics, path_lengths, shared_pairs};
+pub use nics::{NicChoice, between_nics, chosen_pair, path_lengths, shared_pairs};
 pub use observe::{MOST_CHOSEN, ObserveSettings, SampledSubjects, Sampling};
 pub use pause_storm::PauseStorms;
 pub use scaleup::{

@@ -97,13 +97,26 @@ pub fn between_nics(
             (flow.src, flow.dst) = pairs[lane as usize % pairs.len()];
             continue;
         }
-        let pairs = best_pairs(topology, paths, flow.src, flow.dst);
-        if pairs.is_empty() {
-            return Err(unreachable(flow));
-        }
-        (flow.src, flow.dst) = choice.choose_pair(&pairs, number);
+        (flow.src, flow.dst) = chosen_pair(topology, paths, flow, (choice, number))?;
     }
     Ok(workload)
+}
+
+/// The NICs of a flow between hosts. The choice is that for the flow with this number.
+///
+/// # Errors
+/// If no NIC of the sender reaches a NIC of the receiver.
+pub fn chosen_pair(
+    topology: &Topology,
+    paths: &Paths,
+    flow: &FlowSpec,
+    (choice, number): (NicChoice, usize),
+) -> Result<(HostId, HostId), ScenarioError> {
+    let pairs = best_pairs(topology, paths, flow.src, flow.dst);
+    if pairs.is_empty() {
+        return Err(unreachable(flow));
+    }
+    Ok(choice.choose_pair(&pairs, number))
 }
 
 /// The pairs of NICs nearest to each other, in the order of NICs.

@@ -65,7 +65,7 @@ class Simulation:
     :param controller: a class of your own as congestion controller; see :class:`clearway.Controller`.
     :raises ScenarioError: if something cannot be meant.
 
-    Samples, captures and hosts with several NICs are not for runs in steps. A simulation is used from one thread at a time.
+    Samples and captures are not for runs in steps. A simulation is used from one thread at a time.
     """
 
     def __init__(

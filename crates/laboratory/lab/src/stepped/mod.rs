@@ -22,7 +22,9 @@ pub use self::event::{MessageEvent, MessageEventKind};
 use self::relay::{Answer, Goal, Order, Relay, Simulated, simulate};
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
-use crate::scenario::{Priority, Sampling, Scenario, check_flows, slowest_link};
+use crate::scenario::{
+    NicChoice, Priority, Sampling, Scenario, check_flows, chosen_pair, slowest_link,
+};
 use clearway_fabric::{Flow, RunDecision, Threads};
 use clearway_scenario::ScenarioError;
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
@@ -77,6 +79,8 @@ pub struct SteppedRun {
     next: Option<Time>,
     priorities: Vec<Priority>,
     resolution: Option<Span>,
+    /// Rule that chooses the NICs of a message, if hosts have several.
+    nics: Option<NicChoice>,
     /// Messages posted since the last step.
     fresh: Vec<Flow>,
     messages: Vec<FlowSpec>,
@@ -109,7 +113,7 @@ impl SteppedRun {
     ///
     /// # Errors
     /// If the resolution is zero, the parts of the scenario do not fit together, or the scenario requests a feature that stepped runs lack:
-    /// samples at an explicit interval, captures, timelines, hosts with several NICs.
+    /// samples at an explicit interval, captures, timelines.
     pub fn new(mut scenario: Scenario, options: SteppedOptions) -> Result<Self, ScenarioError> {
         let SteppedOptions {
             threads,
@@ -138,6 +142,8 @@ impl SteppedRun {
         let (to_program, answers) = channel();
         let interrupt = Arc::new(AtomicBool::new(false));
         let first = assembly.workload.flows.len() as u32;
+        let choice = || scenario.topology.nic_choice(scenario.general.seed);
+        let nics = assembly.topology.may_be_apart().then(choice);
         let thread = std::thread::spawn({
             let (assembly, interrupt) = (Arc::clone(&assembly), Arc::clone(&interrupt));
             let driver = Relay::new(from_program, to_program);
@@ -154,6 +160,7 @@ impl SteppedRun {
             next: None,
             priorities,
             resolution,
+            nics,
             fresh: Vec::new(),
             messages: Vec::new(),
             is_over: false,
@@ -199,8 +206,8 @@ impl SteppedRun {
     /// Posts a message that is ready now. Returns its flow number, which events carry.
     ///
     /// # Errors
-    /// If the host does not exist, the message is empty, has its sender as receiver, has an undeclared priority or takes too long, or the
-    /// run is over.
+    /// If the host does not exist, the message is empty, has its sender as receiver, has an undeclared priority or takes too long, no NIC
+    /// of the sender reaches a NIC of the receiver, or the run is over.
     pub fn post(&mut self, message: PostedMessage) -> Result<FlowId, ScenarioError> {
         let PostedMessage {
             src,
@@ -259,9 +266,22 @@ impl SteppedRun {
         let slowest = slowest_link(&self.assembly.topology);
         check_flows([&flow], slowest, self.assembly.sizes)?;
         let id = FlowId((self.assembly.workload.flows.len() + self.messages.len()) as u32);
-        self.fresh.push(self.assembly.transports.fabric_flow(&flow));
+        let between_nics = self.between_nics(id, &flow)?;
+        let posted = self.assembly.transports.fabric_flow(&between_nics);
+        self.fresh.push(posted);
         self.messages.push(flow);
         Ok(id)
+    }
+
+    /// The message between NICs instead of hosts. They are the NICs that it has in the run of a scenario that lists it.
+    fn between_nics(&self, id: FlowId, message: &FlowSpec) -> Result<FlowSpec, ScenarioError> {
+        let mut between = message.clone();
+        if let Some(choice) = self.nics {
+            let (topology, paths) = (&self.assembly.topology, &self.assembly.routes.paths);
+            let number = (choice, id.index());
+            (between.src, between.dst) = chosen_pair(topology, paths, message, number)?;
+        }
+        Ok(between)
     }
 
     /// The posted message with this number; `None` if the flow was not posted.
@@ -432,11 +452,6 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
             assembly.capture.is_some() || scenario.observe.perfetto,
             "captures and timelines (`observe.trace`)",
             "leave `observe.trace` out",
-        ),
-        (
-            assembly.topology.may_be_apart(),
-            "hosts with several NICs",
-            "use a topology whose hosts have one NIC each",
         ),
     ];
     match wanted.iter().find(|(is_wanted, ..)| *is_wanted) {

@@ -15,8 +15,14 @@ hosts = 8
 hosts-per-leaf = 4
 ";
 
+/// A scenario on the fabric of 8 hosts, unless `more` has a fabric.
 fn scenario(more: &str) -> Scenario {
-    let text = format!("{FABRIC}{more}");
+    let fabric = if more.contains("[topology]") {
+        ""
+    } else {
+        FABRIC
+    };
+    let text = format!("{fabric}{more}");
     Laboratory::new().read("test", &text, None, &[]).unwrap()
 }
 
@@ -78,6 +84,9 @@ fn steps_of_any_length_are_the_run_of_a_list() {
     for more in [
         "",
         "[transport]\nkind = \"rocev2\"\n[switch]\nkind = \"shared-buffer\"\n",
+        // Hosts of several NICs, which the number of a message selects.
+        "[topology]\nkind = \"bcube\"\n",
+        "[topology]\nkind = \"bcube\"\nfirst-digit = \"in-turn\"\n",
     ] {
         let expected = listed(more);
         for (threads, step) in [(1, 1), (2, 3), (1, 1_000)] {
