@@ -33,11 +33,10 @@ Network::Network(const NetworkOptions &given) {
     clearway_simulation *created = nullptr;
     check(clearway_create(&options, &created));
     simulation.reset(created);
-    uint32_t hosts = 0;
-    check(clearway_hosts(created, &hosts));
-    if (hosts < given.ranks) {
+    check(clearway_hosts(created, &host_count));
+    if (host_count < given.ranks) {
         std::ostringstream text;
-        text << given.scenario << " has " << hosts << " hosts for " << given.ranks
+        text << given.scenario << " has " << host_count << " hosts for " << given.ranks
              << " ranks\n  fix: give the topology more hosts, or the job fewer ranks";
         throw std::runtime_error(text.str());
     }
@@ -60,11 +59,16 @@ void Network::send(uint32_t source, uint32_t destination, uint64_t bytes, int ta
         waiting.receives.pop_front();
         match(messages[place], expected, receive);
     }
+    guarded([&] { post(place); });
+}
+
+void Network::post(std::size_t place) {
+    const auto &[source, destination, tag] = messages[place].key;
     clearway_message message{};
     message.src = source;
     message.dst = destination;
     // The simulation has no empty messages; one of a single byte has the same delay but for the byte.
-    message.bytes = std::max<uint64_t>(bytes, 1);
+    message.bytes = std::max<uint64_t>(messages[place].bytes, 1);
     message.tag = static_cast<uint32_t>(tag);
     uint32_t number = 0;
     check(clearway_post(simulation.get(), &message, &number));
@@ -91,7 +95,7 @@ void Network::match(Message &message, uint64_t bytes, Handler handler) {
         std::ostringstream text;
         text << "a message of " << message.bytes << " bytes " << named(source, destination, tag) << " meets a receive of " << bytes
              << " bytes";
-        throw std::runtime_error(text.str());
+        guarded([&] { throw std::runtime_error(text.str()); });
     }
     message.received = handler;
     message.has_receive = true;
@@ -133,6 +137,7 @@ void Network::step() {
 // Runs the handlers of all events and timers up to the time at which the simulation stands, and of timers that these set until then.
 void Network::run_handlers() {
     for (;;) {
+        if (failure) std::rethrow_exception(failure);
         const bool has_timer = !timers.empty() && timers.top().time_ps <= simulated;
         if (!events.empty() && !(has_timer && timers.top().time_ps < events.front().time_ps)) {
             const clearway_event event = events.front();

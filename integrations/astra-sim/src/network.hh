@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <queue>
@@ -49,15 +50,30 @@ struct NetworkOptions {
 //
 // Order. Handlers run in the order of time; at one time those of messages first, by number of the message and receiver before sender, then
 // timers in the order of their calls.
+//
+// Errors. Simulators of training catch the exceptions of their handlers, and go on. `run` therefore throws the first error of a send or a
+// receive again.
 class Network {
   public:
     // Throws std::runtime_error with Clearway's text if the scenario is wrong, or has fewer hosts than there are ranks.
     explicit Network(const NetworkOptions &options);
 
+    uint32_t hosts() const { return host_count; }
+
     void send(uint32_t source, uint32_t destination, uint64_t bytes, int tag, Handler handler);
     void receive(uint32_t source, uint32_t destination, uint64_t bytes, int tag, Handler handler);
     void schedule(uint64_t delay_ps, Handler handler);
     uint64_t now_ps() const { return now; }
+
+    // Calls `work`, and remembers its exception for `run`.
+    template <typename Work> void guarded(Work work) {
+        try {
+            work();
+        } catch (...) {
+            if (!failure) failure = std::current_exception();
+            throw;
+        }
+    }
 
     // Runs until `is_done` returns true after a handler. Throws std::runtime_error if nothing is left to happen before.
     void run(bool (*is_done)(void *), void *argument);
@@ -97,6 +113,7 @@ class Network {
         void operator()(clearway_simulation *simulation) const { clearway_destroy(simulation); }
     };
 
+    void post(std::size_t place);
     void step();
     void run_handlers();
     void deliver(const clearway_event &event);
@@ -104,6 +121,7 @@ class Network {
     std::string unfinished() const;
 
     std::unique_ptr<clearway_simulation, Destroy> simulation;
+    uint32_t host_count = 0;
     std::vector<Message> messages;
     // Message of each number of the simulation.
     std::vector<std::size_t> numbers;
@@ -115,6 +133,7 @@ class Network {
     std::deque<clearway_event> events;
     // Time of the event or timer whose handler runs, and time at which the simulation stands.
     uint64_t now = 0, simulated = 0;
+    std::exception_ptr failure;
 };
 
 } // namespace clearway

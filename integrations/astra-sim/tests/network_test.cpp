@@ -135,8 +135,15 @@ void refusals() {
     const std::string sizes = refusal([&] { network.receive(1, 2, 50, 3, {}); });
     REQUIRE(sizes.find("a message of 100 bytes from rank 1 to rank 2 with tag 3 meets a receive of 50 bytes") != std::string::npos);
 
-    clearway::Network waiting(options(0));
+    // A handler whose caller catches everything does not hide the error.
+    clearway::Network caught(options(0));
     int left = 1;
+    caught.schedule(1000, handler([&] { refusal([&] { caught.send(1, 1, 100, 3, {}); }); }));
+    caught.schedule(2000, handler([&] { left = 0; }));
+    REQUIRE(refusal([&] { run_all(caught, left); }).find("a message from host 1 to itself") != std::string::npos);
+    REQUIRE(caught.now_ps() == 1000 && left == 1);
+
+    clearway::Network waiting(options(0));
     waiting.receive(2, 3, 50, 4, {});
     const std::string unfinished = refusal([&] { run_all(waiting, left); });
     REQUIRE(unfinished.find("1 receives without a message") != std::string::npos);
