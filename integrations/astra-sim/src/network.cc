@@ -20,7 +20,7 @@ std::string named(uint32_t source, uint32_t destination, int tag) {
 
 } // namespace
 
-Network::Network(const NetworkOptions &given) {
+Network::Network(const NetworkOptions &given) : receive_at_acknowledgement(given.receive_at_acknowledgement) {
     clearway_options options{};
     options.interface_version = CLEARWAY_INTERFACE_VERSION;
     options.scenario = given.scenario.c_str();
@@ -102,17 +102,23 @@ void Network::match(Message &message, uint64_t bytes, Handler handler) {
 }
 
 void Network::deliver(const clearway_event &event) {
-    // The handler may send, which moves the messages.
-    Message &message = messages[numbers[event.message]];
-    Handler handler;
+    const std::size_t place = numbers[event.message];
     if (event.kind == CLEARWAY_EVENT_KIND_RECEIVED) {
-        message.has_arrived = true;
-        if (message.has_receive) handler = message.received;
-    } else {
-        under_way--;
-        handler = message.sent;
+        if (!receive_at_acknowledgement) arrive(place);
+        return;
     }
-    handler();
+    under_way--;
+    // The handler may send, which moves the messages.
+    const Handler sent = messages[place].sent;
+    sent();
+    if (receive_at_acknowledgement) arrive(place);
+}
+
+void Network::arrive(std::size_t place) {
+    Message &message = messages[place];
+    message.has_arrived = true;
+    const Handler received = message.has_receive ? message.received : Handler{};
+    received();
 }
 
 // Simulates until something happens to a message, or the next timer is due.

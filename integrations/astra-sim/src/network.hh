@@ -37,6 +37,8 @@ struct NetworkOptions {
     uint64_t resolution_ps = 0;
     // Number of ranks. Rank n is host n.
     uint32_t ranks = 0;
+    // The handler of a receive runs when the sender has every acknowledgement, after that of the send: as in ASTRA-sim's ns-3 back end.
+    bool receive_at_acknowledgement = false;
 };
 
 // Ranks of a training job on the hosts of a simulated fabric.
@@ -117,11 +119,13 @@ class Network {
     void step();
     void run_handlers();
     void deliver(const clearway_event &event);
+    void arrive(std::size_t place);
     void match(Message &message, uint64_t bytes, Handler handler);
     std::string unfinished() const;
 
     std::unique_ptr<clearway_simulation, Destroy> simulation;
     uint32_t host_count = 0;
+    const bool receive_at_acknowledgement;
     std::vector<Message> messages;
     // Message of each number of the simulation.
     std::vector<std::size_t> numbers;

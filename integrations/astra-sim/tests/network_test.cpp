@@ -124,6 +124,33 @@ void resolution() {
     REQUIRE(coarse > fine && coarse <= finer + UINT64_C(20) * 2'000'000);
 }
 
+// Receives at the acknowledgement end later, by the way back, and after the handler of the send.
+void acknowledgement() {
+    const auto received_at = [](bool acknowledged) {
+        auto given = options(0);
+        given.receive_at_acknowledgement = acknowledged;
+        clearway::Network network(given);
+        int left = 2;
+        std::string order;
+        uint64_t received = 0;
+        network.send(0, 5, 4000, 1, handler([&] {
+            order += 's';
+            left--;
+        }));
+        network.receive(0, 5, 4000, 1, handler([&] {
+            order += 'r';
+            received = network.now_ps();
+            left--;
+        }));
+        run_all(network, left);
+        REQUIRE(order == (acknowledged ? "sr" : "rs"));
+        REQUIRE(!acknowledged || received == network.now_ps());
+        return received;
+    };
+    // Four links of 1 us each.
+    REQUIRE(received_at(true) > received_at(false) + 4'000'000);
+}
+
 void refusals() {
     REQUIRE(refusal([] { clearway::Network network(options(0, 9)); }).find("8 hosts for 9 ranks") != std::string::npos);
     auto unknown = options(0);
@@ -156,6 +183,7 @@ int main() {
     matching();
     times();
     resolution();
+    acknowledgement();
     refusals();
     std::puts("the network behaves as documented");
     return 0;
