@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds ASTRA-sim and SimAI with Clearway as their network, and runs microbenchmarks of ASTRA-sim on rings, and a step of training in SimAI.
+# Builds ASTRA-sim and SimAI with Clearway as their network, and runs microbenchmarks of ASTRA-sim on rings, and a step of SimAI.
 #
 #     integrations/astra-sim/check.sh /path/to/astra-sim [BUILD_FOLDER]
 #     SIMAI=/path/to/SimAI integrations/astra-sim/check.sh /path/to/astra-sim [BUILD_FOLDER]
 #
-# An empty path of ASTRA-sim leaves it out. Further arguments of CMake: CMAKE_ARGUMENTS. Each run must finish, with one digest for any number
-# of threads. SimAI's step must take as long as in `clearway run` of the same workload, within 2 %.
+# An empty path of ASTRA-sim leaves it out. Further arguments of CMake: CMAKE_ARGUMENTS. Each run must finish, with one digest for any
+# number of threads. SimAI's step must take as long as in `clearway run` of the same workload, within 2 %.
 set -euo pipefail
 
 astra="${1:+$(cd "$1" && pwd)}"
