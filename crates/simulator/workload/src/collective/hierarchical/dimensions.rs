@@ -105,10 +105,11 @@ impl Dimensions {
                     return fault(message, "write \"ring\" or \"direct\" for it");
                 }
                 Algorithm::DoubleBinaryTree if operation != Operation::AllReduce || !is_last => {
-                    let message = "a double binary tree where nothing is reduced to the end, but in the last dimension of an all-reduce";
+                    let message =
+                        "a double binary tree is only for the last dimension of an all-reduce";
                     return fault(
                         message.into(),
-                        "write \"ring\", \"direct\" or \"halving-doubling\" for the others",
+                        "write \"ring\", \"direct\" or \"halving-doubling\" elsewhere",
                     );
                 }
                 _ => {}

@@ -249,7 +249,7 @@ fn impossible_dimensions_have_a_fix() {
     assert_snapshot!(error("all-reduce", &[2, 2, 2], &[Ring, Direct], 8), @"`algorithms` of the hierarchical all-reduce: 2 algorithms for 3 dimensions (write one for each dimension, or one for all)");
     assert_snapshot!(error("all-to-all", &[4], &[HalvingDoubling], 4), @r#"`algorithms` of the hierarchical all-to-all: there is no all-to-all by halving and doubling (write "direct" or "ring")"#);
     assert_snapshot!(error("all-gather", &[3, 2], &[HalvingDoubling], 6), @r#"`algorithms` of the hierarchical all-gather: halving and doubling in a dimension of 3 ranks, not a power of two (write "ring" or "direct" for it)"#);
-    assert_snapshot!(error("all-reduce", &[2, 2], &[DoubleBinaryTree, Ring], 4), @r#"`algorithms` of the hierarchical all-reduce: a double binary tree where nothing is reduced to the end, but in the last dimension of an all-reduce (write "ring", "direct" or "halving-doubling" for the others)"#);
+    assert_snapshot!(error("all-reduce", &[2, 2], &[DoubleBinaryTree, Ring], 4), @r#"`algorithms` of the hierarchical all-reduce: a double binary tree is only for the last dimension of an all-reduce (write "ring", "direct" or "halving-doubling" elsewhere)"#);
 }
 
 fn any_hierarchy() -> impl Strategy<Value = (CollectiveSettings, u32)> {
