@@ -10,7 +10,7 @@ use crate::prepared::{PreparedFabric, arrivals, build_context, further_classes, 
 use crate::record::CapturePlan;
 use crate::scenario::ScenarioError;
 use crate::scenario::topology::Uplinks;
-use crate::scenario::validation::check_buffers;
+use crate::scenario::validation::check_setup;
 use crate::scenario::warnings::warnings_of;
 use crate::scenario::{
     Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
@@ -220,7 +220,7 @@ impl Assembly {
             warnings,
             capture: capture.map(Arc::new),
         };
-        check_buffers(&assembly.setup()).map_err(|error| error.or_in(places, "switch", 0))?;
+        check_setup(scenario, &assembly.setup())?;
         Ok(assembly)
     }
 

@@ -65,6 +65,7 @@ mod tenant;
 pub mod topology;
 mod transport;
 pub mod validation;
+mod virtual_channels;
 pub mod warnings;
 mod workload;
 
@@ -104,6 +105,7 @@ pub use topology::nearest_nics::NicNearness;
 pub use topology::oversubscription::Oversubscription;
 pub use transport::TransportSettings;
 pub use transport::sections::Transports;
+pub use virtual_channels::check_classes;
 pub use workload::{FlowKeys, Priority, WorkloadSection};
 
 #[cfg(test)]

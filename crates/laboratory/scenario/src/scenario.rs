@@ -21,6 +21,7 @@ use crate::topology::{self, TopologySettings};
 use crate::transport::checks::check_one_path;
 use crate::transport::own::UsualTransport;
 use crate::transport::sections::{Transports, check_transports};
+use crate::virtual_channels::check_channels;
 use crate::workload;
 use crate::{
     General, ObserveSettings, Priority, SwitchKind, SwitchSettings, TransportSettings,
@@ -125,7 +126,9 @@ impl Scenario {
         switch.design_for(&designed);
         let name = format!("a {} switch", switch.kind().name());
         fill(&name, &mut switch, &without_kind(&own))?;
-        check_switch(&switch).map_err(|error| error.or_in(&places, "switch", 0))?;
+        check_switch(&switch)
+            .and_then(|()| check_channels(&topology, &switch))
+            .map_err(|error| error.or_in(&places, "switch", 0))?;
 
         let own = in_section(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
@@ -207,6 +210,12 @@ impl Scenario {
         let list = WorkloadSettings::List(ListSettings::from_flows(flows, order));
         let section = WorkloadSection::with_usual_controller(list, &self.transport.controller);
         self.workloads.push(section);
+    }
+
+    /// True if links are paused instead of dropping some class.
+    pub(crate) fn has_lossless_classes(&self) -> bool {
+        let buffer = self.switch.buffer.as_ref();
+        buffer.is_some_and(|buffer| !buffer.lossless.classes().is_empty())
     }
 
     /// The classes that switches reserve buffers and queues for, beside those of the flows.

@@ -32,7 +32,7 @@ use crate::topology::oversubscription::Oversubscription;
 use crate::topology::pods::Pods;
 use crate::topology::rail_optimised::RailOptimisedSettings;
 use clearway_fabric::topology::{
-    Cable, DimensionLinks, GroupRouting, PortChoice, Topology, dumbbell, leaf_spine, single_switch,
+    Cable, GroupRouting, PortChoice, Topology, VirtualChannels, dumbbell, leaf_spine, single_switch,
 };
 use clearway_formats::{LinkFailure, SwitchLayer};
 use clearway_units::{
@@ -276,9 +276,28 @@ impl TopologySettings {
     /// True if paused links can wait for each other in a cycle, because hosts forward along rings, or along lines in any order.
     pub(crate) fn has_cycles_of_hosts(&self) -> bool {
         match &self.kind {
-            TopologyKind::Ring(settings) => settings.hosts > 3,
-            TopologyKind::Torus(settings) => settings.grid.can_deadlock(DimensionLinks::Ring),
-            TopologyKind::Mesh(settings) => settings.grid.can_deadlock(DimensionLinks::Line),
+            TopologyKind::Ring(settings) => settings.can_deadlock(),
+            TopologyKind::Torus(settings) => settings.can_deadlock(),
+            TopologyKind::Mesh(settings) => settings.grid.is_in_any_order(),
+            _ => false,
+        }
+    }
+
+    /// True if lossless priorities are to have two virtual channels.
+    pub(crate) fn has_two_channels(&self) -> bool {
+        let count = match &self.kind {
+            TopologyKind::Ring(settings) => settings.channels.count,
+            TopologyKind::Torus(settings) => settings.channels.count,
+            _ => VirtualChannels::One,
+        };
+        count == VirtualChannels::Two
+    }
+
+    /// True if a ring has a cable that closes it.
+    pub(crate) fn has_wide_rings(&self) -> bool {
+        match &self.kind {
+            TopologyKind::Ring(settings) => settings.hosts > 2,
+            TopologyKind::Torus(settings) => settings.grid.dimensions.iter().any(|size| *size > 2),
             _ => false,
         }
     }

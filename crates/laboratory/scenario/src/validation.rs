@@ -1,12 +1,13 @@
 //! Checks that the parts of a scenario are compatible, and the resulting packet sizes.
 
 use crate::error::ScenarioError;
+use crate::virtual_channels::check_classes;
 use crate::{LONGEST, Scenario, TransportSettings};
 use clearway_fabric::Setup;
 use clearway_fabric::topology::{Cable, PacketSizes, Topology};
-use clearway_transport::Reliability;
 use clearway_transport::congestion::perc::MOST_LINKS;
 use clearway_transport::congestion::{CongestionControl, NetworkFacts};
+use clearway_transport::{ClassSet, Reliability};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 use std::collections::BTreeSet;
 
@@ -201,17 +202,30 @@ fn longest_packet(network: &NetworkFacts) -> Bytes {
     Bytes::new(u64::from(network.payload + network.header))
 }
 
-/// Checks reserves and headrooms against the buffers.
-pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
+/// Checks the classes of flows against virtual channels, and reserves and headrooms against the buffers.
+pub fn check_setup(scenario: &Scenario, setup: &Setup<'_>) -> Result<(), ScenarioError> {
+    let places = scenario.places();
+    let flows = setup.flows.iter().map(|flow| ClassSet::only(flow.class));
+    let classes = flows.fold(setup.further_classes, ClassSet::union);
+    check_classes(scenario, setup.topology, classes).map_err(|error| {
+        let sections = 0..scenario.workloads.len();
+        let of_key = |key| {
+            let mut sections = sections.clone();
+            sections.find(|own| places.is_given("workload", *own, key))
+        };
+        let section = ["priority", "file"].into_iter().find_map(of_key);
+        error.or_in(places, "workload", section.unwrap_or(0))
+    })?;
     setup.check_buffers().map_err(|error| {
-        ScenarioError::about(
+        let error = ScenarioError::about(
             &["buffer", "pfc.headroom", "pfc.reserve"],
             format!(
                 "the buffer of {} has {}, but reserves, headrooms and a packet need {}",
                 error.switch, error.buffer, error.needed
             ),
             "enlarge `switch.buffer`, or set a smaller `switch.pfc.headroom`",
-        )
+        );
+        error.or_in(places, "switch", 0)
     })
 }
 

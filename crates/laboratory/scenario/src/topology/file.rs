@@ -10,7 +10,7 @@ use crate::topology::error::{impossible, topology_error};
 use crate::topology::nccl_nodes::{NcclNodeSettings, build_nccl_nodes};
 use clearway_fabric::topology::{
     CoreWiring, Dimension, DimensionLinks, DirectRouting, FatTree, GroupRouting, PortChoice, Tier,
-    TierQueues, Topology, direct_network, fat_tree,
+    TierQueues, Topology, VirtualChannels, direct_network, fat_tree,
 };
 use clearway_formats::{
     AstraDimension, AstraLinks, FileFormat, InfragraphHosts, InfragraphOptions, KnownFile,
@@ -262,7 +262,7 @@ fn build_astra_network(
         delay: one.latency,
     };
     let dimensions: Vec<Dimension> = network.dimensions.iter().map(dimension).collect();
-    let topology = direct_network(&dimensions, DirectRouting::Shortest)
+    let topology = direct_network(&dimensions, DirectRouting::Shortest, VirtualChannels::One)
         .map_err(|error| topology_error(&["file"], &error))?;
     let built = BuiltFabric {
         dimensions: dimensions.iter().map(|one| one.size).collect(),

@@ -15,7 +15,9 @@ use crate::switch::{
     PortFacts, QueueRules, Reroutes, SharedBufferParameters, SharedPort, SharedSwitch, Switch,
     TelemetryFormat,
 };
-use crate::topology::{AttachmentPoint, LinkId, PortChoice, SwitchRole, Topology};
+use crate::topology::{
+    AttachmentPoint, ChannelPort, LinkId, PortChoice, SwitchRole, Topology, both_channels,
+};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
@@ -186,7 +188,7 @@ pub(super) fn build_switch<T: Telemetry>(
     ends: &mut Ends<T>,
     index: usize,
     links: &[LinkId],
-    used: ClassSet,
+    classes: &DataClasses,
     attachments: Arc<[AttachmentPoint]>,
     reroutes: Option<Arc<Reroutes>>,
 ) -> Switch<T> {
@@ -207,7 +209,8 @@ pub(super) fn build_switch<T: Telemetry>(
         let rate = setup.topology.cables[id.cable()].rate;
         let last_hop = leads_to_host(setup, id);
         let rules = QueueRules::new(&setup.switch, rate, network.port_bdp(rate))
-            .with_limit(setup.topology.queue_of(id));
+            .with_limit(setup.topology.queue_of(id))
+            .with_channels(classes.has_channels());
         let rules = match setup.topology.switches[index].role {
             SwitchRole::ScaleUp => rules.unlimited(),
             // A NIC that knows its queues does not tell itself of them.
@@ -230,13 +233,16 @@ pub(super) fn build_switch<T: Telemetry>(
     };
     let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
     let ports = links.iter().map(&mut egress).map(port).collect();
-    let rules = buffer_rules(setup, parameters, used, links)
+    let rules = buffer_rules(setup, parameters, classes, links)
         .expect("the set-up has been checked with `Setup::check_buffers`");
     let frame = parameters.frame.as_u64().min(u32::MAX.into()) as u32;
+    let channel_port = |&link: &LinkId| ChannelPort::of_link(setup.topology, link);
+    let channels = classes.has_channels();
+    let channels = channels.then(|| links.iter().map(channel_port).collect());
     Switch::Shared(Box::new(SharedSwitch::new(
         ingress,
         ports,
-        &rules,
+        (&rules, channels),
         (parameters.reaction, frame),
         local,
     )))
@@ -285,14 +291,55 @@ fn lossy<T: Telemetry, const QUEUES: usize>(
     LossySwitch::new(ingress, ports.map(port).collect(), local)
 }
 
-/// The data classes that are in use: the classes of flows, and the class in which control waits where it has no priority.
-pub(super) fn classes(setup: &Setup<'_>) -> ClassSet {
-    let mut used = setup.further_classes;
-    setup.flows.iter().for_each(|flow| used.insert(flow.class));
-    if !setup.switch.control_priority {
-        used.insert(Class::DATA);
+/// The data classes of a run.
+pub(super) struct DataClasses {
+    /// Those in use: the classes of flows, and the class in which control waits where it has no priority.
+    used: ClassSet,
+    lossless: ClassSet,
+    /// Both virtual channels of the lossless ones in use; none without virtual channels.
+    channels: ClassSet,
+}
+
+impl DataClasses {
+    /// # Panics
+    /// If a flow has a class that is the second virtual channel of another one.
+    pub(super) fn new(setup: &Setup<'_>) -> Self {
+        let mut used = setup.further_classes;
+        setup.flows.iter().for_each(|flow| used.insert(flow.class));
+        if !setup.switch.control_priority {
+            used.insert(Class::DATA);
+        }
+        let lossless = setup.buffer.as_ref();
+        let lossless = lossless.map_or(ClassSet::EMPTY, |buffer| buffer.lossless.classes());
+        if lossless.is_empty() || !setup.topology.has_virtual_channels() {
+            return Self {
+                used,
+                lossless,
+                channels: ClassSet::EMPTY,
+            };
+        }
+        assert!(
+            used.without(both_channels(used)).is_empty(),
+            "classes above 3 are virtual channels"
+        );
+        Self {
+            used,
+            lossless: both_channels(lossless),
+            channels: both_channels(used.without(used.without(lossless))),
+        }
     }
-    used
+
+    fn has_channels(&self) -> bool {
+        !self.channels.is_empty()
+    }
+
+    /// Classes that come in over the cable of a link.
+    fn towards(&self, setup: &Setup<'_>, link: LinkId) -> ClassSet {
+        match leads_to_host(setup, link) {
+            true => self.used,
+            false => self.used.union(self.channels),
+        }
+    }
 }
 
 /// The buffer of the switch with these links, for the classes that are in use.
@@ -302,7 +349,7 @@ pub(super) fn classes(setup: &Setup<'_>) -> ClassSet {
 pub(super) fn buffer_rules(
     setup: &Setup<'_>,
     parameters: &SharedBufferParameters,
-    used: ClassSet,
+    classes: &DataClasses,
     links: &[LinkId],
 ) -> Result<BufferRules, (Bytes, Bytes)> {
     let topology = setup.topology;
@@ -311,6 +358,7 @@ pub(super) fn buffer_rules(
         delay: topology
             .link_delay(link)
             .max(topology.link_delay(LinkId(link.0 ^ 1))),
+        classes: classes.towards(setup, link),
     };
     let ports: Vec<PortFacts> = links.iter().map(port).collect();
     let packets = setup.profiles().map(|profile| {
@@ -320,7 +368,7 @@ pub(super) fn buffer_rules(
     let packet = packets.max().unwrap_or_default();
     let slowest = topology.slowest_host_rate();
     let slowest = slowest.unwrap_or(setup.profile.network.line_rate);
-    BufferRules::new(parameters, &ports, slowest, used, packet.into())
+    BufferRules::new(parameters, &ports, slowest, classes.lossless, packet.into())
 }
 
 /// The seed of the order of simultaneous arrivals.
@@ -366,13 +414,13 @@ impl Setup<'_> {
     /// The first switch for which they do not.
     pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
         let node_ports = self.topology.ports();
-        let used = classes(self);
+        let classes = DataClasses::new(self);
         for index in 0..self.topology.switches.len() {
             let Some(parameters) = self.buffer_of(index) else {
                 continue;
             };
             let links = &node_ports[self.topology.switch_node(index).0 as usize];
-            buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
+            buffer_rules(self, parameters, &classes, links).map_err(|(buffer, needed)| {
                 let switch = self.topology.switches[index].name.clone();
                 BufferTooSmall {
                     switch,

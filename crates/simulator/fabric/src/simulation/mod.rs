@@ -51,7 +51,8 @@ impl<'a> Simulation<'a> {
     ///
     /// # Panics
     /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`]. If there are several transports, and links
-    /// allocate rates for one of them. If there is not one observer for each domain.
+    /// allocate rates for one of them. If there is not one observer for each domain. If a flow has a class above 3, although classes above 3
+    /// are [virtual channels](crate::topology::Topology::has_virtual_channels).
     pub fn new(
         setup: &Setup<'_>,
         reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
@@ -194,7 +195,7 @@ impl<O: Observation, T: Telemetry> Fabric<O, T> {
         let (ends, mailrooms) = build::connect::<T>(topology, &node_ports, &hosts_of_switch);
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
-        let used = build::classes(setup);
+        let classes = build::DataClasses::new(setup);
         let transports = setup.transports();
         let path_table = Arc::new(setup.path_table());
         let has_events = !setup.link_events.is_empty();
@@ -221,7 +222,7 @@ impl<O: Observation, T: Telemetry> Fabric<O, T> {
                     &mut ends,
                     index,
                     links,
-                    used,
+                    &classes,
                     Arc::clone(&attachments),
                     reroutes.clone(),
                 );

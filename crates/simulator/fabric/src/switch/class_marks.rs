@@ -1,5 +1,6 @@
 //! ECN thresholds of a class of data, known in switches as the WRED profile of a queue.
 
+use crate::topology::first_channel;
 use clearway_transport::Class;
 use clearway_units::{Bytes, Parameter, Rate, RelativeSize, Value, ValueDomain};
 use std::fmt;
@@ -118,6 +119,14 @@ impl ByClass {
             all[marks.class.index()] = Thresholds::new([marks.kmin, marks.kmax], marks.pmax, port);
         }
         (!own.is_empty()).then_some(Self(all))
+    }
+
+    /// The same on both virtual channels of each class.
+    pub(super) fn on_both_channels(mut self) -> Self {
+        for class in (0..Class::COUNT as u8).filter_map(Class::new) {
+            self.0[class.index()] = self.0[first_channel(class).index()];
+        }
+        self
     }
 
     pub(super) fn thresholds(&self, class: Class) -> &Thresholds {

@@ -228,6 +228,8 @@ pub(crate) struct PortFacts {
     pub(crate) rate: Rate,
     /// Delay of the link in its slower direction, latencies included.
     pub(crate) delay: Span,
+    /// Data classes that come in.
+    pub(crate) classes: ClassSet,
 }
 
 /// [`SharedBufferParameters`] resolved for one switch.
@@ -243,8 +245,8 @@ pub(crate) struct BufferRules {
 }
 
 impl BufferRules {
-    /// Resolves the parameters. `host_rate` is the rate of the slowest link of a host, `used` are the data classes that are in use,
-    /// `packet` the bytes of the largest packet.
+    /// Resolves the parameters. `host_rate` is the rate of the slowest link of a host, `lossless` are the lossless classes, `packet` the
+    /// bytes of the largest packet.
     ///
     /// # Errors
     /// The size of the buffer and the bytes that reserves and headrooms need of it, if they do not leave room for a packet.
@@ -252,11 +254,10 @@ impl BufferRules {
         parameters: &SharedBufferParameters,
         ports: &[PortFacts],
         host_rate: Rate,
-        used: ClassSet,
+        lossless: ClassSet,
         packet: u64,
     ) -> Result<Self, (Bytes, Bytes)> {
-        let lossless = parameters.lossless.classes();
-        let classes = used.without(used.without(lossless)).len() as u64;
+        let reserve = parameters.reserve.as_u64();
         let rules = |port: &PortFacts| {
             let alpha = if parameters.alpha_scales {
                 scaled(parameters.alpha, port.rate, host_rate)
@@ -273,13 +274,17 @@ impl BufferRules {
             .map(|port| u128::from(port.rate.as_bps()))
             .sum();
         let usual = (capacity * BUFFER_PER_BPS.0 / BUFFER_PER_BPS.1) as u64;
+        let counts = ports.iter().map(|port| {
+            let lossy = port.classes.without(lossless);
+            port.classes.without(lossy).len() as u64
+        });
+        let counts: Vec<u64> = counts.collect();
         let ports: Vec<(f64, u64)> = ports.iter().map(rules).collect();
-        let reserve = parameters.reserve.as_u64();
         let set_aside = ports
             .iter()
-            .map(|(_, headroom)| headroom.saturating_add(reserve))
-            .fold(0u64, u64::saturating_add)
-            .saturating_mul(classes);
+            .zip(counts)
+            .map(|((_, headroom), count)| headroom.saturating_add(reserve).saturating_mul(count))
+            .fold(0u64, u64::saturating_add);
         let auto = || match usual < set_aside.saturating_add(packet) {
             true => usual.saturating_add(set_aside),
             false => usual,
@@ -337,6 +342,8 @@ pub struct QueueRules {
     pub(super) mark: MarkAt,
     pub(super) control_priority: bool,
     pub(super) strict_priority: bool,
+    /// Lossless classes have two virtual channels.
+    pub(super) has_channels: bool,
     /// Bytes that stay of a packet that is trimmed; none if such packets are dropped.
     pub(super) trim_size: Option<u16>,
     pub(super) trim_victim: TrimVictim,
@@ -358,6 +365,7 @@ impl QueueRules {
             mark: parameters.mark,
             control_priority: parameters.control_priority,
             strict_priority: parameters.strict_priority,
+            has_channels: false,
             trim_size: parameters
                 .trimming
                 .then(|| parameters.trim_size.as_u64().min(u16::MAX.into()) as u16),
@@ -370,6 +378,19 @@ impl QueueRules {
     pub fn with_limit(self, limit: Option<Bytes>) -> Self {
         Self {
             limit: limit.map_or(self.limit, Bytes::as_u64),
+            ..self
+        }
+    }
+
+    /// The same where lossless classes have two virtual channels, if `has_channels`.
+    #[must_use]
+    pub(crate) fn with_channels(self, has_channels: bool) -> Self {
+        if !has_channels {
+            return self;
+        }
+        Self {
+            has_channels,
+            by_class: self.by_class.map(ByClass::on_both_channels),
             ..self
         }
     }
@@ -431,6 +452,7 @@ impl QueueRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::both_channels;
     use clearway_units::{ParameterSet, Purpose};
 
     #[test]
@@ -450,15 +472,15 @@ mod tests {
     const PORT: PortFacts = PortFacts {
         rate: Rate::from_gbps(400),
         delay: Span::from_us(1),
+        classes: ClassSet::only(Class::DATA),
     };
 
     fn rules(
         parameters: &SharedBufferParameters,
         ports: &[PortFacts],
     ) -> Result<BufferRules, (Bytes, Bytes)> {
-        let mut used = ClassSet::EMPTY;
-        used.insert(Class::DATA);
-        BufferRules::new(parameters, ports, Rate::from_gbps(400), used, 4160)
+        let lossless = parameters.lossless.classes();
+        BufferRules::new(parameters, ports, Rate::from_gbps(400), lossless, 4160)
     }
 
     #[test]
@@ -474,6 +496,7 @@ mod tests {
         let fast = PortFacts {
             rate: Rate::from_gbps(1600),
             delay: Span::from_ns(10),
+            ..PORT
         };
         let rules = rules(&SharedBufferParameters::default(), &[PORT, fast]).unwrap();
         // 1.6 Tb/s x 20 ns = 4000 bytes.
@@ -491,6 +514,15 @@ mod tests {
             rules(&parameters, &[PORT; 2]),
             Err((Bytes::new(200_000), Bytes::new(2 * 154_096 + 4160)))
         );
+    }
+
+    #[test]
+    fn each_port_sets_room_aside_for_the_classes_that_come_in() {
+        let parameters = SharedBufferParameters::default();
+        let pool = |ports: &[PortFacts]| rules(&parameters, ports).unwrap().pool;
+        let classes = both_channels(PORT.classes);
+        let ports = [PortFacts { classes, ..PORT }, PORT];
+        assert_eq!(pool(&[PORT; 2]) - pool(&ports), 4096 + 150_000);
     }
 
     #[test]

@@ -7,10 +7,11 @@
 //!
 //! With dimension-order routing a packet corrects its coordinates one after the other, in the order of dimensions. On a mesh, links with
 //! flow control then cannot wait for each other in a cycle (Dally and Seitz 1987). On a ring of four hosts or more they can, because it is
-//! a cycle by itself: that takes virtual channels, which the fabric does not have.
+//! a cycle by itself: that takes two [virtual channels](super::virtual_channels) on each link. The dateline of a ring is the cable from its
+//! last host to its first.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
-use clearway_units::{Rate, Span};
+use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 
 clearway_units::choices! {
     /// Links between the hosts that differ in one coordinate alone.
@@ -36,6 +37,38 @@ clearway_units::choices! {
     }
 }
 
+/// Virtual channels of each lossless class on each link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VirtualChannels {
+    /// One: links of a ring can wait for each other.
+    #[default]
+    One,
+    /// Two, with a dateline on each ring.
+    Two,
+}
+
+impl Parameter for VirtualChannels {
+    fn expected() -> String {
+        "1 or 2".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Whole { least: 1, most: 2 }
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Integer(1) => Some(Self::One),
+            Value::Integer(2) => Some(Self::Two),
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::Integer(match self {
+            Self::One => 1,
+            Self::Two => 2,
+        })
+    }
+}
+
 /// One dimension of a direct network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dimension {
@@ -57,10 +90,12 @@ const MOST_DIMENSIONS: usize = 22;
 /// Builds a direct network.
 ///
 /// # Errors
-/// If there is no dimension or more than 22, a dimension has no host, there are more than 2^22 hosts, or a delay is less than 3 ns.
+/// If there is no dimension or more than 22, a dimension has no host, there are more than 2^22 hosts, or a delay is less than 3 ns. If there
+/// are two virtual channels, and packets take several dimensions in any order.
 pub fn direct_network(
     dimensions: &[Dimension],
     routing: DirectRouting,
+    channels: VirtualChannels,
 ) -> Result<Topology, TopologyError> {
     let sizes: Vec<u32> = dimensions.iter().map(|one| one.size).collect();
     let impossible = |what: String, fix: &str| TopologyError::Impossible {
@@ -83,6 +118,14 @@ pub fn direct_network(
             "use at most 4194304 hosts",
         ));
     };
+    let wide = sizes.iter().filter(|size| **size > 1).count();
+    let in_any_order = routing == DirectRouting::Shortest && wide > 1;
+    if in_any_order && channels == VirtualChannels::Two {
+        return Err(impossible(
+            format!("two virtual channels on {wide} dimensions that packets take in any order"),
+            "use dimension-order routing, with which virtual channels prevent deadlock",
+        ));
+    }
     let mut topology = Topology {
         summary: summary(dimensions, hosts),
         hosts,
@@ -104,6 +147,7 @@ pub fn direct_network(
                 stride,
                 number,
                 order,
+                has_dateline: channels == VirtualChannels::Two,
             };
             row.join(&mut topology, dimension);
         }
@@ -129,6 +173,8 @@ struct Row {
     /// Number of the dimension.
     number: usize,
     order: u8,
+    /// A ring has a dateline.
+    has_dateline: bool,
 }
 
 impl Row {
@@ -157,6 +203,9 @@ impl Row {
                 // A ring of two hosts is one link.
                 if size > 2 {
                     link(self.host(size - 1), self.host(0));
+                    if let Some(last) = topology.cables.last_mut() {
+                        last.dateline = self.has_dateline;
+                    }
                 }
             }
             DimensionLinks::FullyConnected => {
@@ -217,7 +266,7 @@ mod tests {
                 .map(|(links, size)| dimension(links, size))
                 .collect();
             for routing in [DirectRouting::Shortest, DirectRouting::DimensionOrder] {
-                let topology = direct_network(&dimensions, routing).unwrap();
+                let topology = direct_network(&dimensions, routing, VirtualChannels::One).unwrap();
                 let routes = Routes::compute(&topology).unwrap();
                 let all = (0..topology.hosts).flat_map(|a| (0..a).map(move |b| (a, b)));
                 let most = all.map(|(a, b)| distance(&routes, a, b).0).max();
@@ -254,7 +303,7 @@ mod tests {
     fn dimension_order_corrects_one_coordinate_after_the_other() {
         let sides = [dimension(DimensionLinks::Line, 4); 2];
         let paths = |routing| {
-            let topology = direct_network(&sides, routing).unwrap();
+            let topology = direct_network(&sides, routing, VirtualChannels::One).unwrap();
             let routes = Routes::compute(&topology).unwrap();
             passed(&topology, &routes, 0, 10)
         };
@@ -270,7 +319,8 @@ mod tests {
             dimension(DimensionLinks::Ring, 3),
             dimension(DimensionLinks::Switch, 2),
         ];
-        let topology = direct_network(&dimensions, DirectRouting::Shortest).unwrap();
+        let topology =
+            direct_network(&dimensions, DirectRouting::Shortest, VirtualChannels::One).unwrap();
         // Two rings of three links, three switches of two, and six hosts with a router each.
         assert_eq!(topology.cables.len(), 6 + 6 + 6);
         assert_eq!(topology.switches.len(), 3 + 6);
@@ -279,7 +329,8 @@ mod tests {
         assert_eq!(own.delay, Span::from_ns(100));
         assert_eq!(topology.cables[0].delay, Span::from_ns(800));
         let single = [dimension(DimensionLinks::Switch, 4)];
-        let single = direct_network(&single, DirectRouting::Shortest).unwrap();
+        let single =
+            direct_network(&single, DirectRouting::Shortest, VirtualChannels::One).unwrap();
         assert_eq!(
             single.switches.len(),
             1,
@@ -294,7 +345,7 @@ mod tests {
                 .iter()
                 .map(|&size| dimension(DimensionLinks::Ring, size));
             let dimensions: Vec<Dimension> = dimensions.collect();
-            direct_network(&dimensions, DirectRouting::Shortest)
+            direct_network(&dimensions, DirectRouting::Shortest, VirtualChannels::One)
                 .unwrap_err()
                 .to_string()
         };
@@ -307,7 +358,11 @@ mod tests {
         let near = |ns| {
             let delay = Span::from_ns(ns);
             let links = dimension(DimensionLinks::Ring, 3);
-            direct_network(&[Dimension { delay, ..links }], DirectRouting::Shortest)
+            direct_network(
+                &[Dimension { delay, ..links }],
+                DirectRouting::Shortest,
+                VirtualChannels::One,
+            )
         };
         assert_eq!(
             near(2).unwrap_err().to_string(),

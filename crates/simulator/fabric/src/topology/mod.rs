@@ -21,11 +21,12 @@ mod rail_optimised;
 mod routers;
 mod routing;
 mod routing_limits;
+mod virtual_channels;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
 pub(crate) use detour_hops::DetourHops;
-pub use direct::{Dimension, DimensionLinks, DirectRouting, direct_network};
+pub use direct::{Dimension, DimensionLinks, DirectRouting, VirtualChannels, direct_network};
 pub use dragonfly::{DragonflyLinks, dragonfly, dragonfly_plus};
 pub use error::TopologyError;
 pub use gpu_nodes::{GpuLink, GpuNode, GpuNodes, NodeNic, ScaleUpLinks, gpu_nodes};
@@ -36,6 +37,7 @@ pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
 pub use rail_optimised::{RailOptimised, rail_optimised};
 pub use routing::{AttachmentPoint, NextHops, Routes, SwitchRoutes};
+pub(crate) use virtual_channels::{ChannelPort, both_channels, channels_of_highest, first_channel};
 
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::fmt;
@@ -142,6 +144,10 @@ pub struct Cable {
     /// Place in the order in which packets take cables: among the cables that lead to a destination on shortest paths, a switch uses those
     /// of the lowest place only. 0 for all cables: all shortest paths are used.
     pub order: u8,
+    /// The dateline of a ring: lossless packets that take it change to their second [virtual channel](Topology::has_virtual_channels).
+    /// They are on the first one again after they have left the ring, whose other cables have the same `order`. Then flows have classes 1
+    /// to 3, and the second channels are the classes 5 to 7.
+    pub dateline: bool,
 }
 
 impl Cable {
@@ -156,6 +162,7 @@ impl Cable {
             dead_from: Time::NEVER,
             up: true,
             order: 0,
+            dateline: false,
         }
     }
 }

@@ -32,12 +32,12 @@ use crate::meter::LinkView;
 use crate::observer::{DropCause, Observation};
 use crate::order::{ArrivalKey, Sorter};
 use crate::pause::LinkPauses;
-use crate::topology::LinkId;
+use crate::topology::{ChannelPort, LinkId};
 use buffer::{Admission, Buffer, Incoming};
 use changes::Changes;
 use clearway_engine::{BufferPool, DomainHorizon, Round};
-use clearway_transport::ClassSet;
 use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
+use clearway_transport::{Class, ClassSet};
 use clearway_units::{Span, Time};
 use egress::egress_at;
 use port::DepartedPacket;
@@ -50,6 +50,8 @@ pub(crate) struct SharedSwitch<T> {
     ingress: Ingress<T>,
     /// The rule by which ports are chosen, if it looks at queues.
     local: Option<Box<AdaptiveRouting>>,
+    /// By port, if lossless classes have two virtual channels.
+    channels: Option<Box<[ChannelPort]>>,
     ports: Vec<SharedPort<T>>,
     buffer: Buffer,
     /// TransmissionEnds of transmissions; empty after a round that was handled port by port.
@@ -94,12 +96,13 @@ struct Admitting<'a, T> {
 }
 
 impl<T: Telemetry> Admitting<'_, T> {
-    /// A packet has come in by one port for another.
+    /// A packet has come in by one port for another, in the class `account`, and waits in `class`.
     #[inline]
     fn admit<O: Observation>(
         &mut self,
         now: Time,
-        (from, egress): (u16, usize),
+        (from, account): (u16, Class),
+        (egress, class): (usize, Class),
         packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
@@ -113,14 +116,14 @@ impl<T: Telemetry> Admitting<'_, T> {
             }
             packet = &rewritten;
         }
-        let (class, size) = (port.class_of(packet), packet.size.into());
+        let size = packet.size.into();
         let drop = if !class.is_data() {
             None
         } else if !self.buffer.is_lossless(class) {
             let admitted = port.takes_lossy(class, size) && self.buffer.admit_lossy(size);
             (!admitted).then_some(DropCause::QueueFull)
         } else {
-            match self.buffer.admit(from.into(), class, size) {
+            match self.buffer.admit(from.into(), account, size) {
                 Admission::Refused => Some(DropCause::HeadroomFull),
                 Admission::Admitted => None,
                 // The ingress port now has a pause frame to send, even if it has no packets.
@@ -134,18 +137,27 @@ impl<T: Telemetry> Admitting<'_, T> {
             port.link.lose(now, packet, cause, sinks);
             return;
         }
-        port.enqueue(now, class, (packet, from), sinks);
+        port.enqueue(now, class, (packet, from, account), sinks);
         if port.is_idle() {
             self.wakes.wake(egress as u16);
         }
     }
 }
 
+/// A packet in the class of another virtual channel.
+#[cold]
+#[inline(never)]
+fn on_channel<T: Telemetry>(packet: &IntPacket<T>, class: Class) -> IntPacket<T> {
+    let mut packet = *packet;
+    packet.class = class;
+    packet
+}
+
 impl<T: Telemetry> SharedSwitch<T> {
     pub(crate) fn new(
         ingress: Ingress<T>,
         ports: Vec<SharedPort<T>>,
-        rules: &BufferRules,
+        (rules, channels): (&BufferRules, Option<Box<[ChannelPort]>>),
         (reaction, frame): (Span, u32),
         local: Option<Box<AdaptiveRouting>>,
     ) -> Self {
@@ -153,6 +165,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         Self {
             ingress,
             local,
+            channels,
             wakes: Wakes {
                 starts: Vec::new(),
                 active: BitSet::new(ports.len()),
@@ -199,7 +212,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         if !self.ingress.is_plain() {
             self.ingress.steer(round);
         }
-        let by_header = self.ingress.is_plain() && self.local.is_none();
+        let by_header = self.is_by_header();
         scratch.lines(1);
         let (arrival_keys, sorter) = (&mut scratch.lines[0], &mut scratch.sorter);
         self.collect_arrivals(round, arrival_keys, sorter);
@@ -237,6 +250,13 @@ impl<T: Telemetry> SharedSwitch<T> {
             next: self.next,
             sent: self.flush(round, sinks),
         }
+    }
+
+    /// True if the header of a packet alone says how it goes on: in a run without events of links, detours and virtual channels, where
+    /// ports are not chosen by their queues.
+    #[inline]
+    fn is_by_header(&self) -> bool {
+        self.ingress.is_plain() && self.local.is_none() && self.channels.is_none()
     }
 
     /// Sorts the arrivals of the round.
@@ -344,12 +364,22 @@ impl<T: Telemetry> SharedSwitch<T> {
                     }
                 };
                 let from = arrival_key.port() as u16;
+                let account = self.ports[egress].class_of(packet);
+                let (mut class, mut packet) = (account, packet);
+                let changed;
+                if !by_header
+                    && let Some(class_beyond) = self.class_beyond((from, egress), packet.class)
+                {
+                    class = class_beyond;
+                    changed = on_channel(packet, class);
+                    packet = &changed;
+                }
                 let mut switch = Admitting {
                     ports: &mut self.ports,
                     buffer: &mut self.buffer,
                     wakes: &mut self.wakes,
                 };
-                switch.admit(now, (from, egress), packet, sinks);
+                switch.admit(now, (from, account), (egress, class), packet, sinks);
             }
             &Frame::Pause(classes) => {
                 sinks.counters.pause_frames_received += 1;
@@ -361,6 +391,15 @@ impl<T: Telemetry> SharedSwitch<T> {
                 }
             }
         }
+    }
+
+    /// The class in which a packet of `class` goes on from one port to another, if it may change its virtual channel.
+    #[cold]
+    #[inline(never)]
+    fn class_beyond(&self, (from, egress): (u16, usize), class: Class) -> Option<Class> {
+        let channels = self.channels.as_ref()?;
+        let changes = self.buffer.is_lossless(class);
+        changes.then(|| channels[usize::from(from)].class_towards(channels[egress], class))
     }
 
     /// Begins the transmissions that can begin now.

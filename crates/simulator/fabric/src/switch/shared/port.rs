@@ -12,15 +12,18 @@ use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::{DropCause, Observation};
 use crate::pause::PauseState;
+use crate::topology::channels_of_highest;
 use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 
-/// A packet and the port through which it came in.
+/// A packet, and the account of the buffer that holds it: port and class in which it came in. It waits in its own class, which differs
+/// if it has changed its virtual channel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queued<T> {
     pub(super) packet: IntPacket<T>,
     pub(super) from: u16,
+    pub(super) account: Class,
 }
 
 #[derive(Debug)]
@@ -49,7 +52,7 @@ pub(super) enum Transmission {
     Down,
 }
 
-/// Record of a packet that has left, for the accounts of the buffer: class, ingress port and size.
+/// Record of a packet that has left, for the accounts of the buffer: class in which it came in, ingress port and size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DepartedPacket {
     pub(super) class: Class,
@@ -132,7 +135,7 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         class: Class,
-        (packet, from): (&IntPacket<T>, u16),
+        (packet, from, account): (&IntPacket<T>, u16, Class),
         sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
@@ -145,9 +148,10 @@ impl<T: Telemetry> SharedPort<T> {
         let unused = || Queued {
             packet: *packet,
             from,
+            account,
         };
         let queued = queue.packets.next_slot(unused);
-        (queued.packet, queued.from) = (*packet, from);
+        (queued.packet, queued.from, queued.account) = (*packet, from, account);
         if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
             let chance = (&self.rules, &mut self.random);
             let packet = &mut queued.packet;
@@ -250,9 +254,11 @@ impl<T: Telemetry> SharedPort<T> {
         if eligible.contains(Class::CONTROL) {
             return Some(Class::CONTROL);
         }
-        if self.rules.strict_priority {
-            return eligible.highest();
-        }
+        let eligible = match self.rules.strict_priority {
+            false => eligible,
+            true if self.rules.has_channels => channels_of_highest(eligible),
+            true => return eligible.highest(),
+        };
         let class = eligible.next_after(self.turn)?;
         self.turn = class;
         Some(class)
@@ -280,8 +286,12 @@ impl<T: Telemetry> SharedPort<T> {
             Transmission::Down => unreachable!("what was on the wire ended with it"),
         };
         let queue = &mut self.queues[class.index()];
-        let Queued { packet, from } = queue.packets.front_mut()?;
-        let (from, size) = (*from, u64::from(packet.size));
+        let Queued {
+            packet,
+            from,
+            account,
+        } = queue.packets.front_mut()?;
+        let (from, account, size) = (*from, *account, u64::from(packet.size));
         queue.bytes -= size;
         self.bytes -= size;
         if class.is_data() {
@@ -296,7 +306,11 @@ impl<T: Telemetry> SharedPort<T> {
         if queue.packets.is_empty() {
             self.waiting.remove(class);
         }
-        Some(DepartedPacket { class, from, size })
+        Some(DepartedPacket {
+            class: account,
+            from,
+            size,
+        })
     }
 
     /// The link goes down at `now`: drops all that waits or is on the wire, for the accounts of the buffer, and forgets pauses.
@@ -318,10 +332,14 @@ impl<T: Telemetry> SharedPort<T> {
             let Some(class) = Class::new(index as u8) else {
                 continue;
             };
-            for &Queued { ref packet, from } in queue.packets.iter() {
+            for queued in queue.packets.iter() {
+                let packet = &queued.packet;
                 self.link.lose(now, packet, DropCause::LinkDown, sinks);
-                let size = packet.size.into();
-                dropped.push(DepartedPacket { class, from, size });
+                dropped.push(DepartedPacket {
+                    class: queued.account,
+                    from: queued.from,
+                    size: packet.size.into(),
+                });
             }
             queue.packets.clear();
             self.bytes -= queue.bytes;

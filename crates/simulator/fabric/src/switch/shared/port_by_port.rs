@@ -19,10 +19,10 @@ use clearway_transport::{Class, ClassSet};
 use clearway_units::Time;
 
 impl<T: Telemetry> SharedSwitch<T> {
-    /// True if nobody's pauses change within the round, and headers alone choose ports.
+    /// True if nobody's pauses change within the round, and headers alone choose ports and no packet changes its virtual channel.
     #[inline]
     pub(super) fn pauses_nobody(&mut self, round: &Round) -> bool {
-        let by_header = self.ingress.is_plain() && self.local.is_none();
+        let by_header = self.is_by_header();
         if !by_header || self.buffer.pauses_any() {
             return false;
         }
@@ -153,6 +153,6 @@ impl<T: Telemetry> SharedPort<T> {
                 return self.link.lose(now, packet, DropCause::QueueFull, sinks);
             }
         }
-        self.enqueue(now, class, (packet, from), sinks);
+        self.enqueue(now, class, (packet, from, class), sinks);
     }
 }

@@ -120,7 +120,8 @@ pub(crate) fn or_direct(draw: &mut Draw, topology: Topology) -> Topology {
     let dimensions: Vec<Dimension> = (0..2).map(dimension).collect();
     let count = draw.between(1, 2) as usize;
     let routing = draw.pick(DirectRouting::ALL);
-    let mut topology = direct_network(&dimensions[..count], routing).expect("few hosts");
+    let mut topology =
+        direct_network(&dimensions[..count], routing, VirtualChannels::One).expect("few hosts");
     if draw.chance(40) {
         fail_some(draw, &mut topology);
     }
