@@ -146,32 +146,114 @@ fn a_ring_of_pauses_deadlocks_without_virtual_channels_and_is_named() {
 
 #[test]
 fn tori_under_heavy_traffic_deadlock_without_virtual_channels_only() {
-    for (dimensions, buffer, workload) in [
+    // Seeds of three with which one channel deadlocks: ECMP decides about the two ways around a ring of four.
+    for (dimensions, buffer, deadlocks) in [
+        ("[4, 4]", "1200kB", 1),
+        ("[5, 5]", "1200kB", 3),
+        ("[4, 4, 2]", "1500kB", 3),
+    ] {
+        let torus = |channels: u32, seed: u32| {
+            format!(
+                "seed = {seed}\ntopology = {{ kind = \"torus\", dimensions = {dimensions}, routing = \"dimension-order\", virtual-channels = {channels} }}\n{}[[workload]]\nkind = \"all-to-all\"\nsize = \"16MB\"\n",
+                lossless(buffer)
+            )
+        };
+        let seeds = 1..=3;
+        let stopped = seeds.clone().map(|seed| run(&torus(1, seed)).stopped);
+        let deadlocked = stopped.filter(|stopped| *stopped == Some(Stopped::Deadlocked));
+        assert_eq!(deadlocked.count(), deadlocks, "{dimensions}");
+        seeds.for_each(|seed| assert_lossless(&torus(2, seed)));
+    }
+}
+
+/// Each priority has a second channel of its own, also where the highest priority goes first.
+#[test]
+fn three_priorities_share_two_virtual_channels() {
+    let flows = |priority: u32| format!("{}priority = {priority}\n", shifted(10, 4, "3MB"));
+    let flows: String = (1..=3).map(flows).collect();
+    for strict in [false, true] {
+        let switch =
+            lossless("2MB").replace("[switch]", &format!("[switch]\nstrict-priority = {strict}"));
+        let ring = |channels: u32| {
+            format!(
+                "topology = {{ kind = \"ring\", hosts = 10, virtual-channels = {channels} }}\n{switch}{flows}"
+            )
+        };
+        assert_eq!(run(&ring(1)).stopped, Some(Stopped::Deadlocked));
+        assert_lossless(&ring(2));
+    }
+}
+
+fn refused(text: &str) -> String {
+    let scenario = Laboratory::new().read("test", text, None, &[]);
+    let error = scenario.and_then(|scenario| Assembly::new(&scenario).map(drop));
+    error.unwrap_err().to_string()
+}
+
+#[test]
+fn virtual_channels_need_dimension_order_and_classes_of_their_own() {
+    let on = |topology: &str, rest: &str| {
+        format!(
+            "topology = {{ {topology}, virtual-channels = 2 }}\n[switch]\nkind = \"shared-buffer\"\n{rest}\n"
+        )
+    };
+    let ring = "kind = \"ring\", hosts = 5";
+    for (text, expected) in [
         (
-            "[4, 4]",
-            "1200kB",
-            "kind = \"permutation\"\nmessage = \"4MB\"",
+            on("kind = \"torus\"", ""),
+            "`topology.routing` = \"shortest\"",
         ),
-        ("[4, 4]", "1200kB", "kind = \"all-to-all\"\nsize = \"16MB\""),
-        ("[5, 3]", "1200kB", "kind = \"all-to-all\"\nsize = \"16MB\""),
+        (on("kind = \"mesh\"", ""), "virtual-channels"),
         (
-            "[4, 4, 2]",
-            "1500kB",
-            "kind = \"all-to-all\"\nsize = \"16MB\"",
+            on(ring, "control-priority = false"),
+            "`topology.virtual-channels` = 2 needs `switch.control-priority`",
+        ),
+        (
+            on(ring, "pfc.classes = [1, 5]"),
+            "`switch.pfc.classes` names priority 5",
+        ),
+        (
+            on(ring, "ecn.classes = [\"6: kmin=1kB kmax=2kB pmax=1\"]"),
+            "`switch.ecn.classes` names priority 6",
+        ),
+        (
+            on(ring, "[[workload]]\nkind = \"permutation\"\npriority = 4"),
+            "test:6: a flow has priority 4",
         ),
     ] {
-        for seed in 1..=3 {
-            let torus = |channels: u32| {
-                format!(
-                    "seed = {seed}\ntopology = {{ kind = \"torus\", dimensions = {dimensions}, routing = \"dimension-order\", virtual-channels = {channels} }}\n{}[[workload]]\n{workload}\n",
-                    lossless(buffer)
-                )
-            };
-            let stopped = run(&torus(1)).stopped;
-            eprintln!("{dimensions} {workload} {seed} {stopped:?}");
-            assert_lossless(&torus(2));
-        }
+        let error = refused(&text);
+        assert!(
+            error.contains(expected) && error.contains("fix: "),
+            "{error}"
+        );
     }
+    let idle = |kind: &str, topology: &str| {
+        let text = format!("topology = {{ {topology}, virtual-channels = 2 }}\n[switch]\n{kind}\n");
+        let warnings = warnings(&text);
+        assert!(
+            warnings.contains("`topology.virtual-channels` = 2 changes nothing"),
+            "{warnings}"
+        );
+    };
+    idle("kind = \"lossy\"", ring);
+    idle("kind = \"shared-buffer\"\npfc.classes = []", ring);
+    idle("kind = \"shared-buffer\"", "kind = \"ring\", hosts = 2");
+    let used = format!("{}{}", on(ring, ""), shifted(5, 2, "1MB"));
+    assert_eq!(warnings(&used), "");
+}
+
+/// Without a pause both channels have all the room they need, and a packet alone does not notice them.
+#[test]
+fn an_idle_torus_is_the_same_with_two_virtual_channels() {
+    let finished = |channels: u32| {
+        let torus = format!(
+            "topology = {{ kind = \"torus\", dimensions = [5, 4], routing = \"dimension-order\", virtual-channels = {channels} }}\n[switch]\nkind = \"shared-buffer\"\n[[workload]]\nkind = \"permutation\"\nmessage = \"4kB\"\n"
+        );
+        run(&torus)
+    };
+    let (one, two) = (finished(1), finished(2));
+    assert!(one.pauses.is_empty() && two.pauses.is_empty());
+    assert_eq!(one.digest, two.digest);
 }
 
 /// A network file of ASTRA-sim is the generated fabric with the same numbers.
