@@ -89,3 +89,160 @@ impl Topology {
         self.cables.iter().any(|cable| cable.dateline)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Dimension, DimensionLinks, DirectRouting, NextHops, Routes, VirtualChannels, direct_network,
+    };
+    use super::*;
+    use clearway_units::{Rate, Span};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// A virtual channel of a link.
+    type Channel = (LinkId, Class);
+    /// The channels for which packets on a channel may wait.
+    type Dependencies = BTreeMap<Channel, BTreeSet<Channel>>;
+
+    fn torus(sizes: &[u32], channels: VirtualChannels) -> Topology {
+        let dimension = |&size: &u32| Dimension {
+            size,
+            links: DimensionLinks::Ring,
+            rate: Rate::from_gbps(100),
+            delay: Span::from_us(1),
+        };
+        let dimensions: Vec<Dimension> = sizes.iter().map(dimension).collect();
+        direct_network(&dimensions, DirectRouting::DimensionOrder, channels).unwrap()
+    }
+
+    /// Dependencies of all packets of the class of data, over each path that routes allow. The links into hosts are among them.
+    fn dependencies(topology: &Topology) -> Dependencies {
+        let routes = Routes::compute(topology).unwrap();
+        let ports = topology.ports();
+        let mut all = Dependencies::new();
+        for dst in 0..topology.hosts as usize {
+            let sources = ports[..topology.hosts as usize].iter();
+            let mut left: Vec<Channel> = sources.map(|own| (own[0], Class::DATA)).collect();
+            let mut seen: BTreeSet<Channel> = left.iter().copied().collect();
+            while let Some((link, class)) = left.pop() {
+                let node = topology.link_ends(link).1;
+                let Some(switch) = topology.switch_index(node) else {
+                    continue;
+                };
+                let hops = match routes.switches[switch].next_hops(routes.attachments[dst]) {
+                    NextHops::Host(port) => vec![port],
+                    NextHops::Ports(ports) => ports.to_vec(),
+                };
+                let from = ChannelPort::of_link(topology, link);
+                for port in hops {
+                    let next = ports[node.0 as usize][usize::from(port)];
+                    let to = ChannelPort::of_link(topology, next);
+                    let beyond = match topology.has_virtual_channels() {
+                        true => from.class_towards(to, class),
+                        false => class,
+                    };
+                    let next = (next, beyond);
+                    all.entry((link, class)).or_default().insert(next);
+                    if seen.insert(next) {
+                        left.push(next);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// True if some channels wait for each other: if channels are left after those that wait for none of the rest have been taken away,
+    /// again and again.
+    fn has_cycle(mut waiting: Dependencies) -> bool {
+        loop {
+            let channels: BTreeSet<Channel> = waiting.keys().copied().collect();
+            waiting.retain(|_, next| !next.is_disjoint(&channels));
+            if waiting.len() == channels.len() {
+                return !waiting.is_empty();
+            }
+        }
+    }
+
+    #[test]
+    fn channels_of_rings_and_tori_wait_in_no_cycle() {
+        for sizes in [
+            &[2][..],
+            &[3],
+            &[4],
+            &[5],
+            &[8],
+            &[9],
+            &[4, 4],
+            &[5, 3],
+            &[2, 7],
+            &[3, 3, 3],
+            &[4, 2, 5],
+            &[4, 4, 4],
+        ] {
+            let one = dependencies(&torus(sizes, VirtualChannels::One));
+            let is_long = sizes.iter().any(|size| *size > 3);
+            assert_eq!(has_cycle(one), is_long, "{sizes:?}");
+            let two = dependencies(&torus(sizes, VirtualChannels::Two));
+            assert!(!has_cycle(two), "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_receive_the_class_of_the_flow() {
+        let topology = torus(&[5, 4], VirtualChannels::Two);
+        let into_host = |(link, _): &&Channel| topology.is_host(topology.link_ends(*link).1);
+        let all = dependencies(&topology);
+        let channels: BTreeSet<Channel> = all.into_values().flatten().collect();
+        let mut received = channels.iter().filter(into_host);
+        assert!(received.all(|(_, class)| *class == Class::DATA));
+        let second = |(_, class): &&Channel| second_channel(Class::DATA) == *class;
+        assert!(channels.iter().filter(second).count() > 20);
+    }
+
+    #[test]
+    fn packets_change_channels_at_datelines_and_between_dimensions() {
+        let port = |dimension, dateline| ChannelPort {
+            dimension,
+            dateline,
+        };
+        let host = port(None, false);
+        let (x, x_dateline) = (port(Some(0), false), port(Some(0), true));
+        let (y, y_dateline) = (port(Some(1), false), port(Some(1), true));
+        for (from, to, class, beyond) in [
+            (host, x, 2, 2),
+            (host, x_dateline, 2, 6),
+            (x, x, 2, 2),
+            (x, x_dateline, 2, 6),
+            (x_dateline, x, 6, 6),
+            (x, x, 6, 6),
+            (x, y, 6, 2),
+            (x, y_dateline, 2, 6),
+            (x_dateline, y, 6, 2),
+            (x, host, 6, 2),
+            (y_dateline, host, 7, 3),
+            (host, host, 1, 1),
+        ] {
+            let [class, beyond] = [class, beyond].map(|number| Class::new(number).unwrap());
+            assert_eq!(
+                from.class_towards(to, class),
+                beyond,
+                "{from:?} {to:?} {class:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn sets_of_classes_have_both_channels() {
+        let set = |numbers: &[u8]| {
+            let classes = numbers.iter().filter_map(|number| Class::new(*number));
+            classes.fold(ClassSet::EMPTY, |set, class| {
+                set.union(ClassSet::only(class))
+            })
+        };
+        assert_eq!(both_channels(set(&[1, 3, 4])), set(&[1, 5, 3, 7]));
+        assert_eq!(channels_of_highest(set(&[1, 2, 5, 6])), set(&[2, 6]));
+        assert_eq!(channels_of_highest(set(&[1, 7])), set(&[7]));
+        assert_eq!(channels_of_highest(ClassSet::EMPTY), ClassSet::EMPTY);
+    }
+}
