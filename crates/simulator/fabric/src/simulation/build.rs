@@ -311,7 +311,8 @@ impl DataClasses {
         }
         let lossless = setup.buffer.as_ref();
         let lossless = lossless.map_or(ClassSet::EMPTY, |buffer| buffer.lossless.classes());
-        if lossless.is_empty() || !setup.topology.has_virtual_channels() {
+        let channels = both_channels(used.without(used.without(lossless)));
+        if channels.is_empty() || !setup.topology.has_virtual_channels() {
             return Self {
                 used,
                 lossless,
@@ -325,7 +326,7 @@ impl DataClasses {
         Self {
             used,
             lossless: both_channels(lossless),
-            channels: both_channels(used.without(used.without(lossless))),
+            channels,
         }
     }
 

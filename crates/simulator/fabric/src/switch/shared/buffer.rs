@@ -9,6 +9,10 @@
 //! when one of its packets has come in and the headroom is not empty, or the threshold (as it is with that packet) is reached. It may go on
 //! when one of its packets has left, if the headroom is empty and it is in its reserve or far enough below the threshold. Bytes that other
 //! classes release do not resume it.
+//!
+//! So a paused class always has packets of its own in the switch, even with a reserve of zero: it is paused when one has come in, and when
+//! the last one leaves, headroom and pool hold nothing of it, and it may go on. And as long as it is not paused, its headroom is empty:
+//! it has room for the next packet whatever other classes have taken from the pool.
 
 use super::super::parameters::BufferRules;
 use clearway_transport::{Class, ClassSet};
@@ -442,8 +446,12 @@ mod tests {
 
         /// After any sequence of arrivals and departures every byte is given back, and no sender without bytes in the buffer stays paused.
         #[test]
-        fn every_byte_comes_back(steps in prop::collection::vec((0usize..3, 1u64..60, any::<bool>()), 0..300)) {
+        fn every_byte_comes_back(
+            reserve in 0u64..20,
+            steps in prop::collection::vec((0usize..3, 1u64..60, any::<bool>()), 0..300),
+        ) {
             let mut buffer = buffer();
+            buffer.reserve = reserve;
             let mut inside = [const { Vec::new() }; 3];
             for (port, size, arrives) in steps {
                 if arrives {
@@ -452,6 +460,12 @@ mod tests {
                     }
                 } else if let Some(size) = inside[port].pop() {
                     buffer.release(port, Class::DATA, size);
+                }
+                for (port, sizes) in inside.iter().enumerate() {
+                    let is_paused = buffer.paused(port).contains(Class::DATA);
+                    let headroom = buffer.ports[port].accounts[1].headroom;
+                    prop_assert!(!is_paused || !sizes.is_empty(), "nothing is left to resume it");
+                    prop_assert!(is_paused || headroom == 0, "the next packet finds room");
                 }
                 let held: u64 = inside.iter().flatten().sum();
                 prop_assert_eq!(buffer.held().1, held);

@@ -84,6 +84,13 @@ pub(super) fn random_classes(draw: &mut Draw, flows: &mut [Flow]) {
     }
 }
 
+/// Changes the classes of flows that are second virtual channels of others.
+pub(super) fn leave_out_second_channels(flows: &mut [Flow]) {
+    for flow in flows {
+        flow.class = Class::new(flow.class.index() as u8 % 4).expect("below 8");
+    }
+}
+
 /// Random shared buffer, all but its size.
 pub(super) fn random_buffer(draw: &mut Draw, packet: u64) -> SharedBufferParameters {
     let list = |numbers: &[i64]| {

@@ -53,6 +53,10 @@ impl Draw {
     pub(crate) fn about_direct_networks(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 9))
     }
+    /// Choices about virtual channels, apart from all others.
+    pub(crate) fn about_channels(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 10))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

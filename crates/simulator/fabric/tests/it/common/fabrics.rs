@@ -4,7 +4,8 @@ use super::draw::Draw;
 use clearway_fabric::topology::{
     Cable, CoreWiring, Dimension, DimensionLinks, DirectRouting, DragonflyLinks, FatTree,
     GroupRouting, NodeId, Routes, SwitchGroups, SwitchSpec, Tier, TierQueues, Topology,
-    direct_network, dragonfly, dragonfly_plus, dumbbell, fat_tree, leaf_spine, single_switch,
+    VirtualChannels, direct_network, dragonfly, dragonfly_plus, dumbbell, fat_tree, leaf_spine,
+    single_switch,
 };
 use clearway_units::{Bytes, Rate, Span};
 
@@ -123,6 +124,36 @@ pub(crate) fn or_direct(draw: &mut Draw, topology: Topology) -> Topology {
     let mut topology =
         direct_network(&dimensions[..count], routing, VirtualChannels::One).expect("few hosts");
     if draw.chance(40) {
+        fail_some(draw, &mut topology);
+    }
+    topology
+}
+
+/// A ring or torus with two virtual channels, and with dimension order.
+pub(crate) fn torus(draw: &mut Draw) -> Topology {
+    let dimension = |size: u32, draw: &mut Draw| {
+        let (rate, delay) = random_link(draw);
+        Dimension {
+            size,
+            links: DimensionLinks::Ring,
+            rate,
+            delay: delay.max(Span::from_ns(3)),
+        }
+    };
+    let sizes = match draw.below(4) {
+        0 | 1 => vec![draw.between(4, 9) as u32],
+        2 => vec![draw.between(3, 5) as u32, draw.between(2, 4) as u32],
+        _ => vec![3, 2, draw.between(2, 4) as u32],
+    };
+    let mut dimensions: Vec<Dimension> = sizes.iter().map(|&size| dimension(size, draw)).collect();
+    // Packets need not be switched between hosts alone, nor along rings.
+    if dimensions.len() > 1 && draw.chance(30) {
+        dimensions[1].links = draw.pick(DimensionLinks::ALL);
+    }
+    let routing = DirectRouting::DimensionOrder;
+    let mut topology =
+        direct_network(&dimensions, routing, VirtualChannels::Two).expect("few hosts");
+    if draw.chance(15) {
         fail_some(draw, &mut topology);
     }
     topology

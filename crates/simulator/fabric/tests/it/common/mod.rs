@@ -62,6 +62,24 @@ impl Scenario {
         } else {
             Self::lossy(seed)
         };
+        scenario.vary();
+        scenario
+    }
+
+    /// One on a ring or torus with two virtual channels.
+    pub(crate) fn with_channels(seed: u64) -> Self {
+        let mut draw = Draw::about_channels(seed);
+        let topology = fabrics::torus(&mut draw);
+        let around = draw.chance(50);
+        let mut scenario =
+            Self::lossless_on(topology, around, seed, &mut draw, &mut Draw::new(seed));
+        scenario.vary();
+        scenario
+    }
+
+    /// Chooses everything but fabric, flows and buffers.
+    fn vary(&mut self) {
+        let (seed, scenario) = (self.seed, self);
         scenario.choose_priorities(&mut Draw::about_priorities(seed));
         choose_allocation(
             &mut Draw::about_allocation(seed),
@@ -69,11 +87,13 @@ impl Scenario {
         );
         scenario.choose_trimming(&mut Draw::about_trimming(seed));
         choose_routing(&mut Draw::about_routing(seed), &mut scenario.switch);
-        mixed::choose_transports(&mut Draw::about_transports(seed), &mut scenario);
-        scenario.choose_roles(&mut Draw::about_roles(seed));
+        mixed::choose_transports(&mut Draw::about_transports(seed), scenario);
+        // Switches of a scale-up fabric have no virtual channels.
+        if !scenario.topology.has_virtual_channels() {
+            scenario.choose_roles(&mut Draw::about_roles(seed));
+        }
         fabrics::choose_queues(&mut Draw::about_queues(seed), &mut scenario.topology);
-        scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
-        scenario
+        scenario.link_events = events::random_events(&mut Draw::about_events(seed), scenario);
     }
 
     /// Makes some switches part of scale-up fabrics, which have no pauses and get none from their neighbours.
@@ -168,13 +188,28 @@ impl Scenario {
             let topology = fabrics::in_groups(&mut Draw::about_groups(seed), topology);
             fabrics::or_direct(&mut Draw::about_direct_networks(seed), topology)
         };
-        let mut scenario = Self::on(topology, seed, &mut rest);
+        Self::lossless_on(topology, circle, seed, draw, &mut rest)
+    }
+
+    /// One with shared buffers on a fabric. In a `circle` all hosts send to others as far on.
+    fn lossless_on(
+        topology: Topology,
+        circle: bool,
+        seed: u64,
+        draw: &mut Draw,
+        rest: &mut Draw,
+    ) -> Self {
+        let mut scenario = Self::on(topology, seed, rest);
         if circle {
             let hosts = scenario.topology.hosts;
             scenario.flows = buffers::flows_around_the_circle(draw, hosts);
             (scenario.local, scenario.coordinated) = Default::default();
         }
-        buffers::random_classes(draw, Arc::make_mut(&mut scenario.flows));
+        let flows = Arc::make_mut(&mut scenario.flows);
+        buffers::random_classes(draw, flows);
+        if scenario.topology.has_virtual_channels() {
+            buffers::leave_out_second_channels(flows);
+        }
         buffers::random_transport(draw, Arc::make_mut(&mut scenario.profile));
         let network = &scenario.profile.network;
         let packet = u64::from(network.payload + network.header);

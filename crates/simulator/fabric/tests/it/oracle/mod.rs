@@ -18,7 +18,7 @@ use clearway_fabric::{DropCause, LinkChange, LinkPauses, Outcome, PathChoice, Ro
 use clearway_testing::{cases, number};
 use clearway_transport::congestion::perc::Attachment;
 use clearway_transport::congestion::telemetry::{Hop, HopRecords, Telemetry};
-use clearway_transport::{ClassSet, DataFlags, Header, Packet, Reliability};
+use clearway_transport::{Class, ClassSet, DataFlags, Header, Packet, Reliability};
 use clearway_units::{FlowId, Span, Time};
 use log::{Entry, Log};
 use network::Network;
@@ -560,6 +560,64 @@ fn both_simulators_tell_the_same_story_of_nics_with_several_ports() {
     }
     let ended = coverage.ended;
     assert!(checked > 40 && ended > 20, "{checked} {ended}");
+}
+
+/// Scenarios on rings and tori with two virtual channels.
+const TWO_CHANNELS: u32 = 200;
+
+/// Coverage of the scenarios on rings and tori.
+#[derive(Debug, Default)]
+struct ChannelCoverage {
+    /// Arrivals of packets on their second channel.
+    on_second: usize,
+    /// Pauses of second channels.
+    pauses_of_second: usize,
+    /// Scenarios with pauses that cannot deadlock.
+    free: usize,
+    /// Those of them that deadlock with one channel.
+    deadlocked_with_one: usize,
+    ended: usize,
+}
+
+impl ChannelCoverage {
+    fn add(&mut self, scenario: &Scenario) {
+        let is_second = |class: Class| class.index() > 4;
+        let second = (0..8)
+            .filter_map(Class::new)
+            .filter(|class| is_second(*class));
+        let second = second.map(ClassSet::only);
+        let second = second.fold(ClassSet::EMPTY, ClassSet::union);
+        let (log, outcome) = fast(scenario, 1);
+        self.on_second +=
+            log.count(|entry| matches!(entry, Entry::Arrival(packet) if is_second(packet.class)));
+        self.pauses_of_second +=
+            log.count(|entry| matches!(entry, Entry::Pause(set) if set.without(second) != *set));
+        self.ended += usize::from(outcome.stopped.is_none());
+        let is_whole = scenario.topology.cables.iter().all(|cable| cable.up);
+        if !is_whole || !scenario.link_events.is_empty() || !scenario.switch.control_priority {
+            return;
+        }
+        let seed = scenario.seed;
+        assert_ne!(outcome.stopped, Some(Stopped::Deadlocked), "seed {seed}");
+        let mut one = scenario.clone();
+        let cables = one.topology.cables.iter_mut();
+        cables.for_each(|cable| cable.dateline = false);
+        let stopped = one.run_unwatched(1).stopped;
+        self.free += usize::from(!outcome.pauses.is_empty());
+        self.deadlocked_with_one += usize::from(stopped == Some(Stopped::Deadlocked));
+    }
+}
+
+#[test]
+fn both_simulators_tell_the_same_story_of_virtual_channels() {
+    let mut coverage = Coverage::default();
+    let mut channels = ChannelCoverage::default();
+    for seed in 0..cases(TWO_CHANNELS, 5 * TWO_CHANNELS).into() {
+        let scenario = Scenario::with_channels(seed);
+        check_scenario(&scenario, &mut coverage);
+        channels.add(&scenario);
+    }
+    println!("{channels:?}");
 }
 
 /// Scenarios with an adversary, and the longest time by which it delays packets: all timers are shorter.

@@ -22,6 +22,8 @@ pub(crate) struct Rules {
     random: RandomStream,
     trimming: RandomStream,
     last_hop: bool,
+    /// Classes 5 to 7 are the second virtual channels of 1 to 3.
+    pub(crate) two_channels: bool,
 }
 
 impl Rules {
@@ -44,6 +46,7 @@ impl Rules {
             random: RandomStream::new(seed, Purpose::Marking, u64::from(link.0)),
             trimming: RandomStream::new(seed, Purpose::Trimming, u64::from(link.0)),
             last_hop,
+            two_channels: false,
             parameters: parameters.clone(),
         }
     }
@@ -55,7 +58,11 @@ impl Rules {
 
     /// Decides about a mark at the moment `at`; true if the packet is marked now and was not before.
     pub(crate) fn mark(&mut self, at: MarkAt, packet: &mut Packet, bytes: u64) -> bool {
-        let own = self.of_classes.iter().find(|own| own.0 == packet.class);
+        let class = match self.two_channels {
+            true => packet.class.index() % 4,
+            false => packet.class.index(),
+        };
+        let own = self.of_classes.iter().find(|own| own.0.index() == class);
         let (kmin, kmax, pmax) = own.map_or(
             (self.kmin, self.kmax, self.pmax),
             |&(_, [kmin, kmax], pmax)| (kmin, kmax, pmax),

@@ -11,13 +11,16 @@ use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, MarkAt, SharedBufferParameters};
 use clearway_transport::{Class, ClassSet};
 use clearway_units::HostId;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet in the switch, the one on the wire included.
 struct Held {
     packet: IntPacket,
-    /// The class in which it is treated here.
+    /// The class in which it waits.
     class: Class,
+    /// The class in which it came in, whose account it is in.
+    came: Class,
     from: LinkId,
     to: LinkId,
 }
@@ -49,9 +52,21 @@ struct Port {
     told: ClassSet,
 }
 
+/// The cable of a link, in a fabric of rings.
+#[derive(Clone, Copy)]
+struct Ring {
+    /// `None` for the cable of a host.
+    dimension: Option<u8>,
+    dateline: bool,
+}
+
 /// A switch.
 pub(crate) struct Switch {
     parameters: SharedBufferParameters,
+    /// All lossless classes, second virtual channels included.
+    lossless: BTreeSet<Class>,
+    /// Rings and datelines by link, on a fabric with two virtual channels.
+    rings: Option<BTreeMap<LinkId, Ring>>,
     pool: u64,
     /// By the link that leaves.
     ports: BTreeMap<LinkId, Port>,
@@ -118,7 +133,7 @@ impl Switch {
             };
             (link, port)
         };
-        let ports: BTreeMap<LinkId, Port> = network.links_of(node).map(port).collect();
+        let mut ports: BTreeMap<LinkId, Port> = network.links_of(node).map(port).collect();
         let capacity: u128 = ports
             .keys()
             .map(|&link| u128::from(network.highest_rate(link).as_bps()))
@@ -129,21 +144,52 @@ impl Switch {
         if !scenario.switch.control_priority {
             classes.insert(Class::DATA);
         }
-        let lossless = |class: &&Class| parameters.lossless.classes().contains(**class);
-        let classes = classes.iter().filter(lossless).count() as u64;
+        let all = (1..Class::COUNT as u8).filter_map(Class::new);
+        let mut lossless: BTreeSet<Class> = all
+            .filter(|class| parameters.lossless.classes().contains(*class))
+            .collect();
+        let used = classes.intersection(&lossless).count() as u64;
+        let ring = |link: LinkId| {
+            let of_host = network.is_host(network.end_of(link));
+            let own = cable(link);
+            let dimension = (!of_host).then_some(own.order);
+            let dateline = own.dateline;
+            Ring {
+                dimension,
+                dateline,
+            }
+        };
+        let is_divided = used > 0 && scenario.topology.cables.iter().any(|cable| cable.dateline);
+        let rings = is_divided.then(|| ports.keys().map(|&link| (link, ring(link))).collect());
+        if is_divided {
+            let first = lossless.iter().map(|class| class.index() as u8);
+            let first: Vec<u8> = first.filter(|class| *class < 4).collect();
+            let both = first.into_iter().flat_map(|class| [class, class + 4]);
+            lossless = both.filter_map(Class::new).collect();
+        }
         let reserve = parameters.reserve.as_u64();
-        let aside: u64 = ports.values().map(|port| port.room + reserve).sum();
+        let aside = |(link, port): (&LinkId, &Port)| {
+            let of_host = network.is_host(network.end_of(*link));
+            let channels = if is_divided && !of_host { 2 } else { 1 };
+            (port.room + reserve) * used * channels
+        };
+        let aside: u64 = ports.iter().map(aside).sum();
+        for port in ports.values_mut() {
+            port.rules.two_channels = is_divided;
+        }
         let network = &scenario.profile.network;
         let packet = u64::from((network.payload + network.header).max(network.ack));
         // As much in addition to the bytes set aside, where that is more.
-        let auto = match auto < aside * classes + packet {
-            true => auto + aside * classes,
+        let auto = match auto < aside + packet {
+            true => auto + aside,
             false => auto,
         };
         let buffer = parameters.buffer.map_or(auto, |bytes| bytes.as_u64());
         Self {
             parameters: parameters.clone(),
-            pool: buffer - aside * classes,
+            lossless,
+            rings,
+            pool: buffer - aside,
             ports,
             held: Vec::new(),
             headroom: BTreeMap::new(),
@@ -163,7 +209,23 @@ impl Switch {
     }
 
     fn is_lossless(&self, class: Class) -> bool {
-        self.parameters.lossless.classes().contains(class)
+        self.lossless.contains(&class)
+    }
+
+    /// The class in which a packet of `class` goes on from a link that comes in to one that leaves.
+    pub(crate) fn class_beyond(&self, class: Class, from: LinkId, to: LinkId) -> Class {
+        let Some(rings) = self.rings.as_ref().filter(|_| self.is_lossless(class)) else {
+            return class;
+        };
+        let (from, to) = (rings[&twin(from)], rings[&to]);
+        let mut number = class.index() as u8;
+        if from.dimension.is_none() || from.dimension != to.dimension {
+            number %= 4;
+        }
+        if to.dateline {
+            number = number % 4 + 4;
+        }
+        Class::new(number).expect("below 8")
     }
 
     fn bytes(&self, select: impl Fn(&Held) -> bool) -> u64 {
@@ -177,7 +239,7 @@ impl Switch {
 
     /// Bytes of a lossless class from a link that are in its reserve or in the pool.
     fn account(&self, from: LinkId, class: Class) -> u64 {
-        self.bytes(|held| held.from == from && held.class == class) - self.headroom_of(from, class)
+        self.bytes(|held| held.from == from && held.came == class) - self.headroom_of(from, class)
     }
 
     /// Bytes of a lossless class from a link that are in the pool.
@@ -192,7 +254,7 @@ impl Switch {
             .held
             .iter()
             .filter(|held| self.is_lossless(held.class))
-            .map(|held| (held.from, held.class))
+            .map(|held| (held.from, held.came))
             .collect();
         let lossless: u64 = accounts
             .into_iter()
@@ -212,22 +274,22 @@ impl Switch {
         self.bytes(|held| held.to == to && held.class == class)
     }
 
-    /// A packet has arrived.
+    /// A packet has arrived in the class `came`.
     pub(crate) fn admit(
         &mut self,
         packet: &mut IntPacket,
+        came: Class,
         from: LinkId,
         to: LinkId,
     ) -> Result<Joined, DropCause> {
         let size = u64::from(packet.size);
-        let class = if self.ports[&to].rules.control_priority() {
-            packet.class
-        } else {
-            packet.class.max(Class::DATA)
+        let [class, came] = match self.ports[&to].rules.control_priority() {
+            true => [packet.class, came],
+            false => [packet.class, came].map(|class| class.max(Class::DATA)),
         };
         let queue = self.queue(to, class) + size;
         if self.is_lossless(class) {
-            self.find_room(from, class, size)?;
+            self.find_room(from, came, size)?;
         } else if class.is_data() {
             let fits = self.ports[&to].rules.allow(queue) && self.used() + size <= self.pool;
             if !fits {
@@ -240,14 +302,14 @@ impl Switch {
         self.held.push(Held {
             packet,
             class,
+            came,
             from,
             to,
         });
-        if self.is_lossless(class)
-            && (self.headroom_of(from, class) > 0
-                || self.taken(from, class) >= self.threshold(from))
+        if self.is_lossless(came)
+            && (self.headroom_of(from, came) > 0 || self.taken(from, came) >= self.threshold(from))
         {
-            self.port(twin(from)).stopped.insert(class);
+            self.port(twin(from)).stopped.insert(came);
         }
         let bytes = class.is_data().then_some(queue);
         Ok(Joined {
@@ -320,14 +382,17 @@ impl Switch {
         Some(size.into())
     }
 
-    /// Control, then the data classes, the one after the last first, or the highest.
+    /// Control, then the data classes, the one after the last first, or the highest. The two virtual channels of a class take turns.
     fn turns(&self, port: &Port) -> impl Iterator<Item = Class> + use<> {
         let last = port.served.index();
         let strict = port.rules.strict_priority();
-        let data = (1..=7).map(move |step| match strict {
-            true => 8 - step,
-            false => (last - 1 + step) % 7 + 1,
-        });
+        let in_turn = (1..=7).map(|step| (last - 1 + step) % 7 + 1);
+        let mut data: Vec<usize> = in_turn.collect();
+        match (strict, self.rings.is_some()) {
+            (false, _) => {}
+            (true, false) => data.sort_by_key(|class| Reverse(*class)),
+            (true, true) => data.sort_by_key(|class| Reverse(*class % 4)),
+        }
         let classes = std::iter::once(0).chain(data);
         classes.filter_map(|number| Class::new(number as u8))
     }
@@ -347,7 +412,7 @@ impl Switch {
         let rules = &mut self.port(link).rules;
         let marked = bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut packet, bytes));
         if self.is_lossless(class) {
-            self.make_room(gone.from, class, u64::from(packet.size));
+            self.make_room(gone.from, gone.came, u64::from(packet.size));
         }
         Left::Packet {
             packet,
@@ -376,7 +441,7 @@ impl Switch {
             while let Some(index) = held.position(|held| held.to == link && held.class == class) {
                 let gone = self.held.remove(index);
                 if self.is_lossless(class) {
-                    self.make_room(gone.from, class, u64::from(gone.packet.size));
+                    self.make_room(gone.from, gone.came, u64::from(gone.packet.size));
                 }
                 all.push((class.index(), gone.packet));
                 held = self.held.iter();
@@ -413,11 +478,12 @@ impl Switch {
         self.ports[&link].storm
     }
 
-    /// The link works again; true if a pause storm is on at it.
+    /// The link works again; true if a pause storm at it holds anything back.
     pub(crate) fn come_back(&mut self, link: LinkId) -> bool {
+        let is_any_lossless = !self.lossless.is_empty();
         let port = self.port(link);
         port.is_down = false;
-        port.storm
+        port.storm && is_any_lossless
     }
 
     /// Classes that the transmitter of `link` holds back.
@@ -425,10 +491,8 @@ impl Switch {
         let port = &self.ports[&link];
         let mut classes = port.obeyed;
         if port.storm && !port.is_down {
-            let lossless = self.parameters.lossless.classes();
-            let all = (0..Class::COUNT as u8).filter_map(Class::new);
-            all.filter(|class| lossless.contains(*class))
-                .for_each(|class| classes.insert(class));
+            let all = self.lossless.iter();
+            all.for_each(|class| classes.insert(*class));
         }
         classes
     }
