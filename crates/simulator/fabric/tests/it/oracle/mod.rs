@@ -574,8 +574,6 @@ struct ChannelCoverage {
     pauses_of_second: usize,
     /// Scenarios with pauses that cannot deadlock.
     free: usize,
-    /// Those of them that deadlock with one channel.
-    deadlocked_with_one: usize,
     ended: usize,
 }
 
@@ -599,12 +597,7 @@ impl ChannelCoverage {
         }
         let seed = scenario.seed;
         assert_ne!(outcome.stopped, Some(Stopped::Deadlocked), "seed {seed}");
-        let mut one = scenario.clone();
-        let cables = one.topology.cables.iter_mut();
-        cables.for_each(|cable| cable.dateline = false);
-        let stopped = one.run_unwatched(1).stopped;
         self.free += usize::from(!outcome.pauses.is_empty());
-        self.deadlocked_with_one += usize::from(stopped == Some(Stopped::Deadlocked));
     }
 }
 
@@ -617,7 +610,15 @@ fn both_simulators_tell_the_same_story_of_virtual_channels() {
         check_scenario(&scenario, &mut coverage);
         channels.add(&scenario);
     }
-    println!("{channels:?}");
+    let often = [
+        channels.on_second / 100,
+        channels.pauses_of_second / 10,
+        channels.ended,
+    ];
+    assert!(
+        often.iter().all(|&n| n > 80) && channels.free > 30,
+        "{channels:?}"
+    );
 }
 
 /// Scenarios with an adversary, and the longest time by which it delays packets: all timers are shorter.
