@@ -4,7 +4,7 @@ use crate::assemble::Assembly;
 use crate::record::Merge;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Interests, Observer, Senders};
-use clearway_transport::{ClassSet, DataFlags, Event, Header, Packet, SendLimit};
+use clearway_transport::{Class, ClassSet, DataFlags, Event, Header, Packet, SendLimit};
 use clearway_units::{FlowId, HostId, Time, WireClock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -44,6 +44,8 @@ impl PacketId {
 pub(super) struct Hop {
     pub(super) packet: PacketId,
     pub(super) link: LinkId,
+    /// Class on this link, which depends on the virtual channel.
+    pub(super) class: Class,
     pub(super) start: Time,
     pub(super) end: Time,
 }
@@ -261,12 +263,13 @@ impl Observer for FollowRecorder {
         } else if !self.present.is_empty() {
             self.on_port(end, link, packet, followed);
         }
-        if let Some(packet) = followed
+        if let Some(id) = followed
             && self.plan.takes_one()
         {
             self.hops.push(Hop {
-                packet,
+                packet: id,
                 link,
+                class: packet.class,
                 start,
                 end,
             });

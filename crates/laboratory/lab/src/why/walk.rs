@@ -130,7 +130,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Assigns time in front of a link: pauses, or queueing behind other packets.
-    fn take_wait(&mut self, from: Time, link: LinkId, class: Class) {
+    fn take_wait(&mut self, from: Time, hop: &Hop, control: Class) {
+        let class = match hop.class.is_data() {
+            true => hop.class,
+            false => control,
+        };
+        let link = hop.link;
         let pauses: Vec<_> = self
             .trace
             .pauses((from, self.cursor), link, class)
@@ -170,7 +175,7 @@ impl<'a> Walk<'a> {
         for (hop, came) in trace.hops(id).iter().zip(arrivals).rev() {
             self.take_flight(hop);
             self.take_unloaded(hop.start, Part::Serialisation, None);
-            self.take_wait(came, hop.link, self.subject.class_of_answers);
+            self.take_wait(came, hop, self.subject.class_of_answers);
         }
         At::Arrival(asked, trace.hops(asked).len() - 1)
     }
@@ -197,10 +202,10 @@ impl<'a> Walk<'a> {
             let came = arrival(trace.topology, before);
             let own = trace.before(&hop).filter(|own| own.end > came);
             let Some(own) = own else {
-                self.take_wait(came, hop.link, self.subject.class);
+                self.take_wait(came, &hop, self.subject.class);
                 return At::Arrival(hop.packet, place - 1);
             };
-            self.take_wait(own.end, hop.link, self.subject.class);
+            self.take_wait(own.end, &hop, self.subject.class);
             self.take(own.start, Part::Serialisation, Some(own.link));
             let hops = trace.hops(own.packet);
             place = hops.partition_point(|hop| hop.end < own.end);

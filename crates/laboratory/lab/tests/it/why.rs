@@ -289,6 +289,33 @@ message = "2MB"
     assert_eq!(victim.at(Part::Queueing, free), Span::ZERO);
 }
 
+/// The second virtual channel of a ring is paused as a class of its own.
+#[test]
+fn a_packet_beyond_the_dateline_waits_for_pauses_of_its_second_channel() {
+    let text = r#"
+topology = { kind = "ring", hosts = 6, virtual-channels = 2 }
+
+[switch]
+kind = "shared-buffer"
+buffer = "600kB"
+
+[transport]
+kind = "rocev2"
+controller = "constant"
+window = "100bdp"
+
+[[workload]]
+kind = "flows"
+flows = ["5->0 2MB", "4->1 8MB", "0->1 8MB"]
+"#;
+    let run = Explained::new(text, &[]);
+    assert_eq!(run.finished.links.dropped, 0);
+    let dateline = run.link("router5-router0");
+    let victim = run.flow(0);
+    let paused = victim.at(Part::Pause, dateline);
+    assert!(paused > Span::from_us(2), "{paused} {victim:?}");
+}
+
 #[test]
 fn lost_packets_cost_recovery() {
     for kind in ["strack", "rocev2"] {
