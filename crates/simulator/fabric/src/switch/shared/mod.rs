@@ -96,9 +96,41 @@ struct Admitting<'a, T> {
 }
 
 impl<T: Telemetry> Admitting<'_, T> {
-    /// A packet has come in by one port for another, in the class `account`, and waits in `class`.
+    /// A packet has come in by one port for another.
     #[inline]
     fn admit<O: Observation>(
+        &mut self,
+        now: Time,
+        (from, egress): (u16, usize),
+        packet: &IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let class = self.ports[egress].class_of(packet);
+        self.admit_to(now, (from, class), (egress, class), packet, sinks);
+    }
+
+    /// As [`admit`](Self::admit), for a packet that may go on in another class than it came in.
+    #[cold]
+    #[inline(never)]
+    fn admit_to_channel<O: Observation>(
+        &mut self,
+        now: Time,
+        (from, egress): (u16, usize),
+        packet: &IntPacket<T>,
+        channels: &[ChannelPort],
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let class = self.ports[egress].class_of(packet);
+        let beyond = match self.buffer.is_lossless(packet.class) {
+            true => channels[usize::from(from)].class_towards(channels[egress], class),
+            false => class,
+        };
+        self.admit_to(now, (from, class), (egress, beyond), packet, sinks);
+    }
+
+    /// A packet has come in by one port in the class `account`, for the queue of another port and `class`.
+    #[inline(always)]
+    fn admit_to<O: Observation>(
         &mut self,
         now: Time,
         (from, account): (u16, Class),
@@ -137,20 +169,11 @@ impl<T: Telemetry> Admitting<'_, T> {
             port.link.lose(now, packet, cause, sinks);
             return;
         }
-        port.enqueue(now, class, (packet, from, account), sinks);
+        port.enqueue(now, class, (packet, from), sinks);
         if port.is_idle() {
             self.wakes.wake(egress as u16);
         }
     }
-}
-
-/// A packet in the class of another virtual channel.
-#[cold]
-#[inline(never)]
-fn on_channel<T: Telemetry>(packet: &IntPacket<T>, class: Class) -> IntPacket<T> {
-    let mut packet = *packet;
-    packet.class = class;
-    packet
 }
 
 impl<T: Telemetry> SharedSwitch<T> {
@@ -364,22 +387,17 @@ impl<T: Telemetry> SharedSwitch<T> {
                     }
                 };
                 let from = arrival_key.port() as u16;
-                let account = self.ports[egress].class_of(packet);
-                let (mut class, mut packet) = (account, packet);
-                let changed;
-                if !by_header
-                    && let Some(class_beyond) = self.class_beyond((from, egress), packet.class)
-                {
-                    class = class_beyond;
-                    changed = on_channel(packet, class);
-                    packet = &changed;
-                }
                 let mut switch = Admitting {
                     ports: &mut self.ports,
                     buffer: &mut self.buffer,
                     wakes: &mut self.wakes,
                 };
-                switch.admit(now, (from, account), (egress, class), packet, sinks);
+                match &self.channels {
+                    Some(channels) if !by_header => {
+                        switch.admit_to_channel(now, (from, egress), packet, channels, sinks);
+                    }
+                    _ => switch.admit(now, (from, egress), packet, sinks),
+                }
             }
             &Frame::Pause(classes) => {
                 sinks.counters.pause_frames_received += 1;
@@ -391,15 +409,6 @@ impl<T: Telemetry> SharedSwitch<T> {
                 }
             }
         }
-    }
-
-    /// The class in which a packet of `class` goes on from one port to another, if it may change its virtual channel.
-    #[cold]
-    #[inline(never)]
-    fn class_beyond(&self, (from, egress): (u16, usize), class: Class) -> Option<Class> {
-        let channels = self.channels.as_ref()?;
-        let changes = self.buffer.is_lossless(class);
-        changes.then(|| channels[usize::from(from)].class_towards(channels[egress], class))
     }
 
     /// Begins the transmissions that can begin now.

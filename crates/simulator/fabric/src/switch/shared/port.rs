@@ -17,13 +17,12 @@ use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 
-/// A packet, and the account of the buffer that holds it: port and class in which it came in. It waits in its own class, which differs
-/// if it has changed its virtual channel.
+/// A packet and the port through which it came in. It keeps the class in which it came in until it leaves, in the class of its queue: with
+/// virtual channels they may differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queued<T> {
     pub(super) packet: IntPacket<T>,
     pub(super) from: u16,
-    pub(super) account: Class,
 }
 
 #[derive(Debug)]
@@ -84,6 +83,25 @@ pub(crate) struct SharedPort<T> {
     pub(super) link: Link<T>,
 }
 
+#[inline]
+fn class_of(rules: &QueueRules, packet: &Packet) -> Class {
+    if rules.control_priority {
+        packet.class
+    } else {
+        packet.class.max(Class::DATA)
+    }
+}
+
+/// Gives a packet the class of its queue, and returns the one in which it came in. Control in a queue of data stays control.
+#[cold]
+#[inline(never)]
+fn change_class(packet: &mut Packet, class: Class) -> Class {
+    if !packet.class.is_data() {
+        return class;
+    }
+    std::mem::replace(&mut packet.class, class)
+}
+
 impl<T: Telemetry> SharedPort<T> {
     pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
         Self {
@@ -101,14 +119,10 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
-    /// The class in which a packet is treated here.
+    /// The class in which a packet that comes in is treated here.
     #[inline]
     pub(super) fn class_of(&self, packet: &Packet) -> Class {
-        if self.rules.control_priority {
-            packet.class
-        } else {
-            packet.class.max(Class::DATA)
-        }
+        class_of(&self.rules, packet)
     }
 
     /// The port as a choice among several sees it.
@@ -135,7 +149,7 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         class: Class,
-        (packet, from, account): (&IntPacket<T>, u16, Class),
+        (packet, from): (&IntPacket<T>, u16),
         sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
@@ -148,10 +162,9 @@ impl<T: Telemetry> SharedPort<T> {
         let unused = || Queued {
             packet: *packet,
             from,
-            account,
         };
         let queued = queue.packets.next_slot(unused);
-        (queued.packet, queued.from, queued.account) = (*packet, from, account);
+        (queued.packet, queued.from) = (*packet, from);
         if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
             let chance = (&self.rules, &mut self.random);
             let packet = &mut queued.packet;
@@ -286,12 +299,12 @@ impl<T: Telemetry> SharedPort<T> {
             Transmission::Down => unreachable!("what was on the wire ended with it"),
         };
         let queue = &mut self.queues[class.index()];
-        let Queued {
-            packet,
-            from,
-            account,
-        } = queue.packets.front_mut()?;
-        let (from, account, size) = (*from, *account, u64::from(packet.size));
+        let Queued { packet, from } = queue.packets.front_mut()?;
+        let (from, size) = (*from, u64::from(packet.size));
+        let account = match self.rules.has_channels {
+            false => class,
+            true => change_class(packet, class),
+        };
         queue.bytes -= size;
         self.bytes -= size;
         if class.is_data() {
@@ -336,7 +349,7 @@ impl<T: Telemetry> SharedPort<T> {
                 let packet = &queued.packet;
                 self.link.lose(now, packet, DropCause::LinkDown, sinks);
                 dropped.push(DepartedPacket {
-                    class: queued.account,
+                    class: class_of(&self.rules, packet),
                     from: queued.from,
                     size: packet.size.into(),
                 });

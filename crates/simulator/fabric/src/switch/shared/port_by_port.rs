@@ -153,6 +153,6 @@ impl<T: Telemetry> SharedPort<T> {
                 return self.link.lose(now, packet, DropCause::QueueFull, sinks);
             }
         }
-        self.enqueue(now, class, (packet, from, class), sinks);
+        self.enqueue(now, class, (packet, from), sinks);
     }
 }

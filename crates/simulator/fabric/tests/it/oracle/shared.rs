@@ -213,7 +213,7 @@ impl Switch {
     }
 
     /// The class in which a packet of `class` goes on from a link that comes in to one that leaves.
-    pub(crate) fn class_beyond(&self, class: Class, from: LinkId, to: LinkId) -> Class {
+    fn class_beyond(&self, class: Class, from: LinkId, to: LinkId) -> Class {
         let Some(rings) = self.rings.as_ref().filter(|_| self.is_lossless(class)) else {
             return class;
         };
@@ -274,18 +274,18 @@ impl Switch {
         self.bytes(|held| held.to == to && held.class == class)
     }
 
-    /// A packet has arrived in the class `came`.
+    /// A packet has arrived.
     pub(crate) fn admit(
         &mut self,
         packet: &mut IntPacket,
-        came: Class,
         from: LinkId,
         to: LinkId,
     ) -> Result<Joined, DropCause> {
         let size = u64::from(packet.size);
+        let beyond = self.class_beyond(packet.class, from, to);
         let [class, came] = match self.ports[&to].rules.control_priority() {
-            true => [packet.class, came],
-            false => [packet.class, came].map(|class| class.max(Class::DATA)),
+            true => [beyond, packet.class],
+            false => [beyond, packet.class].map(|class| class.max(Class::DATA)),
         };
         let queue = self.queue(to, class) + size;
         if self.is_lossless(class) {
@@ -411,6 +411,9 @@ impl Switch {
         let bytes = class.is_data().then(|| self.queue(link, class));
         let rules = &mut self.port(link).rules;
         let marked = bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut packet, bytes));
+        if packet.class != Class::CONTROL {
+            packet.class = class;
+        }
         if self.is_lossless(class) {
             self.make_room(gone.from, gone.came, u64::from(packet.size));
         }

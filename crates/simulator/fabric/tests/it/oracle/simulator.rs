@@ -801,10 +801,6 @@ impl<'a> Oracle<'a> {
         if !self.network.works(link, self.now) {
             return self.drop_for(DropCause::LinkDown, self.now, link, &packet);
         }
-        let came = packet.class;
-        if let Some(switch) = self.switches.get(&node) {
-            packet.class = switch.class_beyond(came, from, link);
-        }
         if let Some(agent) = &mut self.agents[link.0 as usize]
             && {
                 agent.set_rate(self.network.rate(link, self.now));
@@ -816,7 +812,7 @@ impl<'a> Oracle<'a> {
             return self.lose(self.now, link, &packet, DropCause::Agent);
         }
         let joined = if let Some(switch) = self.switches.get_mut(&node) {
-            let joined = switch.admit(&mut packet, came, from, link);
+            let joined = switch.admit(&mut packet, from, link);
             self.look_at_ports(node);
             joined
         } else {
