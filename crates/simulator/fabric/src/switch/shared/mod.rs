@@ -309,9 +309,14 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     #[inline]
     fn complete_transmissions<O: Observation>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
-        while let Some(port) = self.ends.pop_due(now) {
-            self.wakes.starts.push(port);
-            if let Some(left) = self.ports[usize::from(port)].complete(now, sinks)
+        while let Some(index) = self.ends.pop_due(now) {
+            self.wakes.starts.push(index);
+            let port = &mut self.ports[usize::from(index)];
+            let left = match self.channels {
+                None => port.complete(now, sinks),
+                Some(_) => port.complete_on_channel(now, sinks),
+            };
+            if let Some(left) = left
                 && left.class.is_data()
             {
                 self.release(left);

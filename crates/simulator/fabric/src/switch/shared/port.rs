@@ -79,27 +79,10 @@ pub(crate) struct SharedPort<T> {
     /// Classes that the other end of the cable was last told to hold back.
     told: ClassSet,
     rules: QueueRules,
+    /// The lowest class in which packets are treated here: control, or data where control has no priority.
+    lowest: Class,
     random: RandomStream,
     pub(super) link: Link<T>,
-}
-
-#[inline]
-fn class_of(rules: &QueueRules, packet: &Packet) -> Class {
-    if rules.control_priority {
-        packet.class
-    } else {
-        packet.class.max(Class::DATA)
-    }
-}
-
-/// Gives a packet the class of its queue, and returns the one in which it came in. Control in a queue of data stays control.
-#[cold]
-#[inline(never)]
-fn change_class(packet: &mut Packet, class: Class) -> Class {
-    if !packet.class.is_data() {
-        return class;
-    }
-    std::mem::replace(&mut packet.class, class)
 }
 
 impl<T: Telemetry> SharedPort<T> {
@@ -113,6 +96,10 @@ impl<T: Telemetry> SharedPort<T> {
             turn: Class::DATA,
             pause: PauseState::default(),
             told: ClassSet::EMPTY,
+            lowest: match rules.control_priority {
+                true => Class::CONTROL,
+                false => Class::DATA,
+            },
             rules,
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
             link,
@@ -122,7 +109,7 @@ impl<T: Telemetry> SharedPort<T> {
     /// The class in which a packet that comes in is treated here.
     #[inline]
     pub(super) fn class_of(&self, packet: &Packet) -> Class {
-        class_of(&self.rules, packet)
+        packet.class.max(self.lowest)
     }
 
     /// The port as a choice among several sees it.
@@ -301,10 +288,6 @@ impl<T: Telemetry> SharedPort<T> {
         let queue = &mut self.queues[class.index()];
         let Queued { packet, from } = queue.packets.front_mut()?;
         let (from, size) = (*from, u64::from(packet.size));
-        let account = match self.rules.has_channels {
-            false => class,
-            true => change_class(packet, class),
-        };
         queue.bytes -= size;
         self.bytes -= size;
         if class.is_data() {
@@ -319,10 +302,29 @@ impl<T: Telemetry> SharedPort<T> {
         if queue.packets.is_empty() {
             self.waiting.remove(class);
         }
+        Some(DepartedPacket { class, from, size })
+    }
+
+    /// As [`complete`](Self::complete), for a packet that may have come in on another virtual channel than it leaves on. It gets the class
+    /// of its queue; control in a queue of data stays control.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn complete_on_channel<O: Observation>(
+        &mut self,
+        now: Time,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Option<DepartedPacket> {
+        let mut account = None;
+        if let Some(Transmission::Packet(class)) = self.wire
+            && let Some(Queued { packet, .. }) = self.queues[class.index()].packets.front_mut()
+            && packet.class.is_data()
+        {
+            account = Some(std::mem::replace(&mut packet.class, class));
+        }
+        let left = self.complete(now, sinks)?;
         Some(DepartedPacket {
-            class: account,
-            from,
-            size,
+            class: account.unwrap_or(left.class),
+            ..left
         })
     }
 
@@ -349,7 +351,7 @@ impl<T: Telemetry> SharedPort<T> {
                 let packet = &queued.packet;
                 self.link.lose(now, packet, DropCause::LinkDown, sinks);
                 dropped.push(DepartedPacket {
-                    class: class_of(&self.rules, packet),
+                    class: packet.class.max(self.lowest),
                     from: queued.from,
                     size: packet.size.into(),
                 });
