@@ -70,6 +70,7 @@ pub(crate) fn to_topology(
             dead_from: link.dead_from.unwrap_or(Time::NEVER),
             up: link.is_up,
             order: link.order,
+            dateline: link.is_dateline,
             ..Cable::new(ends.map(NodeId), (link.rate, link.delay))
         }
     });
@@ -186,6 +187,7 @@ fn from_topology(name: &str, topology: &Topology, gpus_per_node: u32) -> Infragr
             dead_from: (cable.dead_from != Time::NEVER).then_some(cable.dead_from),
             is_up: cable.up,
             order: cable.order,
+            is_dateline: cable.dateline,
             ..InfragraphLink::new(cable.ends.map(node), cable.rate, cable.delay)
         }
     });

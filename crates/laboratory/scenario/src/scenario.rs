@@ -126,9 +126,8 @@ impl Scenario {
         switch.design_for(&designed);
         let name = format!("a {} switch", switch.kind().name());
         fill(&name, &mut switch, &without_kind(&own))?;
-        check_switch(&switch)
-            .and_then(|()| check_channels(&topology, &switch))
-            .map_err(|error| error.or_in(&places, "switch", 0))?;
+        let checked = check_switch(&switch).and_then(|()| check_channels(&topology, &switch));
+        checked.map_err(|error| error.or_in(&places, "switch", 0))?;
 
         let own = in_section(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
@@ -210,12 +209,6 @@ impl Scenario {
         let list = WorkloadSettings::List(ListSettings::from_flows(flows, order));
         let section = WorkloadSection::with_usual_controller(list, &self.transport.controller);
         self.workloads.push(section);
-    }
-
-    /// True if links are paused instead of dropping some class.
-    pub(crate) fn has_lossless_classes(&self) -> bool {
-        let buffer = self.switch.buffer.as_ref();
-        buffer.is_some_and(|buffer| !buffer.lossless.classes().is_empty())
     }
 
     /// The classes that switches reserve buffers and queues for, beside those of the flows.

@@ -283,23 +283,17 @@ impl TopologySettings {
         }
     }
 
-    /// True if lossless priorities are to have two virtual channels.
-    pub(crate) fn has_two_channels(&self) -> bool {
-        let count = match &self.kind {
-            TopologyKind::Ring(settings) => settings.channels.count,
-            TopologyKind::Torus(settings) => settings.channels.count,
-            _ => VirtualChannels::One,
+    /// With two virtual channels: true if a ring has a cable that closes it.
+    pub(crate) fn two_channels(&self) -> Option<bool> {
+        let (count, is_closed) = match &self.kind {
+            TopologyKind::Ring(own) => (own.channels.count, own.hosts > 2),
+            TopologyKind::Torus(own) => {
+                let mut sizes = own.grid.dimensions.iter();
+                (own.channels.count, sizes.any(|size| *size > 2))
+            }
+            _ => return None,
         };
-        count == VirtualChannels::Two
-    }
-
-    /// True if a ring has a cable that closes it.
-    pub(crate) fn has_wide_rings(&self) -> bool {
-        match &self.kind {
-            TopologyKind::Ring(settings) => settings.hosts > 2,
-            TopologyKind::Torus(settings) => settings.grid.dimensions.iter().any(|size| *size > 2),
-            _ => false,
-        }
+        (count == VirtualChannels::Two).then_some(is_closed)
     }
 
     /// True if the fabric consists of groups of switches that are all connected with each other.

@@ -207,7 +207,7 @@ pub fn check_setup(scenario: &Scenario, setup: &Setup<'_>) -> Result<(), Scenari
     let places = scenario.places();
     let flows = setup.flows.iter().map(|flow| ClassSet::only(flow.class));
     let classes = flows.fold(setup.further_classes, ClassSet::union);
-    check_classes(scenario, setup.topology, classes).map_err(|error| {
+    check_classes(&scenario.switch, setup.topology, classes).map_err(|error| {
         let sections = 0..scenario.workloads.len();
         let of_key = |key| {
             let mut sections = sections.clone();

@@ -1,8 +1,8 @@
 //! Checks of `topology.virtual-channels` = 2 against switches and priorities.
 
 use crate::error::ScenarioError;
+use crate::switch::SwitchSettings;
 use crate::topology::TopologySettings;
-use crate::{Scenario, SwitchSettings};
 use clearway_fabric::LosslessClasses;
 use clearway_fabric::topology::Topology;
 use clearway_transport::{Class, ClassSet};
@@ -25,7 +25,7 @@ pub(crate) fn check_channels(
     let Some(buffer) = switch
         .buffer
         .as_ref()
-        .filter(|_| topology.has_two_channels())
+        .filter(|_| topology.two_channels().is_some())
     else {
         return Ok(());
     };
@@ -65,12 +65,12 @@ pub(crate) fn check_channels(
 /// # Errors
 /// If a class is above those of first channels.
 pub fn check_classes(
-    scenario: &Scenario,
+    switch: &SwitchSettings,
     topology: &Topology,
     classes: ClassSet,
 ) -> Result<(), ScenarioError> {
     let class = above_first_channels(classes);
-    match class.filter(|_| scenario.has_lossless_classes() && topology.has_virtual_channels()) {
+    match class.filter(|_| pauses(switch) && topology.has_virtual_channels()) {
         None => Ok(()),
         Some(class) => Err(ScenarioError::about(
             &["priority", "file"],
@@ -84,26 +84,32 @@ pub fn check_classes(
     }
 }
 
+/// True if links are paused instead of dropping some class.
+fn pauses(switch: &SwitchSettings) -> bool {
+    let buffer = switch.buffer.as_ref();
+    buffer.is_some_and(|buffer| !buffer.lossless.classes().is_empty())
+}
+
 /// Warning about virtual channels that no packet changes.
-pub(crate) fn idle_channels(scenario: &Scenario) -> Option<String> {
-    if !scenario.topology.has_two_channels() {
-        return None;
-    }
-    let buffer = scenario.switch.buffer.as_ref();
-    let (why, fix) = match buffer.map(|buffer| buffer.lossless.classes().is_empty()) {
-        None => (
+pub(crate) fn idle_channels(
+    topology: &TopologySettings,
+    switch: &SwitchSettings,
+) -> Option<String> {
+    let is_closed = topology.two_channels()?;
+    let (why, fix) = match (switch.buffer.is_some(), pauses(switch), is_closed) {
+        (false, ..) => (
             "while `switch.kind` = \"lossy\"",
             "set that to \"shared-buffer\"",
         ),
-        Some(true) => (
+        (true, false, _) => (
             "while `switch.pfc.classes` names no priority",
             "name the lossless priorities",
         ),
-        Some(false) if scenario.topology.has_wide_rings() => return None,
-        Some(false) => (
+        (true, true, false) => (
             "on rings of less than three hosts, which do not close",
             "use larger rings",
         ),
+        (true, true, true) => return None,
     };
     Some(format!(
         "{NAME} changes nothing {why}; {fix}, or leave the key out"

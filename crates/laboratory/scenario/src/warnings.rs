@@ -33,7 +33,7 @@ pub fn warnings_of(scenario: &Scenario, networks: &[NetworkFacts], paths: &Paths
     }
     all.extend(idle_adaptive_keys(&scenario.switch.ports));
     all.extend(circles_of_pauses(scenario));
-    all.extend(idle_channels(scenario));
+    all.extend(idle_channels(&scenario.topology, &scenario.switch));
     all.extend(empty_file(scenario));
     all
 }

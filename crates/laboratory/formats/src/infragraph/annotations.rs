@@ -260,6 +260,8 @@ fn of_link(
             let order = value.parse();
             link.order = order.map_err(|_| refused("a place from 0 to 255"))?;
         }
+        "dateline" if value == "true" => link.is_dateline = true,
+        "dateline" => return Err(refused("`true`")),
         "down" if value == "true" => link.is_up = false,
         "down" => return Err(refused("`true`")),
         _ => return Err(unknown(plan, annotation, "an edge")),

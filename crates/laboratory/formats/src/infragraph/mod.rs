@@ -62,6 +62,7 @@
 //! | `clearway-dead-from` | edge | time from which on it loses every packet |
 //! | `clearway-down` | edge | `true`: disconnected |
 //! | `clearway-order` | edge | place in the order in which packets take links, of several shortest paths |
+//! | `clearway-dateline` | edge | `true`: packets change to the second virtual channel |
 //! | `clearway-nics` | graph | `separate`: equal NICs of a host are not ports of one |
 //! | `clearway-queue-up-T`, `clearway-queue-down-T` | graph | bytes in the queues of ports of tier `T` |
 

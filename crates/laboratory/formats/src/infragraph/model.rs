@@ -99,6 +99,8 @@ pub struct InfragraphLink {
     pub is_up: bool,
     /// Place in the order in which packets take links, of several shortest paths.
     pub order: u8,
+    /// True if packets change to the second virtual channel on this link.
+    pub is_dateline: bool,
 }
 
 impl InfragraphLink {
@@ -114,6 +116,7 @@ impl InfragraphLink {
             dead_from: None,
             is_up: true,
             order: 0,
+            is_dateline: false,
         }
     }
 }

@@ -759,6 +759,7 @@ fn everything_comes_back() {
     fabric.links[3].dead_from = Some(Time::from_us(5));
     fabric.links[4].is_up = false;
     (fabric.links[5].order, fabric.links[6].order) = (1, 255);
+    fabric.links[6].is_dateline = true;
     let queues = |up, down| InfragraphQueues {
         up: Some(up).filter(|up| *up > 0).map(Bytes::new),
         down: Some(down).filter(|down| *down > 0).map(Bytes::new),

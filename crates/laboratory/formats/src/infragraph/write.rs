@@ -502,6 +502,7 @@ fn facts(link: &InfragraphLink) -> Vec<(&'static str, String)> {
         ("dead-from", dead),
         ("down", (!link.is_up).then(|| "true".to_owned())),
         ("order", (link.order > 0).then(|| link.order.to_string())),
+        ("dateline", link.is_dateline.then(|| "true".to_owned())),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))

@@ -137,7 +137,7 @@ impl SteppedRun {
         let mut assembly = Assembly::new(&scenario)?;
         refuse(&scenario, &assembly)?;
         let classes = Priority::classes(&priorities);
-        check_classes(&scenario, &assembly.topology, classes)?;
+        check_classes(&scenario.switch, &assembly.topology, classes)?;
         assembly.accept_posted(&scenario, classes);
         let assembly = Arc::new(assembly);
         let (orders, from_program) = channel();

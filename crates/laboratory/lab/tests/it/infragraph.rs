@@ -169,6 +169,19 @@ fn rules_that_are_no_part_of_a_file_are_repeated() {
     check("ugal", &["topology.kind=dragonfly", ugal[0]], &ugal, &[]);
 }
 
+#[test]
+fn virtual_channels_are_part_of_a_file() {
+    let lossless = ["switch.kind=shared-buffer"];
+    let keys = [
+        "topology.kind=torus",
+        "topology.dimensions=[4, 3]",
+        "topology.routing=dimension-order",
+        "topology.virtual-channels=2",
+        lossless[0],
+    ];
+    check("channels", &keys, &lossless, &[]);
+}
+
 /// A `.topo` with queues and latencies of switches, and links with faults.
 #[test]
 fn annotations_hold_what_infragraph_has_no_words_for() {

@@ -51,8 +51,8 @@ impl<'a> Simulation<'a> {
     ///
     /// # Panics
     /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`]. If there are several transports, and links
-    /// allocate rates for one of them. If there is not one observer for each domain. If a flow has a class above 3, although classes above 3
-    /// are [virtual channels](crate::topology::Topology::has_virtual_channels).
+    /// allocate rates for one of them. If there is not one observer for each domain. If a flow has a class above 3, and these classes are
+    /// [virtual channels](crate::topology::Topology::has_virtual_channels).
     pub fn new(
         setup: &Setup<'_>,
         reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,

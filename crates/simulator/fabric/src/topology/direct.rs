@@ -90,8 +90,8 @@ const MOST_DIMENSIONS: usize = 22;
 /// Builds a direct network.
 ///
 /// # Errors
-/// If there is no dimension or more than 22, a dimension has no host, there are more than 2^22 hosts, or a delay is less than 3 ns. If there
-/// are two virtual channels, and packets take several dimensions in any order.
+/// If there is no dimension or more than 22, a dimension has no host, there are more than 2^22 hosts, or a delay is less than 3 ns. If
+/// there are two virtual channels, and packets take several dimensions in any order.
 pub fn direct_network(
     dimensions: &[Dimension],
     routing: DirectRouting,
@@ -118,14 +118,7 @@ pub fn direct_network(
             "use at most 4194304 hosts",
         ));
     };
-    let wide = sizes.iter().filter(|size| **size > 1).count();
-    let in_any_order = routing == DirectRouting::Shortest && wide > 1;
-    if in_any_order && channels == VirtualChannels::Two {
-        return Err(impossible(
-            format!("two virtual channels on {wide} dimensions that packets take in any order"),
-            "use dimension-order routing, with which virtual channels prevent deadlock",
-        ));
-    }
+    check_channels(&sizes, routing, channels)?;
     let mut topology = Topology {
         summary: summary(dimensions, hosts),
         hosts,
@@ -163,6 +156,23 @@ pub fn direct_network(
         .iter()
         .any(|one| one.size > 1 && one.links != DimensionLinks::Switch);
     topology.with_routers(|host| has_host_links || cables[host as usize] > 1)
+}
+
+/// Checks that packets take several dimensions in order where there are two virtual channels.
+fn check_channels(
+    sizes: &[u32],
+    routing: DirectRouting,
+    channels: VirtualChannels,
+) -> Result<(), TopologyError> {
+    let wide = sizes.iter().filter(|size| **size > 1).count();
+    let in_any_order = routing == DirectRouting::Shortest && wide > 1;
+    if !in_any_order || channels == VirtualChannels::One {
+        return Ok(());
+    }
+    Err(TopologyError::Impossible {
+        what: format!("two virtual channels on {wide} dimensions that packets take in any order"),
+        fix: "use dimension-order routing, with which virtual channels prevent deadlock".into(),
+    })
 }
 
 /// Hosts that differ in one coordinate alone.
@@ -336,6 +346,29 @@ mod tests {
             1,
             "hosts on one switch do not forward"
         );
+    }
+
+    #[test]
+    fn two_channels_need_dimension_order() {
+        let build = |sizes: &[u32], routing| {
+            let sizes = sizes.iter();
+            let rings = sizes.map(|size| dimension(DimensionLinks::Ring, *size));
+            let rings: Vec<Dimension> = rings.collect();
+            direct_network(&rings, routing, VirtualChannels::Two)
+        };
+        let refused = build(&[4, 3], DirectRouting::Shortest).unwrap_err();
+        assert!(refused.to_string().contains("dimension-order routing"));
+        let datelines = |built: Result<Topology, TopologyError>| {
+            let cables = built.unwrap().cables.into_iter();
+            cables.filter(|cable| cable.dateline).count()
+        };
+        // One in each row of each ring that closes.
+        assert_eq!(
+            datelines(build(&[4, 3], DirectRouting::DimensionOrder)),
+            3 + 4
+        );
+        assert_eq!(datelines(build(&[4, 2], DirectRouting::DimensionOrder)), 2);
+        assert_eq!(datelines(build(&[4, 1], DirectRouting::Shortest)), 1);
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! # Why nothing waits in a cycle
 //! A packet that waits on one channel waits for the next channel of its path, and hosts take all packets. Deadlock needs a cycle of such
 //! channels. With dimension order no path returns to an earlier dimension, so a cycle would lie in one direction of one ring, and pass its
-//! dateline. There the path changes from the first channel to the second one. No link leads back: the second channel is left only with the
-//! dimension. And no packet comes to the dateline on the second channel, because a shortest path passes it once at most. This argument needs
-//! shortest paths of the whole fabric: around links that are down, paths may return to an earlier dimension.
+//! dateline. There the path changes from the first channel to the second one. No link leads back: the second channel ends with the
+//! dimension. And no packet comes to the dateline on the second channel, because a shortest path passes it once at most. This argument
+//! needs shortest paths of the whole fabric: around links that are down, paths may return to an earlier dimension.
 
 use super::{LinkId, Topology};
 use clearway_transport::{Class, ClassSet};
