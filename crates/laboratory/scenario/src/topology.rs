@@ -14,6 +14,7 @@ pub(crate) mod nearest_nics;
 pub(crate) mod oversubscription;
 pub(crate) mod pods;
 pub(crate) mod rail_optimised;
+pub(crate) mod uplinks;
 
 use crate::error::ScenarioError;
 use crate::limits::{check_hosts, check_links, check_size, leaf_size};
@@ -31,10 +32,10 @@ use crate::topology::multi_plane::MultiPlaneSettings;
 use crate::topology::oversubscription::Oversubscription;
 use crate::topology::pods::Pods;
 use crate::topology::rail_optimised::RailOptimisedSettings;
+pub use crate::topology::uplinks::Uplinks;
 use clearway_fabric::topology::{
     Cable, GroupRouting, PortChoice, Topology, VirtualChannels, dumbbell, leaf_spine, single_switch,
 };
-use clearway_formats::{LinkFailure, SwitchLayer};
 use clearway_units::{
     OmitDefaults, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value,
 };
@@ -448,64 +449,6 @@ fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
                 },
             )
         })
-}
-
-/// The cables to switches above, switch by switch, for the `failure` lines of a `.cm` file.
-pub struct Uplinks {
-    /// Uplinks of the switches of each tier, in order.
-    tiers: [Vec<Vec<usize>>; 3],
-}
-
-impl Uplinks {
-    /// The uplinks of a fabric.
-    pub fn from_topology(topology: &Topology) -> Self {
-        let mut of_switch = vec![Vec::new(); topology.switches.len()];
-        for (index, cable) in topology.cables.iter().enumerate() {
-            if let Some(switch) = topology.switch_index(cable.ends[0]) {
-                of_switch[switch].push(index);
-            }
-        }
-        let mut tiers = [const { Vec::new() }; 3];
-        for (switch, uplinks) in topology.switches.iter().zip(of_switch) {
-            if let Some(tier) = tiers.get_mut(usize::from(switch.tier)) {
-                tier.push(uplinks);
-            }
-        }
-        Self { tiers }
-    }
-
-    /// The cable that a `failure` line names: the n-th uplink of the n-th switch of a tier.
-    pub fn named(&self, failure: &LinkFailure) -> Result<usize, ScenarioError> {
-        let tier = match failure.layer {
-            SwitchLayer::Leaf => 0,
-            SwitchLayer::Aggregation => 1,
-            SwitchLayer::Core => 2,
-        };
-        let switches = &self.tiers[tier];
-        let uplinks = switches.get(failure.switch as usize).ok_or_else(|| {
-            impossible(
-                &["file"],
-                format!(
-                    "a `failure` line names switch {} of tier {tier}, which has {}",
-                    failure.switch,
-                    switches.len()
-                ),
-                "count switches of a tier from 0",
-            )
-        })?;
-        let cable = uplinks.get(failure.uplink as usize).copied();
-        cable.ok_or_else(|| {
-            impossible(
-                &["file"],
-                format!(
-                    "a `failure` line names uplink {} of a switch with {}",
-                    failure.uplink,
-                    uplinks.len()
-                ),
-                "count uplinks from 0; the top tier has none",
-            )
-        })
-    }
 }
 
 impl LinkSettings {
