@@ -74,6 +74,12 @@ impl Piece {
         Self { range, ..self }
     }
 
+    /// Leaves the part of the piece within `range`; false if there is none.
+    pub(super) fn clip(&mut self, range: &Range<u64>) -> bool {
+        *self = std::mem::replace(self, Self::EMPTY).clipped(range);
+        !self.range.is_empty()
+    }
+
     /// Tasks that have to be over before the bytes of the piece within `range` are there.
     pub(super) fn covering(&self, range: &Range<u64>) -> impl Iterator<Item = TaskId> + use<> {
         let Range { start, end } = self.clone().clipped(range).range;

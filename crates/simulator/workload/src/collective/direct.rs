@@ -2,10 +2,11 @@
 
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, sound};
-use super::direct_all_reduce::{gather, scatter};
+use super::hierarchical::Row;
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Operation, Reduction,
+    Collective, CollectiveDefinition, CollectiveError, DimensionAlgorithm, DirectPipelining,
+    Operation, Reduction,
 };
 use clearway_units::{Bytes, parameters};
 
@@ -54,7 +55,8 @@ impl CollectiveDefinition for DirectAllGatherSettings {
         let extent = extent(ranks, self.size);
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
         let blocks = Blocks::new(self.size.as_u64(), ranks);
-        gather(&mut builder, blocks, ranks, &[]);
+        let row = Row::of_ranks(DimensionAlgorithm::Direct, blocks, ranks);
+        row.gather(&mut builder, &mut vec![Vec::new(); ranks as usize], false);
         Ok(builder.finish())
     }
 
@@ -74,7 +76,9 @@ impl CollectiveDefinition for DirectReduceScatterSettings {
         let operation = Operation::ReduceScatter;
         let extent = extent(ranks, self.size);
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
-        scatter(&mut builder, Blocks::new(self.size.as_u64(), ranks), ranks);
+        let blocks = Blocks::new(self.size.as_u64(), ranks);
+        let row = Row::of_ranks(DimensionAlgorithm::Direct, blocks, ranks);
+        row.scatter(&mut builder, &mut vec![Vec::new(); ranks as usize]);
         Ok(builder.finish())
     }
 

@@ -7,10 +7,11 @@
 
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};
+use super::hierarchical::Row;
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, DirectPipelining, Effect, Operation,
-    Reduction,
+    Collective, CollectiveDefinition, CollectiveError, DimensionAlgorithm, DirectPipelining,
+    Effect, Operation, Reduction,
 };
 use crate::TaskId;
 use clearway_units::{Bytes, choices, parameters};
@@ -59,14 +60,19 @@ impl CollectiveDefinition for DirectAllReduceSettings {
         let operation = Operation::AllReduce;
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
         let blocks = Blocks::new(self.size.as_u64(), ranks);
-        let arrived = scatter(&mut builder, blocks, ranks);
+        let row = Row::of_ranks(DimensionAlgorithm::Direct, blocks, ranks);
+        let mut held = vec![Vec::new(); ranks as usize];
+        row.scatter(&mut builder, &mut held);
         let join = |(rank, pieces): (u32, &Vec<Piece>)| builder.join(rank, pieces, []);
-        let mut ready: Vec<TaskId> = (0..).zip(&arrived).map(join).collect();
+        let mut ready: Vec<TaskId> = (0..).zip(&held).map(join).collect();
         for round in 0..self.rounds(ranks) {
             ready = spread_news(&mut builder, 1 << round, &ready);
         }
-        let after: Vec<Piece> = ready.into_iter().map(Piece::whole).collect();
-        gather(&mut builder, blocks, ranks, &after);
+        let mut held = ready
+            .into_iter()
+            .map(|task| vec![Piece::whole(task)])
+            .collect();
+        row.gather(&mut builder, &mut held, false);
         Ok(builder.finish())
     }
 
@@ -81,32 +87,6 @@ impl DirectAllReduceSettings {
         match self.barrier {
             Barrier::Rank => 0,
             Barrier::Global => (ranks - 1).ilog2() + 1,
-        }
-    }
-}
-
-/// Sends the block of each rank from all others to that rank, to be added up. Returns the pieces that arrive at each rank.
-pub(super) fn scatter(builder: &mut Builder, blocks: Blocks, ranks: u32) -> Vec<Vec<Piece>> {
-    let mut arrived = vec![Vec::with_capacity(ranks as usize); ranks as usize];
-    for distance in 1..ranks {
-        for rank in 0..ranks {
-            let to = (rank + distance) % ranks;
-            let piece = builder.send((rank, to), blocks.range(to), Effect::Reduce, &[]);
-            arrived[to as usize].push(piece);
-        }
-    }
-    arrived
-}
-
-/// Sends the block of each rank to all others, after the piece that `after` holds for that rank, if any.
-pub(super) fn gather(builder: &mut Builder, blocks: Blocks, ranks: u32, after: &[Piece]) {
-    for distance in 1..ranks {
-        for rank in 0..ranks {
-            let to = (rank + distance) % ranks;
-            let after = after
-                .get(rank as usize)
-                .map_or(&[][..], std::slice::from_ref);
-            builder.send((rank, to), blocks.range(rank), Effect::Copy, after);
         }
     }
 }

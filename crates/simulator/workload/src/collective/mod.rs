@@ -48,13 +48,15 @@ pub use definition::{CollectiveDefinition, CollectiveError};
 pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
 pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
-pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
+pub use halving_doubling::HalvingDoublingSettings;
 pub use hierarchical::{
     DimensionAlgorithm, Dimensions, HierarchicalAllGatherSettings, HierarchicalAllReduceSettings,
     HierarchicalAllToAllSettings, HierarchicalReduceScatterSettings,
 };
 pub use layout::{Layout, sub_lattice};
-pub use options::{Channels, DirectPipelining, Pipelining, Reduction, StepPipelining};
+pub use options::{
+    Channels, DirectPipelining, FirstPartner, Pipelining, Reduction, StepPipelining,
+};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
 pub use registry::{CollectiveKind, CollectiveSettings};
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};

@@ -1,7 +1,7 @@
 //! Settings that several collectives share.
 
 use super::Layout;
-use clearway_units::{Bytes, Rate, Span, parameters};
+use clearway_units::{Bytes, Rate, Span, choices, parameters};
 use std::num::NonZero;
 
 parameters! {
@@ -49,6 +49,16 @@ parameters! {
         pub chunk: Option<Bytes> = None, "chunk", "steps follow each other; chunks of one would compete with those of the next. STrack §4.3: 128KB";
         /// Maximum number of messages in flight from one rank to another. "auto": no limit.
         pub window: Option<u32> = None, "window", "no limit";
+    }
+}
+
+choices! {
+    /// Rank with which a rank exchanges the largest half.
+    pub enum FirstPartner {
+        /// The rank half of all ranks away, then a quarter, and so on: rank r gets block r.
+        Far = "far",
+        /// The next rank, then the one two away, and so on: the most bytes go the shortest way.
+        Near = "near",
     }
 }
 

@@ -23,18 +23,15 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Adds the messages. Returns the pieces that arrive at each member.
-    pub(super) fn run(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
-        let ready: Vec<Vec<Piece>> = self
-            .row
-            .ranks
-            .iter()
-            .map(|&rank| self.ready(builder, rank, held))
-            .collect();
-        match self.row.algorithm {
+    /// Adds the messages.
+    pub(super) fn run(&self, builder: &mut Builder, held: &mut Held) {
+        let ranks = self.row.ranks.iter();
+        let ready: Vec<Vec<Piece>> = ranks.map(|&rank| self.ready(builder, rank, held)).collect();
+        let arrived = match self.row.algorithm {
             Algorithm::Ring => self.around(builder, &ready),
             _ => self.directly(builder, &ready),
-        }
+        };
+        self.row.keep(arrived, held);
     }
 
     /// All that a rank waits for, as one task if that is several.

@@ -34,6 +34,7 @@ use phases::Phases;
 
 pub use algorithm::DimensionAlgorithm;
 pub use dimensions::Dimensions;
+pub(super) use rows::Row;
 
 /// The settings of one operation.
 macro_rules! operations {

@@ -7,7 +7,7 @@ use super::lattice::Lattice;
 use super::rows::{Held, Row};
 use crate::collective::blocks::{BlockOwners, Blocks};
 use crate::collective::builder::{Builder, Piece};
-use crate::collective::{Collective, Operation};
+use crate::collective::{Collective, FirstPartner, Operation};
 use crate::graph::TaskId;
 use std::ops::Range;
 
@@ -56,11 +56,11 @@ impl Phases<'_> {
                         *held = vec![Piece::whole(builder.wait(rank, held, delay))];
                     }
                 }
-                let is_last = number + 1 == phases.len();
-                let arrived = self.run(&mut builder, phase, (&range, size), (&mut held, !is_last));
+                let is_needed = number + 1 < phases.len() || active.is_some();
+                self.run(&mut builder, phase, (&range, size), (&mut held, is_needed));
                 if active.is_some() {
                     let join = |(rank, pieces): (u32, &Vec<Piece>)| builder.join(rank, pieces, []);
-                    ends.push((0..).zip(&arrived).map(join).collect());
+                    ends.push((0..).zip(&held).map(join).collect());
                 }
             }
         }
@@ -85,18 +85,17 @@ impl Phases<'_> {
         }
     }
 
-    /// Runs a phase in all rows of a dimension. Returns the pieces that arrive at each rank.
+    /// Runs a phase in all rows of a dimension.
     fn run(
         &self,
         builder: &mut Builder,
         (step, dimension): (Step, usize),
         (range, size): (&Range<u64>, u64),
         (held, is_needed): (&mut Held, bool),
-    ) -> Vec<Vec<Piece>> {
-        let mut arrived = vec![Vec::new(); held.len()];
+    ) {
         for members in self.lattice.rows(dimension) {
             let row = self.row(dimension, &members, range);
-            let own = match step {
+            match step {
                 Step::Scatter => row.scatter(builder, held),
                 Step::Reduce => row.reduce(builder, held, is_needed),
                 Step::Gather => row.gather(builder, held, is_needed),
@@ -108,20 +107,10 @@ impl Phases<'_> {
                         row: &row,
                         size,
                     };
-                    exchange.run(builder, held)
+                    exchange.run(builder, held);
                 }
-            };
-            for (&rank, pieces) in row.ranks.iter().zip(own) {
-                arrived[rank as usize] = pieces;
             }
         }
-        if step == Step::Exchange {
-            // Only now: rows of a dimension do not wait for each other.
-            for (held, arrived) in held.iter_mut().zip(&arrived) {
-                held.extend_from_slice(arrived);
-            }
-        }
-        arrived
     }
 
     fn row(&self, dimension: usize, members: &[u32], range: &Range<u64>) -> Row {
@@ -142,6 +131,7 @@ impl Phases<'_> {
         Row {
             algorithm: algorithms[dimension],
             window: window.map(|most| most.get() as usize),
+            first_partner: FirstPartner::Near,
             ranks: members.iter().map(|&index| lattice.rank(index)).collect(),
             blocks: (0..members.len() as u32).map(block).collect(),
         }

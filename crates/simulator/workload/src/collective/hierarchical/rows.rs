@@ -2,23 +2,25 @@
 
 use super::algorithm::DimensionAlgorithm as Algorithm;
 use super::lattice::place;
-use crate::collective::Effect;
 use crate::collective::blocks::Blocks;
 use crate::collective::builder::{Builder, Piece};
 use crate::collective::double_binary_tree::{BinaryTree, Pass};
+use crate::collective::{Effect, FirstPartner};
 use std::ops::Range;
 
 /// For each rank, the pieces for which it waits before it sends bytes of their ranges.
 pub(super) type Held = Vec<Vec<Piece>>;
 
 /// Ranks that differ in one coordinate alone, and the bytes that they exchange.
-pub(super) struct Row {
+pub(in crate::collective) struct Row {
     pub(super) algorithm: Algorithm,
     /// Most messages in flight from a member, if the algorithm is direct.
     pub(super) window: Option<usize>,
+    /// Member with which a member exchanges the largest half, if the algorithm is halving and doubling.
+    pub(super) first_partner: FirstPartner,
     /// The rank of each member.
     pub(super) ranks: Vec<u32>,
-    /// The blocks, one behind the other, by their [place].
+    /// The blocks, one behind the other, by their [place](Self::place).
     pub(super) blocks: Vec<Range<u64>>,
 }
 
@@ -29,6 +31,21 @@ pub(super) fn depth_of_trees(size: u32) -> u32 {
 }
 
 impl Row {
+    /// All of `ranks` ranks, each with the block of its number.
+    pub(in crate::collective) fn of_ranks(
+        algorithm: Algorithm,
+        blocks: Blocks,
+        ranks: u32,
+    ) -> Self {
+        Self {
+            algorithm,
+            window: None,
+            first_partner: FirstPartner::Near,
+            ranks: (0..ranks).collect(),
+            blocks: (0..ranks).map(|rank| blocks.range(rank)).collect(),
+        }
+    }
+
     fn size(&self) -> usize {
         self.ranks.len()
     }
@@ -39,7 +56,20 @@ impl Row {
 
     /// The block of a member after a scatter.
     fn place(&self, member: usize) -> usize {
-        place(self.algorithm, member as u32, self.size() as u32) as usize
+        match self.first_partner {
+            // Halves of halves end at the block of the member's number.
+            FirstPartner::Far => member,
+            FirstPartner::Near => place(self.algorithm, member as u32, self.size() as u32) as usize,
+        }
+    }
+
+    /// Distances to the members with which a member exchanges halves, the largest half first.
+    fn distances(&self) -> Vec<usize> {
+        let near_first = (0..self.size().ilog2()).map(|bit| 1 << bit);
+        match self.first_partner {
+            FirstPartner::Far => near_first.rev().collect(),
+            FirstPartner::Near => near_first.collect(),
+        }
     }
 
     fn span(&self, blocks: &Range<usize>) -> Range<u64> {
@@ -50,55 +80,68 @@ impl Row {
         (self.ranks[from], self.ranks[to])
     }
 
-    /// Reduce-scatter. Returns the pieces that arrive at each member, as far as they are of its own block, and adds them to those that its
-    /// rank holds.
-    pub(super) fn scatter(&self, builder: &mut Builder, held: &mut Held) -> Vec<Vec<Piece>> {
+    /// The same with this partner first, for halving and doubling.
+    pub(in crate::collective) fn with_first_partner(self, first_partner: FirstPartner) -> Self {
+        Self {
+            first_partner,
+            ..self
+        }
+    }
+
+    /// Reduce-scatter. In the end each rank holds the pieces of its own block alone: the other blocks were given away, and come back as
+    /// copies.
+    pub(in crate::collective) fn scatter(&self, builder: &mut Builder, held: &mut Held) {
         let arrived = match self.algorithm {
             Algorithm::Direct => self.scatter_directly(builder, held),
             Algorithm::HalvingDoubling => self.halve(builder, held),
             Algorithm::Ring | Algorithm::DoubleBinaryTree => self.scatter_around(builder, held),
         };
-        self.keep(&arrived, held);
-        arrived
+        self.keep(arrived, held);
+        for (member, &rank) in self.ranks.iter().enumerate() {
+            let own = &self.blocks[self.place(member)];
+            held[rank as usize].retain_mut(|piece| piece.clip(own));
+        }
     }
 
-    /// All-gather of the blocks that the members hold. Returns the pieces that arrive at each; the rank only holds them if `is_needed`.
-    pub(super) fn gather(
+    /// All-gather of the blocks that the members hold. In the end they hold all of them, if that `is_needed`.
+    pub(in crate::collective) fn gather(
         &self,
         builder: &mut Builder,
         held: &mut Held,
         is_needed: bool,
-    ) -> Vec<Vec<Piece>> {
+    ) {
         let arrived = match self.algorithm {
-            Algorithm::Direct => self.gather_directly(builder, held),
+            Algorithm::Direct => self.gather_directly(builder, held, is_needed),
             Algorithm::HalvingDoubling => self.double(builder, held),
-            Algorithm::Ring | Algorithm::DoubleBinaryTree => self.gather_around(builder, held),
+            Algorithm::Ring | Algorithm::DoubleBinaryTree => {
+                self.gather_around(builder, held, is_needed)
+            }
         };
         if is_needed {
-            self.keep(&arrived, held);
+            self.keep(arrived, held);
         }
-        arrived
     }
 
-    /// All-reduce of all blocks.
-    pub(super) fn reduce(
+    /// All-reduce of all blocks, which the ranks hold in the end if that `is_needed`.
+    pub(in crate::collective) fn reduce(
         &self,
         builder: &mut Builder,
         held: &mut Held,
         is_needed: bool,
-    ) -> Vec<Vec<Piece>> {
+    ) {
         if self.algorithm == Algorithm::DoubleBinaryTree {
             let arrived = self.pass_trees(builder, held);
-            self.keep(&arrived, held);
-            return arrived;
+            self.keep(arrived, held);
+        } else {
+            self.scatter(builder, held);
+            self.gather(builder, held, is_needed);
         }
-        self.scatter(builder, held);
-        self.gather(builder, held, is_needed)
     }
 
-    fn keep(&self, arrived: &[Vec<Piece>], held: &mut Held) {
-        for (&rank, pieces) in self.ranks.iter().zip(arrived) {
-            held[rank as usize].extend_from_slice(pieces);
+    /// Adds the pieces that arrive at each member to those that its rank holds.
+    pub(super) fn keep(&self, arrived: Vec<Vec<Piece>>, held: &mut Held) {
+        for (&rank, mut pieces) in self.ranks.iter().zip(arrived) {
+            held[rank as usize].append(&mut pieces);
         }
     }
 
@@ -119,10 +162,15 @@ impl Row {
         brought.into_iter().map(|piece| vec![piece]).collect()
     }
 
-    fn gather_around(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
+    fn gather_around(
+        &self,
+        builder: &mut Builder,
+        held: &Held,
+        is_needed: bool,
+    ) -> Vec<Vec<Piece>> {
         let size = self.size();
         let mut brought = vec![Piece::EMPTY; size];
-        let mut arrived = vec![Vec::with_capacity(size - 1); size];
+        let mut arrived = vec![Vec::new(); size];
         for step in 0..size - 1 {
             for member in 0..size {
                 let block = (member + size - step) % size;
@@ -133,7 +181,9 @@ impl Row {
                 let next = (member + 1) % size;
                 let (ends, range) = (self.ends(member, next), self.blocks[block].clone());
                 let piece = builder.send(ends, range, Effect::Copy, after);
-                arrived[next].push(piece.clone());
+                if is_needed {
+                    arrived[next].push(piece.clone());
+                }
                 brought[block] = piece;
             }
         }
@@ -142,25 +192,30 @@ impl Row {
 
     fn scatter_directly(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
         let block = |_, to: usize| self.blocks[to].clone();
-        self.send_directly(builder, held, Effect::Reduce, block)
+        self.send_directly(builder, (held, true), Effect::Reduce, block)
     }
 
-    fn gather_directly(&self, builder: &mut Builder, held: &Held) -> Vec<Vec<Piece>> {
-        let block = |from: usize, _| self.blocks[from].clone();
-        self.send_directly(builder, held, Effect::Copy, block)
-    }
-
-    /// Each member sends a block to each other, the next one first.
-    fn send_directly(
+    fn gather_directly(
         &self,
         builder: &mut Builder,
         held: &Held,
+        is_needed: bool,
+    ) -> Vec<Vec<Piece>> {
+        let block = |from: usize, _| self.blocks[from].clone();
+        self.send_directly(builder, (held, is_needed), Effect::Copy, block)
+    }
+
+    /// Each member sends a block to each other, the next one first. Returns the pieces that arrive at each, if that `is_needed`.
+    fn send_directly(
+        &self,
+        builder: &mut Builder,
+        (held, is_needed): (&Held, bool),
         effect: Effect,
         block: impl Fn(usize, usize) -> Range<u64>,
     ) -> Vec<Vec<Piece>> {
         let size = self.size();
-        let mut arrived = vec![Vec::with_capacity(size - 1); size];
-        let mut sent: Vec<Vec<Piece>> = vec![Vec::with_capacity(size - 1); size];
+        let mut arrived = vec![Vec::new(); size];
+        let mut sent: Vec<Vec<Piece>> = vec![Vec::new(); size];
         for distance in 1..size {
             for (from, sent) in sent.iter_mut().enumerate() {
                 let to = (from + distance) % size;
@@ -170,8 +225,12 @@ impl Row {
                     .and_then(|window| sent.len().checked_sub(window));
                 after.extend(before.map(|place| sent[place].clone()));
                 let piece = builder.send(self.ends(from, to), block(from, to), effect, &after);
-                sent.push(piece.clone().sent());
-                arrived[to].push(piece);
+                if self.window.is_some() {
+                    sent.push(piece.clone().sent());
+                }
+                if is_needed {
+                    arrived[to].push(piece);
+                }
             }
         }
         arrived
@@ -181,8 +240,7 @@ impl Row {
         let size = self.size();
         let mut kept = vec![0..size; size];
         let mut arrived = vec![Vec::new(); size];
-        for bit in 0..size.ilog2() {
-            let distance = 1 << bit;
+        for distance in self.distances() {
             let mut sent = Vec::with_capacity(size);
             for (member, kept) in kept.iter_mut().enumerate() {
                 let middle = kept.start.midpoint(kept.end);
@@ -200,12 +258,6 @@ impl Row {
                 arrived[member ^ distance].push(piece);
             }
         }
-        // The other halves were passed on.
-        for (pieces, kept) in arrived.iter_mut().zip(&kept) {
-            let own = self.span(kept);
-            let clipped = pieces.iter().map(|piece| piece.clone().clipped(&own));
-            *pieces = clipped.collect();
-        }
         arrived
     }
 
@@ -214,8 +266,7 @@ impl Row {
         let own = |member| self.place(member)..self.place(member) + 1;
         let mut kept: Vec<Range<usize>> = (0..size).map(own).collect();
         let mut arrived: Vec<Vec<Piece>> = vec![Vec::new(); size];
-        for bit in (0..size.ilog2()).rev() {
-            let distance = 1 << bit;
+        for distance in self.distances().into_iter().rev() {
             let before = kept.clone();
             let mut sent = Vec::with_capacity(size);
             for (member, kept) in kept.iter_mut().enumerate() {
