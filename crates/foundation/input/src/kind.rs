@@ -21,6 +21,8 @@ impl InputKind {
     pub const PLAN: Self = Self::new("a plan", 16 * MB);
     /// Distribution of sizes. The published ones have some 30 lines.
     pub const SIZES: Self = Self::new("a size distribution", 16 * MB);
+    /// System of ASTRA-sim, of some 20 lines.
+    pub const SYSTEM: Self = Self::new("a system", 16 * MB);
     /// Groups of the ranks of a trace.
     pub const GROUPS: Self = Self::new("a file of groups", 256 * MB);
     /// Fabric. A line of 40 B for each of a million links is 40 MB.

@@ -14,6 +14,7 @@ mod jobs;
 mod late_copies;
 mod link_events;
 mod long_cables;
+mod metered;
 mod mixed_transports;
 mod nccl_nodes;
 mod nics;

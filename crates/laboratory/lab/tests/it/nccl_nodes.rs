@@ -1,9 +1,8 @@
 //! Nodes that a file of NCCL describes.
 
+use crate::metered::run;
 use clearway_lab::scenario::NicNearness;
-use clearway_lab::{
-    Assembly, Finished, Laboratory, LinkId, RunDecision, RunOptions, ScenarioError, Watch,
-};
+use clearway_lab::{Assembly, Finished, Laboratory, LinkId, ScenarioError};
 use clearway_units::Span;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -67,17 +66,6 @@ fn try_assembly(folder: &Path, settings: &[&str]) -> Result<Assembly, ScenarioEr
 fn assembly(folder: &Path, settings: &[&str]) -> Assembly {
     let node = [&["topology.file=node.xml"], settings].concat();
     try_assembly(folder, &node).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn run(assembly: &Assembly) -> Finished {
-    let options = RunOptions {
-        threads: 2.into(),
-        on_progress: &mut |_| RunDecision::Continue,
-        on_flow: &mut |_, _, _| (),
-    };
-    let finished = assembly.run(options, Watch::Links);
-    assert_eq!(finished.stopped, None);
-    finished
 }
 
 /// Bytes on each link between nodes whose names begin so.

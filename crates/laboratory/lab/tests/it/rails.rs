@@ -1,8 +1,7 @@
 //! Rail-optimised fabrics: nodes with NVLink, and PXN.
 
-use clearway_lab::{
-    Assembly, Finished, Laboratory, LinkId, RunDecision, RunOptions, Scenario, ScenarioError, Watch,
-};
+use crate::metered::run;
+use clearway_lab::{Assembly, Finished, Laboratory, LinkId, Scenario, ScenarioError};
 use clearway_units::{HostId, Rate};
 
 /// Four nodes of four GPUs.
@@ -21,17 +20,6 @@ fn read(settings: &[&str]) -> Result<Scenario, ScenarioError> {
 fn assembly(settings: &[&str]) -> Assembly {
     let assembly = read(settings).and_then(|scenario| Assembly::new(&scenario));
     assembly.unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn run(assembly: &Assembly) -> Finished {
-    let options = RunOptions {
-        threads: 2.into(),
-        on_progress: &mut |_| RunDecision::Continue,
-        on_flow: &mut |_, _, _| (),
-    };
-    let finished = assembly.run(options, Watch::Links);
-    assert_eq!(finished.stopped, None);
-    finished
 }
 
 /// Bytes on all links that lead to nodes whose names begin so.

@@ -98,7 +98,7 @@ impl TraceSettings {
             return Ok(None);
         }
         let path = located(Path::new(name), base_dir);
-        let text = read_text(&path, InputKind::GROUPS)?;
+        let text = read_text(&path, InputKind::SYSTEM)?;
         let system = parse_astra_system(&path.display().to_string(), &text)?;
         let own = self.dimensions.0.entries();
         let usual = super::TraceDimensions::default().entries();
