@@ -20,7 +20,7 @@ parameters! {
         /// Maximum number of messages in flight from a rank in a dimension with the algorithm "direct", like the number in ASTRA-sim's
         /// `direct4`. "auto": no limit.
         pub direct_window: Option<NonZero<u32>> = None, "direct-window", "ASTRA-sim: no limit";
-        /// Number of parts of the buffer that go through the dimensions one behind the other, like ASTRA-sim's `preferred-dataset-splits`.
+        /// Number of parts of the buffer, each of which goes through the dimensions for itself. ASTRA-sim: `preferred-dataset-splits`.
         pub splits: NonZero<u32> = NonZero::<u32>::MIN, "splits", "decision: the whole buffer";
         /// Maximum number of splits that are in the same phase at a time, like ASTRA-sim's `active-chunks-per-dimension`. "auto": no limit.
         pub active_splits: Option<NonZero<u32>> = None, "active-splits", "decision: no limit";

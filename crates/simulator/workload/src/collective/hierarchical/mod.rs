@@ -11,9 +11,10 @@
 //! * **all-to-all**: an all-to-all in each dimension, from the first on, each with the whole buffer: a rank sends a member of its row all
 //!   that it holds for the ranks with the coordinate of that member.
 //!
-//! The buffer is cut into splits, which go through the phases one behind the other, so that all dimensions have work. A rank begins a phase
-//! of a split as soon as its data is there: unlike ASTRA-sim, it does not wait for the end of the phase before, where it needs no more of
-//! it, and a limit of active splits holds for each phase and not for the phases of a dimension together.
+//! The buffer is cut into splits, each of which goes through the phases for itself, so that several dimensions have work at a time. All
+//! begin at once, unless a limit of active splits makes them follow each other. A rank begins a phase of a split as soon as its data is
+//! there: unlike ASTRA-sim, it does not wait for the end of the phase before, where it needs no more of it, and the limit holds for each
+//! phase and not for the phases of a dimension together.
 //!
 //! Blocks of a reduce-scatter and an all-gather lie in the order of the first coordinate, then of the second, and so on, split by split:
 //! see [`BlockOwners`](super::BlockOwners). Then what a row exchanges is contiguous.
