@@ -38,7 +38,9 @@ pub use attack::{Attack, AttackFault, AttackKind};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{ErrorSubject, FileError, FileWarning, FlowName, WorkloadError, counted};
 pub use flow::{FlowSpec, Start, Workload};
-pub use graph::{Graph, GraphError, Parallelism, Rank, Successors, Task, TaskDependency, TaskId};
+pub use graph::{
+    Call, Graph, GraphError, Parallelism, Rank, Successors, Task, TaskDependency, TaskId,
+};
 pub use job::{JobSpec, RankConnection, Schedule, Volume};
 pub use program::{
     CollectiveCall, CollectiveKind, Expand, ExpansionFault, JobProgram, Operation,

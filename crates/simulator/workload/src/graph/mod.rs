@@ -13,12 +13,15 @@
 //!
 //! A graph of a million messages takes some 40 MB: tasks of fixed size and one list of all edges.
 
+mod calls;
 mod check;
 #[cfg(test)]
 mod tests;
 
 use clearway_units::{Bytes, Span};
 
+pub use calls::Call;
+use calls::Calls;
 pub use check::{GraphError, Successors};
 
 /// The number of a rank of a job, from zero.
@@ -61,7 +64,7 @@ pub const ADDER: u16 = 256;
 pub const MOST_TASKS: u64 = 1 << 25;
 
 /// Operation of a rank: a computation or a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Task {
     /// Keeps a unit of a rank busy.
     Compute {
@@ -103,7 +106,7 @@ impl Task {
 /// Dependency of a task: another task that must be over, or must have begun.
 ///
 /// Packed, because a trace has millions: the highest bit tells the two apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskDependency(u32);
 
 impl TaskDependency {
@@ -149,6 +152,8 @@ pub struct Graph {
     /// Index in `needs` of the first need of each task; the needs of the last task end with the list.
     first_need: Vec<u32>,
     needs: Vec<TaskDependency>,
+    /// Calls of collectives, in the order of their tasks.
+    calls: Calls,
     /// A limit for all messages, if there is one.
     pub parallelism: Option<Parallelism>,
 }
@@ -232,7 +237,23 @@ impl Graph {
                 other.needs(id).iter().map(shifted).chain(gate).collect();
             self.add(task, needs);
         }
+        self.calls.append(&other.calls, offset);
         self.parallelism = self.parallelism.or(other.parallelism);
+    }
+
+    /// Notes that the tasks from `first` to the last one are one call of a collective. Calls of equal `content` among the same ranks are of
+    /// one kind.
+    ///
+    /// # Panics
+    /// If tasks from `first` on belong to an earlier call.
+    pub fn note_call(&mut self, first: TaskId, content: u64) {
+        let tasks = self.len() as u32 - first.0;
+        self.calls.add(first, tasks, content);
+    }
+
+    /// Calls of collectives, in the order of their tasks.
+    pub fn calls(&self) -> &[Call] {
+        self.calls.list()
     }
 
     /// Number of ranks.

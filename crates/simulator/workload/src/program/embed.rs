@@ -2,6 +2,8 @@
 
 use super::{CollectiveCall, ExpansionFault};
 use crate::graph::{Graph, Task, TaskDependency, TaskId};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 impl CollectiveCall<'_> {
     /// Adds `part`, the messages of this collective alone among ranks that count from zero in the order of the group, to the `graph` of the
@@ -32,6 +34,7 @@ impl CollectiveCall<'_> {
             });
         }
         let first = graph.len() as u32;
+        let content = self.content(part);
         // For each task: true if another one waits for its end, at the rank where it begins and at the rank where it ends.
         let mut is_waited_for = vec![[false; 2]; part.len()];
         let mut needs = Vec::new();
@@ -56,6 +59,7 @@ impl CollectiveCall<'_> {
             needs.extend((!follows_own).then_some(TaskDependency::over(start)));
             graph.add(self.moved(task), needs.drain(..));
         }
+        graph.note_call(TaskId(first), content);
         let mut ends = vec![Vec::new(); ranks];
         for ((id, task), [at_begin, at_end]) in part.numbered().zip(is_waited_for) {
             let moved = TaskId(first + id.0);
@@ -69,6 +73,17 @@ impl CollectiveCall<'_> {
             }
         }
         Ok(ends)
+    }
+
+    /// Hash of the tasks of `part` and of the ranks that run them.
+    fn content(&self, part: &Graph) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.group.hash(&mut hasher);
+        for (id, task) in part.numbered() {
+            task.hash(&mut hasher);
+            part.needs(id).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// A task with the ranks of the program.

@@ -3,9 +3,10 @@
 use super::matching::{NONE, Numbers, order, partners};
 use super::*;
 use crate::CollectiveSettings;
-use crate::graph::{Parallelism, Task, TaskDependency};
+use crate::graph::{Call, Parallelism, Task, TaskDependency};
 use clearway_units::{Purpose, RandomStream, Value};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 const KB: Bytes = Bytes::new(1000);
 
@@ -727,6 +728,54 @@ fn assert_embeds(part: &Graph) {
             }
         }
     }
+}
+
+#[test]
+fn equal_calls_are_of_one_kind() {
+    let ring = |size: &str| {
+        let mut settings = CollectiveSettings::named("all-reduce", "ring").unwrap();
+        settings.set("size", &Value::Text(size.into())).unwrap();
+        settings.build(2).unwrap().graph
+    };
+    let calls = |group| {
+        let after_last = |n| (n, OperationDependency::over(n - 1));
+        rank(
+            [reduce(group), reduce(group), reduce(group)],
+            [after_last(1), after_last(2)],
+        )
+    };
+    let program = JobProgram {
+        ranks: vec![calls(0), calls(0), calls(1), calls(1)],
+        groups: vec![vec![Rank(0), Rank(1)], vec![Rank(2), Rank(3)]],
+    };
+    let mut met: BTreeMap<Rank, u32> = BTreeMap::new();
+    let mut graph = program
+        .graph(&mut |call, graph| {
+            // The last call of each group is larger.
+            let number = met.entry(call.group[0]).or_default();
+            *number += 1;
+            call.embed(&ring(if *number > 2 { "2KB" } else { "1KB" }), graph)
+        })
+        .unwrap();
+    let kinds = |graph: &Graph| -> Vec<(u32, Vec<Task>)> {
+        let tasks = |call: &Call| (call.first.0..call.first.0 + call.tasks).map(TaskId);
+        let calls = graph.calls().iter();
+        let kind = |call: &Call| (call.kind, tasks(call).map(|id| graph.task(id)).collect());
+        calls.map(kind).collect()
+    };
+    let own = kinds(&graph);
+    assert_eq!(own.len(), 6);
+    for (kind, tasks) in &own {
+        for (other, others) in &own {
+            assert_eq!(kind == other, tasks == others);
+        }
+    }
+    let different: BTreeSet<u32> = own.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(different, BTreeSet::from_iter(0..4));
+    // Twice the same graph has the same kinds twice.
+    let once = graph.clone();
+    graph.append(&once, &[]);
+    assert_eq!(kinds(&graph), [&own[..], &own[..]].concat());
 }
 
 #[test]
