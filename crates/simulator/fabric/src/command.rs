@@ -1,9 +1,9 @@
 //! Commands to domains between rounds, and their reports.
 
 use crate::flow::{Flow, FlowEvent};
-use crate::program::NicMessage;
+use crate::program::Delivery;
 use clearway_transport::FlowStatistics;
-use clearway_units::{FlowId, HostId, Time};
+use clearway_units::{FlowId, HostId, Span, Time};
 use std::cmp::Ordering;
 
 /// Report of a domain between rounds.
@@ -14,11 +14,12 @@ pub(crate) enum Report {
         event: FlowEvent,
         statistics: FlowStatistics,
     },
-    /// A program sends a message to the program of the NIC `to`.
-    NicMessage {
+    /// Something comes to the NIC `to` after this time, or after the delay of messages between NICs.
+    Delivery {
         time: Time,
+        after: Option<Span>,
         to: HostId,
-        nic_message: NicMessage,
+        delivery: Delivery,
     },
 }
 
@@ -27,19 +28,24 @@ impl Ord for Report {
         match (self, other) {
             (Self::Flow { event: a, .. }, Self::Flow { event: b, .. }) => a.cmp(b),
             (
-                Self::NicMessage {
+                Self::Delivery {
                     time,
                     to,
-                    nic_message,
+                    delivery,
+                    after,
                 },
-                Self::NicMessage {
+                Self::Delivery {
                     time: other_time,
                     to: other_to,
-                    nic_message: other,
+                    delivery: other,
+                    after: other_after,
                 },
-            ) => (time, to, nic_message).cmp(&(other_time, other_to, other)),
-            (Self::Flow { .. }, Self::NicMessage { .. }) => Ordering::Less,
-            (Self::NicMessage { .. }, Self::Flow { .. }) => Ordering::Greater,
+            ) => {
+                let others = (other_time, other_to, other, other_after);
+                (time, to, delivery, after).cmp(&others)
+            }
+            (Self::Flow { .. }, Self::Delivery { .. }) => Ordering::Less,
+            (Self::Delivery { .. }, Self::Flow { .. }) => Ordering::Greater,
         }
     }
 }
@@ -54,11 +60,11 @@ impl PartialOrd for Report {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Command {
     Start(StartFlow),
-    /// For the program of the NIC `to`.
-    NicMessage {
+    /// Something comes to the NIC `to`.
+    Delivery {
         at: Time,
         to: HostId,
-        nic_message: NicMessage,
+        delivery: Delivery,
     },
 }
 

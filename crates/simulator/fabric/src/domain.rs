@@ -140,14 +140,12 @@ impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
     fn accept(&mut self, command: Command) -> Time {
         let (host, at) = match command {
             Command::Start(order) => (order.flow.src, order.at),
-            Command::NicMessage { at, to, .. } => (to, at),
+            Command::Delivery { at, to, .. } => (to, at),
         };
         let index = self.host_index(host);
         match command {
             Command::Start(order) => self.hosts[index].schedule(order),
-            Command::NicMessage {
-                at, nic_message, ..
-            } => self.hosts[index].deliver(at, nic_message),
+            Command::Delivery { at, delivery, .. } => self.hosts[index].deliver(at, delivery),
         }
         self.host_next[index] = self.host_next[index].min(at);
         at

@@ -11,7 +11,7 @@ use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observation;
 use crate::pause::{LinkPauses, PauseState};
-use crate::program::{NicMessage, Post, Program};
+use crate::program::{Delivery, KnownTransfer, Post, Program};
 use crate::program::{ProgramAtHost, is_connection};
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{BufferPool, DomainHorizon, Inlet, Round};
@@ -127,10 +127,10 @@ impl<T: Telemetry> Host<T> {
         self.starts.push(Reverse(order));
     }
 
-    /// The program of another NIC of this machine has sent something, which comes at `at`.
-    pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
+    /// Something comes without a packet at `at`.
+    pub(crate) fn deliver(&mut self, at: Time, delivery: Delivery) {
         self.rare_event_bound = Time::ZERO;
-        self.program.deliver(at, nic_message);
+        self.program.deliver(at, delivery);
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
@@ -348,10 +348,18 @@ impl<T: Telemetry> Host<T> {
             self.starts.pop();
             self.start(&order, context);
         }
-        while let Some(nic_message) = self.program.take_nic_message(self.now) {
-            self.tell_program(context, |program, now| {
-                program.on_nic_message(now, nic_message);
-            });
+        while let Some(delivery) = self.program.take_delivery(self.now) {
+            match delivery {
+                Delivery::NicMessage(nic_message) => self.tell_program(context, |program, now| {
+                    program.on_nic_message(now, nic_message);
+                }),
+                Delivery::Acknowledged(flow, message) => {
+                    self.on_message_sent(flow, message, None, context);
+                }
+                Delivery::Arrived(flow, message) => {
+                    self.on_message_received(flow, message, context);
+                }
+            }
         }
         if self.program.deadline <= self.now {
             self.tell_program(context, |program, now| program.on_deadline(now));
@@ -397,14 +405,18 @@ impl<T: Telemetry> Host<T> {
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
         }
+        while let Some(known) = self.program.poll_known() {
+            self.transfer(&known, context);
+        }
         while let Some((connection, milestone)) = self.program.poll_credit() {
             self.report(connection, milestone, FlowStatistics::default(), context);
         }
         while let Some((to, nic_message)) = self.program.poll_nic_message() {
-            context.reports.push(Report::NicMessage {
+            context.reports.push(Report::Delivery {
                 time: now,
+                after: None,
                 to,
-                nic_message,
+                delivery: Delivery::NicMessage(nic_message),
             });
         }
     }
@@ -412,11 +424,13 @@ impl<T: Telemetry> Host<T> {
     fn post<O>(&mut self, post: Post, context: &mut Context<'_, O, T>) {
         let flow = post.connection;
         let connection = context.flows[flow.index()];
-        let progress = self.program.on_post(flow, &connection);
-        if progress.is_first {
+        let progress = self.program.on_post(flow, &connection, true);
+        if !progress.is_open {
             let opening = connection.opening(context.path_table.path_facts(&connection));
             let endpoint = self.endpoints.endpoint_mut(connection.transport);
             endpoint.open(flow, connection.dst, &opening);
+        }
+        if progress.is_first {
             self.report(
                 flow,
                 FlowMilestone::Started,
@@ -430,6 +444,30 @@ impl<T: Telemetry> Host<T> {
         if progress.is_last {
             endpoint.close(self.now, flow);
         }
+    }
+
+    /// Transfers a message without packets.
+    fn transfer<O>(&mut self, known: &KnownTransfer, context: &mut Context<'_, O, T>) {
+        let (flow, message) = (known.connection, known.message);
+        let connection = context.flows[flow.index()];
+        let progress = self.program.on_post(flow, &connection, false);
+        if progress.is_first {
+            self.report(
+                flow,
+                FlowMilestone::Started,
+                FlowStatistics::default(),
+                context,
+            );
+        }
+        // A connection whose last message takes no packets stays open: the end of a connection would take one.
+        let acknowledged = Delivery::Acknowledged(flow, message);
+        self.program.deliver(self.now + known.sent, acknowledged);
+        context.reports.push(Report::Delivery {
+            time: self.now,
+            after: Some(known.received),
+            to: connection.dst,
+            delivery: Delivery::Arrived(flow, message),
+        });
     }
 
     #[inline(always)] // Most often there are no events, and a call takes five instructions of each hop.
@@ -469,7 +507,18 @@ impl<T: Telemetry> Host<T> {
         if !is_connection(context.flows, flow) {
             return self.finish(flow, FlowMilestone::Sent, statistics, context);
         }
-        if self.program.has_sent_all(flow) {
+        self.on_message_sent(flow, message, Some(statistics), context);
+    }
+
+    /// A message of a program is acknowledged, with the counters of its sender if it had packets.
+    fn on_message_sent<O>(
+        &mut self,
+        flow: FlowId,
+        message: MessageId,
+        statistics: Option<FlowStatistics>,
+        context: &mut Context<'_, O, T>,
+    ) {
+        if let Some(statistics) = self.program.on_acknowledged(flow, statistics) {
             self.report(flow, FlowMilestone::Sent, statistics, context);
         }
         self.tell_program(context, |program, now| program.on_sent(now, flow, message));
@@ -489,6 +538,16 @@ impl<T: Telemetry> Host<T> {
                 context,
             );
         }
+        self.on_message_received(flow, message, context);
+    }
+
+    /// A message to the program here has arrived.
+    fn on_message_received<O>(
+        &mut self,
+        flow: FlowId,
+        message: MessageId,
+        context: &mut Context<'_, O, T>,
+    ) {
         let messages = context.flows[flow.index()].messages;
         if self.program.has_received_all(flow, messages) {
             self.report(

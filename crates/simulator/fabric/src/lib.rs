@@ -100,7 +100,7 @@ pub use link::{LinkCounters, LinkErrors};
 pub use meter::{LinkInterval, LinkTotals, LinkView};
 pub use observer::{DropCause, Interests, Observer, Senders, Watch};
 pub use pause::LinkPauses;
-pub use program::{NicMessage, NicMessageKind, Post, Program};
+pub use program::{KnownTransfer, NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{
     Advance, Driver, FlowSource, FurtherTransports, Outcome, RunControl, RunProgress, Sampler,
     Setup, Simulation, Snapshot, Stopped, TracedRoutes, Traffic,

@@ -1,7 +1,8 @@
 //! Programs of hosts: their interface, and a program at its host with its connections.
 
 use crate::flow::{Flow, FlowMilestone};
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
+use clearway_transport::FlowStatistics;
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,6 +17,19 @@ pub struct Post {
     pub message: MessageId,
     /// Length of the message.
     pub bytes: Bytes,
+}
+
+/// A message whose transfer is known: it takes these times, and no packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownTransfer {
+    /// A [`Flow`] with messages.
+    pub connection: FlowId,
+    /// Unique on its connection, and not `u32::MAX`.
+    pub message: MessageId,
+    /// Time until it has arrived in full; at least the shortest delay of a link.
+    pub received: Span,
+    /// Time until it is acknowledged.
+    pub sent: Span,
 }
 
 /// Program of a host: it posts messages on connections from there, in answer to messages that have come or are acknowledged, or when its
@@ -33,6 +47,10 @@ pub trait Program: Send {
     fn deadline(&self) -> Time;
     /// The next message to post.
     fn poll_post(&mut self) -> Option<Post>;
+    /// The next message to transfer without packets, because its times are known.
+    fn poll_known(&mut self) -> Option<KnownTransfer> {
+        None
+    }
     /// Time at which its work was over; `None` while some is left, be it only a computation. A program that only answers messages has no
     /// work and returns zero.
     fn over(&self) -> Option<Time> {
@@ -84,16 +102,27 @@ pub enum NicMessageKind {
     Granted,
 }
 
+/// Event that comes to a host without a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Delivery {
+    /// The program of another NIC of the machine has sent something.
+    NicMessage(NicMessage),
+    /// The message of a [known transfer](KnownTransfer) from here is acknowledged.
+    Acknowledged(FlowId, MessageId),
+    /// The message of a [known transfer](KnownTransfer) to here has arrived.
+    Arrived(FlowId, MessageId),
+}
+
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {
     program: Option<Box<dyn Program>>,
-    /// Time at which the program goes on without a message, or a message of another NIC comes. Stored, because every event of the host asks
+    /// Time at which the program goes on without a message, or the next delivery comes. Stored, because every event of the host asks
     /// for it.
     pub(crate) deadline: Time,
-    /// Messages from programs of other NICs, each with the time at which it comes.
-    nic_messages: BinaryHeap<Reverse<(Time, NicMessage)>>,
-    /// Connections from here: messages to be posted, and messages to be acknowledged.
-    sending: FxHashMap<FlowId, (u32, u32)>,
+    /// Deliveries, each with the time at which it comes.
+    deliveries: BinaryHeap<Reverse<(Time, Delivery)>>,
+    /// Connections from here.
+    sending: FxHashMap<FlowId, Sending>,
     /// Connections to here: messages that have yet to arrive.
     receiving: FxHashMap<FlowId, u32>,
 }
@@ -103,17 +132,31 @@ impl Default for ProgramAtHost {
         Self {
             program: None,
             deadline: Time::NEVER,
-            nic_messages: BinaryHeap::new(),
+            deliveries: BinaryHeap::new(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
         }
     }
 }
 
+/// A connection from a host.
+struct Sending {
+    /// Messages to be posted.
+    to_post: u32,
+    /// Messages to be acknowledged.
+    to_acknowledge: u32,
+    /// True if the endpoint has opened it: it has had a message with packets.
+    is_open: bool,
+    /// Counters of the sender at the last message with packets.
+    statistics: FlowStatistics,
+}
+
 /// Position of a message among the messages of its connection.
 pub(crate) struct Place {
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
+    /// True if the endpoint has opened the connection before.
+    pub(crate) is_open: bool,
 }
 
 impl ProgramAtHost {
@@ -135,7 +178,7 @@ impl ProgramAtHost {
 
     fn update_deadline(&mut self) {
         let own = self.program.as_ref().map(|program| program.deadline());
-        let first = self.nic_messages.peek().map(|Reverse((at, _))| *at);
+        let first = self.deliveries.peek().map(|Reverse((at, _))| *at);
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
     }
 
@@ -145,25 +188,29 @@ impl ProgramAtHost {
         program.map_or(Some(Time::ZERO), |program| program.over())
     }
 
-    /// A message of another NIC is on its way, and comes at `at`.
-    pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
-        self.nic_messages.push(Reverse((at, nic_message)));
+    /// A delivery is on its way, and comes at `at`.
+    pub(crate) fn deliver(&mut self, at: Time, delivery: Delivery) {
+        self.deliveries.push(Reverse((at, delivery)));
         self.deadline = self.deadline.min(at);
     }
 
-    /// The next message of another NIC that has come by `now`.
-    pub(crate) fn take_nic_message(&mut self, now: Time) -> Option<NicMessage> {
-        let &Reverse((at, nic_message)) = self.nic_messages.peek()?;
+    /// The next delivery that has come by `now`.
+    pub(crate) fn take_delivery(&mut self, now: Time) -> Option<Delivery> {
+        let &Reverse((at, delivery)) = self.deliveries.peek()?;
         if at > now {
             return None;
         }
-        self.nic_messages.pop();
+        self.deliveries.pop();
         self.update_deadline();
-        Some(nic_message)
+        Some(delivery)
     }
 
     pub(crate) fn poll_post(&mut self) -> Option<Post> {
         self.program.as_mut()?.poll_post()
+    }
+
+    pub(crate) fn poll_known(&mut self) -> Option<KnownTransfer> {
+        self.program.as_mut()?.poll_known()
     }
 
     pub(crate) fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
@@ -174,35 +221,49 @@ impl ProgramAtHost {
         self.program.as_mut()?.poll_nic_message()
     }
 
-    /// A message is posted on `connection`.
+    /// A message is posted on `connection`, with packets if `has_packets`.
     ///
     /// # Panics
     /// If the flow is not a connection, or has no messages left.
-    pub(crate) fn on_post(&mut self, id: FlowId, connection: &Flow) -> Place {
+    pub(crate) fn on_post(&mut self, id: FlowId, connection: &Flow, has_packets: bool) -> Place {
         let messages = connection.messages.expect("programs post on connections");
         let all = messages.get();
-        let (to_post, _) = self.sending.entry(id).or_insert((all, all));
-        let is_first = *to_post == all;
-        *to_post = to_post
+        let own = self.sending.entry(id).or_insert_with(|| Sending {
+            to_post: all,
+            to_acknowledge: all,
+            is_open: false,
+            statistics: FlowStatistics::default(),
+        });
+        let is_first = own.to_post == all;
+        own.to_post = own
+            .to_post
             .checked_sub(1)
             .expect("a connection has so many messages");
+        let is_open = own.is_open;
+        own.is_open |= has_packets;
         Place {
             is_first,
-            is_last: *to_post == 0,
+            is_last: own.to_post == 0,
+            is_open,
         }
     }
 
-    /// A message is acknowledged; true if it was the last.
-    pub(crate) fn has_sent_all(&mut self, id: FlowId) -> bool {
-        let Some((_, left)) = self.sending.get_mut(&id) else {
-            return false;
-        };
-        *left -= 1;
-        let all = *left == 0;
-        if all {
-            self.sending.remove(&id);
+    /// A message is acknowledged, with the counters of the sender if it had packets; returns the counters if it was the last.
+    pub(crate) fn on_acknowledged(
+        &mut self,
+        id: FlowId,
+        statistics: Option<FlowStatistics>,
+    ) -> Option<FlowStatistics> {
+        let own = self.sending.get_mut(&id)?;
+        own.to_acknowledge -= 1;
+        if let Some(statistics) = statistics {
+            own.statistics = statistics;
         }
-        all
+        if own.to_acknowledge > 0 {
+            return None;
+        }
+        let own = self.sending.remove(&id)?;
+        Some(own.statistics)
     }
 
     /// A message has arrived; true if it was the last of so many. Nothing that comes after the last makes it the last again.

@@ -11,7 +11,7 @@ use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
 use crate::observer::Observation;
 use crate::pause::LinkPauses;
-use crate::program::NicMessage;
+use crate::program::Delivery;
 use clearway_engine::{Concluded, Conductor, Domains, Round, Rounds, RunDecision, StopReason};
 use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics, OpenFlow};
@@ -373,18 +373,17 @@ impl<'a, 's> Accounting<'a, 's> {
         self.coordinate(event, commands);
     }
 
-    /// Passes on a message of one program to another.
-    fn forward(&self, time: Time, to: HostId, nic_message: NicMessage) -> (usize, Command) {
+    /// Passes on a delivery to another NIC.
+    fn forward(
+        &self,
+        (time, after): (Time, Option<Span>),
+        to: HostId,
+        delivery: Delivery,
+    ) -> (usize, Command) {
         let domain = self.domain_of_host[to.index()] as usize;
-        let at = time + self.delay;
-        (
-            domain,
-            Command::NicMessage {
-                at,
-                to,
-                nic_message,
-            },
-        )
+        // Rounds that are over cannot change.
+        let at = (time + after.unwrap_or(self.delay)).max(self.now);
+        (domain, Command::Delivery { at, to, delivery })
     }
 }
 
@@ -436,12 +435,13 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         for report in reports.iter() {
             match *report {
                 Report::Flow { event, statistics } => self.on_flow(event, statistics, commands),
-                Report::NicMessage {
+                Report::Delivery {
                     time,
+                    after,
                     to,
-                    nic_message,
+                    delivery,
                 } => {
-                    commands.push(self.forward(time, to, nic_message));
+                    commands.push(self.forward((time, after), to, delivery));
                 }
             }
         }

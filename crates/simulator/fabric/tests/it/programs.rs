@@ -2,8 +2,8 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Flow, Outcome, Post, Program, RunControl, RunDecision, Setup, Simulation, Stopped,
-    SwitchParameters, Watch,
+    Flow, FlowOutcome, KnownTransfer, Outcome, Post, Program, RunControl, RunDecision, Setup,
+    Simulation, Stopped, SwitchParameters, Watch,
 };
 use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
@@ -33,6 +33,9 @@ struct Thrower {
     serve: Time,
     pause: Span,
     posts: VecDeque<Post>,
+    /// True for messages that take the known times.
+    is_known: fn(u32) -> bool,
+    known: VecDeque<KnownTransfer>,
     log: Log,
 }
 
@@ -62,11 +65,20 @@ impl Program for Thrower {
         }
         self.serve = Time::NEVER;
         if self.thrown < self.throws {
-            self.posts.push_back(Post {
-                connection: self.to_other,
-                message: MessageId(self.thrown),
-                bytes: self.bytes,
-            });
+            let (connection, message) = (self.to_other, MessageId(self.thrown));
+            match (self.is_known)(self.thrown) {
+                true => self.known.push_back(KnownTransfer {
+                    connection,
+                    message,
+                    received: ONE_WAY,
+                    sent: ONE_WAY + ANSWER,
+                }),
+                false => self.posts.push_back(Post {
+                    connection,
+                    message,
+                    bytes: self.bytes,
+                }),
+            }
             self.thrown += 1;
         }
     }
@@ -75,6 +87,9 @@ impl Program for Thrower {
     }
     fn poll_post(&mut self) -> Option<Post> {
         self.posts.pop_front()
+    }
+    fn poll_known(&mut self) -> Option<KnownTransfer> {
+        self.known.pop_front()
     }
 }
 
@@ -85,6 +100,17 @@ fn fabric() -> Topology {
 
 /// Hosts 0 and `other` throw a ball of so many bytes so many times each.
 fn play(other: u32, bytes: u64, throws: u32, pause: Span, threads: usize) -> (Outcome, Vec<Entry>) {
+    play_known((other, bytes), throws, pause, threads, |_| false)
+}
+
+/// The same, where some messages take the known times of a ball of one packet.
+fn play_known(
+    (other, bytes): (u32, u64),
+    throws: u32,
+    pause: Span,
+    threads: usize,
+    is_known: fn(u32) -> bool,
+) -> (Outcome, Vec<Entry>) {
     let topology = fabric();
     let routes = Routes::compute(&topology).unwrap();
     let network = routes.paths.network_facts(SIZES);
@@ -127,6 +153,8 @@ fn play(other: u32, bytes: u64, throws: u32, pause: Span, threads: usize) -> (Ou
             serve,
             pause,
             posts: VecDeque::new(),
+            is_known,
+            known: VecDeque::new(),
             log: Arc::clone(&log),
         }) as Box<dyn Program>)
     };
@@ -201,6 +229,28 @@ fn results_do_not_depend_on_threads() {
     assert_eq!(one.0.digest, three.0.digest);
     assert_eq!(one.1, three.1);
     assert_eq!(one.1.len(), 16);
+}
+
+#[test]
+fn messages_of_known_times_take_no_packets() {
+    let ball = (5, 4086);
+    let pause = Span::from_us(50);
+    let (simulated, log) = play_known(ball, 6, pause, 1, |_| false);
+    let ways: [fn(u32) -> bool; 4] = [|n| n % 2 == 0, |n| n % 2 == 1, |n| n < 5, |_| true];
+    for is_known in ways {
+        let packets = (0..6).filter(|&number| !is_known(number)).count() as u64;
+        for threads in [1, 3] {
+            let (outcome, own) = play_known(ball, 6, pause, threads, is_known);
+            assert_eq!(outcome.stopped, None);
+            assert_eq!(own, log);
+            assert_eq!(outcome.endpoints.data_sent, 2 * packets);
+            for (flow, other) in outcome.flows.iter().zip(&simulated.flows) {
+                let times = |flow: &FlowOutcome| (flow.started, flow.received, flow.sent);
+                assert_eq!(times(flow), times(other));
+                assert_eq!(flow.statistics.packets, packets);
+            }
+        }
+    }
 }
 
 /// Computes until `end`, and posts nothing; one that gives up never does so.
@@ -337,6 +387,8 @@ fn a_program_that_stops_half_way_leaves_a_run_stuck() {
                 serve: Time::ZERO,
                 pause: Span::ZERO,
                 posts: VecDeque::new(),
+                is_known: |_| false,
+                known: VecDeque::new(),
                 log: Arc::clone(&log),
             }) as Box<dyn Program>
         })
