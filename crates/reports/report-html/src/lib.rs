@@ -18,7 +18,8 @@ pub(crate) mod completion;
 mod content;
 mod curves;
 mod document;
-pub(crate) mod format;
+pub(crate) mod fast_forward;
+mod format;
 mod heat;
 pub(crate) mod html;
 mod isolation;
@@ -74,6 +75,7 @@ pub fn render(page: &Page<'_>) -> String {
     headline(&mut document, record, &summary);
     operations::section(&mut document, record, &summary);
     jobs::section(&mut document, &summary);
+    fast_forward::section(&mut document, &summary);
     sections::section(&mut document, record, &summary);
     transports::section(&mut document, &summary);
     attack_sides::section(&mut document, &summary);

@@ -1,5 +1,6 @@
 //! The summary of a run for the terminal.
 
+mod fast_forward;
 mod jobs;
 mod labels;
 mod operations;
@@ -13,6 +14,7 @@ use clearway_report::by_size::Tail;
 use clearway_report::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use clearway_report::summary::{StatusName, Summary};
 use clearway_results::{PacketCounts, ShowCondition, TotalUnit};
+use fast_forward::fast_forward;
 use jobs::jobs;
 use labels::{label, labelled};
 use sections::sections;
@@ -32,6 +34,7 @@ pub fn summary_table(summary: &Summary) -> String {
         operations::latency(summary),
         operations::fabric(summary),
         jobs(summary),
+        fast_forward(summary),
         if_flows(completion_times),
         slowdown_by_class(summary),
         sections(summary),

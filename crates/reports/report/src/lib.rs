@@ -37,6 +37,7 @@ pub mod by_transport;
 mod column_values;
 pub mod columns;
 pub mod comparison;
+pub mod fast_forward;
 pub mod fct;
 pub mod flows;
 mod folder;

@@ -1,5 +1,6 @@
 //! The input of every output: one record of a run, which the caller fills.
 
+use crate::fast_forward::FastForwardSummary;
 use crate::observed::{EventLog, RunObservations};
 use clearway_results::{
     FabricUse, OperationClass, OperationTotals, PacketCounts, ReductionTableUse,
@@ -328,6 +329,8 @@ pub struct RunRecord {
     /// Jobs: ranks that repeat a collective or a training iteration. `flows` has rows for the connections of jobs, not for the messages on
     /// them.
     pub jobs: Vec<JobRow>,
+    /// Simulated and remembered calls, if calls may be remembered.
+    pub fast_forward: Option<FastForwardSummary>,
     /// Operations of a scale-up run; `None` for a run of packets, which has flows.
     pub operations: Option<OperationResults>,
     /// Packet counts over all hosts and switches.

@@ -46,6 +46,12 @@
 //! | `fairness.allowed_rate` | or null | Jain's index of the rates at which these flows may send, at each sample; null if no controller limits its flow |
 //! | `….min`, `….last` | index | the minimum and the last value of the index |
 //! | `….settled_us` | us, or null | time after the last start from which on the index stayed at 0.95 or more; null if the last value is less |
+//! | `fast_forward` | absent without `fast-forward.error` | [simulated and remembered calls](crate::fast_forward) of a run that may remember calls |
+//! | `fast_forward.wanted`, `.estimated` | fraction | error that the user allows, and estimated error of `simulated_us` |
+//! | `fast_forward.simulated_bytes`, `.remembered_bytes`, `.remembered_share` | bytes, fraction | bytes of messages with packets and without, and the part without |
+//! | `fast_forward.calls` | list | calls by sort: `ranks`, `messages` and `bytes` of a call; `kinds` and how many are `declined`; calls `simulated` and `remembered` |
+//! | `fast_forward.verified`, `.found` | calls, fraction or null | simulated calls that would have been remembered, and the largest difference of a mean transfer time |
+//! | `fast_forward.declined_jobs` | list | jobs without remembered calls: `label`, `reason` |
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that repeat a collective or a training iteration |
 //! | `….label` | text | the user's name for the job |
 //! | `….section` | text | name of the job's `[[workload]]` section |
@@ -83,6 +89,7 @@ use crate::attack_sides::AttackSides;
 use crate::by_section::{Goodput, SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::by_transport::{TransportSummary, by_transport};
+use crate::fast_forward::FastForwardSummary;
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
 use crate::operation_summary::OperationSummary;
@@ -154,6 +161,9 @@ pub struct Summary {
     /// Results of attackers and victims; `None` if no flow is part of an attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parties: Option<AttackSides>,
+    /// Simulated and remembered calls, if calls may be remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_forward: Option<FastForwardSummary>,
     /// Operations of a scale-up run; `None` for a run of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationSummary>,
@@ -264,6 +274,7 @@ impl Summary {
                 .operations
                 .as_ref()
                 .map(OperationSummary::from_results),
+            fast_forward: record.fast_forward.clone(),
             fairness: record
                 .observed
                 .as_ref()

@@ -87,6 +87,7 @@ pub(crate) fn run() -> RunRecord {
         tenant_names: Vec::new(),
         jobs: Vec::new(),
         operations: None,
+        fast_forward: None,
         packets: PacketCounts {
             data_sent: 1_961,
             data_delivered: 1_960,
