@@ -24,7 +24,9 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
+use clearway_scenario::{
+    AttackContext, AttackKeys, BdpValues, BuildContext, FastForward, LoadedWorkload,
+};
 use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -76,6 +78,7 @@ pub struct Assembly {
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     pub(crate) switch: SwitchSettings,
+    pub(crate) fast_forward: FastForward,
     pub(crate) seed: u64,
 }
 
@@ -208,6 +211,7 @@ impl Assembly {
             further_transports,
             transports,
             switch: scenario.switch.clone(),
+            fast_forward: scenario.fast_forward.clone(),
             seed: scenario.general.seed,
             at_most: first_start.saturating_add(scenario.general.at_most),
             trigger_delay: scenario.general.trigger_delay,

@@ -1,11 +1,14 @@
 //! Jobs in a run: the connections between ranks, the programs of hosts, and the times of iterations.
 
+use crate::fast_forward::{Handle, LastArrival};
 use crate::grants::Grants;
 use crate::job_result::{IterationTimes, JobResult};
 use crate::lanes::{JobConnections, Lanes, MessagePlaces, SharedNics};
 use crate::rank_events::{RankAction, RankCause, RankEvent, RankLog};
 use crate::scenario::ScenarioError;
-use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
+use clearway_fabric::{
+    Flow, FlowMilestone, KnownTransfer, NicMessage, NicMessageKind, Post, Program,
+};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 use clearway_workload::{FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Workload};
 use rustc_hash::FxHashMap;
@@ -148,6 +151,7 @@ impl Jobs {
         seed: u64,
         nic_traffic: &Workload,
         follows: bool,
+        memory: Option<&Handle>,
     ) -> (BTreeMap<HostId, HostProgram>, Notes) {
         let mut programs: BTreeMap<HostId, HostProgram> = BTreeMap::new();
         let mut notes = Notes::default();
@@ -156,6 +160,7 @@ impl Jobs {
             for (rank, &home) in (0..).map(Rank).zip(&job.hosts) {
                 let program = programs.entry(home).or_insert_with(|| {
                     let program = HostProgram {
+                        memory: memory.cloned(),
                         events: follows.then(RankLog::default),
                         ..HostProgram::default()
                     };
@@ -176,7 +181,9 @@ impl Jobs {
                     let program = programs.entry(home).or_default();
                     program.own(seats[rank.index()], id, (nic != home).then_some(nic));
                     if nic != home {
-                        programs.entry(nic).or_default().homes.insert(id, home);
+                        let program = programs.entry(nic).or_default();
+                        program.memory = memory.cloned();
+                        program.homes.insert(id, home);
                     }
                 }
             }
@@ -326,6 +333,11 @@ pub(crate) struct HostProgram {
     homes: FxHashMap<FlowId, HostId>,
     nic_messages: VecDeque<(HostId, NicMessage)>,
     posts: VecDeque<Post>,
+    /// Messages that take no packets, because their transfer times are remembered.
+    known: VecDeque<KnownTransfer>,
+    memory: Option<Handle>,
+    /// The last arrival of a remembered message on each connection from here.
+    last_arrivals: FxHashMap<FlowId, LastArrival>,
     /// Messages that wait for a grant before they are posted.
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
@@ -422,7 +434,7 @@ impl HostProgram {
         let (iteration, step) = match output {
             Output::Post { to, message, bytes } => {
                 let (connection, message) = (own.connection(to, message), MessageId(message.0));
-                self.post(connection, message, bytes);
+                self.post(now, connection, message, bytes);
                 return Some(RankAction::Post {
                     connection,
                     message,
@@ -461,13 +473,9 @@ impl HostProgram {
     }
 
     /// Posts a message here or at the NIC of its connection.
-    fn post(&mut self, connection: FlowId, message: MessageId, bytes: Bytes) {
+    fn post(&mut self, now: Time, connection: FlowId, message: MessageId, bytes: Bytes) {
         match self.elsewhere.get(&connection) {
-            None => self.posts.push_back(Post {
-                connection,
-                message,
-                bytes,
-            }),
+            None => self.post_here(now, connection, message, bytes),
             Some(&nic) => {
                 let nic_message = NicMessage {
                     connection,
@@ -479,10 +487,32 @@ impl HostProgram {
             }
         }
     }
-}
 
-impl Program for HostProgram {
-    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
+    /// Posts a message at this NIC, or transfers it without packets.
+    fn post_here(&mut self, now: Time, connection: FlowId, message: MessageId, bytes: Bytes) {
+        let memory = self.memory.as_ref();
+        let times = memory.and_then(|own| own.on_post(now, (connection, message), bytes));
+        match times {
+            None => self.posts.push_back(Post {
+                connection,
+                message,
+                bytes,
+            }),
+            Some(times) => {
+                let last = self.last_arrivals.entry(connection).or_default();
+                let (received, sent) = last.next(now, times);
+                self.known.push_back(KnownTransfer {
+                    connection,
+                    message,
+                    received: received - now,
+                    sent: sent - now,
+                });
+            }
+        }
+    }
+
+    /// A message that a rank here, or at home at another NIC, has posted is acknowledged.
+    fn acknowledge(&mut self, now: Time, connection: FlowId, message: MessageId) {
         if self.tell_home(connection, message, NicMessageKind::Sent) {
             return;
         }
@@ -491,7 +521,8 @@ impl Program for HostProgram {
         self.listen(now, seat, (RankCause::Acknowledgement(connection), message));
     }
 
-    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
+    /// A message for a rank here, or at home at another NIC, has arrived.
+    fn arrive(&mut self, now: Time, connection: FlowId, message: MessageId) {
         if self.tell_home(connection, message, NicMessageKind::Received) {
             return;
         }
@@ -503,6 +534,22 @@ impl Program for HostProgram {
                 .push_back((connection, FlowMilestone::CreditReturned));
         }
         self.listen(now, seat, (RankCause::Message(connection), message));
+    }
+}
+
+impl Program for HostProgram {
+    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        if let Some(memory) = &self.memory {
+            memory.on_sent(now, connection, message);
+        }
+        self.acknowledge(now, connection, message);
+    }
+
+    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        if let Some(memory) = &self.memory {
+            memory.on_received(now, connection, message);
+        }
+        self.arrive(now, connection, message);
     }
 
     fn on_granted(&mut self, now: Time, connection: FlowId) {
@@ -529,13 +576,9 @@ impl Program for HostProgram {
             kind,
         } = nic_message;
         match kind {
-            NicMessageKind::Post => self.posts.push_back(Post {
-                connection,
-                message,
-                bytes,
-            }),
-            NicMessageKind::Sent => self.on_sent(now, connection, message),
-            NicMessageKind::Received => self.on_received(now, connection, message),
+            NicMessageKind::Post => self.post_here(now, connection, message, bytes),
+            NicMessageKind::Sent => self.acknowledge(now, connection, message),
+            NicMessageKind::Received => self.arrive(now, connection, message),
             NicMessageKind::Granted => self.on_granted(now, connection),
         }
     }
@@ -570,6 +613,10 @@ impl Program for HostProgram {
 
     fn poll_post(&mut self) -> Option<Post> {
         self.posts.pop_front()
+    }
+
+    fn poll_known(&mut self) -> Option<KnownTransfer> {
+        self.known.pop_front()
     }
 
     fn over(&self) -> Option<Time> {

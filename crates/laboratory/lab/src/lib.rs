@@ -17,6 +17,7 @@
 mod assemble;
 mod dependencies;
 mod expected_work;
+mod fast_forward;
 mod fct;
 mod frames;
 mod grants;
@@ -45,6 +46,7 @@ pub mod why;
 pub use assemble::{Assembly, TopologyReport};
 pub use dependencies::Dependencies;
 pub use expected_work::ExpectedWork;
+pub use fast_forward::{FastForwardReport, RememberedCalls};
 pub use fct::FctRecord;
 pub use job_result::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;

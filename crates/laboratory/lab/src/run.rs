@@ -1,15 +1,17 @@
 //! Runs of assemblies.
 
 use crate::assemble::Assembly;
+use crate::fast_forward::{FastForwardReport, Handle, Memory, Wish};
 use crate::job_result::JobResult;
 use crate::rank_events::RankEvent;
 use clearway_fabric::{
     FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Program, Reactions, Rounds, RunControl,
-    RunDecision, RunProgress, Sampler, Simulation, Stopped, Threads, Traffic, Watch,
+    RunDecision, RunProgress, Sampler, Simulation, Stopped, Threads, TracedRoutes, Traffic, Watch,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
 use clearway_workload::FlowSpec;
+use std::sync::Arc;
 
 /// Options of a run.
 pub struct RunOptions<'a> {
@@ -82,8 +84,10 @@ pub struct Finished {
     pub endpoints: EndpointCounters,
     /// Counters of endpoints by transport: the transport of `[transport]`, then the sections' own transports, in order.
     pub transports: Vec<EndpointCounters>,
-    /// Digest of the outcome.
+    /// Digest of the outcome. That of a run which may remember calls differs from that of a run which may not.
     pub digest: Digest,
+    /// What was simulated and what was remembered, if calls may be remembered.
+    pub fast_forward: Option<FastForwardReport>,
 }
 
 impl Finished {
@@ -128,20 +132,35 @@ impl Assembly {
             on_progress,
             on_flow,
         } = options;
-        let finished = self.simulate((threads, on_progress), watch, sampler, None);
+        let memory = self.memory();
+        let mut on_round = |progress| {
+            if let Some(memory) = &memory {
+                memory.between_rounds();
+            }
+            on_progress(progress)
+        };
+        let control = (threads, &mut on_round as &mut dyn FnMut(_) -> _);
+        let mut finished = self.simulate(control, watch, sampler, None, memory.as_ref());
+        if let Some(memory) = memory {
+            let report = memory.report(finished.simulated);
+            let own = [report.wanted.to_bits(), report.remembered_bytes.as_u64()];
+            finished.digest.add(&own);
+            finished.fast_forward = Some(report);
+        }
         for ((id, flow), result) in self.workload.numbered().zip(&finished.flows) {
             on_flow(id, flow, result);
         }
         finished
     }
 
-    /// Runs the listed flows, and further `traffic`.
+    /// Runs the listed flows, and further `traffic`. Jobs take remembered transfer times from `memory`.
     pub(crate) fn simulate<'a>(
         &self,
         (threads, on_progress): (Threads, &'a mut dyn FnMut(RunProgress) -> RunDecision),
         watch: Watch<'_>,
         sampler: Option<&mut dyn Sampler>,
         traffic: Option<Traffic<'a>>,
+        memory: Option<&Handle>,
     ) -> Finished {
         let (mut local, global) = self.reactions();
         let reactions = |host| {
@@ -149,15 +168,16 @@ impl Assembly {
             Some(Box::new(own) as Box<dyn Reactions>)
         };
         let follows_senders = watch.interests().senders;
+        let setup = self.setup();
         let (mut programs, notes) =
             self.jobs
-                .programs(self.seed, self.nic_traffic(), follows_senders);
+                .programs(self.seed, self.nic_traffic(), follows_senders, memory);
         let program = |host| {
             let own = programs.remove(&host)?;
             Some(Box::new(own) as Box<dyn Program>)
         };
         let simulation =
-            Simulation::by_threads(threads, &self.setup(), reactions, watch).with_programs(program);
+            Simulation::by_threads(threads, &setup, reactions, watch).with_programs(program);
         let control = RunControl {
             threads,
             at_most: self.at_most,
@@ -186,6 +206,20 @@ impl Assembly {
             endpoints: outcome.endpoints,
             transports: outcome.transports,
             digest: outcome.digest,
+            fast_forward: None,
         }
+    }
+
+    /// Memory of the run, if calls are to be remembered.
+    fn memory(&self) -> Option<Handle> {
+        let error = self.fast_forward.error?.fraction();
+        let wish = Wish {
+            error,
+            verify: self.fast_forward.verify.fraction(),
+            seed: self.seed,
+        };
+        let setup = self.setup();
+        let memory = Memory::new(&self.jobs, &TracedRoutes::new(&setup), wish);
+        Some(Arc::new(memory))
     }
 }

@@ -50,6 +50,6 @@ impl Assembly {
         // The fabric does not know how many flows will come.
         let flows = self.flow_count();
         let on_progress = &mut |progress| on_progress(RunProgress { flows, ..progress });
-        self.simulate((threads, on_progress), watch, sampler, Some(traffic))
+        self.simulate((threads, on_progress), watch, sampler, Some(traffic), None)
     }
 }

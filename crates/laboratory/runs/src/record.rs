@@ -3,9 +3,10 @@
 use crate::process_usage::{Stopwatch, peak_rss_bytes};
 use clearway_lab::scenario::Setting;
 use clearway_lab::{
-    Assembly, Finished, IterationTimes, JobResult, LinkChange, LinkEvent, LinkId, LinkPauses,
-    Scenario, Stopped,
+    Assembly, FastForwardReport, Finished, IterationTimes, JobResult, LinkChange, LinkEvent,
+    LinkId, LinkPauses, RememberedCalls, Scenario, Stopped,
 };
+use clearway_report::fast_forward::{CallSort, DeclinedJob, FastForwardSummary};
 use clearway_report::{
     IterationRow, JobRow, LinkEventRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity,
     Status, TransportRow,
@@ -45,6 +46,7 @@ pub fn record(
         packet_hops: links.hops,
         digest: finished.digest.to_string(),
         jobs: finished.jobs.iter().map(job).collect(),
+        fast_forward: finished.fast_forward.as_ref().map(fast_forward),
         ..blank(identity(scenario), finished.threads, stopwatch)
     }
 }
@@ -84,6 +86,7 @@ pub(crate) fn blank(
         events: None,
         jobs: Vec::new(),
         operations: None,
+        fast_forward: None,
     }
 }
 
@@ -109,6 +112,35 @@ pub(crate) fn job(job: &JobResult) -> JobRow {
         bytes: job.volume.map(|volume| volume.bytes.as_u64()),
         bus_factor: job.volume.map(|volume| volume.bus_factor),
         times: job.times.iter().map(iteration).collect(),
+    }
+}
+
+/// The simulated and remembered calls.
+fn fast_forward(report: &FastForwardReport) -> FastForwardSummary {
+    let sort = |calls: &RememberedCalls| CallSort {
+        ranks: calls.ranks,
+        messages: calls.messages,
+        bytes: calls.bytes.as_u64(),
+        kinds: calls.kinds,
+        declined: calls.declined,
+        simulated: calls.simulated,
+        remembered: calls.remembered,
+    };
+    let declined = report.declined_jobs.iter();
+    let declined = declined.map(|(label, reason)| DeclinedJob {
+        label: label.clone(),
+        reason: (*reason).into(),
+    });
+    FastForwardSummary {
+        wanted: report.wanted,
+        estimated: report.estimated,
+        simulated_bytes: report.simulated_bytes.as_u64(),
+        remembered_bytes: report.remembered_bytes.as_u64(),
+        remembered_share: report.remembered_share(),
+        calls: report.calls.iter().map(sort).collect(),
+        verified: report.verified,
+        found: (report.verified > 0).then_some(report.found),
+        declined_jobs: declined.collect(),
     }
 }
 

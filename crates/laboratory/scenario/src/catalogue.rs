@@ -3,7 +3,8 @@
 use crate::WorkloadSettings;
 use crate::topology::{LinkSettings, TopologyKind};
 use crate::{
-    EventSettings, FlowKeys, General, ObserveSettings, SectionKeys, TenantKeys, TransportSettings,
+    EventSettings, FastForward, FlowKeys, General, ObserveSettings, SectionKeys, TenantKeys,
+    TransportSettings,
 };
 use crate::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
@@ -274,8 +275,14 @@ fn is_meant(name: &str, section: &str, key: &str) -> bool {
 }
 
 /// Names for groups of keys that every file can have, with any kinds.
-const KEYS_OF_FILES: [&str; 6] = [
-    "scenario", "links", "switch", "workload", "event", "observe",
+const KEYS_OF_FILES: [&str; 7] = [
+    "scenario",
+    "links",
+    "switch",
+    "workload",
+    "event",
+    "fast-forward",
+    "observe",
 ];
 
 /// The keys of scenarios with any kinds.
@@ -309,6 +316,12 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "an event of a link during the run",
             "event",
             EventSettings::describe(),
+        ),
+        "fast-forward" => (
+            "the section [fast-forward]",
+            "calls of collectives that repeat are remembered",
+            "fast-forward",
+            FastForward::describe(),
         ),
         "observe" => (
             "the section [observe]",

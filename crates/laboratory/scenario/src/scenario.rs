@@ -24,7 +24,7 @@ use crate::transport::sections::{Transports, check_transports};
 use crate::virtual_channels::check_channels;
 use crate::workload;
 use crate::{
-    General, ObserveSettings, Priority, SwitchKind, SwitchSettings, TransportSettings,
+    FastForward, General, ObserveSettings, Priority, SwitchKind, SwitchSettings, TransportSettings,
     WorkloadSection,
 };
 use clearway_fabric::LinkSchedule;
@@ -52,6 +52,8 @@ pub struct Scenario {
     pub workloads: Vec<WorkloadSection>,
     /// `[[event]]`.
     pub events: Vec<EventSettings>,
+    /// `[fast-forward]`.
+    pub fast_forward: FastForward,
     /// `[observe]`.
     pub observe: ObserveSettings,
     /// The folder of the scenario file, searched first for other files.
@@ -139,6 +141,16 @@ impl Scenario {
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &places)?;
+        let mut fast_forward = FastForward::default();
+        fill(
+            "[fast-forward]",
+            &mut fast_forward,
+            &in_section(entries, "fast-forward", 0),
+        )?;
+        fast_forward
+            .check()
+            .map_err(|error| error.or_in(&places, "fast-forward", 0))?;
+
         let mut observe = ObserveSettings::default();
         fill(
             "[observe]",
@@ -161,6 +173,7 @@ impl Scenario {
             transport,
             workloads,
             events,
+            fast_forward,
             observe,
             base_dir: None,
             places,
@@ -414,6 +427,11 @@ impl Scenario {
         for event in &self.events {
             text += "\n[[event]]\n";
             write_entries(&mut text, event.written());
+        }
+        let fast_forward = self.fast_forward.written();
+        if !fast_forward.is_empty() {
+            text += "\n[fast-forward]\n";
+            write_entries(&mut text, fast_forward);
         }
         text
     }

@@ -107,6 +107,9 @@ impl Scenario {
             let described = super::EventSettings::describe();
             add("event", index, None, event.written(), described);
         }
+        let fast_forward = super::FastForward::describe();
+        let entries = self.fast_forward.written();
+        add("fast-forward", 0, None, entries, fast_forward);
         let observe = super::ObserveSettings::describe();
         add("observe", 0, None, self.observe.entries(), observe);
         settings

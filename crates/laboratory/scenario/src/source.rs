@@ -23,13 +23,14 @@ pub struct Entry {
 }
 
 /// Sections of a scenario.
-pub const SECTIONS: [&str; 7] = [
+pub const SECTIONS: [&str; 8] = [
     "topology",
     "switch",
     "transport",
     "injection",
     "workload",
     "event",
+    "fast-forward",
     "observe",
 ];
 

@@ -455,6 +455,11 @@ fn refuse(scenario: &Scenario, assembly: &Assembly) -> Result<(), ScenarioError>
             "captures and timelines (`observe.trace`)",
             "leave `observe.trace` out",
         ),
+        (
+            scenario.fast_forward.error.is_some(),
+            "remembered calls (`fast-forward`)",
+            "leave `fast-forward` out",
+        ),
     ];
     match wanted.iter().find(|(is_wanted, ..)| *is_wanted) {
         None => Ok(()),

@@ -62,7 +62,13 @@ pub(super) fn simulate(
         true => RunDecision::Stop,
         false => RunDecision::Continue,
     };
-    let finished = assembly.simulate((threads, on_progress), Watch::Off, None, Some(traffic));
+    let finished = assembly.simulate(
+        (threads, on_progress),
+        Watch::Off,
+        None,
+        Some(traffic),
+        None,
+    );
     driver.answer(finished.simulated, Time::NEVER, true);
     done.sort_unstable_by_key(|(id, ..)| *id);
     debug_assert!(

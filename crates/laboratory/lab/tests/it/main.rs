@@ -6,6 +6,7 @@ mod critical_path;
 mod direct;
 mod dragonflies;
 mod fabrics;
+mod fast_forward;
 mod files_of_others;
 mod fluid;
 mod hierarchical;

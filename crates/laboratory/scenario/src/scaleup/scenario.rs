@@ -41,8 +41,9 @@ pub struct ScaleupScenario {
 /// Name of the default control.
 const DEFAULT_CONTROL: &str = "3cpo";
 /// Keys of other scenarios that have no meaning here.
-const WITHOUT_MEANING: [(&str, &[&str]); 2] = [
+const WITHOUT_MEANING: [(&str, &[&str]); 3] = [
     ("", &["trigger-delay"]),
+    ("fast-forward", &["error", "verify"]),
     (
         "observe",
         &[

@@ -1,0 +1,450 @@
+//! The memory of a run: open calls, samples, and decisions.
+
+use super::kinds::{CallId, KindId, Kinds};
+use super::report::{FastForwardReport, RememberedCalls};
+use super::samples::{Agreement, Record, Samples};
+use super::times::{Times, Transfer};
+use super::{MOST_BYTES, MOST_VOID, SHADOW};
+use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Settings of a memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    /// The wanted error, as a fraction.
+    pub(crate) error: f64,
+    /// Part of the remembered calls to verify.
+    pub(crate) verify: f64,
+    pub(crate) seed: u64,
+}
+
+/// How the messages of a call are transferred.
+#[derive(Debug, Clone)]
+enum Decision {
+    /// With packets; `true` to verify what is remembered.
+    Simulated(bool),
+    Remembered(Record),
+}
+
+/// Sorts of calls that are under way, a bit for each; sorts from 63 on share a bit.
+type SortSet = u64;
+
+/// What hosts see of the memory. It changes only between rounds.
+#[derive(Debug, Default)]
+struct Snapshot {
+    open: FxHashMap<CallId, Decision>,
+    /// Number of open calls of each kind that has any.
+    active: BTreeMap<KindId, u32>,
+    samples: FxHashMap<(KindId, SortSet), Samples>,
+    /// Kinds for which samples are wanted, with the number of calls for which kinds that overlap them are simulated.
+    wanted: BTreeMap<KindId, u32>,
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+struct OpenCall {
+    kind: KindId,
+    beside: SortSet,
+    begun: Time,
+    is_remembered: bool,
+    verifies: bool,
+    /// Events that are still to come: two for each message.
+    left: u32,
+    /// Messages by task; empty if it is remembered.
+    transfers: Vec<Option<Transfer>>,
+    /// Time beside remembered calls that overlap it.
+    shadow: Span,
+}
+
+/// Event of a message of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Note {
+    time: Time,
+    call: CallId,
+    step: Step,
+    place: u32,
+    connection: FlowId,
+    bytes: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Posted,
+    Received,
+    Sent,
+}
+
+/// Counters of a sort.
+#[derive(Debug, Default, Clone)]
+struct Counts {
+    simulated: u64,
+    remembered: u64,
+}
+
+/// The part of the memory that only the conductor uses.
+#[derive(Debug, Default)]
+struct Accounts {
+    open: BTreeMap<CallId, OpenCall>,
+    sorts: Vec<Counts>,
+    /// Bytes of all records.
+    kept: usize,
+    verified: u64,
+    found: f64,
+    simulated_bytes: Bytes,
+    remembered_bytes: Bytes,
+}
+
+/// Memory of a run, which all hosts share.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    kinds: Kinds,
+    wish: Wish,
+    snapshot: RwLock<Snapshot>,
+    notes: Mutex<Vec<Note>>,
+    /// True if there are notes.
+    has_notes: AtomicBool,
+    accounts: Mutex<Accounts>,
+    declined_jobs: Vec<(String, &'static str)>,
+}
+
+/// A host's way to the memory.
+pub(crate) type Handle = Arc<Memory>;
+
+impl Memory {
+    pub(super) fn with_kinds(
+        kinds: Kinds,
+        wish: Wish,
+        declined_jobs: Vec<(String, &'static str)>,
+    ) -> Self {
+        let accounts = Accounts {
+            sorts: vec![Counts::default(); kinds.sorts.len()],
+            ..Accounts::default()
+        };
+        Self {
+            kinds,
+            wish,
+            snapshot: RwLock::default(),
+            notes: Mutex::default(),
+            has_notes: AtomicBool::new(false),
+            accounts: Mutex::new(accounts),
+            declined_jobs,
+        }
+    }
+
+    /// A message is posted; returns its transfer times if it takes no packets.
+    pub(crate) fn on_post(
+        &self,
+        now: Time,
+        (connection, message): (FlowId, MessageId),
+        bytes: Bytes,
+    ) -> Option<Times> {
+        let (call, place) = self.kinds.call(connection, message)?;
+        let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
+        let decision = self.decide(&snapshot, call).0;
+        drop(snapshot);
+        self.note(Note {
+            time: now,
+            call,
+            step: Step::Posted,
+            place,
+            connection,
+            bytes,
+        });
+        match decision {
+            Decision::Simulated(_) => None,
+            Decision::Remembered(record) => Some(record[place as usize]),
+        }
+    }
+
+    /// A message has arrived.
+    pub(crate) fn on_received(&self, now: Time, connection: FlowId, message: MessageId) {
+        self.note_step(now, (connection, message), Step::Received);
+    }
+
+    /// A message is acknowledged.
+    pub(crate) fn on_sent(&self, now: Time, connection: FlowId, message: MessageId) {
+        self.note_step(now, (connection, message), Step::Sent);
+    }
+
+    fn note_step(&self, time: Time, (connection, message): (FlowId, MessageId), step: Step) {
+        if let Some((call, place)) = self.kinds.call(connection, message) {
+            self.note(Note {
+                time,
+                call,
+                step,
+                place,
+                connection,
+                bytes: Bytes::ZERO,
+            });
+        }
+    }
+
+    fn note(&self, note: Note) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.push(note);
+        drop(notes);
+        self.has_notes.store(true, Ordering::Relaxed);
+    }
+
+    /// How a call is transferred, and the sorts of calls that are under way beside it. It depends on the snapshot alone.
+    fn decide(&self, snapshot: &Snapshot, call: CallId) -> (Decision, SortSet) {
+        if let Some(decision) = snapshot.open.get(&call) {
+            return (decision.clone(), 0);
+        }
+        let kind = self.kinds.kind_of(call);
+        let beside = self.beside(snapshot, kind);
+        let simulated = (Decision::Simulated(false), beside);
+        if snapshot
+            .wanted
+            .keys()
+            .any(|&wanted| self.kinds.overlap(wanted, kind))
+        {
+            return simulated;
+        }
+        let samples = snapshot.samples.get(&(kind, beside));
+        let agreed = samples.filter(|samples| samples.agreement() == Agreement::Reached);
+        let Some(samples) = agreed else {
+            return simulated;
+        };
+        let draw = mix64(mix64(self.wish.seed ^ mix64(u64::from(call.0))) ^ call.1);
+        if (mix64(draw) as f64) < self.wish.verify * u64::MAX as f64 {
+            return (Decision::Simulated(true), beside);
+        }
+        (Decision::Remembered(samples.draw(draw)), beside)
+    }
+
+    /// Sorts of the open calls that overlap a kind. Calls of its own sort do not count: they begin together, in any order.
+    fn beside(&self, snapshot: &Snapshot, kind: KindId) -> SortSet {
+        let own = self.kinds.all[kind as usize].sort;
+        let others = snapshot.active.keys().copied();
+        let others = others.filter(|&other| self.kinds.overlap(kind, other));
+        let sorts = others.map(|other| self.kinds.all[other as usize].sort);
+        let sorts = sorts.filter(|&sort| sort != own);
+        sorts.fold(0, |all, sort| all | 1 << sort.min(63))
+    }
+
+    /// Takes note of what has happened in a round. Called between rounds.
+    pub(crate) fn between_rounds(&self) {
+        if !self.has_notes.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = std::mem::take(&mut *notes);
+        notes.sort_unstable();
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = &mut *self
+            .snapshot
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Hosts have decided by the snapshot as it is now, before any change.
+        let is_new =
+            |note: &&Note| note.step == Step::Posted && !snapshot.open.contains_key(&note.call);
+        let mut new: BTreeMap<CallId, (Time, Decision, SortSet)> = BTreeMap::new();
+        for note in notes.iter().filter(is_new) {
+            new.entry(note.call).or_insert_with(|| {
+                let (decision, beside) = self.decide(snapshot, note.call);
+                (note.time, decision, beside)
+            });
+        }
+        for (call, (begun, decision, beside)) in new {
+            self.open(&mut accounts, snapshot, (call, begun), (decision, beside));
+        }
+        for note in notes {
+            self.account(&mut accounts, snapshot, note);
+        }
+    }
+
+    fn open(
+        &self,
+        accounts: &mut Accounts,
+        snapshot: &mut Snapshot,
+        (call, begun): (CallId, Time),
+        (decision, beside): (Decision, SortSet),
+    ) {
+        let kind = self.kinds.kind_of(call);
+        let own = &self.kinds.all[kind as usize];
+        let counts = &mut accounts.sorts[own.sort as usize];
+        let (is_remembered, verifies) = match decision {
+            Decision::Simulated(verifies) => (false, verifies),
+            Decision::Remembered(_) => (true, false),
+        };
+        if is_remembered {
+            counts.remembered += 1;
+            if let Some(samples) = snapshot.samples.get_mut(&(kind, beside)) {
+                samples.remembered += 1;
+            }
+        } else {
+            counts.simulated += 1;
+        }
+        let tasks = if is_remembered { 0 } else { own.tasks as usize };
+        accounts.open.insert(
+            call,
+            OpenCall {
+                kind,
+                beside,
+                begun,
+                is_remembered,
+                verifies,
+                left: own.messages * 2,
+                transfers: vec![None; tasks],
+                shadow: Span::ZERO,
+            },
+        );
+        if verifies {
+            // Its neighbours are simulated as well, or it would find an emptier network.
+            let wanted = snapshot.wanted.entry(kind).or_default();
+            *wanted = (*wanted).max(1);
+        }
+        *snapshot.active.entry(kind).or_default() += 1;
+        snapshot.open.insert(call, decision);
+    }
+
+    fn account(&self, accounts: &mut Accounts, snapshot: &mut Snapshot, note: Note) {
+        let Some(open) = accounts.open.get_mut(&note.call) else {
+            return;
+        };
+        let place = note.place as usize;
+        if note.step == Step::Posted {
+            match open.is_remembered {
+                true => accounts.remembered_bytes += note.bytes,
+                false => {
+                    open.transfers[place] = Some(Transfer {
+                        connection: note.connection,
+                        bytes: note.bytes,
+                        posted: note.time,
+                        received: note.time,
+                        sent: note.time,
+                    });
+                    accounts.simulated_bytes += note.bytes;
+                }
+            }
+            return;
+        }
+        if let Some(Some(transfer)) = open.transfers.get_mut(place) {
+            match note.step {
+                Step::Received => transfer.received = note.time,
+                _ => transfer.sent = note.time,
+            }
+        }
+        open.left -= 1;
+        if open.left == 0
+            && let Some(open) = accounts.open.remove(&note.call)
+        {
+            snapshot.open.remove(&note.call);
+            if let Some(count) = snapshot.active.get_mut(&open.kind) {
+                *count -= 1;
+                if *count == 0 {
+                    snapshot.active.remove(&open.kind);
+                }
+            }
+            self.close(accounts, snapshot, open, note.time);
+        }
+    }
+
+    /// A call is over.
+    fn close(
+        &self,
+        accounts: &mut Accounts,
+        snapshot: &mut Snapshot,
+        mut call: OpenCall,
+        now: Time,
+    ) {
+        for other in accounts.open.values_mut() {
+            let is_mixed = other.is_remembered != call.is_remembered;
+            if !is_mixed || !self.kinds.overlap(other.kind, call.kind) {
+                continue;
+            }
+            let together = now - other.begun.max(call.begun);
+            let shadowed = if call.is_remembered { other } else { &mut call };
+            shadowed.shadow += together;
+        }
+        if call.is_remembered {
+            return;
+        }
+        let kind = call.kind;
+        let span = now - call.begun;
+        let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
+        let samples = snapshot.samples.entry((kind, call.beside)).or_default();
+        let is_known = samples.agreement() == Agreement::Reached;
+        if call.verifies && !is_void && is_known {
+            let difference = samples.difference(&call.transfers);
+            accounts.verified += 1;
+            accounts.found = accounts.found.max(difference);
+            if difference > self.wish.error {
+                samples.forget();
+            }
+        }
+        if is_void {
+            samples.void += 1;
+        } else {
+            let span = span.as_ps() as f64;
+            accounts.kept += samples.add(&call.transfers, span, self.wish.error);
+        }
+        let is_full = accounts.kept > MOST_BYTES;
+        let agreement = samples.agreement();
+        let is_declined = agreement == Agreement::Missed
+            || agreement == Agreement::Open && (samples.void > MOST_VOID || is_full);
+        match snapshot.wanted.get_mut(&kind) {
+            Some(&mut ALWAYS) => {}
+            _ if is_declined => {
+                snapshot.wanted.insert(kind, ALWAYS);
+            }
+            Some(1) => {
+                snapshot.wanted.remove(&kind);
+            }
+            Some(left) => *left -= 1,
+            None if is_void && agreement == Agreement::Open => {
+                snapshot.wanted.insert(kind, CALLS_OF_WANTED);
+            }
+            None => {}
+        }
+    }
+
+    /// Report on a run that has simulated this time.
+    pub(crate) fn report(&self, simulated: Time) -> FastForwardReport {
+        let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
+        let mut calls: Vec<RememberedCalls> = Vec::new();
+        for (sort, counts) in self.kinds.sorts.iter().zip(&accounts.sorts) {
+            calls.push(RememberedCalls {
+                ranks: sort.ranks,
+                messages: sort.messages,
+                bytes: sort.bytes,
+                simulated: counts.simulated,
+                remembered: counts.remembered,
+                ..RememberedCalls::default()
+            });
+        }
+        let mut of_kind = vec![0.0; self.kinds.all.len()];
+        for ((kind, _), samples) in &snapshot.samples {
+            // Sums of floats depend on their order, but there are few beside which a kind is remembered.
+            of_kind[*kind as usize] += samples.error_of_remembered().round();
+        }
+        let mut of_sort = vec![0.0f64; calls.len()];
+        for ((number, kind), error) in (0..).zip(&self.kinds.all).zip(of_kind) {
+            let sort = kind.sort as usize;
+            calls[sort].kinds += 1;
+            calls[sort].declined += u32::from(snapshot.wanted.get(&number) == Some(&ALWAYS));
+            of_sort[sort] = of_sort[sort].max(error);
+        }
+        let errors: f64 = of_sort.iter().sum();
+        FastForwardReport {
+            wanted: self.wish.error,
+            estimated: errors / (simulated.as_ps() as f64).max(1.0),
+            calls,
+            verified: accounts.verified,
+            found: accounts.found,
+            simulated_bytes: accounts.simulated_bytes,
+            remembered_bytes: accounts.remembered_bytes,
+            declined_jobs: self.declined_jobs.clone(),
+        }
+    }
+}
+
+/// A kind with this number of wanted calls is declined.
+const ALWAYS: u32 = u32::MAX;
+/// Calls of a wanted kind for which the kinds that overlap it are simulated.
+const CALLS_OF_WANTED: u32 = 4;

@@ -1,0 +1,85 @@
+//! Fast-forward: calls of collectives that repeat are simulated a few times, and take remembered times after that.
+//!
+//! A job runs the same calls again and again: of each layer, of each micro-batch, of each iteration. A *call* is one occurrence of a
+//! [kind](kinds): the same messages between the same ranks. It is *simulated*, with packets, or *remembered*: then each of its messages
+//! takes the [transfer times](times) that the same message had in one simulated call, drawn by the seed, and no packets. The ranks still run their
+//! programs, so that a rank that comes late to a call delays those that wait for its messages.
+//!
+//! * A kind is remembered if its simulated calls agree: they are compared by the [level](times::level) of their transfer times, and half the
+//!   width of the 95 % confidence interval of the mean level (Student's t) is at most [half](SHARE_OF_ERROR) of the wanted error.
+//! * Kinds *overlap* if their messages can cross a common cable. Samples are kept by the sorts of overlapping calls that are under way when
+//!   a call begins, because these take bandwidth.
+//! * A sample is void if more than a [part](SHADOW) of its time was beside remembered calls that overlap it: their packets were missing.
+//!   Its kind is then *wanted*: kinds that overlap it are simulated until there are enough samples.
+//! * Kinds whose samples do not agree, or are always void, are *declined*: they and the kinds that overlap them are simulated.
+//!
+//! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the order
+//! of hosts. The first message of a call decides for all of them.
+
+mod kinds;
+mod memory;
+mod report;
+mod samples;
+mod times;
+
+use crate::jobs::Jobs;
+use clearway_fabric::TracedRoutes;
+use clearway_workload::JobSpec;
+use kinds::{Kinds, MOST_KINDS};
+pub(crate) use memory::{Handle, Memory, Wish};
+pub use report::{FastForwardReport, RememberedCalls};
+pub(crate) use times::LastArrival;
+
+/// Part of the wanted error that the confidence interval of a kind's transfer times may take; the rest is for what it does not show: calls
+/// that overlap in another way, and paths through the program.
+const SHARE_OF_ERROR: f64 = 0.5;
+/// Part of a sample's time that may be beside remembered calls.
+const SHADOW: f64 = 0.1;
+/// Most samples of a kind beside the same sorts of calls. If they do not agree, the kind is declined.
+const MOST_SAMPLES: usize = 12;
+/// Most void samples in a row. Then the kind is declined.
+const MOST_VOID: u32 = 12;
+/// Most bytes of all remembered times.
+const MOST_BYTES: usize = 512 << 20;
+/// Most tasks of a call: each open call has a table of its messages.
+const MOST_TASKS: u32 = 1 << 22;
+
+impl Memory {
+    /// A memory for the calls of `jobs`.
+    pub(crate) fn new(jobs: &Jobs, routes: &TracedRoutes<'_>, wish: Wish) -> Self {
+        let declined = jobs
+            .all()
+            .filter_map(|(job, _)| Some((job.label.clone(), declines(job)?)));
+        let mut declined: Vec<(String, &'static str)> = declined.collect();
+        let mut kinds = Kinds::new(jobs.all(), |job| declines(job).is_some(), routes);
+        if kinds.all.len() > MOST_KINDS {
+            declined = jobs
+                .all()
+                .map(|(job, _)| (job.label.clone(), "the jobs have too many different calls"))
+                .collect();
+            kinds = Kinds::new(jobs.all(), |_| true, routes);
+        }
+        Self::with_kinds(kinds, wish, declined)
+    }
+}
+
+/// Reason for which a job is simulated as a whole.
+fn declines(job: &JobSpec) -> Option<&'static str> {
+    let calls = kinds::calls_of(job);
+    let kinds = calls.iter().map(|call| call.kind + 1).max().unwrap_or(0);
+    if job
+        .plan
+        .graph()
+        .parallelism
+        .is_some_and(|own| own.to_receiver.is_some())
+    {
+        return Some("its receivers accept a limited number of messages at a time");
+    }
+    if calls.iter().any(|call| call.tasks > MOST_TASKS) {
+        return Some("its calls have too many messages");
+    }
+    if job.iterations == 1 && kinds as usize == calls.len() {
+        return Some("none of its calls is repeated");
+    }
+    None
+}

@@ -1,0 +1,52 @@
+//! Report on what a run simulated and what it remembered.
+
+use clearway_units::Bytes;
+
+/// What a run simulated and what it remembered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FastForwardReport {
+    /// The wanted error, as a fraction.
+    pub wanted: f64,
+    /// Estimated error of the simulated time, as a fraction: of each sort of calls the largest error of a kind, all added up, as if every
+    /// call delayed the run.
+    pub estimated: f64,
+    /// Calls by sort.
+    pub calls: Vec<RememberedCalls>,
+    /// Number of calls that were simulated to verify what is remembered.
+    pub verified: u64,
+    /// Largest difference of the mean transfer time of a verified call from the remembered mean, as a fraction; zero without one.
+    pub found: f64,
+    /// Bytes of messages with packets.
+    pub simulated_bytes: Bytes,
+    /// Bytes of messages without packets.
+    pub remembered_bytes: Bytes,
+    /// Jobs that are simulated as a whole, with the reason.
+    pub declined_jobs: Vec<(String, &'static str)>,
+}
+
+/// Calls of a sort: with as many ranks, messages and bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RememberedCalls {
+    /// Ranks of a call.
+    pub ranks: u32,
+    /// Messages of a call.
+    pub messages: u32,
+    /// Bytes of a call.
+    pub bytes: Bytes,
+    /// Different calls of this sort: of other ranks, or of messages in another order.
+    pub kinds: u32,
+    /// Kinds that are declined: their samples do not agree, or are always beside remembered calls.
+    pub declined: u32,
+    /// Simulated calls.
+    pub simulated: u64,
+    /// Remembered calls.
+    pub remembered: u64,
+}
+
+impl FastForwardReport {
+    /// Part of the bytes that took no packets.
+    pub fn remembered_share(&self) -> f64 {
+        let all = (self.simulated_bytes + self.remembered_bytes).as_u64();
+        self.remembered_bytes.as_u64() as f64 / all.max(1) as f64
+    }
+}

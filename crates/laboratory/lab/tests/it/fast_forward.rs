@@ -1,0 +1,187 @@
+//! Runs that remember calls, beside runs of the same scenarios that simulate every packet.
+
+use clearway_lab::{Assembly, FastForwardReport, Finished, Laboratory, Scenario, Threads};
+use clearway_lab::{RunDecision, RunOptions, Watch};
+
+/// 16 hosts of 400 Gb/s on four leaves with two spines.
+fn scenario(settings: &[&str]) -> Scenario {
+    let common = [
+        "topology.kind=leaf-spine",
+        "topology.hosts=16",
+        "topology.hosts-per-leaf=4",
+        "topology.spines=2",
+        "topology.link-rate=400Gbps",
+        "topology.link-delay=500ns",
+        "workload.ranks=16",
+        "workload.iterations=12",
+    ];
+    let settings = common.iter().chain(settings);
+    let settings: Vec<String> = settings.map(|text| (*text).into()).collect();
+    Laboratory::new().read("test", "", None, &settings).unwrap()
+}
+
+fn run_on(threads: usize, settings: &[&str]) -> Finished {
+    let assembly = Assembly::new(&scenario(settings)).unwrap();
+    let options = RunOptions {
+        threads: Threads::from(threads),
+        on_progress: &mut |_| RunDecision::Continue,
+        on_flow: &mut |_, _, _| {},
+    };
+    let finished = assembly.run(options, Watch::Off);
+    assert_eq!(finished.stopped, None, "{settings:?}");
+    finished
+}
+
+/// The run that simulates every packet, and the run that remembers.
+fn both(settings: &[&str]) -> (Finished, Finished, FastForwardReport) {
+    let exact = run_on(1, settings);
+    assert_eq!(exact.fast_forward, None);
+    let forward = run_on(1, &[settings, &["fast-forward.error=1%"]].concat());
+    let report = forward.fast_forward.clone().unwrap();
+    (exact, forward, report)
+}
+
+/// Times of all iterations of all jobs in microseconds.
+fn iterations(finished: &Finished) -> Vec<f64> {
+    let times = finished.jobs.iter().flat_map(|job| &job.times);
+    times.map(|own| own.span().unwrap().as_us()).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn a_ring_that_is_alone_takes_exactly_as_long() {
+    let settings = [
+        "workload.kind=ring-all-reduce",
+        "workload.size=16MB",
+        "transport.controller=constant",
+        "switch.ecn.enabled=false",
+        "topology.hosts-per-leaf=16",
+        "switch.queue=100MB",
+    ];
+    let (exact, forward, report) = both(&settings);
+    assert_eq!(iterations(&forward), iterations(&exact));
+    assert_eq!(forward.simulated, exact.simulated);
+    let [calls] = &report.calls[..] else {
+        panic!("one sort of calls")
+    };
+    // Ranks begin the third call before the last one is through with the second.
+    assert_eq!((calls.simulated, calls.remembered), (3, 9), "{report:?}");
+    assert!(report.estimated < 1e-9, "{report:?}");
+    assert_eq!(exact.endpoints.data_sent, forward.endpoints.data_sent * 4);
+    // Every connection is done at the time at which its last message was acknowledged.
+    for (own, other) in forward.flows.iter().zip(&exact.flows) {
+        assert_eq!(
+            (own.received, own.finished),
+            (other.received, other.finished)
+        );
+    }
+}
+
+#[test]
+fn iterations_take_as_long_with_each_transport() {
+    let transports: [&[&str]; 3] = [
+        &["transport.kind=strack"],
+        &["transport.kind=rocev2", "transport.controller=dcqcn"],
+        &["transport.kind=rocev2", "transport.controller=hpcc"],
+    ];
+    let workloads: [&[&str]; 2] = [
+        &["workload.kind=ring-all-reduce", "workload.size=8MB"],
+        &["workload.kind=halving-doubling", "workload.size=4MB"],
+    ];
+    let mut remembered = 0;
+    for transport in transports {
+        for workload in workloads {
+            let settings = [transport, workload].concat();
+            let (exact, forward, report) = both(&settings);
+            let (own, other) = (mean(&iterations(&forward)), mean(&iterations(&exact)));
+            let error = (own / other - 1.0).abs();
+            assert!(error < 0.01, "{settings:?}: {error}, {report:?}");
+            let calls = report.calls.iter();
+            remembered += calls.map(|calls| calls.remembered).sum::<u64>();
+        }
+    }
+    assert!(remembered >= 20, "{remembered}");
+}
+
+#[test]
+fn ranks_that_come_late_delay_remembered_calls() {
+    let settings = [
+        "workload.kind=ring-all-reduce",
+        "workload.size=8MB",
+        "workload.iterations=20",
+        "workload.compute=300us",
+        "workload.jitter=0.5",
+    ];
+    let (exact, forward, report) = both(&settings);
+    assert!(report.remembered_share() > 0.5, "{report:?}");
+    for (own, other) in iterations(&forward).iter().zip(iterations(&exact)) {
+        assert!((own / other - 1.0).abs() < 0.002, "{own} {other}");
+    }
+}
+
+#[test]
+fn jobs_that_meet_in_ever_different_ways_are_simulated() {
+    let settings = [
+        "workload.kind=ring-all-reduce",
+        "workload.jobs=2",
+        "workload.ranks=8",
+        "workload.placement=random",
+        "workload.size=8MB",
+        "workload.compute=100us",
+        "workload.jitter=0.3",
+        "workload.iterations=30",
+        "topology.spines=1",
+        "transport.kind=rocev2",
+        "transport.controller=dcqcn",
+    ];
+    let (exact, forward, report) = both(&settings);
+    let error = (mean(&iterations(&forward)) / mean(&iterations(&exact)) - 1.0).abs();
+    assert!(error < 0.02, "{error} {report:?}");
+    assert!(report.remembered_share() < 0.5, "{report:?}");
+}
+
+#[test]
+fn digests_do_not_depend_on_threads() {
+    let settings = [
+        "workload.kind=direct-all-reduce",
+        "workload.size=2MB",
+        "workload.compute=20us",
+        "fast-forward.error=5%",
+        "fast-forward.verify=30%",
+    ];
+    let one = run_on(1, &settings);
+    let report = one.fast_forward.clone().unwrap();
+    assert!(report.remembered_share() > 0.2, "{report:?}");
+    assert!(report.verified > 0 && report.found < 0.05, "{report:?}");
+    for threads in [2, 3] {
+        let other = run_on(threads, &settings);
+        assert_eq!(other.digest, one.digest);
+        assert_eq!(other.fast_forward, one.fast_forward);
+        assert_eq!(iterations(&other), iterations(&one));
+    }
+    assert_ne!(run_on(1, &settings[..3]).digest, one.digest);
+}
+
+#[test]
+fn jobs_that_do_not_repeat_and_limits_of_receivers_are_named() {
+    for (settings, reason) in [
+        (
+            ["workload.kind=ring-all-reduce", "workload.iterations=1"],
+            "none of its calls is repeated",
+        ),
+        (
+            ["workload.kind=all-to-all", "workload.parallelism=2"],
+            "its receivers accept a limited number of messages at a time",
+        ),
+    ] {
+        let settings = [&settings[..], &["workload.size=1MB"]].concat();
+        let (exact, forward, report) = both(&settings);
+        assert_eq!(iterations(&forward), iterations(&exact));
+        assert_eq!(report.declined_jobs.len(), 1, "{settings:?}");
+        assert_eq!(report.declined_jobs[0].1, reason);
+        assert_eq!(report.remembered_share(), 0.0);
+    }
+}
