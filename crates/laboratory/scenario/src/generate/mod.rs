@@ -9,6 +9,7 @@
 
 mod bursts;
 mod checkpoint;
+mod collective_calls;
 mod file;
 mod incast;
 mod job;

@@ -1,7 +1,5 @@
 //! Jobs from traces: GOAL schedules, execution traces of Chakra, profiles of PyTorch, workloads of SimAI.
 
-mod algorithms;
-mod calls;
 mod file;
 mod roofline;
 mod settings;
@@ -11,9 +9,10 @@ pub(crate) use file::TraceFile;
 use file::TraceLocation;
 use settings::TraceDimensions;
 pub use settings::{GpuSpeed, ProfilerSteps, TraceSettings};
+use system::by_system;
 
+use super::collective_calls::{CallSettings, Calls};
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
-use calls::Calls;
 use clearway_formats::{
     AstraSystem, ChakraOptions, GoalFile, TraceFormat, parse_goal, parse_goal_binary, read_text,
     refused,
@@ -34,7 +33,7 @@ impl WorkloadDefinition for TraceSettings {
         let schedule = self.scheduling.schedule::<Self>(1, 0)?;
         let system = self.read_system(context.base_dir)?;
         let system = system.as_ref();
-        let calls = Calls::new(self, system)?;
+        let calls = self.calls(system)?;
         let place = self.find(context.base_dir)?;
         let trace = self.read(&place, (&calls, system), context)?;
         let ranks = trace.graph.ranks();
@@ -110,6 +109,26 @@ impl TraceSettings {
             return Err(Self::fault("start", "this is beyond the longest run", fix));
         }
         Ok(())
+    }
+
+    /// Algorithms of the collectives, by the settings and the system file.
+    fn calls(&self, system: Option<&AstraSystem>) -> Result<Calls, WorkloadError> {
+        let settings = CallSettings {
+            all_reduce: &self.all_reduce,
+            all_gather: &self.all_gather,
+            reduce_scatter: &self.reduce_scatter,
+            all_to_all: &self.all_to_all,
+            broadcast: &self.broadcast,
+            chunk: self.chunk,
+            parallelism: self.parallelism,
+            channels: &self.channels,
+            hierarchy: &self.dimensions.hierarchy,
+            reduction: &self.dimensions.reduction,
+        };
+        Calls::new::<Self>(&settings, &|operation, algorithm| match system {
+            Some(system) => by_system(self, system, (operation, algorithm)),
+            None => Ok(None),
+        })
     }
 
     /// Reads the trace and builds its graph.

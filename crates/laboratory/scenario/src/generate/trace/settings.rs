@@ -1,6 +1,6 @@
 //! Settings of a job from a trace.
 
-use super::algorithms::first_algorithm;
+use crate::generate::collective_calls::first_algorithm;
 use crate::generate::{RankPlacement, Scheduling};
 use clearway_formats::TraceFormat;
 use clearway_units::{ByteRate, Bytes, OmitDefaults, Time, parameters};

@@ -1,14 +1,13 @@
 //! Systems of ASTRA-sim as settings of collectives.
 
-use super::algorithms::HIERARCHICAL;
-use super::algorithms::first_algorithm;
 use super::{GpuSpeed, TraceSettings};
+use crate::generate::collective_calls::{HIERARCHICAL, Implementation, first_algorithm};
 use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::{
     AstraAlgorithm, AstraImplementation, AstraSystem, parse_astra_system, read_text,
 };
 use clearway_input::InputKind;
-use clearway_units::{ByteRate, Bytes, Parameter, ParameterSet as _, Rate};
+use clearway_units::{ByteRate, Parameter, ParameterSet as _, Rate};
 use clearway_workload::WorkloadError;
 use clearway_workload::collective::{CollectiveSettings, DimensionAlgorithm};
 use std::num::NonZero;
@@ -16,76 +15,6 @@ use std::path::Path;
 
 /// Times that a reduction moves each byte of memory: ASTRA-sim reads both summands and writes the sum (`PacketBundle.cc`).
 const MOVES_OF_A_REDUCTION: u64 = 3;
-
-/// Algorithm of the calls of an operation.
-pub(super) struct Implementation {
-    pub(super) settings: CollectiveSettings,
-    /// True if one algorithm runs over all dimensions at once.
-    is_flat: bool,
-}
-
-/// Dimensions of the ranks of a call.
-pub(super) enum CallDimensions {
-    /// Of these sizes.
-    Sizes(Vec<u32>),
-    /// One, because the ranks are a part of the job that is no lattice.
-    One(u32),
-    /// Those of nodes, if there are any, of this many ranks.
-    OfNodes(u32),
-}
-
-impl From<CollectiveSettings> for Implementation {
-    fn from(settings: CollectiveSettings) -> Self {
-        Self {
-            settings,
-            is_flat: false,
-        }
-    }
-}
-
-impl Implementation {
-    pub(super) fn is_hierarchical(&self) -> bool {
-        self.settings.kind().algorithm == HIERARCHICAL
-    }
-
-    fn algorithms(&self) -> Vec<DimensionAlgorithm> {
-        let entries = self.settings.entries();
-        let own = entries.iter().find(|(key, _)| *key == "algorithms");
-        own.and_then(|(_, value)| Vec::from_value(value))
-            .unwrap_or_default()
-    }
-
-    /// Adapts `settings`, a copy of its own, to a call of `bytes` by ranks in these dimensions.
-    pub(super) fn lay_out(
-        &self,
-        settings: &mut CollectiveSettings,
-        dimensions: &CallDimensions,
-        bytes: Bytes,
-    ) {
-        let mut set = |key: &str, value: &clearway_units::Value| {
-            settings
-                .set(key, value)
-                .expect("hierarchical collectives have the key");
-        };
-        let entries = self.settings.entries();
-        let splits = entries.iter().find(|(key, _)| *key == "splits");
-        let splits = splits.and_then(|(_, value)| u32::from_value(value));
-        // Not more than there are bytes.
-        let most = u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
-        set("splits", &splits.unwrap_or(1).min(most).max(1).to_value());
-        let one = match dimensions {
-            CallDimensions::Sizes(sizes) if self.is_flat => sizes.iter().product(),
-            CallDimensions::Sizes(sizes) => return set("dimensions", &sizes.to_value()),
-            CallDimensions::OfNodes(_) if !self.is_flat => return,
-            CallDimensions::One(ranks) | CallDimensions::OfNodes(ranks) => *ranks,
-        };
-        let algorithms = self.algorithms();
-        let first = algorithms.first().copied();
-        let same = first.filter(|first| algorithms.iter().all(|other| other == first));
-        set("algorithms", &Vec::from_iter(same).to_value());
-        set("dimensions", &vec![one].to_value());
-    }
-}
 
 impl TraceSettings {
     /// Reads the system file, if one is named.
@@ -203,10 +132,7 @@ pub(super) fn by_system(
         // Operations without a sum have no rate of it.
         let _ = own.set(key, &value);
     }
-    Ok(Some(Implementation {
-        settings: own,
-        is_flat,
-    }))
+    Ok(Some(Implementation::new(own, is_flat)))
 }
 
 /// The limit of a direct algorithm.

@@ -1,9 +1,9 @@
 //! Traces that run, and traces that are rejected.
 
 use super::super::trace_files;
-use super::calls::{barrier, limited, reversed, star};
 use super::*;
 use crate::WorkloadSettings;
+use crate::generate::collective_calls::{barrier, limited, reversed, star};
 use clearway_formats::{write_chakra, write_goal, write_goal_binary};
 use clearway_units::{Bytes, HostId, Parameter as _, Rate, SetError, Span, Time, Value};
 use clearway_workload::CollectiveSettings;

@@ -1,21 +1,48 @@
-//! Messages of the collective calls in traces.
+//! Messages of the collective calls of jobs: of traces and of training.
 //!
 //! A collective with the algorithm "hierarchical" runs by dimension if the ranks of its call are a lattice: each coordinate of one
 //! dimension with each of the others. Else, as in ASTRA-sim, one dimension has them all: with the algorithm of all dimensions if they have
 //! the same, or a ring.
 
-use super::TraceSettings;
-use super::algorithms::{HIERARCHICAL, algorithms};
-use super::system::{CallDimensions, Implementation, by_system};
-use crate::generate::{BuildContext, WorkloadDefinition};
-use clearway_formats::AstraSystem;
+mod algorithms;
+mod implementation;
+
+pub(super) use algorithms::{HIERARCHICAL, first_algorithm};
+pub(super) use implementation::Implementation;
+
+use super::{BuildContext, WorkloadDefinition};
+use algorithms::algorithms;
 use clearway_units::{
-    Bytes, HostId, OmitDefaults, Parameter as _, ParameterSet as _, Value, nearest, suggestion,
+    Bytes, HostId, Parameter as _, ParameterSet as _, Value, nearest, suggestion,
 };
 use clearway_workload::WorkloadError;
-use clearway_workload::collective::{CollectiveSettings, Layout, sub_lattice};
+use clearway_workload::collective::{
+    Channels, CollectiveSettings, Dimensions, Layout, Reduction, sub_lattice,
+};
 use clearway_workload::graph::{Graph, MOST_TASKS, Rank, Task, TaskDependency, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
+use implementation::CallDimensions;
+
+/// Settings of the calls of a job.
+pub(super) struct CallSettings<'a> {
+    /// Algorithm of each operation.
+    pub(super) all_reduce: &'a str,
+    pub(super) all_gather: &'a str,
+    pub(super) reduce_scatter: &'a str,
+    pub(super) all_to_all: &'a str,
+    pub(super) broadcast: &'a str,
+    /// Maximum payload of a message; without it, the algorithm decides.
+    pub(super) chunk: Option<Bytes>,
+    /// Maximum number of messages of one all-to-all in flight from a rank.
+    pub(super) parallelism: Option<u32>,
+    pub(super) channels: &'a Channels,
+    pub(super) hierarchy: &'a Dimensions,
+    pub(super) reduction: &'a Reduction,
+}
+
+/// Implementation of an operation that replaces the one of the algorithm by this name, if there is one.
+pub(super) type Replacement<'a> =
+    dyn Fn(&'static str, &str) -> Result<Option<Implementation>, WorkloadError> + 'a;
 
 /// Algorithm of each kind of call.
 pub(super) struct Calls {
@@ -29,23 +56,26 @@ pub(super) struct Calls {
     dimensions: Vec<u32>,
 }
 
+impl CallSettings<'_> {
+    /// Settings of hierarchical collectives.
+    fn of_hierarchies(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let hierarchy = self.hierarchy.entries().into_iter();
+        hierarchy.chain(self.reduction.entries())
+    }
+}
+
 impl Calls {
-    /// Creates the algorithms that `settings` and the system file name.
-    pub(super) fn new(
-        settings: &TraceSettings,
-        system: Option<&AstraSystem>,
+    /// Creates the algorithms that the settings of a workload of kind `D` name.
+    pub(super) fn new<D: WorkloadDefinition>(
+        settings: &CallSettings<'_>,
+        replacement: &Replacement<'_>,
     ) -> Result<Self, WorkloadError> {
         if settings.chunk == Some(Bytes::ZERO) {
             let fix = "write a size of at least one byte, as in \"128KiB\"";
-            return Err(TraceSettings::fault(
-                "chunk",
-                "a chunk carries no bytes",
-                fix,
-            ));
+            return Err(D::fault("chunk", "a chunk carries no bytes", fix));
         }
         let chosen = |operation: &'static str, algorithm: &str| {
-            let system = system.map(|system| by_system(settings, system, (operation, algorithm)));
-            if let Some(found) = system.transpose()?.flatten() {
+            if let Some(found) = replacement(operation, algorithm)? {
                 return Ok(found);
             }
             let found = CollectiveSettings::named(operation, algorithm);
@@ -54,7 +84,7 @@ impl Calls {
                 let near = nearest(algorithm, known.iter().copied());
                 let fix = suggestion(near, &format!("use one of: {}", known.join(", ")));
                 let message = format!("there is no algorithm \"{algorithm}\"");
-                TraceSettings::fault(operation, message, fix)
+                D::fault(operation, message, fix)
             })?;
             if let Some(chunk) = settings.chunk {
                 set(&mut found, "chunk", chunk);
@@ -62,37 +92,36 @@ impl Calls {
             // The result is ignored: some algorithms do not have channels.
             let _ = found.set("channels", &settings.channels.channels.to_value());
             if algorithm == HIERARCHICAL {
-                let hierarchy = settings.dimensions.0.hierarchy.entries();
-                for (key, value) in hierarchy
-                    .into_iter()
-                    .chain(settings.dimensions.0.reduction.entries())
-                {
+                for (key, value) in settings.of_hierarchies() {
                     // Operations without a sum have no rate of it.
                     let _ = found.set(key, &value);
                 }
             }
             Ok::<_, WorkloadError>(Implementation::from(found))
         };
-        let mut all_to_all = chosen("all-to-all", &settings.all_to_all)?;
+        let mut all_to_all = chosen("all-to-all", settings.all_to_all)?;
         // A limit of the graph would apply to all messages of the job; `limited` sets a limit for each call.
         if let CollectiveSettings::AllToAll(settings) = &mut all_to_all.settings {
             settings.parallelism = None;
         }
         let calls = Self {
-            all_reduce: chosen("all-reduce", &settings.all_reduce)?,
-            all_gather: chosen("all-gather", &settings.all_gather)?,
-            reduce_scatter: chosen("reduce-scatter", &settings.reduce_scatter)?,
+            all_reduce: chosen("all-reduce", settings.all_reduce)?,
+            all_gather: chosen("all-gather", settings.all_gather)?,
+            reduce_scatter: chosen("reduce-scatter", settings.reduce_scatter)?,
             all_to_all,
-            broadcast: chosen("broadcast", &settings.broadcast)?,
+            broadcast: chosen("broadcast", settings.broadcast)?,
             parallelism: settings.parallelism,
-            dimensions: settings.dimensions.hierarchy.dimensions.clone(),
+            dimensions: settings.hierarchy.dimensions.clone(),
         };
-        calls.check_used(settings)?;
+        calls.check_used::<D>(settings)?;
         Ok(calls)
     }
 
     /// Refuses settings of hierarchical collectives if there are none. Dimensions alone may be those of calls along some of them.
-    fn check_used(&self, settings: &TraceSettings) -> Result<(), WorkloadError> {
+    fn check_used<D: WorkloadDefinition>(
+        &self,
+        settings: &CallSettings<'_>,
+    ) -> Result<(), WorkloadError> {
         let all = [
             &self.all_reduce,
             &self.all_gather,
@@ -102,26 +131,24 @@ impl Calls {
         if all.iter().any(|own| own.is_hierarchical()) {
             return Ok(());
         }
-        let usual = OmitDefaults::<super::TraceDimensions>::default()
-            .0
-            .entries();
-        let given = settings.dimensions.0.entries();
-        let mut unused = given
-            .into_iter()
-            .zip(usual)
-            .filter(|(own, usual)| own != usual);
-        let unused = unused.find(|((key, _), _)| !["dimensions", "system"].contains(key));
-        match unused {
+        let usual = CallSettings {
+            hierarchy: &Dimensions::default(),
+            reduction: &Reduction::default(),
+            ..*settings
+        };
+        let given = settings.of_hierarchies().zip(usual.of_hierarchies());
+        let mut unused = given.filter(|(own, usual)| own != usual);
+        match unused.find(|((key, _), _)| *key != "dimensions") {
             None => Ok(()),
             Some(((key, _), _)) => {
                 let message = "no collective has the algorithm \"hierarchical\"";
                 let fix = "write it, as in `all-reduce = \"hierarchical\"`, or leave this out";
-                Err(TraceSettings::fault(key, message, fix))
+                Err(D::fault(key, message, fix))
             }
         }
     }
 
-    /// Adds the messages of `call` to the graph of the trace, whose ranks are on `hosts`. The result has the form that
+    /// Adds the messages of `call` to the graph of the job, whose ranks are on `hosts`. The result has the form that
     /// [`Expand`](clearway_workload::Expand) requires.
     pub(super) fn expand(
         &self,
@@ -135,7 +162,7 @@ impl Calls {
         if tasks > MOST_TASKS {
             return Err(ExpansionFault {
                 reason: format!(
-                    "with it the trace becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
+                    "with it the job becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
                 ),
                 fix: "write a larger `chunk`, or run fewer passes, ranks or layers".into(),
             });
