@@ -3,7 +3,7 @@
 use crate::transport::presets::PRESETS;
 
 /// Values of the keys that name a kind, in any case: the key, the words, and their meaning.
-const NAMES: [(&str, &[&str], &str); 11] = [
+const NAMES: [(&str, &[&str], &str); 12] = [
     (
         "transport.kind",
         &["roce", "rdma", "rdmacm", "ib", "infiniband", "gobackn"],
@@ -36,7 +36,12 @@ const NAMES: [(&str, &[&str], &str); 11] = [
     ),
     (
         "workload.kind",
-        &["chakra", "goal", "simai", "nccl", "training"],
+        &["megatron", "transformer", "llm", "gpt", "pretraining"],
+        "\"training\": iterations of a transformer, by its sizes and degrees of parallelism",
+    ),
+    (
+        "workload.kind",
+        &["chakra", "goal", "simai", "nccl"],
         "\"trace\": a training trace of GOAL, Chakra or SimAI, named by `file`",
     ),
     (

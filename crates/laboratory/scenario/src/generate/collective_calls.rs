@@ -162,7 +162,7 @@ impl Calls {
         if tasks > MOST_TASKS {
             return Err(ExpansionFault {
                 reason: format!(
-                    "with it the job becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
+                    "with this collective the job becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
                 ),
                 fix: "write a larger `chunk`, or run fewer passes, ranks or layers".into(),
             });

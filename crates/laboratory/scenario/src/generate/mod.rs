@@ -26,6 +26,7 @@ mod pxn;
 mod rank_placement;
 mod scheduling;
 mod trace;
+mod training;
 
 pub use bursts::Bursts;
 pub use checkpoint::{CheckpointSettings, Striping};
@@ -47,6 +48,7 @@ pub use rank_placement::{JobPlacement, RankPlacement, TakenHosts};
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
 pub use trace::{GpuSpeed, ProfilerSteps, TraceSettings};
+pub use training::{ParallelismDegrees, TrainingSettings, TransformerModel};
 
 use clearway_formats::LinkFailure;
 use clearway_units::{
@@ -281,6 +283,7 @@ workloads! {
     Moe(MoeSettings),
     KvTransfer(KvTransferSettings),
     Checkpoint(CheckpointSettings),
+    Training(TrainingSettings),
     Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),
