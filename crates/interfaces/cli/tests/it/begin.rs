@@ -132,9 +132,9 @@ fn wrong_words_are_refused() {
     }
     assert_snapshot!(text, @r#"
     quickstrat: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, gpt-13b-128, gpt-175b-1024, moe-64, moe-128, moe-512, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     no/such.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, gpt-13b-128, gpt-175b-1024, moe-64, moe-128, moe-512, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     --resolved: `vgg-pair` is a plan, and no scenario
       fix: leave it out, and see `clearway explain plan` for defaults
     wrong.toml:2: a topology of kind "leaf-spine" has no key `hots`

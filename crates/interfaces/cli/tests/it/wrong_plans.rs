@@ -37,7 +37,7 @@ fn keys_that_nobody_knows() {
     p.toml: the plan names no scenario
       fix: write `scenario = "quickstart"` or the path of a scenario file at its top
     p.toml:1: `scenario` = "quikstart": there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, moe-64, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, gpt-13b-128, gpt-175b-1024, moe-64, moe-128, moe-512, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     p.toml:2: a plan has no key `repetitions`
       fix: the keys are: name, scenario, seeds; the sections are: set, axes, point, sample, tune, assert; keys of the scenario go into `[set]` or `[axes]`
     p.toml:2: there is no section `axis`

@@ -1,7 +1,7 @@
 //! Training of transformers: iterations with tensor, pipeline, data and expert parallelism.
 //!
-//! Sources: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC '21 (below: SC '21), and
-//! Megatron-LM itself, whose options have the names in quotes.
+//! Sources: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (SC '21, arXiv 2104.04473),
+//! and Megatron-LM itself.
 
 mod cost;
 mod layout;

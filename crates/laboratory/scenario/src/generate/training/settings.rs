@@ -112,15 +112,15 @@ parameters! {
         /// Length of a sequence in tokens: `--seq-length`.
         pub sequence: NonZero<u32> = count(2048), "sequence", "GPT-3 (arXiv 2005.14165) §2.1: 2048";
         /// Sequences in a micro-batch: `--micro-batch-size`.
-        pub micro_batch: NonZero<u32> = count(1), "micro-batch", "SC '21 §5.1: 1 or 2 for large models";
+        pub micro_batch: NonZero<u32> = count(1), "micro-batch", "decision: the smallest";
         /// Micro-batches of each pipeline in an iteration. The global batch is `micro-batch` x `micro-batches` x data-parallel ranks.
         pub micro_batches: NonZero<u32> = count(1), "micro-batches", "decision: short runs";
         /// Bytes of an element of activations and parameters.
         pub element_bytes: NonZero<u32> = count(2), "element-bytes", "BF16";
         /// Bytes of an element of the gradients that data-parallel ranks sum.
         pub gradient_bytes: NonZero<u32> = count(4), "gradient-bytes", "Megatron-LM: FP32 with `--bf16`";
-        /// Each data-parallel rank updates its part of the parameters (ZeRO-1, `--use-distributed-optimizer`): a reduce-scatter of gradients,
-        /// then an all-gather of parameters. False: an all-reduce of gradients.
+        /// Each data-parallel rank updates its part of the parameters (ZeRO-1, `--use-distributed-optimizer`): a reduce-scatter of
+        /// gradients, then an all-gather of parameters. False: an all-reduce of gradients.
         pub distributed_optimizer: bool = true, "distributed-optimizer", "decision: usual for large models";
         /// Gradients are summed while the backward pass goes on (`--overlap-grad-reduce`). False: after it.
         pub overlap_grad_reduce: bool = true, "overlap-grad-reduce", "decision: usual for large models";

@@ -380,7 +380,6 @@ fn ranks_are_in_the_order_of_megatron() {
         expert: NonZero::new(4).unwrap(),
         ..ParallelismDegrees::default()
     };
-    // The example of Megatron-LM's `parallel_state.py`: 16 GPUs, TP 2, PP 4, is here 16 GPUs, TP 2, PP 2.
     let layout = Layout::new(&degrees, 16).unwrap();
     let groups = layout.groups();
     let group = |kind: Group, rank: u32| -> Vec<u32> {
@@ -396,6 +395,18 @@ fn ranks_are_in_the_order_of_megatron() {
     assert_eq!(group(Group::ExpertData, 15), [11, 15]);
     assert_eq!(group(Group::Embedding, 5), [5, 13]);
     assert_eq!(group(Group::Embedding, 13), [5, 13]);
+    // The example of Megatron-LM (`generate_masked_orthogonal_rank_groups`): TP 2, DP 3, PP 4.
+    let degrees = ParallelismDegrees {
+        tensor: NonZero::new(2).unwrap(),
+        pipeline: NonZero::new(4).unwrap(),
+        ..ParallelismDegrees::default()
+    };
+    let layout = Layout::new(&degrees, 24).unwrap();
+    let groups = layout.groups();
+    let data = |rank: u32| groups[layout.index(Group::Data, rank) as usize].clone();
+    assert_eq!(data(0), [0, 2, 4].map(Rank));
+    assert_eq!(data(1), [1, 3, 5].map(Rank));
+    assert_eq!(data(23), [19, 21, 23].map(Rank));
 }
 
 #[test]
