@@ -48,7 +48,9 @@ pub use rank_placement::{JobPlacement, RankPlacement, TakenHosts};
 pub use scheduling::Scheduling;
 pub(crate) use trace::TraceFile;
 pub use trace::{GpuSpeed, ProfilerSteps, TraceSettings};
-pub use training::{ParallelismDegrees, TrainingSettings, TransformerModel};
+pub use training::{
+    ParallelismDegrees, TrainingBatch, TrainingOptions, TrainingSettings, TransformerModel,
+};
 
 use clearway_formats::LinkFailure;
 use clearway_units::{

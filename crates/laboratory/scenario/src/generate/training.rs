@@ -9,7 +9,9 @@ mod program;
 mod settings;
 
 use settings::{Accelerator, CallAlgorithms, CallDimensions};
-pub use settings::{ParallelismDegrees, TrainingSettings, TransformerModel};
+pub use settings::{
+    ParallelismDegrees, TrainingBatch, TrainingOptions, TrainingSettings, TransformerModel,
+};
 
 use super::collective_calls::{CallSettings, Calls};
 use super::job_set::Work;

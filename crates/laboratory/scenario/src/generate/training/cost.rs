@@ -21,7 +21,7 @@ const MOST_BYTES: u128 = 1 << 56;
 const MOST_TFLOPS: f64 = 1e6;
 
 /// Upper bound for the operations of a layer in a micro-batch, forward and backward, with recomputation.
-const OPERATIONS_OF_A_LAYER: u64 = 20;
+const OPERATIONS_OF_A_LAYER: u64 = 24;
 
 impl TransformerModel {
     fn ffn(&self) -> u128 {
@@ -108,17 +108,22 @@ impl Cost {
     /// Costs of a rank, if the settings are divisible.
     pub(super) fn new(settings: &TrainingSettings, layout: Layout) -> Result<Self, WorkloadError> {
         let model = &settings.model;
-        let per_parameter = settings.gradient_bytes.max(settings.element_bytes).get();
+        let per_parameter = settings
+            .options
+            .gradient_bytes
+            .max(settings.options.element_bytes)
+            .get();
         if model.parameters().saturating_mul(per_parameter.into()) > MOST_BYTES {
             let message = format!("a model of {:.1e} parameters", model.parameters() as f64);
             let fix = "choose fewer `layers`, or a smaller `hidden`, `ffn` or `vocabulary`";
             return Err(TrainingSettings::fault("hidden", message, fix));
         }
         let hidden = u128::from(model.hidden.get());
-        let tokens = u128::from(settings.micro_batch.get()) * u128::from(settings.sequence.get());
+        let tokens = u128::from(settings.batch.micro_batch.get())
+            * u128::from(settings.batch.sequence.get());
         let activations = tokens
             .saturating_mul(hidden)
-            .saturating_mul(settings.element_bytes.get().into());
+            .saturating_mul(settings.options.element_bytes.get().into());
         let dispatched = activations.saturating_mul(model.top_k.get().into());
         if dispatched > MOST_BYTES {
             let message = format!("a micro-batch of {tokens} tokens of {hidden} elements");
@@ -128,7 +133,7 @@ impl Cost {
         let tensor = u128::from(layout.tensor);
         let rate = settings.accelerator.rate()? * tensor;
         let span = |operations: u128| span(operations, rate);
-        let sequence = u128::from(settings.sequence.get());
+        let sequence = u128::from(settings.batch.sequence.get());
         let scores = (4 * tokens * hidden).saturating_mul(sequence);
         let routed = model.experts.map_or(1, |_| model.top_k.get());
         let own_experts = model.experts.map(|experts| experts.get() / layout.expert);
@@ -201,10 +206,10 @@ impl TrainingSettings {
                 return Err(Self::fault(key, message, fix));
             }
         }
-        if self.degrees.sequence && !self.sequence.get().is_multiple_of(layout.tensor) {
+        if self.degrees.sequence && !self.batch.sequence.get().is_multiple_of(layout.tensor) {
             let message = format!(
                 "{} tokens cannot be divided by `tensor-parallel` = {}",
-                self.sequence, layout.tensor
+                self.batch.sequence, layout.tensor
             );
             let fix = "choose a multiple, or `sequence-parallel = false`";
             return Err(Self::fault("sequence", message, fix));
@@ -237,7 +242,7 @@ impl TrainingSettings {
     /// Rejects programs that would fill the memory, before they are built, and iterations that are longer than the longest run.
     pub(super) fn check_length(&self, cost: &Cost, layout: Layout) -> Result<(), WorkloadError> {
         let layers = u64::from(self.model.layers.get() / layout.pipeline);
-        let micro_batches = u64::from(self.micro_batches.get());
+        let micro_batches = u64::from(self.batch.micro_batches.get());
         let of_layers = layers.saturating_mul(OPERATIONS_OF_A_LAYER);
         let operations = (of_layers + OPERATIONS_OF_A_LAYER)
             .saturating_mul(micro_batches)

@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
     }
 
     fn iteration(mut self) -> RankProgram {
-        let micro_batches = self.iteration.settings.micro_batches.get();
+        let micro_batches = self.iteration.settings.batch.micro_batches.get();
         let ahead = self.iteration.layout.pipeline - 1 - self.stage;
         let ahead = ahead.min(micro_batches);
         for number in 0..ahead {
@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
             self.bucket.dense += embedding;
         }
         for left in (0..self.layers()).rev() {
-            if settings.recompute {
+            if settings.options.recompute {
                 self.layer(Pass::Forward);
             }
             self.layer(Pass::Backward);
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
                 self.embedding(Pass::Backward);
                 self.bucket.dense += embedding;
             }
-            if left == 0 || self.bucket.layers == settings.layers_per_bucket.get() {
+            if left == 0 || self.bucket.layers == settings.options.layers_per_bucket.get() {
                 self.complete_bucket();
             }
         }
@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
     fn complete_bucket(&mut self) {
         let bucket = std::mem::take(&mut self.bucket);
         self.buckets.push(bucket);
-        if self.iteration.settings.overlap_grad_reduce {
+        if self.iteration.settings.options.overlap_grad_reduce {
             self.sum_gradients(bucket);
         }
     }
@@ -264,11 +264,11 @@ impl<'a> Builder<'a> {
     /// Sums the gradients of a bucket beside the computation.
     fn sum_gradients(&mut self, bucket: Bucket) {
         let settings = self.iteration.settings;
-        let kind = match settings.distributed_optimizer {
+        let kind = match settings.options.distributed_optimizer {
             true => CollectiveKind::ReduceScatter,
             false => CollectiveKind::AllReduce,
         };
-        let bytes = u64::from(settings.gradient_bytes.get());
+        let bytes = u64::from(settings.options.gradient_bytes.get());
         self.call_for(bucket, (kind, bytes), &self.front.clone());
     }
 
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
     fn finish(&mut self) {
         let settings = self.iteration.settings;
         let buckets = std::mem::take(&mut self.buckets);
-        if !settings.overlap_grad_reduce {
+        if !settings.options.overlap_grad_reduce {
             for &bucket in &buckets {
                 self.sum_gradients(bucket);
             }
@@ -300,13 +300,14 @@ impl<'a> Builder<'a> {
         self.front.extend(self.summed.into_iter().flatten());
         let has_embedding = self.is_first() != self.is_last() && settings.model.tied_embeddings;
         if has_embedding {
-            let bytes = self.iteration.cost.embedding * u64::from(settings.gradient_bytes.get());
+            let bytes =
+                self.iteration.cost.embedding * u64::from(settings.options.gradient_bytes.get());
             let (kind, group) = (CollectiveKind::AllReduce, Group::Embedding);
             self.call(kind, group, Bytes::new(bytes));
         }
-        if settings.distributed_optimizer {
+        if settings.options.distributed_optimizer {
             let after = self.front.clone();
-            let bytes = u64::from(settings.element_bytes.get());
+            let bytes = u64::from(settings.options.element_bytes.get());
             for bucket in buckets {
                 self.call_for(bucket, (CollectiveKind::AllGather, bytes), &after);
             }

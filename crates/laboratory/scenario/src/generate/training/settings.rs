@@ -45,6 +45,18 @@ parameters! {
 }
 
 parameters! {
+    /// Sequences of an iteration.
+    pub struct TrainingBatch {
+        /// Length of a sequence in tokens: `--seq-length`.
+        pub sequence: NonZero<u32> = count(2048), "sequence", "GPT-3 (arXiv 2005.14165) §2.1: 2048";
+        /// Sequences in a micro-batch: `--micro-batch-size`.
+        pub micro_batch: NonZero<u32> = count(1), "micro-batch", "decision: the smallest";
+        /// Micro-batches of each pipeline in an iteration. The global batch is `micro-batch` x `micro-batches` x data-parallel ranks.
+        pub micro_batches: NonZero<u32> = count(1), "micro-batches", "decision: short runs";
+    }
+}
+
+parameters! {
     /// Degrees of parallelism. Data parallelism takes the other ranks.
     pub struct ParallelismDegrees {
         /// Ranks among which each layer is divided: `--tensor-model-parallel-size`.
@@ -55,6 +67,25 @@ parameters! {
         pub expert: NonZero<u32> = count(1), "expert-parallel", "Megatron-LM: 1";
         /// Activations outside the divided parts are divided by sequence: `--sequence-parallel`. Experts with `tensor-parallel` need it.
         pub sequence: bool = false, "sequence-parallel", "Megatron-LM: off";
+    }
+}
+
+parameters! {
+    /// Gradients, parameters and recomputation.
+    pub struct TrainingOptions {
+        /// Bytes of an element of activations and parameters.
+        pub element_bytes: NonZero<u32> = count(2), "element-bytes", "BF16";
+        /// Bytes of an element of the gradients that data-parallel ranks sum.
+        pub gradient_bytes: NonZero<u32> = count(4), "gradient-bytes", "Megatron-LM: FP32 with `--bf16`";
+        /// Each data-parallel rank updates its part of the parameters (ZeRO-1, `--use-distributed-optimizer`): a reduce-scatter of
+        /// gradients, then an all-gather of parameters. False: an all-reduce of gradients.
+        pub distributed_optimizer: bool = true, "distributed-optimizer", "decision: usual for large models";
+        /// Gradients are summed while the backward pass goes on (`--overlap-grad-reduce`). False: after it.
+        pub overlap_grad_reduce: bool = true, "overlap-grad-reduce", "decision: usual for large models";
+        /// Layers whose gradients one collective sums.
+        pub layers_per_bucket: NonZero<u32> = count(1), "layers-per-bucket", "decision: a collective for each layer";
+        /// Layers run forward again before their backward pass (`--recompute-granularity full`), so that activations need not be kept.
+        pub recompute: bool = false, "recompute", "Megatron-LM: off";
     }
 }
 
@@ -109,30 +140,15 @@ parameters! {
     /// gradients are summed bucket by bucket, and expert parallelism. Ranks are in the order tp-dp-pp, in which tensor-parallel ranks are
     /// neighbours and the stages of the pipeline are furthest apart.
     pub struct TrainingSettings {
-        /// Length of a sequence in tokens: `--seq-length`.
-        pub sequence: NonZero<u32> = count(2048), "sequence", "GPT-3 (arXiv 2005.14165) §2.1: 2048";
-        /// Sequences in a micro-batch: `--micro-batch-size`.
-        pub micro_batch: NonZero<u32> = count(1), "micro-batch", "decision: the smallest";
-        /// Micro-batches of each pipeline in an iteration. The global batch is `micro-batch` x `micro-batches` x data-parallel ranks.
-        pub micro_batches: NonZero<u32> = count(1), "micro-batches", "decision: short runs";
-        /// Bytes of an element of activations and parameters.
-        pub element_bytes: NonZero<u32> = count(2), "element-bytes", "BF16";
-        /// Bytes of an element of the gradients that data-parallel ranks sum.
-        pub gradient_bytes: NonZero<u32> = count(4), "gradient-bytes", "Megatron-LM: FP32 with `--bf16`";
-        /// Each data-parallel rank updates its part of the parameters (ZeRO-1, `--use-distributed-optimizer`): a reduce-scatter of
-        /// gradients, then an all-gather of parameters. False: an all-reduce of gradients.
-        pub distributed_optimizer: bool = true, "distributed-optimizer", "decision: usual for large models";
-        /// Gradients are summed while the backward pass goes on (`--overlap-grad-reduce`). False: after it.
-        pub overlap_grad_reduce: bool = true, "overlap-grad-reduce", "decision: usual for large models";
-        /// Layers whose gradients one collective sums.
-        pub layers_per_bucket: NonZero<u32> = count(1), "layers-per-bucket", "decision: a collective for each layer";
-        /// Layers run forward again before their backward pass (`--recompute-granularity full`), so that activations need not be kept.
-        pub recompute: bool = false, "recompute", "Megatron-LM: off";
         with {
             /// Sizes of the model.
             pub model: TransformerModel,
+            /// Sequences of an iteration.
+            pub batch: TrainingBatch,
             /// Degrees of parallelism.
             pub degrees: ParallelismDegrees,
+            /// Gradients, parameters and recomputation.
+            pub options: TrainingOptions,
             /// Speed of a GPU.
             pub accelerator: Accelerator,
             /// Algorithms of the collectives.

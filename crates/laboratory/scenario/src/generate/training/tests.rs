@@ -514,7 +514,7 @@ fn faults_name_the_key_and_a_fix() {
       fix: every rank needs its own host: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(number(&[("micro-batches", 1_000_000)], 4), @"
-    `micro-batches` of the training workload: 1000000 micro-batches of 4 layers on each of 4 ranks make up to 400000000 operations, besides messages of collectives
+    `micro-batches` of the training workload: 1000000 micro-batches of 4 layers on each of 4 ranks make up to 480000000 operations, besides messages of collectives
       fix: choose fewer `micro-batches`, `layers` or `ranks`: 33554432 are the most
     ");
     assert_snapshot!(number(&[("hidden", 1 << 30), ("layers", 1000)], 4), @"
