@@ -159,10 +159,31 @@ pub(crate) fn reproduction_folder() -> PathBuf {
     PathBuf::from("out").join("reproduce")
 }
 
+impl RunArguments {
+    /// The scenario with the overrides that other arguments stand for.
+    pub(crate) fn scenario(&self) -> ScenarioArguments {
+        let mut scenario = self.scenario.clone();
+        for (key, value) in [("error", &self.fast_forward), ("verify", &self.verify)] {
+            let text = value
+                .iter()
+                .map(|value| format!("fast-forward.{key}={value}"));
+            scenario.overrides.extend(text);
+        }
+        scenario
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
+    /// Remember calls of collectives that repeat, within this error, such as `1%`; the same as `--set fast-forward.error=ERROR`
+    #[arg(long, value_name = "ERROR", conflicts_with = "why")]
+    pub(crate) fast_forward: Option<String>,
+    /// Simulate this share of the remembered calls, such as `5%`, and report the error found; the same as `--set
+    /// fast-forward.verify=SHARE`
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) verify: Option<String>,
     /// Folder for the results; `out/NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -154,7 +154,7 @@ fn survive_limits() {
 
 fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
+        Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario())? {
             Experiment::Packets(scenario) if arguments.dry_run => {
                 run::print_cost_estimate(&arguments, &scenario)
             }

@@ -212,6 +212,12 @@ impl Results {
             let what = "scenario.toml is not the scenario of these results, or another version of clearway wrote it";
             return Err(fault(what.into(), &again));
         }
+        if summary.fast_forward.is_some() {
+            let what =
+                "messages of this run took remembered times, and no packets that could be followed";
+            let fix = "run its scenario without `fast-forward`, with another --out";
+            return Err(fault(what.into(), fix));
+        }
         let rows = read_flows(folder).map_err(|error| fault(with_causes(&error), &again))?;
         // Section numbers equal the numbers in the scenario.
         let names = scenario.section_names();

@@ -107,6 +107,9 @@ pub struct TopologyReport {
     pub shortest_delay: Span,
 }
 
+/// Warning about a run without jobs that may remember calls.
+const WITHOUT_JOBS: &str = "`fast-forward` remembers calls of jobs, and this scenario has no job: every packet is simulated";
+
 /// The traffic of a run, either listed or streamed.
 enum Traffic {
     Listed(Workload, Jobs),
@@ -183,6 +186,9 @@ impl Assembly {
             .map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         warnings.extend(idle_nics::warning(&topology, &jobs, traffic));
+        if scenario.fast_forward.error.is_some() && jobs.all().next().is_none() {
+            warnings.push(WITHOUT_JOBS.into());
+        }
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());

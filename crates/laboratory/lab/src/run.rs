@@ -210,6 +210,15 @@ impl Assembly {
         }
     }
 
+    /// What changes the transfer times of jobs, beside jobs.
+    fn beside_jobs(&self) -> Option<&'static str> {
+        let connections: usize = self.jobs.all().map(|(_, own)| own.all().count()).sum();
+        if !self.link_events.is_empty() {
+            return Some("links change during the run");
+        }
+        (self.workload.flows.len() > connections).then_some("the scenario has other flows as well")
+    }
+
     /// Memory of the run, if calls are to be remembered.
     fn memory(&self) -> Option<Handle> {
         let error = self.fast_forward.error?.fraction();
@@ -219,7 +228,8 @@ impl Assembly {
             seed: self.seed,
         };
         let setup = self.setup();
-        let memory = Memory::new(&self.jobs, &TracedRoutes::new(&setup), wish);
+        let routes = TracedRoutes::new(&setup);
+        let memory = Memory::new(&self.jobs, &routes, wish, self.beside_jobs());
         Some(Arc::new(memory))
     }
 }

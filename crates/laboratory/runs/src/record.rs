@@ -122,9 +122,10 @@ fn fast_forward(report: &FastForwardReport) -> FastForwardSummary {
         messages: calls.messages,
         bytes: calls.bytes.as_u64(),
         kinds: calls.kinds,
-        declined: calls.declined,
+        disagreeing: calls.declined,
         simulated: calls.simulated,
         remembered: calls.remembered,
+        void: calls.void,
     };
     let declined = report.declined_jobs.iter();
     let declined = declined.map(|(label, reason)| DeclinedJob {

@@ -33,9 +33,10 @@ fn calls(sorts: &[CallSort]) -> String {
         "Messages",
         "Bytes",
         "Different calls",
-        "Declined",
+        "Disagreeing",
         "Simulated",
         "Remembered",
+        "Void",
     ]
     .map(|name| (name, Column::Number));
     let row = |calls: &CallSort| {
@@ -44,9 +45,10 @@ fn calls(sorts: &[CallSort]) -> String {
             format::count(calls.messages.into()),
             format::bytes(calls.bytes as f64),
             format::count(calls.kinds.into()),
-            format::count(calls.declined.into()),
+            format::count(calls.disagreeing.into()),
             format::count(calls.simulated),
             format::count(calls.remembered),
+            format::count(calls.void),
         ]
     };
     table(&columns, &sorts.iter().map(row).collect::<Vec<_>>())

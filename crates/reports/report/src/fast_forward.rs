@@ -40,12 +40,14 @@ pub struct CallSort {
     pub bytes: u64,
     /// Different calls: of other ranks, or with other messages.
     pub kinds: u32,
-    /// Kinds that are simulated throughout, because their transfer times do not agree or calls overlap them in ever different ways.
-    pub declined: u32,
+    /// Kinds whose transfer times do not agree: they are remembered only as far as the run as a whole stays within the error.
+    pub disagreeing: u32,
     /// Simulated calls.
     pub simulated: u64,
     /// Remembered calls.
     pub remembered: u64,
+    /// Simulated calls that were beside remembered ones, whose packets were missing.
+    pub void: u64,
 }
 
 /// A job without remembered calls.

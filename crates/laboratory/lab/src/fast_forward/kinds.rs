@@ -24,7 +24,18 @@ pub(super) struct Kind {
     /// Sort: kinds with as many ranks, messages and bytes.
     pub(super) sort: u32,
     /// Bytes of a call.
-    pub(super) bytes: Bytes,
+    bytes: Bytes,
+    /// Ranks of a call.
+    ranks: u32,
+    /// Number of its calls in the run.
+    pub(super) calls: u64,
+}
+
+impl Kind {
+    /// Bytes of each rank, in the mean: a measure of how long a call takes.
+    fn bytes_of_rank(&self) -> u64 {
+        self.bytes.as_u64() / u64::from(self.ranks.max(1))
+    }
 }
 
 /// Sort of calls.
@@ -55,6 +66,8 @@ struct JobCalls {
     calls: Vec<Call>,
 }
 
+/// A call that carries less than this part of the bytes of another one is short beside it.
+const SHORT: u64 = 4;
 /// Most kinds of a run: the table of overlaps has a bit for each pair.
 pub(super) const MOST_KINDS: usize = 1 << 14;
 
@@ -83,7 +96,8 @@ impl Kinds {
             };
             for call in &mut own.calls {
                 call.kind += first;
-                if call.kind as usize != kinds.all.len() {
+                if let Some(kind) = kinds.all.get_mut(call.kind as usize) {
+                    kind.calls += u64::from(job.iterations);
                     continue;
                 }
                 let mut kind = Kind {
@@ -91,6 +105,8 @@ impl Kinds {
                     tasks: call.tasks,
                     sort: 0,
                     bytes: Bytes::ZERO,
+                    ranks: 0,
+                    calls: job.iterations.into(),
                 };
                 let mut ranks: BTreeSet<Rank> = BTreeSet::new();
                 let mut crossed = BTreeSet::new();
@@ -109,6 +125,7 @@ impl Kinds {
                     });
                     crossed.extend(links.iter().copied());
                 }
+                kind.ranks = ranks.len() as u32;
                 let sort = Sort {
                     ranks: ranks.len() as u32,
                     messages: kind.messages,
@@ -150,8 +167,15 @@ impl Kinds {
         calls[(number % calls.len() as u64) as usize].kind
     }
 
+    /// True if calls of the kind `other` change what calls of the kind `own` take: messages of both can cross a common cable, and a call of
+    /// the other lasts long enough to be beside a large part of this one. Short ones belong to what a long one finds each time.
+    pub(super) fn disturbs(&self, other: KindId, own: KindId) -> bool {
+        let bytes = |kind: KindId| self.all[kind as usize].bytes_of_rank();
+        self.overlap(own, other) && bytes(other).saturating_mul(SHORT) >= bytes(own)
+    }
+
     /// True if messages of both kinds can cross a common cable.
-    pub(super) fn overlap(&self, one: KindId, other: KindId) -> bool {
+    fn overlap(&self, one: KindId, other: KindId) -> bool {
         self.overlaps[one as usize][other as usize / 64] >> (other % 64) & 1 == 1
     }
 }

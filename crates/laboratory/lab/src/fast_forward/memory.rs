@@ -2,12 +2,12 @@
 
 use super::kinds::{CallId, KindId, Kinds};
 use super::report::{FastForwardReport, RememberedCalls};
-use super::samples::{Agreement, Record, Samples};
+use super::samples::{Record, Samples};
 use super::times::{Times, Transfer};
-use super::{MOST_BYTES, MOST_VOID, SHADOW};
+use super::{MOST_BYTES, SHADOW, SHARE_OF_ERROR};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -39,7 +39,11 @@ struct Snapshot {
     /// Number of open calls of each kind that has any.
     active: BTreeMap<KindId, u32>,
     samples: FxHashMap<(KindId, SortSet), Samples>,
-    /// Kinds for which samples are wanted, with the number of calls for which kinds that overlap them are simulated.
+    /// Calls of each kind that have begun.
+    begun: FxHashMap<KindId, u64>,
+    /// Simulated time.
+    now: Time,
+    /// Kinds for which samples are wanted, with the number of calls for which kinds that disturb them are simulated.
     wanted: BTreeMap<KindId, u32>,
 }
 
@@ -55,7 +59,7 @@ struct OpenCall {
     left: u32,
     /// Messages by task; empty if it is remembered.
     transfers: Vec<Option<Transfer>>,
-    /// Time beside remembered calls that overlap it.
+    /// Time beside remembered calls that would disturb it.
     shadow: Span,
 }
 
@@ -82,6 +86,9 @@ enum Step {
 struct Counts {
     simulated: u64,
     remembered: u64,
+    void: u64,
+    /// Time of void calls beside remembered ones.
+    shadow: Span,
 }
 
 /// The part of the memory that only the conductor uses.
@@ -200,13 +207,13 @@ impl Memory {
         if snapshot
             .wanted
             .keys()
-            .any(|&wanted| self.kinds.overlap(wanted, kind))
+            .any(|&wanted| self.kinds.disturbs(kind, wanted))
         {
             return simulated;
         }
         let samples = snapshot.samples.get(&(kind, beside));
-        let agreed = samples.filter(|samples| samples.agreement() == Agreement::Reached);
-        let Some(samples) = agreed else {
+        let allowed = samples.filter(|samples| samples.allow(self.budget(snapshot.now)));
+        let Some(samples) = allowed else {
             return simulated;
         };
         let draw = mix64(mix64(self.wish.seed ^ mix64(u64::from(call.0))) ^ call.1);
@@ -216,11 +223,18 @@ impl Memory {
         (Decision::Remembered(samples.draw(draw)), beside)
     }
 
-    /// Sorts of the open calls that overlap a kind. Calls of its own sort do not count: they begin together, in any order.
+    /// Picoseconds by which the remembered calls of one kind may be wrong by now. Calls of different ranks are under way together, so that
+    /// the kinds of a sort have it all.
+    fn budget(&self, now: Time) -> f64 {
+        let sorts = self.kinds.sorts.len().max(1) as f64;
+        self.wish.error * SHARE_OF_ERROR * now.as_ps() as f64 / sorts
+    }
+
+    /// Sorts of the open calls that disturb a kind. Calls of its own sort do not count: they begin together, in any order.
     fn beside(&self, snapshot: &Snapshot, kind: KindId) -> SortSet {
         let own = self.kinds.all[kind as usize].sort;
         let others = snapshot.active.keys().copied();
-        let others = others.filter(|&other| self.kinds.overlap(kind, other));
+        let others = others.filter(|&other| self.kinds.disturbs(other, kind));
         let sorts = others.map(|other| self.kinds.all[other as usize].sort);
         let sorts = sorts.filter(|&sort| sort != own);
         sorts.fold(0, |all, sort| all | 1 << sort.min(63))
@@ -253,6 +267,7 @@ impl Memory {
             self.open(&mut accounts, snapshot, (call, begun), (decision, beside));
         }
         for note in notes {
+            snapshot.now = note.time;
             self.account(&mut accounts, snapshot, note);
         }
     }
@@ -299,6 +314,7 @@ impl Memory {
             *wanted = (*wanted).max(1);
         }
         *snapshot.active.entry(kind).or_default() += 1;
+        *snapshot.begun.entry(kind).or_default() += 1;
         snapshot.open.insert(call, decision);
     }
 
@@ -353,13 +369,17 @@ impl Memory {
         now: Time,
     ) {
         for other in accounts.open.values_mut() {
-            let is_mixed = other.is_remembered != call.is_remembered;
-            if !is_mixed || !self.kinds.overlap(other.kind, call.kind) {
+            if other.is_remembered == call.is_remembered {
                 continue;
             }
             let together = now - other.begun.max(call.begun);
-            let shadowed = if call.is_remembered { other } else { &mut call };
-            shadowed.shadow += together;
+            let (shadowed, remembered) = match call.is_remembered {
+                true => (other, call.kind),
+                false => (&mut call, other.kind),
+            };
+            if self.kinds.disturbs(remembered, shadowed.kind) {
+                shadowed.shadow += together;
+            }
         }
         if call.is_remembered {
             return;
@@ -368,8 +388,7 @@ impl Memory {
         let span = now - call.begun;
         let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
         let samples = snapshot.samples.entry((kind, call.beside)).or_default();
-        let is_known = samples.agreement() == Agreement::Reached;
-        if call.verifies && !is_void && is_known {
+        if call.verifies && !is_void && samples.are_agreed {
             let difference = samples.difference(&call.transfers);
             accounts.verified += 1;
             accounts.found = accounts.found.max(difference);
@@ -377,29 +396,28 @@ impl Memory {
                 samples.forget();
             }
         }
+        let counts = &mut accounts.sorts[self.kinds.all[kind as usize].sort as usize];
         if is_void {
-            samples.void += 1;
-        } else {
+            counts.void += 1;
+            counts.shadow += call.shadow.min(span);
+        } else if accounts.kept < MOST_BYTES {
             let span = span.as_ps() as f64;
             accounts.kept += samples.add(&call.transfers, span, self.wish.error);
         }
-        let is_full = accounts.kept > MOST_BYTES;
-        let agreement = samples.agreement();
-        let is_declined = agreement == Agreement::Missed
-            || agreement == Agreement::Open && (samples.void > MOST_VOID || is_full);
+        let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
+        let is_last = begun >= self.kinds.all[kind as usize].calls;
         match snapshot.wanted.get_mut(&kind) {
-            Some(&mut ALWAYS) => {}
-            _ if is_declined => {
-                snapshot.wanted.insert(kind, ALWAYS);
-            }
             Some(1) => {
                 snapshot.wanted.remove(&kind);
             }
             Some(left) => *left -= 1,
-            None if is_void && agreement == Agreement::Open => {
+            None if is_void && !samples.are_enough() && !is_last => {
                 snapshot.wanted.insert(kind, CALLS_OF_WANTED);
             }
             None => {}
+        }
+        if is_last {
+            snapshot.wanted.remove(&kind);
         }
     }
 
@@ -415,11 +433,16 @@ impl Memory {
                 bytes: sort.bytes,
                 simulated: counts.simulated,
                 remembered: counts.remembered,
+                void: counts.void,
                 ..RememberedCalls::default()
             });
         }
         let mut of_kind = vec![0.0; self.kinds.all.len()];
+        let mut disagree: BTreeSet<KindId> = BTreeSet::new();
         for ((kind, _), samples) in &snapshot.samples {
+            if samples.are_enough() && !samples.are_agreed {
+                disagree.insert(*kind);
+            }
             // Sums of floats depend on their order, but there are few beside which a kind is remembered.
             of_kind[*kind as usize] += samples.error_of_remembered().round();
         }
@@ -427,10 +450,14 @@ impl Memory {
         for ((number, kind), error) in (0..).zip(&self.kinds.all).zip(of_kind) {
             let sort = kind.sort as usize;
             calls[sort].kinds += 1;
-            calls[sort].declined += u32::from(snapshot.wanted.get(&number) == Some(&ALWAYS));
+            calls[sort].declined += u32::from(disagree.contains(&number));
             of_sort[sort] = of_sort[sort].max(error);
         }
-        let errors: f64 = of_sort.iter().sum();
+        // Half of the time that void calls spent beside remembered ones: they may have lost half of their bandwidth.
+        let kinds = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));
+        let shadows = accounts.sorts.iter().zip(kinds);
+        let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
+        let errors = of_sort.iter().sum::<f64>() + shadows.sum::<f64>();
         FastForwardReport {
             wanted: self.wish.error,
             estimated: errors / (simulated.as_ps() as f64).max(1.0),
@@ -444,7 +471,5 @@ impl Memory {
     }
 }
 
-/// A kind with this number of wanted calls is declined.
-const ALWAYS: u32 = u32::MAX;
-/// Calls of a wanted kind for which the kinds that overlap it are simulated.
+/// Calls of a wanted kind for which the kinds that disturb it are simulated.
 const CALLS_OF_WANTED: u32 = 4;

@@ -6,12 +6,13 @@
 //! programs, so that a rank that comes late to a call delays those that wait for its messages.
 //!
 //! * A kind is remembered if its simulated calls agree: they are compared by the [level](times::level) of their transfer times, and half the
-//!   width of the 95 % confidence interval of the mean level (Student's t) is at most [half](SHARE_OF_ERROR) of the wanted error.
-//! * Kinds *overlap* if their messages can cross a common cable. Samples are kept by the sorts of overlapping calls that are under way when
-//!   a call begins, because these take bandwidth.
-//! * A sample is void if more than a [part](SHADOW) of its time was beside remembered calls that overlap it: their packets were missing.
-//!   Its kind is then *wanted*: kinds that overlap it are simulated until there are enough samples.
-//! * Kinds whose samples do not agree, or are always void, are *declined*: they and the kinds that overlap them are simulated.
+//!   width of the 95 % confidence interval of the mean level (Student's t) is at most [half](SHARE_OF_ERROR) of the wanted error. Other kinds
+//!   are remembered while the error of all their remembered calls together stays within the same part of the run's time so far, shared
+//!   among the sorts of calls: short calls may be less certain than long ones.
+//! * A kind *disturbs* another one if their messages can cross a common cable, and its calls are not much shorter. Samples are kept by the
+//!   sorts of disturbing calls that are under way when a call begins, because these take bandwidth.
+//! * A sample is *void* if more than a [part](SHADOW) of its time was beside remembered calls that would disturb it: their packets were
+//!   missing. Its kind is then *wanted*: kinds that disturb it are simulated for its next calls.
 //!
 //! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the order
 //! of hosts. The first message of a call decides for all of them.
@@ -35,18 +36,23 @@ pub(crate) use times::LastArrival;
 const SHARE_OF_ERROR: f64 = 0.5;
 /// Part of a sample's time that may be beside remembered calls.
 const SHADOW: f64 = 0.1;
-/// Most samples of a kind beside the same sorts of calls. If they do not agree, the kind is declined.
+/// Most samples of a kind beside the same sorts of calls.
 const MOST_SAMPLES: usize = 12;
-/// Most void samples in a row. Then the kind is declined.
-const MOST_VOID: u32 = 12;
 /// Most bytes of all remembered times.
 const MOST_BYTES: usize = 512 << 20;
 /// Most tasks of a call: each open call has a table of its messages.
 const MOST_TASKS: u32 = 1 << 22;
 
 impl Memory {
-    /// A memory for the calls of `jobs`.
-    pub(crate) fn new(jobs: &Jobs, routes: &TracedRoutes<'_>, wish: Wish) -> Self {
+    /// A memory for the calls of `jobs`. All of them are simulated if there is a reason in `beside`: something else in the run changes
+    /// what calls take.
+    pub(crate) fn new(
+        jobs: &Jobs,
+        routes: &TracedRoutes<'_>,
+        wish: Wish,
+        beside: Option<&'static str>,
+    ) -> Self {
+        let declines = |job: &JobSpec| beside.or_else(|| declines(job));
         let declined = jobs
             .all()
             .filter_map(|(job, _)| Some((job.label.clone(), declines(job)?)));

@@ -35,12 +35,14 @@ pub struct RememberedCalls {
     pub bytes: Bytes,
     /// Different calls of this sort: of other ranks, or of messages in another order.
     pub kinds: u32,
-    /// Kinds that are declined: their samples do not agree, or are always beside remembered calls.
+    /// Kinds whose transfer times do not agree. They are remembered only as far as the run as a whole stays within the error.
     pub declined: u32,
     /// Simulated calls.
     pub simulated: u64,
     /// Remembered calls.
     pub remembered: u64,
+    /// Simulated calls that were beside remembered ones, whose packets were missing.
+    pub void: u64,
 }
 
 impl FastForwardReport {

@@ -18,28 +18,16 @@ struct Sample {
     span: f64,
 }
 
-/// What the samples say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Agreement {
-    /// There are too few.
-    Open,
-    /// They agree: calls may be remembered.
-    Reached,
-    /// They do not agree, and there will be no more.
-    Missed,
-}
-
 /// Samples of a kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Samples {
     /// Times of the first sample.
     first: Option<Record>,
     kept: Vec<Sample>,
-    /// Number of void samples since the last one that was not.
-    pub(super) void: u32,
-    /// Half the width of the confidence interval of the mean level, as a part of it; `None` until the samples agree.
-    agreed: Option<f64>,
-    is_missed: bool,
+    /// Half the width of the confidence interval of the mean level, as a part of it; `None` with less than two samples.
+    width: Option<f64>,
+    /// True if the width is small enough for any number of calls.
+    pub(super) are_agreed: bool,
     /// Remembered calls.
     pub(super) remembered: u64,
 }
@@ -47,7 +35,7 @@ pub(super) struct Samples {
 impl Samples {
     /// Adds a simulated call that took `span` picoseconds; returns the bytes that it keeps.
     pub(super) fn add(&mut self, call: &[Option<Transfer>], span: f64, error: f64) -> usize {
-        if self.agreement() != Agreement::Open {
+        if self.are_enough() {
             return 0;
         }
         let record: Record = times_of(call).into();
@@ -65,8 +53,12 @@ impl Samples {
         bytes
     }
 
+    /// True if no more samples are needed.
+    pub(super) fn are_enough(&self) -> bool {
+        self.are_agreed || self.kept.len() >= MOST_SAMPLES
+    }
+
     fn add_sample(&mut self, sample: Sample, error: f64) {
-        self.void = 0;
         self.kept.push(sample);
         let most = error * SHARE_OF_ERROR;
         // The first calls may find connections that are new. They are left out if that helps.
@@ -74,26 +66,27 @@ impl Samples {
             let width = half_width(&self.kept[skipped..]);
             if width <= most {
                 self.kept.drain(..skipped);
-                self.agreed = Some(width);
-                return;
+                self.are_agreed = true;
+                break;
             }
         }
-        self.is_missed = self.kept.len() >= MOST_SAMPLES;
+        self.width = (self.kept.len() > 1).then(|| half_width(&self.kept));
     }
 
-    pub(super) fn agreement(&self) -> Agreement {
-        match (self.agreed, self.is_missed) {
-            (Some(_), _) => Agreement::Reached,
-            (None, true) => Agreement::Missed,
-            (None, false) => Agreement::Open,
-        }
+    /// True if one more call may be remembered: the samples agree, or the remembered calls together may be wrong by this many picoseconds.
+    pub(super) fn allow(&self, budget: f64) -> bool {
+        self.are_agreed
+            || self
+                .error_of(self.remembered + 1)
+                .is_some_and(|error| error <= budget)
     }
 
     /// Forgets all samples, because they are no longer true.
     pub(super) fn forget(&mut self) {
         self.first = None;
         self.kept.clear();
-        self.agreed = None;
+        self.width = None;
+        self.are_agreed = false;
     }
 
     /// The times of a remembered call; `draw` is a random number.
@@ -112,14 +105,20 @@ impl Samples {
     /// Error in picoseconds that all remembered calls together may have, at 95 % confidence: that of the mean of the samples, and the
     /// spread of the drawn ones.
     pub(super) fn error_of_remembered(&self) -> f64 {
-        let Some(width) = self.agreed.filter(|_| self.remembered > 0) else {
-            return 0.0;
-        };
+        match self.remembered {
+            0 => 0.0,
+            calls => self.error_of(calls).unwrap_or(0.0),
+        }
+    }
+
+    /// The same for a number of remembered calls; `None` if the samples say nothing about it.
+    fn error_of(&self, calls: u64) -> Option<f64> {
+        let width = self.width?;
         let span = mean_of(&self.kept, |sample| sample.span);
-        let calls = self.remembered as f64;
+        let calls = calls as f64;
         // The width is t s / sqrt(n): the spread of a sum of `calls` draws is sqrt(calls) t s.
         let of_draws = width * (self.kept.len() as f64 / calls).sqrt();
-        span * calls * (width * width + of_draws * of_draws).sqrt()
+        Some(span * calls * (width * width + of_draws * of_draws).sqrt())
     }
 }
 
@@ -148,7 +147,7 @@ mod tests {
     fn samples(levels: &[f64]) -> Samples {
         let mut samples = Samples::default();
         for &level in levels {
-            if samples.agreement() == Agreement::Open {
+            if !samples.are_enough() {
                 let sample = Sample {
                     record: vec![Times::default(); 4].into(),
                     level,
@@ -162,29 +161,34 @@ mod tests {
 
     #[test]
     fn samples_agree_within_half_of_the_error() {
-        assert_eq!(samples(&[1.0]).agreement(), Agreement::Open);
-        assert_eq!(samples(&[1.0, 1.0]).agreement(), Agreement::Reached);
+        assert!(!samples(&[1.0]).are_agreed);
+        assert!(samples(&[1.0, 1.0]).are_agreed);
         // 12.7 * 0.00071 / sqrt(2) = 0.00635.
-        assert_eq!(samples(&[1.0, 1.001]).agreement(), Agreement::Open);
+        assert!(!samples(&[1.0, 1.001]).are_agreed);
         // 4.30 * 0.00058 / sqrt(3) = 0.00143.
-        let three = samples(&[1.0, 1.001, 1.0]);
-        assert_eq!(three.agreement(), Agreement::Reached);
+        assert!(samples(&[1.0, 1.001, 1.0]).are_agreed);
     }
 
     #[test]
     fn a_first_call_that_differs_is_left_out() {
         let cold = samples(&[1.2, 1.0, 1.0]);
-        assert_eq!(cold.agreement(), Agreement::Reached);
+        assert!(cold.are_agreed);
         assert_eq!(cold.kept.len(), 2);
-        assert_eq!(samples(&[1.0, 1.2, 1.0]).agreement(), Agreement::Open);
+        assert!(!samples(&[1.0, 1.2, 1.0]).are_agreed);
     }
 
     #[test]
-    fn samples_that_never_agree_are_declined() {
+    fn calls_are_remembered_within_a_budget() {
         let levels = (0..MOST_SAMPLES).map(|n| 1.0 + 0.2 * (n % 3) as f64);
         let levels: Vec<f64> = levels.collect();
-        assert_eq!(samples(&levels).agreement(), Agreement::Missed);
-        assert_eq!(samples(&levels[1..]).agreement(), Agreement::Open);
+        let mut all = samples(&levels);
+        assert!(all.are_enough() && !all.are_agreed);
+        assert!(!samples(&levels[1..]).are_enough());
+        // 2.201 * 0.1706 / sqrt(12) is 0.0903 of the mean, 1.2; sqrt(1 + 12) times as much of a span of 1200 for one draw.
+        assert!(!all.allow(385.0) && all.allow(395.0));
+        all.remembered = 1;
+        assert!(!all.allow(395.0));
+        assert!(!samples(&levels[..1]).allow(1e12));
     }
 
     #[test]

@@ -27,9 +27,10 @@ pub(super) fn fast_forward(summary: &Summary) -> String {
         "messages",
         "bytes",
         "kinds",
-        "declined",
+        "disagree",
         "simulated",
         "remembered",
+        "void",
     ] {
         table = table.column(heading, Align::Right);
     }
@@ -39,9 +40,10 @@ pub(super) fn fast_forward(summary: &Summary) -> String {
             count(calls.messages.into()),
             bytes(calls.bytes),
             count(calls.kinds.into()),
-            count(calls.declined.into()),
+            count(calls.disagreeing.into()),
             count(calls.simulated),
             count(calls.remembered),
+            count(calls.void),
         ]);
     }
     match own.calls.is_empty() {
