@@ -336,6 +336,8 @@ pub(crate) struct HostProgram {
     /// Messages that take no packets, because their transfer times are remembered.
     known: VecDeque<KnownTransfer>,
     memory: Option<Handle>,
+    /// Messages with packets that are under way on each connection from here, if calls may be remembered.
+    simulated: FxHashMap<FlowId, Vec<(MessageId, Bytes)>>,
     /// The last arrival of a remembered message on each connection from here.
     last_arrivals: FxHashMap<FlowId, LastArrival>,
     /// Messages that wait for a grant before they are posted.
@@ -493,14 +495,24 @@ impl HostProgram {
         let memory = self.memory.as_ref();
         let times = memory.and_then(|own| own.on_post(now, (connection, message), bytes));
         match times {
-            None => self.posts.push_back(Post {
-                connection,
-                message,
-                bytes,
-            }),
+            None => {
+                if self.memory.is_some() {
+                    self.simulated
+                        .entry(connection)
+                        .or_default()
+                        .push((message, bytes));
+                }
+                self.posts.push_back(Post {
+                    connection,
+                    message,
+                    bytes,
+                });
+            }
             Some(times) => {
+                let ahead = self.simulated.get(&connection);
+                let ahead = ahead.map_or(0.0, |own| part_ahead(own, bytes));
                 let last = self.last_arrivals.entry(connection).or_default();
-                let (received, sent) = last.next(now, times);
+                let (received, sent) = last.next(now, times, ahead);
                 self.known.push_back(KnownTransfer {
                     connection,
                     message,
@@ -537,10 +549,20 @@ impl HostProgram {
     }
 }
 
+/// Bytes of messages under way as a multiple of `bytes`. The first of them is half sent, in the mean.
+fn part_ahead(under_way: &[(MessageId, Bytes)], bytes: Bytes) -> f64 {
+    let all: u64 = under_way.iter().map(|(_, own)| own.as_u64()).sum();
+    let first = under_way.first().map_or(0, |(_, own)| own.as_u64());
+    (all as f64 - first as f64 / 2.0) / bytes.as_u64() as f64
+}
+
 impl Program for HostProgram {
     fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
         if let Some(memory) = &self.memory {
             memory.on_sent(now, connection, message);
+            if let Some(under_way) = self.simulated.get_mut(&connection) {
+                under_way.retain(|(other, _)| *other != message);
+            }
         }
         self.acknowledge(now, connection, message);
     }

@@ -229,7 +229,12 @@ impl Assembly {
         };
         let setup = self.setup();
         let routes = TracedRoutes::new(&setup);
-        let memory = Memory::new(&self.jobs, &routes, wish, self.beside_jobs());
+        let path = |connection| {
+            let flow = self.nic_traffic().flow(connection);
+            self.routes.paths.between(flow.src, flow.dst)
+        };
+        let routes = (&routes, &path as &dyn Fn(_) -> _);
+        let memory = Memory::new(&self.jobs, routes, wish, self.beside_jobs());
         Some(Arc::new(memory))
     }
 }

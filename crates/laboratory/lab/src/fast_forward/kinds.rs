@@ -1,28 +1,35 @@
 //! Kinds of calls, and which of them overlap.
 
+use super::segments::{Position, Segments};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
-use clearway_fabric::topology::LinkId;
+use clearway_fabric::topology::{LinkId, PathClass};
 use clearway_units::{Bytes, FlowId, MessageId};
 use clearway_workload::{Call, JobSpec, Rank, Task, TaskId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 
 /// Number of a kind of calls.
 pub(super) type KindId = u32;
 
-/// A call: the number of its job, and its number among the calls of all iterations.
-pub(super) type CallId = (u32, u64);
+/// A call: the number of its job, its number among the calls of all iterations, and its segment if it is cut.
+pub(super) type CallId = (u32, u64, u16);
 
-/// A kind of calls.
-#[derive(Debug, Clone)]
+/// A kind of calls, or of segments of calls, which are calls to all that follows.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Kind {
     /// Messages of a call.
     pub(super) messages: u32,
-    /// Tasks of a call.
-    pub(super) tasks: u32,
+    /// Places of messages in a call.
+    pub(super) places: u32,
+    /// Shape: kinds of one shape have the same messages between ranks on paths of equal length, and share their samples.
+    pub(super) shape: u32,
     /// Sort: kinds with as many ranks, messages and bytes.
     pub(super) sort: u32,
+    /// Family: calls with as many messages and bytes, and their segments. They begin together, in any order, and segments follow one
+    /// another.
+    pub(super) family: u32,
     /// Bytes of a call.
     bytes: Bytes,
     /// Ranks of a call.
@@ -51,7 +58,13 @@ pub(super) struct Sort {
 pub(super) struct Kinds {
     pub(super) all: Vec<Kind>,
     pub(super) sorts: Vec<Sort>,
+    /// Number of kinds of each shape.
+    pub(super) kinds_of_shape: Vec<u32>,
     jobs: Vec<JobCalls>,
+    /// By messages and bytes of a call.
+    pub(super) families: FxHashMap<(usize, u64), u32>,
+    /// Segments of calls, by the first kind of the call; the kinds of its segments follow one another.
+    segments: FxHashMap<KindId, Segments>,
     job_of: FxHashMap<FlowId, u32>,
     /// By kind, one bit for each kind that overlaps it.
     overlaps: Vec<Vec<u64>>,
@@ -72,80 +85,164 @@ const SHORT: u64 = 4;
 pub(super) const MOST_KINDS: usize = 1 << 14;
 
 impl Kinds {
-    /// Kinds of the calls of `jobs`. Jobs for which `is_left_out` have none.
+    /// Kinds of the calls of `jobs`. Jobs for which `is_left_out`, and jobs without a kind that occurs twice, have none.
     pub(super) fn new<'a>(
         jobs: impl Iterator<Item = (&'a JobSpec, &'a JobConnections)>,
         is_left_out: impl Fn(&JobSpec) -> bool,
-        routes: &TracedRoutes<'_>,
+        (routes, path): (&TracedRoutes<'_>, &dyn Fn(FlowId) -> PathClass),
     ) -> Self {
+        let mut shapes: FxHashMap<u64, u32> = FxHashMap::default();
         let mut kinds = Self::default();
-        let mut sorts: FxHashMap<Sort, u32> = FxHashMap::default();
         // The cables that the messages of each kind can cross.
         let mut cables: Vec<BTreeSet<usize>> = Vec::new();
         let mut of_connection: FxHashMap<FlowId, BTreeSet<usize>> = FxHashMap::default();
         for (number, (job, connections)) in (0u32..).zip(jobs) {
-            let graph = job.plan.graph();
-            let calls = match is_left_out(job) {
-                true => Vec::new(),
-                false => calls_of(job),
-            };
-            let first = kinds.all.len() as u32;
-            let mut own = JobCalls {
-                tasks: graph.len() as u32,
-                calls,
-            };
-            for call in &mut own.calls {
-                call.kind += first;
-                if let Some(kind) = kinds.all.get_mut(call.kind as usize) {
-                    kind.calls += u64::from(job.iterations);
-                    continue;
-                }
-                let mut kind = Kind {
-                    messages: 0,
-                    tasks: call.tasks,
-                    sort: 0,
-                    bytes: Bytes::ZERO,
-                    ranks: 0,
-                    calls: job.iterations.into(),
-                };
-                let mut ranks: BTreeSet<Rank> = BTreeSet::new();
-                let mut crossed = BTreeSet::new();
-                for id in (call.first.0..call.first.0 + call.tasks).map(TaskId) {
-                    let Task::Message { src, dst, bytes } = graph.task(id) else {
-                        continue;
-                    };
-                    kind.messages += 1;
-                    kind.bytes += bytes;
-                    ranks.extend([src, dst]);
-                    let connection = connections.connection((src, dst), id);
-                    let links = of_connection.entry(connection).or_insert_with(|| {
-                        let links = routes.of_flow(connection).into_keys();
-                        // Acknowledgements go back on the same cables.
-                        links.map(LinkId::cable).collect()
-                    });
-                    crossed.extend(links.iter().copied());
-                }
-                kind.ranks = ranks.len() as u32;
-                let sort = Sort {
-                    ranks: ranks.len() as u32,
-                    messages: kind.messages,
-                    bytes: kind.bytes,
-                };
-                let next = kinds.sorts.len() as u32;
-                kind.sort = *sorts.entry(sort).or_insert(next);
-                if kind.sort == next {
-                    kinds.sorts.push(sort);
-                }
-                kinds.all.push(kind);
-                cables.push(crossed);
-            }
             for (_, connection) in connections.all() {
                 kinds.job_of.insert(connection, number);
+            }
+            let graph = job.plan.graph();
+            let mut own = JobCalls {
+                tasks: graph.len() as u32,
+                calls: match is_left_out(job) {
+                    true => Vec::new(),
+                    false => calls_of(job),
+                },
+            };
+            let first = kinds.all.len();
+            // The first kind of each kind of calls.
+            let mut bases: Vec<KindId> = Vec::new();
+            for call in &mut own.calls {
+                if call.kind as usize == bases.len() {
+                    let messages = messages_of(call, (job, connections));
+                    let base = kinds.add(call.tasks, &messages);
+                    kinds.give_shapes(base, &messages, (path, &mut shapes));
+                    bases.push(base);
+                    cables.resize(kinds.all.len(), BTreeSet::new());
+                    for (task, _, connection, _) in &messages {
+                        let crossed = of_connection.entry(*connection).or_insert_with(|| {
+                            let links = routes.of_flow(*connection).into_keys();
+                            // Acknowledgements go back on the same cables.
+                            links.map(LinkId::cable).collect()
+                        });
+                        let (kind, _) = kinds.kind_of_task(base, *task);
+                        cables[kind as usize].extend(crossed.iter().copied());
+                    }
+                }
+                call.kind = bases[call.kind as usize];
+                kinds.count(call.kind, job.iterations.into());
+            }
+            if kinds.all[first..].iter().all(|kind| kind.calls < 2) {
+                own.calls.clear();
             }
             kinds.jobs.push(own);
         }
         kinds.overlaps = overlaps(&cables);
         kinds
+    }
+
+    /// True if the job with this number has calls.
+    pub(super) fn has_calls(&self, job: usize) -> bool {
+        !self.jobs[job].calls.is_empty()
+    }
+
+    /// Adds the kinds of a call with these messages; returns the first.
+    fn add(&mut self, tasks: u32, messages: &[MessageOfCall]) -> KindId {
+        let base = self.all.len() as KindId;
+        let listed = messages.iter();
+        let listed = listed.map(|(task, _, connection, bytes)| (*task, *connection, *bytes));
+        let segments = Segments::new(tasks, &listed.collect::<Vec<_>>());
+        let count = segments.as_ref().map_or(1, |_| Segments::KINDS);
+        if let Some(segments) = segments {
+            self.segments.insert(base, segments);
+        }
+        self.all.resize_with((base + count) as usize, Kind::default);
+        let bytes: u64 = messages.iter().map(|(.., bytes)| bytes.as_u64()).sum();
+        let next = self.families.len() as u32;
+        let family = *self.families.entry((messages.len(), bytes)).or_insert(next);
+        let mut ranks: Vec<BTreeSet<Rank>> = vec![BTreeSet::new(); count as usize];
+        // Segments of one kind are alike: the first of each kind is counted.
+        let mut counted: FxHashMap<KindId, u16> = FxHashMap::default();
+        for (task, pair, _, bytes) in messages {
+            let (kind, (segment, place)) = self.kind_of_task(base, *task);
+            if *counted.entry(kind).or_insert(segment) != segment {
+                continue;
+            }
+            let own = &mut self.all[kind as usize];
+            own.messages += 1;
+            own.bytes += *bytes;
+            own.places = own.places.max(place + 1);
+            ranks[(kind - base) as usize].extend([pair.0, pair.1]);
+        }
+        for (own, ranks) in self.all[base as usize..].iter_mut().zip(ranks) {
+            own.ranks = ranks.len() as u32;
+            own.family = family;
+            let sort = Sort {
+                ranks: own.ranks,
+                messages: own.messages,
+                bytes: own.bytes,
+            };
+            let known = self.sorts.iter().position(|other| *other == sort);
+            own.sort = known.unwrap_or(self.sorts.len()) as u32;
+            if known.is_none() {
+                self.sorts.push(sort);
+            }
+        }
+        base
+    }
+
+    /// Gives the kinds of a call, from `base` on, their shapes.
+    fn give_shapes(
+        &mut self,
+        base: KindId,
+        messages: &[MessageOfCall],
+        (path, shapes): (&dyn Fn(FlowId) -> PathClass, &mut FxHashMap<u64, u32>),
+    ) {
+        let count = self.all.len() - base as usize;
+        let mut hashers = vec![FxHasher::default(); count];
+        let mut numbers: Vec<FxHashMap<Rank, u32>> = vec![FxHashMap::default(); count];
+        let mut hashed: FxHashMap<KindId, u16> = FxHashMap::default();
+        for (task, (src, dst), connection, bytes) in messages {
+            let (kind, (segment, place)) = self.kind_of_task(base, *task);
+            if *hashed.entry(kind).or_insert(segment) != segment {
+                continue;
+            }
+            let index = (kind - base) as usize;
+            let mut number = |rank: &Rank| {
+                let next = numbers[index].len() as u32;
+                *numbers[index].entry(*rank).or_insert(next)
+            };
+            let ends = (number(src), number(dst));
+            (place, ends, bytes, path(*connection)).hash(&mut hashers[index]);
+        }
+        for (own, hasher) in self.all[base as usize..].iter_mut().zip(hashers) {
+            let next = self.kinds_of_shape.len() as u32;
+            own.shape = *shapes.entry(hasher.finish()).or_insert(next);
+            if own.shape == next {
+                self.kinds_of_shape.push(0);
+            }
+            self.kinds_of_shape[own.shape as usize] += 1;
+        }
+    }
+
+    /// The kind of a task of a call whose first kind is `base`, its segment, and its place there.
+    fn kind_of_task(&self, base: KindId, task: u32) -> (KindId, (u16, u32)) {
+        match self.segments.get(&base) {
+            None => (base, (0, task)),
+            Some(segments) => {
+                let (segment, place) = segments.of(task);
+                (base + segments.position(segment) as u32, (segment, place))
+            }
+        }
+    }
+
+    /// Counts so many calls whose first kind is `base`.
+    fn count(&mut self, base: KindId, calls: u64) {
+        let segments = self.segments.get(&base).map(|own| u64::from(own.count()));
+        self.all[base as usize].calls += calls;
+        if let Some(segments) = segments {
+            self.all[base as usize + Position::Between as usize].calls += calls * (segments - 2);
+            self.all[base as usize + Position::Last as usize].calls += calls;
+        }
     }
 
     /// The call of a message, and the place of the message in it; `None` if its job has no calls.
@@ -156,15 +253,23 @@ impl Kinds {
         let after = own.calls.partition_point(|call| call.first.0 <= task);
         let index = after.checked_sub(1)?;
         let call = own.calls[index];
-        let place = task - call.first.0;
+        let task = task - call.first.0;
+        if task >= call.tasks {
+            return None;
+        }
         let number = u64::from(iteration) * own.calls.len() as u64 + index as u64;
-        (place < call.tasks).then_some(((job, number), place))
+        let (_, (segment, place)) = self.kind_of_task(call.kind, task);
+        Some(((job, number, segment), place))
     }
 
     /// The kind of a call.
-    pub(super) fn kind_of(&self, (job, number): CallId) -> KindId {
+    pub(super) fn kind_of(&self, (job, number, segment): CallId) -> KindId {
         let calls = &self.jobs[job as usize].calls;
-        calls[(number % calls.len() as u64) as usize].kind
+        let base = calls[(number % calls.len() as u64) as usize].kind;
+        match self.segments.get(&base) {
+            None => base,
+            Some(segments) => base + segments.position(segment) as u32,
+        }
     }
 
     /// True if calls of the kind `other` change what calls of the kind `own` take: messages of both can cross a common cable, and a call of
@@ -178,6 +283,22 @@ impl Kinds {
     fn overlap(&self, one: KindId, other: KindId) -> bool {
         self.overlaps[one as usize][other as usize / 64] >> (other % 64) & 1 == 1
     }
+}
+
+/// A message of a call: its task, counted from the first of the call, its ranks, its connection and its length.
+type MessageOfCall = (u32, (Rank, Rank), FlowId, Bytes);
+
+/// The messages of a call.
+fn messages_of(call: &Call, (job, connections): (&JobSpec, &JobConnections)) -> Vec<MessageOfCall> {
+    let message = |task: u32| {
+        let id = TaskId(call.first.0 + task);
+        let Task::Message { src, dst, bytes } = job.plan.graph().task(id) else {
+            return None;
+        };
+        let connection = connections.connection((src, dst), id);
+        Some((task, (src, dst), connection, bytes))
+    };
+    (0..call.tasks).filter_map(message).collect()
 }
 
 /// Calls of an iteration of a job: those that its graph names, each other message alone, and the whole graph if it names none. Kinds count

@@ -3,7 +3,7 @@
 use super::kinds::{CallId, KindId, Kinds};
 use super::report::{FastForwardReport, RememberedCalls};
 use super::samples::{Record, Samples};
-use super::times::{Times, Transfer};
+use super::times::{Shortest, Times, Transfer, Transfers};
 use super::{MOST_BYTES, SHADOW, SHARE_OF_ERROR};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
 use rustc_hash::FxHashMap;
@@ -29,8 +29,8 @@ enum Decision {
     Remembered(Record),
 }
 
-/// Sorts of calls that are under way, a bit for each; sorts from 63 on share a bit.
-type SortSet = u64;
+/// Families of calls that are under way, a bit for each; those from 63 on share a bit.
+type FamilySet = u64;
 
 /// What hosts see of the memory. It changes only between rounds.
 #[derive(Debug, Default)]
@@ -38,7 +38,8 @@ struct Snapshot {
     open: FxHashMap<CallId, Decision>,
     /// Number of open calls of each kind that has any.
     active: BTreeMap<KindId, u32>,
-    samples: FxHashMap<(KindId, SortSet), Samples>,
+    /// By shape, and families of calls beside.
+    samples: FxHashMap<(u32, FamilySet), Samples>,
     /// Calls of each kind that have begun.
     begun: FxHashMap<KindId, u64>,
     /// Simulated time.
@@ -51,14 +52,16 @@ struct Snapshot {
 #[derive(Debug)]
 struct OpenCall {
     kind: KindId,
-    beside: SortSet,
+    beside: FamilySet,
     begun: Time,
     is_remembered: bool,
     verifies: bool,
+    /// True for the first call of its kind.
+    is_first: bool,
     /// Events that are still to come: two for each message.
     left: u32,
-    /// Messages by task; empty if it is remembered.
-    transfers: Vec<Option<Transfer>>,
+    /// The messages; empty if it is remembered.
+    transfers: Transfers,
     /// Time beside remembered calls that would disturb it.
     shadow: Span,
 }
@@ -95,6 +98,9 @@ struct Counts {
 #[derive(Debug, Default)]
 struct Accounts {
     open: BTreeMap<CallId, OpenCall>,
+    /// The last arrival on each connection, and its call.
+    arrivals: FxHashMap<FlowId, (CallId, Time)>,
+    shortest: Shortest,
     sorts: Vec<Counts>,
     /// Bytes of all records.
     kept: usize,
@@ -196,8 +202,8 @@ impl Memory {
         self.has_notes.store(true, Ordering::Relaxed);
     }
 
-    /// How a call is transferred, and the sorts of calls that are under way beside it. It depends on the snapshot alone.
-    fn decide(&self, snapshot: &Snapshot, call: CallId) -> (Decision, SortSet) {
+    /// How a call is transferred, and the families of calls that are under way beside it. It depends on the snapshot alone.
+    fn decide(&self, snapshot: &Snapshot, call: CallId) -> (Decision, FamilySet) {
         if let Some(decision) = snapshot.open.get(&call) {
             return (decision.clone(), 0);
         }
@@ -211,33 +217,44 @@ impl Memory {
         {
             return simulated;
         }
-        let samples = snapshot.samples.get(&(kind, beside));
-        let allowed = samples.filter(|samples| samples.allow(self.budget(snapshot.now)));
+        let (shape, kinds) = self.shape_of(kind);
+        let samples = snapshot.samples.get(&(shape, beside));
+        let budget = self.budget(snapshot.now);
+        let allowed = samples.filter(|samples| samples.allow(budget, kinds));
         let Some(samples) = allowed else {
             return simulated;
         };
-        let draw = mix64(mix64(self.wish.seed ^ mix64(u64::from(call.0))) ^ call.1);
+        let draw = [u64::from(call.0), call.1, u64::from(call.2)];
+        let draw = draw
+            .iter()
+            .fold(self.wish.seed, |hash, part| mix64(hash ^ mix64(*part)));
         if (mix64(draw) as f64) < self.wish.verify * u64::MAX as f64 {
             return (Decision::Simulated(true), beside);
         }
         (Decision::Remembered(samples.draw(draw)), beside)
     }
 
-    /// Picoseconds by which the remembered calls of one kind may be wrong by now. Calls of different ranks are under way together, so that
-    /// the kinds of a sort have it all.
-    fn budget(&self, now: Time) -> f64 {
-        let sorts = self.kinds.sorts.len().max(1) as f64;
-        self.wish.error * SHARE_OF_ERROR * now.as_ps() as f64 / sorts
+    /// The shape of a kind, and the number of kinds that have it.
+    fn shape_of(&self, kind: KindId) -> (u32, u32) {
+        let shape = self.kinds.all[kind as usize].shape;
+        (shape, self.kinds.kinds_of_shape[shape as usize])
     }
 
-    /// Sorts of the open calls that disturb a kind. Calls of its own sort do not count: they begin together, in any order.
-    fn beside(&self, snapshot: &Snapshot, kind: KindId) -> SortSet {
-        let own = self.kinds.all[kind as usize].sort;
+    /// Picoseconds by which the remembered calls of one kind may be wrong by now. Calls of different ranks are under way together, so that
+    /// each kind of a family has it all.
+    fn budget(&self, now: Time) -> f64 {
+        let families = self.kinds.families.len().max(1) as f64;
+        self.wish.error * SHARE_OF_ERROR * now.as_ps() as f64 / families
+    }
+
+    /// Families of the open calls that disturb a kind. Its own family does not count.
+    fn beside(&self, snapshot: &Snapshot, kind: KindId) -> FamilySet {
+        let family = self.kinds.all[kind as usize].family;
         let others = snapshot.active.keys().copied();
         let others = others.filter(|&other| self.kinds.disturbs(other, kind));
-        let sorts = others.map(|other| self.kinds.all[other as usize].sort);
-        let sorts = sorts.filter(|&sort| sort != own);
-        sorts.fold(0, |all, sort| all | 1 << sort.min(63))
+        let others = others.map(|other| &self.kinds.all[other as usize]);
+        let others = others.filter(|other| other.family != family);
+        others.fold(0, |all, other| all | 1 << other.family.min(63))
     }
 
     /// Takes note of what has happened in a round. Called between rounds.
@@ -256,7 +273,7 @@ impl Memory {
         // Hosts have decided by the snapshot as it is now, before any change.
         let is_new =
             |note: &&Note| note.step == Step::Posted && !snapshot.open.contains_key(&note.call);
-        let mut new: BTreeMap<CallId, (Time, Decision, SortSet)> = BTreeMap::new();
+        let mut new: BTreeMap<CallId, (Time, Decision, FamilySet)> = BTreeMap::new();
         for note in notes.iter().filter(is_new) {
             new.entry(note.call).or_insert_with(|| {
                 let (decision, beside) = self.decide(snapshot, note.call);
@@ -277,7 +294,7 @@ impl Memory {
         accounts: &mut Accounts,
         snapshot: &mut Snapshot,
         (call, begun): (CallId, Time),
-        (decision, beside): (Decision, SortSet),
+        (decision, beside): (Decision, FamilySet),
     ) {
         let kind = self.kinds.kind_of(call);
         let own = &self.kinds.all[kind as usize];
@@ -288,13 +305,17 @@ impl Memory {
         };
         if is_remembered {
             counts.remembered += 1;
-            if let Some(samples) = snapshot.samples.get_mut(&(kind, beside)) {
+            if let Some(samples) = snapshot.samples.get_mut(&(own.shape, beside)) {
                 samples.remembered += 1;
             }
         } else {
             counts.simulated += 1;
         }
-        let tasks = if is_remembered { 0 } else { own.tasks as usize };
+        let places = if is_remembered {
+            0
+        } else {
+            own.places as usize
+        };
         accounts.open.insert(
             call,
             OpenCall {
@@ -303,8 +324,12 @@ impl Memory {
                 begun,
                 is_remembered,
                 verifies,
+                is_first: !snapshot.begun.contains_key(&kind),
                 left: own.messages * 2,
-                transfers: vec![None; tasks],
+                transfers: Transfers {
+                    messages: vec![None; places],
+                    ..Transfers::default()
+                },
                 shadow: Span::ZERO,
             },
         );
@@ -327,7 +352,7 @@ impl Memory {
             match open.is_remembered {
                 true => accounts.remembered_bytes += note.bytes,
                 false => {
-                    open.transfers[place] = Some(Transfer {
+                    open.transfers.messages[place] = Some(Transfer {
                         connection: note.connection,
                         bytes: note.bytes,
                         posted: note.time,
@@ -339,7 +364,21 @@ impl Memory {
             }
             return;
         }
-        if let Some(Some(transfer)) = open.transfers.get_mut(place) {
+        if note.step == Step::Received {
+            let last = accounts
+                .arrivals
+                .insert(note.connection, (note.call, note.time));
+            if let Some((call, arrival)) = last
+                && call != note.call
+                && !open.is_remembered
+            {
+                open.transfers
+                    .before
+                    .entry(note.connection)
+                    .or_insert(arrival);
+            }
+        }
+        if let Some(Some(transfer)) = open.transfers.messages.get_mut(place) {
             match note.step {
                 Step::Received => transfer.received = note.time,
                 _ => transfer.sent = note.time,
@@ -356,7 +395,7 @@ impl Memory {
                     snapshot.active.remove(&open.kind);
                 }
             }
-            self.close(accounts, snapshot, open, note.time);
+            self.close(accounts, snapshot, (note.call, open), note.time);
         }
     }
 
@@ -365,11 +404,13 @@ impl Memory {
         &self,
         accounts: &mut Accounts,
         snapshot: &mut Snapshot,
-        mut call: OpenCall,
+        (id, mut call): (CallId, OpenCall),
         now: Time,
     ) {
-        for other in accounts.open.values_mut() {
-            if other.is_remembered == call.is_remembered {
+        for (other_id, other) in &mut accounts.open {
+            // Segments of a call follow one another.
+            let are_one = (other_id.0, other_id.1) == (id.0, id.1);
+            if are_one || other.is_remembered == call.is_remembered {
                 continue;
             }
             let together = now - other.begun.max(call.begun);
@@ -384,10 +425,12 @@ impl Memory {
         if call.is_remembered {
             return;
         }
+        accounts.shortest.note(&call.transfers);
         let kind = call.kind;
         let span = now - call.begun;
         let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
-        let samples = snapshot.samples.entry((kind, call.beside)).or_default();
+        let (shape, kinds) = self.shape_of(kind);
+        let samples = snapshot.samples.entry((shape, call.beside)).or_default();
         if call.verifies && !is_void && samples.are_agreed {
             let difference = samples.difference(&call.transfers);
             accounts.verified += 1;
@@ -402,7 +445,18 @@ impl Memory {
             counts.shadow += call.shadow.min(span);
         } else if accounts.kept < MOST_BYTES {
             let span = span.as_ps() as f64;
-            accounts.kept += samples.add(&call.transfers, span, self.wish.error);
+            accounts.kept += samples.add(
+                (&call.transfers, &accounts.shortest),
+                (span, call.is_first),
+                (self.wish.error, kinds),
+            );
+        }
+        if samples.are_enough() && !call.verifies {
+            // Kinds of a shape share their samples.
+            let kinds = &self.kinds.all;
+            snapshot
+                .wanted
+                .retain(|&other, _| kinds[other as usize].shape != shape);
         }
         let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
         let is_last = begun >= self.kinds.all[kind as usize].calls;
@@ -437,21 +491,22 @@ impl Memory {
                 ..RememberedCalls::default()
             });
         }
-        let mut of_kind = vec![0.0; self.kinds.all.len()];
-        let mut disagree: BTreeSet<KindId> = BTreeSet::new();
-        for ((kind, _), samples) in &snapshot.samples {
+        let mut of_shape = vec![0.0; self.kinds.kinds_of_shape.len()];
+        let mut disagree: BTreeSet<u32> = BTreeSet::new();
+        for ((shape, _), samples) in &snapshot.samples {
             if samples.are_enough() && !samples.are_agreed {
-                disagree.insert(*kind);
+                disagree.insert(*shape);
             }
-            // Sums of floats depend on their order, but there are few beside which a kind is remembered.
-            of_kind[*kind as usize] += samples.error_of_remembered().round();
+            // Sums of floats depend on their order, sums of whole numbers do not.
+            let kinds = self.kinds.kinds_of_shape[*shape as usize];
+            of_shape[*shape as usize] += samples.error_of_remembered(kinds).round();
         }
         let mut of_sort = vec![0.0f64; calls.len()];
-        for ((number, kind), error) in (0..).zip(&self.kinds.all).zip(of_kind) {
+        for kind in &self.kinds.all {
             let sort = kind.sort as usize;
             calls[sort].kinds += 1;
-            calls[sort].declined += u32::from(disagree.contains(&number));
-            of_sort[sort] = of_sort[sort].max(error);
+            calls[sort].declined += u32::from(disagree.contains(&kind.shape));
+            of_sort[sort] = of_sort[sort].max(of_shape[kind.shape as usize]);
         }
         // Half of the time that void calls spent beside remembered ones: they may have lost half of their bandwidth.
         let kinds = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));

@@ -5,12 +5,14 @@
 //! takes the [transfer times](times) that the same message had in one simulated call, drawn by the seed, and no packets. The ranks still run their
 //! programs, so that a rank that comes late to a call delays those that wait for its messages.
 //!
+//! * Long calls that repeat themselves are cut into [segments], which are calls to all that follows.
 //! * A kind is remembered if its simulated calls agree: they are compared by the [level](times::level) of their transfer times, and half the
 //!   width of the 95 % confidence interval of the mean level (Student's t) is at most [half](SHARE_OF_ERROR) of the wanted error. Other kinds
 //!   are remembered while the error of all their remembered calls together stays within the same part of the run's time so far, shared
-//!   among the sorts of calls: short calls may be less certain than long ones.
+//!   among the families of calls, which have as many messages and bytes: short calls may be less certain than long ones.
+//! * Kinds of one *shape* have the same messages between their ranks, on paths of equal lengths. They share their samples.
 //! * A kind *disturbs* another one if their messages can cross a common cable, and its calls are not much shorter. Samples are kept by the
-//!   sorts of disturbing calls that are under way when a call begins, because these take bandwidth.
+//!   families of disturbing calls that are under way when a call begins, because these take bandwidth.
 //! * A sample is *void* if more than a [part](SHADOW) of its time was beside remembered calls that would disturb it: their packets were
 //!   missing. Its kind is then *wanted*: kinds that disturb it are simulated for its next calls.
 //!
@@ -21,10 +23,13 @@ mod kinds;
 mod memory;
 mod report;
 mod samples;
+mod segments;
 mod times;
 
 use crate::jobs::Jobs;
 use clearway_fabric::TracedRoutes;
+use clearway_fabric::topology::PathClass;
+use clearway_units::FlowId;
 use clearway_workload::JobSpec;
 use kinds::{Kinds, MOST_KINDS};
 pub(crate) use memory::{Handle, Memory, Wish};
@@ -36,28 +41,34 @@ pub(crate) use times::LastArrival;
 const SHARE_OF_ERROR: f64 = 0.5;
 /// Part of a sample's time that may be beside remembered calls.
 const SHADOW: f64 = 0.1;
-/// Most samples of a kind beside the same sorts of calls.
-const MOST_SAMPLES: usize = 12;
+/// Most samples of a kind beside the same families of calls.
+const MOST_SAMPLES: usize = 32;
+/// Samples that kinds of one shape need at most before they are looked at: those that are over first may be the shortest.
+const WAITED_FOR: usize = 16;
 /// Most bytes of all remembered times.
 const MOST_BYTES: usize = 512 << 20;
 /// Most tasks of a call: each open call has a table of its messages.
 const MOST_TASKS: u32 = 1 << 22;
+
+/// Reason for which a job is simulated if none of its calls is like another one.
+const NOTHING_REPEATED: &str = "none of its calls is repeated";
 
 impl Memory {
     /// A memory for the calls of `jobs`. All of them are simulated if there is a reason in `beside`: something else in the run changes
     /// what calls take.
     pub(crate) fn new(
         jobs: &Jobs,
-        routes: &TracedRoutes<'_>,
+        routes: (&TracedRoutes<'_>, &dyn Fn(FlowId) -> PathClass),
         wish: Wish,
         beside: Option<&'static str>,
     ) -> Self {
         let declines = |job: &JobSpec| beside.or_else(|| declines(job));
-        let declined = jobs
-            .all()
-            .filter_map(|(job, _)| Some((job.label.clone(), declines(job)?)));
-        let mut declined: Vec<(String, &'static str)> = declined.collect();
         let mut kinds = Kinds::new(jobs.all(), |job| declines(job).is_some(), routes);
+        let without = jobs.all().enumerate();
+        let without = without.filter(|(number, _)| !kinds.has_calls(*number));
+        let mut declined: Vec<(String, &'static str)> = without
+            .map(|(_, (job, _))| (job.label.clone(), declines(job).unwrap_or(NOTHING_REPEATED)))
+            .collect();
         if kinds.all.len() > MOST_KINDS {
             declined = jobs
                 .all()
@@ -72,7 +83,6 @@ impl Memory {
 /// Reason for which a job is simulated as a whole.
 fn declines(job: &JobSpec) -> Option<&'static str> {
     let calls = kinds::calls_of(job);
-    let kinds = calls.iter().map(|call| call.kind + 1).max().unwrap_or(0);
     if job
         .plan
         .graph()
@@ -83,9 +93,6 @@ fn declines(job: &JobSpec) -> Option<&'static str> {
     }
     if calls.iter().any(|call| call.tasks > MOST_TASKS) {
         return Some("its calls have too many messages");
-    }
-    if job.iterations == 1 && kinds as usize == calls.len() {
-        return Some("none of its calls is repeated");
     }
     None
 }

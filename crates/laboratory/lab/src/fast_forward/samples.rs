@@ -1,7 +1,7 @@
-//! Simulated calls of a kind beside the same sorts of calls.
+//! Simulated calls of a kind beside the same families of calls.
 
-use super::times::{Times, Transfer, level, times_of};
-use super::{MOST_SAMPLES, SHARE_OF_ERROR};
+use super::times::{Shortest, Times, Transfers, level, times_of};
+use super::{MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
 use clearway_statistics::student_t;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ struct Sample {
     level: f64,
     /// Time in picoseconds from the first post until all messages are acknowledged.
     span: f64,
+    /// True if it was the first call of its kind, which may find connections that are new.
+    is_first: bool,
 }
 
 /// Samples of a kind.
@@ -33,12 +35,18 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Adds a simulated call that took `span` picoseconds; returns the bytes that it keeps.
-    pub(super) fn add(&mut self, call: &[Option<Transfer>], span: f64, error: f64) -> usize {
+    /// Adds a simulated call that took `span` picoseconds, and was the first of its kind or not; returns the bytes that it keeps. The
+    /// samples are of so many `kinds`.
+    pub(super) fn add(
+        &mut self,
+        (call, shortest): (&Transfers, &Shortest),
+        (span, is_first): (f64, bool),
+        (error, kinds): (f64, u32),
+    ) -> usize {
         if self.are_enough() {
             return 0;
         }
-        let record: Record = times_of(call).into();
+        let record: Record = times_of(call, shortest).into();
         let bytes = size_of_val(&*record);
         let first = self.first.get_or_insert_with(|| Arc::clone(&record));
         let level = level(first, call);
@@ -47,8 +55,9 @@ impl Samples {
                 record,
                 level,
                 span,
+                is_first,
             },
-            error,
+            (error, kinds),
         );
         bytes
     }
@@ -58,27 +67,32 @@ impl Samples {
         self.are_agreed || self.kept.len() >= MOST_SAMPLES
     }
 
-    fn add_sample(&mut self, sample: Sample, error: f64) {
+    fn add_sample(&mut self, sample: Sample, (error, kinds): (f64, u32)) {
         self.kept.push(sample);
-        let most = error * SHARE_OF_ERROR;
-        // The first calls may find connections that are new. They are left out if that helps.
-        for skipped in 0..=self.kept.len().saturating_sub(2).min(2) {
-            let width = half_width(&self.kept[skipped..]);
-            if width <= most {
-                self.kept.drain(..skipped);
-                self.are_agreed = true;
-                break;
-            }
+        if self.kept.len() < WAITED_FOR.min(kinds as usize) {
+            return;
         }
-        self.width = (self.kept.len() > 1).then(|| half_width(&self.kept));
+        let most = error * SHARE_OF_ERROR;
+        // The first calls of kinds are left out if that helps.
+        let later: Vec<Sample> = self
+            .kept
+            .iter()
+            .filter(|own| !own.is_first)
+            .cloned()
+            .collect();
+        if half_width(&self.kept) > most && half_width(&later) <= most {
+            self.kept = later;
+        }
+        let width = half_width(&self.kept);
+        self.are_agreed = width <= most;
+        self.width = (self.kept.len() > 1).then_some(width);
     }
 
-    /// True if one more call may be remembered: the samples agree, or the remembered calls together may be wrong by this many picoseconds.
-    pub(super) fn allow(&self, budget: f64) -> bool {
-        self.are_agreed
-            || self
-                .error_of(self.remembered + 1)
-                .is_some_and(|error| error <= budget)
+    /// True if one more call may be remembered: the samples agree, or the remembered calls of each of the `kinds` together may be wrong by
+    /// this many picoseconds.
+    pub(super) fn allow(&self, budget: f64, kinds: u32) -> bool {
+        let calls = self.remembered / u64::from(kinds.max(1)) + 1;
+        self.are_agreed || self.error_of(calls).is_some_and(|error| error <= budget)
     }
 
     /// Forgets all samples, because they are no longer true.
@@ -96,16 +110,16 @@ impl Samples {
     }
 
     /// Difference of the transfer times of a simulated call from the remembered ones, as a part of them.
-    pub(super) fn difference(&self, call: &[Option<Transfer>]) -> f64 {
+    pub(super) fn difference(&self, call: &Transfers) -> f64 {
         let mean = mean_of(&self.kept, |sample| sample.level);
         let first = self.first.as_ref();
         first.map_or(0.0, |first| (level(first, call) / mean - 1.0).abs())
     }
 
-    /// Error in picoseconds that all remembered calls together may have, at 95 % confidence: that of the mean of the samples, and the
+    /// Error in picoseconds that all remembered calls of one of the `kinds` together may have, at 95 % confidence: that of the mean of the samples, and the
     /// spread of the drawn ones.
-    pub(super) fn error_of_remembered(&self) -> f64 {
-        match self.remembered {
+    pub(super) fn error_of_remembered(&self, kinds: u32) -> f64 {
+        match self.remembered.div_ceil(kinds.max(1).into()) {
             0 => 0.0,
             calls => self.error_of(calls).unwrap_or(0.0),
         }
@@ -146,14 +160,15 @@ mod tests {
 
     fn samples(levels: &[f64]) -> Samples {
         let mut samples = Samples::default();
-        for &level in levels {
+        for (number, &level) in levels.iter().enumerate() {
             if !samples.are_enough() {
                 let sample = Sample {
                     record: vec![Times::default(); 4].into(),
                     level,
                     span: 1000.0 * level,
+                    is_first: number == 0,
                 };
-                samples.add_sample(sample, 0.01);
+                samples.add_sample(sample, (0.01, 1));
             }
         }
         samples
@@ -184,21 +199,24 @@ mod tests {
         let mut all = samples(&levels);
         assert!(all.are_enough() && !all.are_agreed);
         assert!(!samples(&levels[1..]).are_enough());
-        // 2.201 * 0.1706 / sqrt(12) is 0.0903 of the mean, 1.2; sqrt(1 + 12) times as much of a span of 1200 for one draw.
-        assert!(!all.allow(385.0) && all.allow(395.0));
+        // The error of one call is that of a draw, nearly: 2.04 times the spread.
+        let one = all.error_of(1).unwrap();
+        assert!((one / 350.0 - 1.0).abs() < 0.03, "{one}");
+        assert!(!all.allow(one - 1.0, 1) && all.allow(one + 1.0, 1));
         all.remembered = 1;
-        assert!(!all.allow(395.0));
-        assert!(!samples(&levels[..1]).allow(1e12));
+        assert!(!all.allow(one + 1.0, 1) && all.allow(one + 1.0, 2));
+        assert!(!samples(&levels[..1]).allow(1e12, 1));
     }
 
     #[test]
     fn the_error_grows_with_the_remembered_calls() {
         let mut known = samples(&[1.0, 1.001, 1.0]);
-        assert_eq!(known.error_of_remembered(), 0.0);
+        assert_eq!(known.error_of_remembered(1), 0.0);
         known.remembered = 3;
         // sqrt(2) * 0.00143 of three spans of 1000.
-        assert!((known.error_of_remembered() - 6.08).abs() < 0.05);
+        assert!((known.error_of_remembered(1) - 6.08).abs() < 0.05);
         known.remembered = 300;
-        assert!((known.error_of_remembered() - 432.0).abs() < 3.0);
+        assert!((known.error_of_remembered(1) - 432.0).abs() < 3.0);
+        assert!((known.error_of_remembered(100) - 6.08).abs() < 0.05);
     }
 }

@@ -7,11 +7,10 @@
 //! arrival(j) = max(post(j) + latency, arrival(j - 1) + gap) + residual(j),    at least post(j) + latency
 //! ```
 //!
-//! The latency is the shortest transfer time of a message of its length on its connection, or that of a message of another length and the
-//! difference of their gaps, if this is less: of some lengths all messages wait. The gap is the lower quartile of the distances
-//! between arrivals, of messages of its length that were posted before the one before them had arrived: it is the time that the connection
-//! takes for such a message. The residual is what is left of the simulated arrival: the delay by other traffic. With the posts of the
-//! simulated call, the rule gives its arrivals, to the picosecond.
+//! The latency is the [shortest](Shortest) transfer time of a message of its length on its connection, in all simulated calls so far: in one
+//! call all messages may wait. The gap is the lower quartile of the distances between arrivals, of messages of its length that were posted
+//! before the one before them had arrived: it is the time that the connection takes for such a message. The residual is what is left of the
+//! simulated arrival: the delay by other traffic. With the posts of the simulated call, the rule gives its arrivals, to the picosecond.
 
 use clearway_units::{Bytes, FlowId, Span, Time};
 use rustc_hash::FxHashMap;
@@ -48,9 +47,11 @@ impl Times {
 pub(crate) struct LastArrival(Option<Time>);
 
 impl LastArrival {
-    /// The times at which a message that is posted now arrives and is acknowledged.
-    pub(crate) fn next(&mut self, now: Time, times: Times) -> (Time, Time) {
-        let arrival = times.arrival(now, self.0);
+    /// The times at which a message that is posted now arrives and is acknowledged. It follows messages with packets that are under way:
+    /// `ahead` times its own bytes.
+    pub(crate) fn next(&mut self, now: Time, times: Times, ahead: f64) -> (Time, Time) {
+        let waits = Span::from_ps((times.gap.as_ps() as f64 * ahead) as u64);
+        let arrival = times.arrival(now, self.0).max(now + times.latency + waits);
         self.0 = self.0.max(Some(arrival));
         (arrival, arrival + times.acknowledgement)
     }
@@ -81,17 +82,27 @@ fn in_order(transfers: &[Option<Transfer>]) -> Vec<(usize, &Transfer)> {
     order
 }
 
+/// A simulated call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Transfers {
+    /// Messages by place; `None` is a place without a message.
+    pub(super) messages: Vec<Option<Transfer>>,
+    /// The last arrival on each connection before the call.
+    pub(super) before: FxHashMap<FlowId, Time>,
+}
+
 /// Transfer times of a call in relation to those that remembered `times` would have given it, with the same posts: above one if messages
 /// took longer.
 ///
 /// Where each message of a call waits for the one before, the call takes longer by the same factor.
-pub(super) fn level(times: &[Times], transfers: &[Option<Transfer>]) -> f64 {
+pub(super) fn level(times: &[Times], call: &Transfers) -> f64 {
     let (mut took, mut longer) = (0.0, 0.0);
     let mut last: Option<(FlowId, LastArrival)> = None;
-    for (place, own) in in_order(transfers) {
+    for (place, own) in in_order(&call.messages) {
         let known = last.filter(|(connection, _)| *connection == own.connection);
-        let mut arrivals = known.map_or(LastArrival::default(), |(_, arrivals)| arrivals);
-        let (remembered, _) = arrivals.next(own.posted, times[place]);
+        let first = || LastArrival(call.before.get(&own.connection).copied());
+        let mut arrivals = known.map_or_else(first, |(_, arrivals)| arrivals);
+        let (remembered, _) = arrivals.next(own.posted, times[place], 0.0);
         last = Some((own.connection, arrivals));
         took += own.took().as_ps() as f64;
         longer += own.received.as_ps() as f64 - remembered.as_ps() as f64;
@@ -99,40 +110,36 @@ pub(super) fn level(times: &[Times], transfers: &[Option<Transfer>]) -> f64 {
     took / (took - longer)
 }
 
-/// Times of the messages of a call, by task; `None` is a task that is no message.
-pub(super) fn times_of(transfers: &[Option<Transfer>]) -> Vec<Times> {
-    let order = in_order(transfers);
-    let mut of_length: FxHashMap<(FlowId, Bytes), Length> = FxHashMap::default();
+/// Times of the messages of a call, by place; `shortest` knows them.
+pub(super) fn times_of(call: &Transfers, shortest: &Shortest) -> Vec<Times> {
+    let order = in_order(&call.messages);
+    let mut gaps: FxHashMap<(FlowId, Bytes), Vec<Span>> = FxHashMap::default();
     let mut last: Option<(FlowId, Time)> = None;
     for (_, own) in &order {
-        let before = before(last, own);
-        let length = of_length.entry((own.connection, own.bytes)).or_default();
-        length.latency = Some(
-            length
-                .latency
-                .map_or(own.took(), |least| least.min(own.took())),
-        );
+        let before = call.before(last, own);
         if let Some(arrival) = before.filter(|&arrival| own.posted < arrival) {
-            length.gaps.push(own.received.max(arrival) - arrival);
+            let gaps = gaps.entry((own.connection, own.bytes)).or_default();
+            gaps.push(own.received.max(arrival) - arrival);
         }
         last = Some((
             own.connection,
             own.received.max(before.unwrap_or(Time::ZERO)),
         ));
     }
-    for length in of_length.values_mut() {
-        length.gaps.sort_unstable();
+    let mut quartiles: FxHashMap<(FlowId, Bytes), Span> = FxHashMap::default();
+    for (of, mut gaps) in gaps {
+        gaps.sort_unstable();
+        quartiles.insert(of, gaps[gaps.len() / 4]);
     }
-    let lengths = Lengths::new(of_length);
-    let mut times = vec![Times::default(); transfers.len()];
+    let mut times = vec![Times::default(); call.messages.len()];
     let mut last = None;
     for (place, own) in order {
-        let before = before(last, own);
-        let (latency, gap) = lengths.of(own);
+        let before = call.before(last, own);
+        let gap = quartiles.get(&(own.connection, own.bytes));
+        let gap = gap.copied().unwrap_or(Span::ZERO);
         let mut found = Times {
-            latency,
+            latency: shortest.least(own, gap),
             gap,
-
             residual: 0,
             acknowledgement: own.sent.max(own.received) - own.received,
         };
@@ -147,53 +154,54 @@ pub(super) fn times_of(transfers: &[Option<Transfer>]) -> Vec<Times> {
     times
 }
 
-/// Messages of one length on a connection.
+/// Shortest transfer time of the messages of each length on each connection.
 #[derive(Debug, Default)]
-struct Length {
-    latency: Option<Span>,
-    /// Distances between arrivals, where a message waited for the one before it.
-    gaps: Vec<Span>,
-}
+pub(super) struct Shortest(FxHashMap<FlowId, Vec<(Bytes, Span)>>);
 
-impl Length {
-    fn gap(&self) -> Span {
-        let quartile = self.gaps.get(self.gaps.len() / 4);
-        quartile.copied().unwrap_or(Span::ZERO)
-    }
-}
+/// Most lengths of a connection whose shortest times are kept.
+const MOST_LENGTHS: usize = 64;
 
-/// Latency and gap of messages by connection and length.
-struct Lengths(FxHashMap<(FlowId, Bytes), (Span, Span)>);
-
-impl Lengths {
-    fn new(of_length: FxHashMap<(FlowId, Bytes), Length>) -> Self {
-        let mut of_connection: FxHashMap<FlowId, Vec<(Bytes, Span, Span)>> = FxHashMap::default();
-        for ((connection, bytes), length) in &of_length {
-            let latency = length.latency.unwrap_or(Span::ZERO);
-            let own = of_connection.entry(*connection).or_default();
-            own.push((*bytes, latency, length.gap()));
-        }
-        let mut found = FxHashMap::default();
-        for (connection, all) in of_connection {
-            for &(bytes, latency, gap) in &all {
-                let others = all.iter();
-                let others = others.map(|(_, other, own)| *other + gap.saturating_sub(*own));
-                let least = others.fold(latency, Span::min);
-                found.insert((connection, bytes), (least, gap));
+impl Shortest {
+    /// Takes note of a simulated call.
+    pub(super) fn note(&mut self, call: &Transfers) {
+        for own in call.messages.iter().flatten() {
+            let known = self.0.entry(own.connection).or_default();
+            match known.iter().position(|(bytes, _)| *bytes == own.bytes) {
+                Some(place) => known[place].1 = own.took().min(known[place].1),
+                None if known.len() < MOST_LENGTHS => known.push((own.bytes, own.took())),
+                None => {}
             }
         }
-        Self(found)
     }
 
-    fn of(&self, own: &Transfer) -> (Span, Span) {
-        self.0[&(own.connection, own.bytes)]
+    /// Latency of a message that occupies its connection for `gap`: the shortest time of any length, less or more what the difference of
+    /// the lengths takes.
+    fn least(&self, own: &Transfer, gap: Span) -> Span {
+        let known = self.0.get(&own.connection).into_iter().flatten();
+        let least = known.map(|&(bytes, least)| {
+            let difference = bytes.as_u64().abs_diff(own.bytes.as_u64());
+            let more = gap.as_ps() as f64 * difference as f64 / own.bytes.as_u64().max(1) as f64;
+            let more = Span::from_ps(more as u64);
+            match bytes < own.bytes {
+                // Without a gap, nothing is known of the difference.
+                true if gap.is_zero() => own.took(),
+                true => least + more,
+                false => least.saturating_sub(more),
+            }
+        });
+        least.fold(own.took(), Span::min)
     }
 }
 
-/// The last arrival on the connection of a message.
-fn before(last: Option<(FlowId, Time)>, own: &Transfer) -> Option<Time> {
-    let (connection, arrival) = last?;
-    (connection == own.connection).then_some(arrival)
+impl Transfers {
+    /// The last arrival on the connection of a message.
+    fn before(&self, last: Option<(FlowId, Time)>, own: &Transfer) -> Option<Time> {
+        let known = last.filter(|(connection, _)| *connection == own.connection);
+        match known {
+            Some((_, arrival)) => Some(arrival),
+            None => self.before.get(&own.connection).copied(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -211,8 +219,21 @@ mod tests {
         })
     }
 
+    fn call(messages: &[Option<Transfer>]) -> Transfers {
+        Transfers {
+            messages: messages.to_vec(),
+            ..Transfers::default()
+        }
+    }
+
+    fn own_times(call: &Transfers) -> Vec<Times> {
+        let mut shortest = Shortest::default();
+        shortest.note(call);
+        times_of(call, &shortest)
+    }
+
     fn replay(transfers: &[Option<Transfer>], late: Span) -> Vec<Option<(Time, Time)>> {
-        let times = times_of(transfers);
+        let times = own_times(&call(transfers));
         let mut last: FxHashMap<FlowId, LastArrival> = FxHashMap::default();
         let mut order: Vec<usize> = (0..transfers.len()).collect();
         order.sort_by_key(|&place| transfers[place].map(|own| own.posted));
@@ -220,7 +241,7 @@ mod tests {
         for place in order {
             if let Some(own) = transfers[place] {
                 let last = last.entry(own.connection).or_default();
-                found[place] = Some(last.next(own.posted + late, times[place]));
+                found[place] = Some(last.next(own.posted + late, times[place], 0.0));
             }
         }
         found
@@ -252,12 +273,12 @@ mod tests {
     fn messages_that_waited_for_one_another_do_so_again() {
         // A link that takes 8 us for a message, with a latency of 10 us. The second message waits for the first, the third for nothing.
         let transfers = [transfer(0, 0, 10), transfer(0, 1, 18), transfer(0, 30, 40)];
-        let times = times_of(&transfers);
+        let times = own_times(&call(&transfers));
         let mut last = LastArrival::default();
         let mut arrivals = |posts: [u64; 3]| {
             last = LastArrival::default();
             let arrival =
-                |(post, own): (u64, &Times)| last.next(Time::from_us(post), *own).0.as_us();
+                |(post, own): (u64, &Times)| last.next(Time::from_us(post), *own, 0.0).0.as_us();
             posts
                 .into_iter()
                 .zip(&times)
@@ -285,5 +306,47 @@ mod tests {
         };
         assert_eq!(late(0), [10, 18, 29]);
         assert_eq!(late(5), [15, 23, 34]);
+    }
+
+    #[test]
+    fn calls_that_follow_one_another_wait_once() {
+        // The first message waits for one of an earlier call, which arrives at 10 us.
+        let mut own = call(&[transfer(0, 5, 18), transfer(0, 6, 26)]);
+        own.before.insert(FlowId(0), Time::from_us(10));
+        let times = own_times(&own);
+        assert_eq!(level(&times, &own), 1.0);
+        let mut last = LastArrival(Some(Time::from_us(10)));
+        let arrival =
+            |last: &mut LastArrival, us, times| last.next(Time::from_us(us), times, 0.0).0;
+        assert_eq!(arrival(&mut last, 5, times[0]), Time::from_us(18));
+        assert_eq!(arrival(&mut last, 6, times[1]), Time::from_us(26));
+        // 2 us later each.
+        let mut later = call(&[transfer(0, 5, 20), transfer(0, 6, 28)]);
+        later.before.insert(FlowId(0), Time::from_us(10));
+        assert!((level(&times, &later) - 37.0 / 33.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn latencies_are_those_of_calls_that_did_not_wait() {
+        let mut shortest = Shortest::default();
+        shortest.note(&call(&[transfer(0, 0, 10)]));
+        // Messages wait for one of another call; the link takes 8 us for each.
+        let mut own = call(&[transfer(0, 5, 38), transfer(0, 6, 46)]);
+        own.before.insert(FlowId(0), Time::from_us(30));
+        shortest.note(&own);
+        let times = times_of(&own, &shortest);
+        assert_eq!(level(&times, &own), 1.0);
+        // Without the other call, they do not.
+        let mut last = LastArrival::default();
+        assert_eq!(
+            last.next(Time::from_us(50), times[0], 0.0).0,
+            Time::from_us(60)
+        );
+        // One that follows one and a half messages with packets waits for them.
+        let mut last = LastArrival::default();
+        assert_eq!(
+            last.next(Time::from_us(50), times[0], 1.5).0,
+            Time::from_us(72)
+        );
     }
 }
