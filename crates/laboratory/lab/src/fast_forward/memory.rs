@@ -2,12 +2,12 @@
 
 use super::kinds::{CallId, KindId, Kinds};
 use super::report::{FastForwardReport, RememberedCalls};
-use super::samples::{Record, Samples};
+use super::samples::{NewSample, Record, Samples};
 use super::times::{Shortest, Times, Transfer, Transfers};
-use super::{MOST_BYTES, SHADOW, SHARE_OF_ERROR};
+use super::{FamilySet, MOST_BYTES, SHADOW, SHARE_OF_ERROR};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -29,17 +29,16 @@ enum Decision {
     Remembered(Record),
 }
 
-/// Families of calls that are under way, a bit for each; those from 63 on share a bit.
-type FamilySet = u64;
-
 /// What hosts see of the memory. It changes only between rounds.
 #[derive(Debug, Default)]
 struct Snapshot {
     open: FxHashMap<CallId, Decision>,
     /// Number of open calls of each kind that has any.
     active: BTreeMap<KindId, u32>,
-    /// By shape, and families of calls beside.
-    samples: FxHashMap<(u32, FamilySet), Samples>,
+    /// By shape.
+    samples: FxHashMap<u32, Samples>,
+    /// Error of the remembered calls of each family so far, in picoseconds.
+    errors: Vec<f64>,
     /// Calls of each kind that have begun.
     begun: FxHashMap<KindId, u64>,
     /// Simulated time.
@@ -136,10 +135,14 @@ impl Memory {
             sorts: vec![Counts::default(); kinds.sorts.len()],
             ..Accounts::default()
         };
+        let snapshot = Snapshot {
+            errors: vec![0.0; kinds.families.len()],
+            ..Snapshot::default()
+        };
         Self {
             kinds,
             wish,
-            snapshot: RwLock::default(),
+            snapshot: RwLock::new(snapshot),
             notes: Mutex::default(),
             has_notes: AtomicBool::new(false),
             accounts: Mutex::new(accounts),
@@ -217,10 +220,12 @@ impl Memory {
         {
             return simulated;
         }
-        let (shape, kinds) = self.shape_of(kind);
-        let samples = snapshot.samples.get(&(shape, beside));
-        let budget = self.budget(snapshot.now);
-        let allowed = samples.filter(|samples| samples.allow(budget, kinds));
+        let own = &self.kinds.all[kind as usize];
+        let samples = snapshot.samples.get(&own.shape);
+        let allowed = samples.filter(|samples| {
+            samples.are_agreed(beside)
+                || self.is_within(snapshot, own.family, samples.error(Some(beside)))
+        });
         let Some(samples) = allowed else {
             return simulated;
         };
@@ -231,20 +236,25 @@ impl Memory {
         if (mix64(draw) as f64) < self.wish.verify * u64::MAX as f64 {
             return (Decision::Simulated(true), beside);
         }
-        (Decision::Remembered(samples.draw(draw)), beside)
+        match samples.draw(beside, draw) {
+            Some(record) => (Decision::Remembered(record), beside),
+            None => simulated,
+        }
     }
 
-    /// The shape of a kind, and the number of kinds that have it.
-    fn shape_of(&self, kind: KindId) -> (u32, u32) {
-        let shape = self.kinds.all[kind as usize].shape;
-        (shape, self.kinds.kinds_of_shape[shape as usize])
-    }
-
-    /// Picoseconds by which the remembered calls of one kind may be wrong by now. Calls of different ranks are under way together, so that
-    /// each kind of a family has it all.
-    fn budget(&self, now: Time) -> f64 {
-        let families = self.kinds.families.len().max(1) as f64;
-        self.wish.error * SHARE_OF_ERROR * now.as_ps() as f64 / families
+    /// True if the run is within its error although the remembered calls of a kind of this family may be wrong by so many picoseconds.
+    /// Kinds of a family are under way together, and the errors of families are independent.
+    fn is_within(&self, snapshot: &Snapshot, family: u32, error: Option<f64>) -> bool {
+        let Some(error) = error else {
+            return false;
+        };
+        let errors = (0..).zip(&snapshot.errors);
+        let squares = errors.map(|(other, &own)| match other == family {
+            true => own.max(error),
+            false => own,
+        });
+        let together = squares.map(|error| error * error).sum::<f64>().sqrt();
+        together <= self.wish.error * SHARE_OF_ERROR * snapshot.now.as_ps() as f64
     }
 
     /// Families of the open calls that disturb a kind. Its own family does not count.
@@ -305,8 +315,10 @@ impl Memory {
         };
         if is_remembered {
             counts.remembered += 1;
-            if let Some(samples) = snapshot.samples.get_mut(&(own.shape, beside)) {
-                samples.remembered += 1;
+            if let Some(samples) = snapshot.samples.get_mut(&own.shape) {
+                samples.note_remembered(beside);
+                let error = &mut snapshot.errors[own.family as usize];
+                *error = error.max(samples.error(None).unwrap_or(0.0));
             }
         } else {
             counts.simulated += 1;
@@ -429,10 +441,12 @@ impl Memory {
         let kind = call.kind;
         let span = now - call.begun;
         let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
-        let (shape, kinds) = self.shape_of(kind);
-        let samples = snapshot.samples.entry((shape, call.beside)).or_default();
-        if call.verifies && !is_void && samples.are_agreed {
-            let difference = samples.difference(&call.transfers);
+        let shape = self.kinds.all[kind as usize].shape;
+        let kinds = self.kinds.kinds_of_shape[shape as usize];
+        let samples = snapshot.samples.entry(shape);
+        let samples = samples.or_insert_with(|| Samples::new(kinds));
+        if call.verifies && !is_void && samples.are_agreed(call.beside) {
+            let difference = samples.difference(&call.transfers, call.beside);
             accounts.verified += 1;
             accounts.found = accounts.found.max(difference);
             if difference > self.wish.error {
@@ -444,14 +458,15 @@ impl Memory {
             counts.void += 1;
             counts.shadow += call.shadow.min(span);
         } else if accounts.kept < MOST_BYTES {
-            let span = span.as_ps() as f64;
-            accounts.kept += samples.add(
-                (&call.transfers, &accounts.shortest),
-                (span, call.is_first),
-                (self.wish.error, kinds),
-            );
+            let sample = NewSample {
+                call: &call.transfers,
+                span: span.as_ps() as f64,
+                beside: call.beside,
+                is_first: call.is_first,
+            };
+            accounts.kept += samples.add(&sample, &accounts.shortest, self.wish.error);
         }
-        if samples.are_enough() && !call.verifies {
+        if samples.are_enough(call.beside) && !call.verifies {
             // Kinds of a shape share their samples.
             let kinds = &self.kinds.all;
             snapshot
@@ -465,7 +480,7 @@ impl Memory {
                 snapshot.wanted.remove(&kind);
             }
             Some(left) => *left -= 1,
-            None if is_void && !samples.are_enough() && !is_last => {
+            None if is_void && !samples.are_enough(call.beside) && !is_last => {
                 snapshot.wanted.insert(kind, CALLS_OF_WANTED);
             }
             None => {}
@@ -491,28 +506,18 @@ impl Memory {
                 ..RememberedCalls::default()
             });
         }
-        let mut of_shape = vec![0.0; self.kinds.kinds_of_shape.len()];
-        let mut disagree: BTreeSet<u32> = BTreeSet::new();
-        for ((shape, _), samples) in &snapshot.samples {
-            if samples.are_enough() && !samples.are_agreed {
-                disagree.insert(*shape);
-            }
-            // Sums of floats depend on their order, sums of whole numbers do not.
-            let kinds = self.kinds.kinds_of_shape[*shape as usize];
-            of_shape[*shape as usize] += samples.error_of_remembered(kinds).round();
-        }
-        let mut of_sort = vec![0.0f64; calls.len()];
         for kind in &self.kinds.all {
-            let sort = kind.sort as usize;
-            calls[sort].kinds += 1;
-            calls[sort].declined += u32::from(disagree.contains(&kind.shape));
-            of_sort[sort] = of_sort[sort].max(of_shape[kind.shape as usize]);
+            let sort = &mut calls[kind.sort as usize];
+            sort.kinds += 1;
+            let samples = snapshot.samples.get(&kind.shape);
+            sort.declined += u32::from(samples.is_some_and(Samples::disagree));
         }
+        let squares = snapshot.errors.iter().map(|error| error * error);
         // Half of the time that void calls spent beside remembered ones: they may have lost half of their bandwidth.
         let kinds = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));
         let shadows = accounts.sorts.iter().zip(kinds);
         let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
-        let errors = of_sort.iter().sum::<f64>() + shadows.sum::<f64>();
+        let errors = squares.sum::<f64>().sqrt() + shadows.sum::<f64>();
         FastForwardReport {
             wanted: self.wish.error,
             estimated: errors / (simulated.as_ps() as f64).max(1.0),

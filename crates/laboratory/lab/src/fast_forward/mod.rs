@@ -8,11 +8,11 @@
 //! * Long calls that repeat themselves are cut into [segments], which are calls to all that follows.
 //! * A kind is remembered if its simulated calls agree: they are compared by the [level](times::level) of their transfer times, and half the
 //!   width of the 95 % confidence interval of the mean level (Student's t) is at most [half](SHARE_OF_ERROR) of the wanted error. Other kinds
-//!   are remembered while the error of all their remembered calls together stays within the same part of the run's time so far, shared
-//!   among the families of calls, which have as many messages and bytes: short calls may be less certain than long ones.
+//!   are remembered while the error of all remembered calls stays within the same part of the run's time so far: short calls may be less
+//!   certain than long ones. The errors of *families*, calls with as many messages and bytes, add up as independent errors do.
 //! * Kinds of one *shape* have the same messages between their ranks, on paths of equal lengths. They share their samples.
-//! * A kind *disturbs* another one if their messages can cross a common cable, and its calls are not much shorter. Samples are kept by the
-//!   families of disturbing calls that are under way when a call begins, because these take bandwidth.
+//! * A kind *disturbs* another one if their messages can cross a common cable, and its calls are not much shorter: it takes bandwidth. If
+//!   samples do not agree whatever was beside them, they are kept by the families of disturbing calls that were under way when they began.
 //! * A sample is *void* if more than a [part](SHADOW) of its time was beside remembered calls that would disturb it: their packets were
 //!   missing. Its kind is then *wanted*: kinds that disturb it are simulated for its next calls.
 //!
@@ -35,6 +35,9 @@ use kinds::{Kinds, MOST_KINDS};
 pub(crate) use memory::{Handle, Memory, Wish};
 pub use report::{FastForwardReport, RememberedCalls};
 pub(crate) use times::LastArrival;
+
+/// Families of calls that are under way, a bit for each; those from 63 on share a bit.
+type FamilySet = u64;
 
 /// Part of the wanted error that the confidence interval of a kind's transfer times may take; the rest is for what it does not show: calls
 /// that overlap in another way, and paths through the program.

@@ -1,11 +1,12 @@
-//! Simulated calls of a kind beside the same families of calls.
+//! Simulated calls of a shape.
 
 use super::times::{Shortest, Times, Transfers, level, times_of};
-use super::{MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
+use super::{FamilySet, MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
 use clearway_statistics::student_t;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Transfer times of all messages of a call, by task.
+/// Transfer times of all messages of a call, by place.
 pub(super) type Record = Arc<[Times]>;
 
 /// A simulated call.
@@ -16,123 +17,224 @@ struct Sample {
     level: f64,
     /// Time in picoseconds from the first post until all messages are acknowledged.
     span: f64,
+    /// Calls that were under way beside it.
+    beside: FamilySet,
     /// True if it was the first call of its kind, which may find connections that are new.
     is_first: bool,
 }
 
-/// Samples of a kind.
-#[derive(Debug, Clone, Default)]
+/// A call to add to the samples.
+pub(super) struct NewSample<'a> {
+    pub(super) call: &'a Transfers,
+    /// Time in picoseconds from the first post until all messages are acknowledged.
+    pub(super) span: f64,
+    /// Calls that were under way beside it.
+    pub(super) beside: FamilySet,
+    /// True if it was the first call of its kind.
+    pub(super) is_first: bool,
+}
+
+/// Confidence in a set of samples.
+#[derive(Debug, Clone, Copy, Default)]
+struct Confidence {
+    /// Half the width of the confidence interval of the mean level, as a part of it; `None` with too few samples.
+    width: Option<f64>,
+    /// True if the width is small enough for any number of calls.
+    is_enough: bool,
+    /// Mean span in picoseconds.
+    span: f64,
+    samples: usize,
+}
+
+/// Samples beside the same calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beside {
+    confidence: Confidence,
+    /// Remembered calls.
+    remembered: u64,
+}
+
+/// Samples of a shape.
+///
+/// All samples count together if they agree, whatever was beside them: then a call may be remembered if there are samples beside the same
+/// calls. Else only the samples beside the same calls count.
+#[derive(Debug, Clone)]
 pub(super) struct Samples {
+    /// Number of kinds of the shape.
+    kinds: u32,
     /// Times of the first sample.
     first: Option<Record>,
     kept: Vec<Sample>,
-    /// Half the width of the confidence interval of the mean level, as a part of it; `None` with less than two samples.
-    width: Option<f64>,
-    /// True if the width is small enough for any number of calls.
-    pub(super) are_agreed: bool,
-    /// Remembered calls.
-    pub(super) remembered: u64,
+    all: Confidence,
+    beside: BTreeMap<FamilySet, Beside>,
 }
 
 impl Samples {
-    /// Adds a simulated call that took `span` picoseconds, and was the first of its kind or not; returns the bytes that it keeps. The
-    /// samples are of so many `kinds`.
-    pub(super) fn add(
-        &mut self,
-        (call, shortest): (&Transfers, &Shortest),
-        (span, is_first): (f64, bool),
-        (error, kinds): (f64, u32),
-    ) -> usize {
-        if self.are_enough() {
+    /// No samples, of a shape with so many kinds.
+    pub(super) fn new(kinds: u32) -> Self {
+        Self {
+            kinds: kinds.max(1),
+            first: None,
+            kept: Vec::new(),
+            all: Confidence::default(),
+            beside: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a simulated call; returns the bytes that it keeps.
+    pub(super) fn add(&mut self, new: &NewSample<'_>, shortest: &Shortest, error: f64) -> usize {
+        if self.are_enough(new.beside) {
             return 0;
         }
-        let record: Record = times_of(call, shortest).into();
+        let record: Record = times_of(new.call, shortest).into();
         let bytes = size_of_val(&*record);
         let first = self.first.get_or_insert_with(|| Arc::clone(&record));
-        let level = level(first, call);
+        let level = level(first, new.call);
         self.add_sample(
             Sample {
                 record,
                 level,
-                span,
-                is_first,
+                span: new.span,
+                beside: new.beside,
+                is_first: new.is_first,
             },
-            (error, kinds),
+            error,
         );
         bytes
     }
 
-    /// True if no more samples are needed.
-    pub(super) fn are_enough(&self) -> bool {
-        self.are_agreed || self.kept.len() >= MOST_SAMPLES
-    }
-
-    fn add_sample(&mut self, sample: Sample, (error, kinds): (f64, u32)) {
+    fn add_sample(&mut self, sample: Sample, error: f64) {
+        let beside = sample.beside;
         self.kept.push(sample);
-        if self.kept.len() < WAITED_FOR.min(kinds as usize) {
+        let most = error * SHARE_OF_ERROR;
+        let waited_for = WAITED_FOR.min(self.kinds as usize);
+        if self.kept.len() < waited_for {
             return;
         }
-        let most = error * SHARE_OF_ERROR;
         // The first calls of kinds are left out if that helps.
-        let later: Vec<Sample> = self
-            .kept
-            .iter()
-            .filter(|own| !own.is_first)
-            .cloned()
-            .collect();
-        if half_width(&self.kept) > most && half_width(&later) <= most {
-            self.kept = later;
+        if half_width(&self.kept) > most {
+            let later = self.kept.iter().filter(|own| !own.is_first);
+            let later: Vec<Sample> = later.cloned().collect();
+            if half_width(&later) <= most {
+                self.kept = later;
+            }
         }
-        let width = half_width(&self.kept);
-        self.are_agreed = width <= most;
-        self.width = (self.kept.len() > 1).then_some(width);
+        self.all = Confidence::new(&self.kept, most);
+        let own = self.kept.iter().filter(|own| own.beside == beside);
+        let own: Vec<Sample> = own.cloned().collect();
+        if own.len() >= waited_for {
+            self.beside.entry(beside).or_default().confidence = Confidence::new(&own, most);
+        }
     }
 
-    /// True if one more call may be remembered: the samples agree, or the remembered calls of each of the `kinds` together may be wrong by
-    /// this many picoseconds.
-    pub(super) fn allow(&self, budget: f64, kinds: u32) -> bool {
-        let calls = self.remembered / u64::from(kinds.max(1)) + 1;
-        self.are_agreed || self.error_of(calls).is_some_and(|error| error <= budget)
+    fn count(&self, beside: FamilySet) -> usize {
+        let own = self.kept.iter().filter(|own| own.beside == beside);
+        own.count()
+    }
+
+    /// True if no more samples beside these calls are needed.
+    pub(super) fn are_enough(&self, beside: FamilySet) -> bool {
+        self.are_agreed(beside) || self.count(beside) >= MOST_SAMPLES
+    }
+
+    /// True if any number of calls beside these calls may be remembered.
+    pub(super) fn are_agreed(&self, beside: FamilySet) -> bool {
+        self.confidence(beside).is_enough
+    }
+
+    /// Confidence in what is known of calls beside these calls.
+    fn confidence(&self, beside: FamilySet) -> Confidence {
+        let own = self.beside.get(&beside).copied().unwrap_or_default();
+        let least = self.kinds.min(2) as usize;
+        match self.all.is_enough && !own.confidence.is_enough && self.count(beside) >= least {
+            true => self.all,
+            false => own.confidence,
+        }
+    }
+
+    /// True if the samples disagree beside some calls.
+    pub(super) fn disagree(&self) -> bool {
+        let besides = self.beside.keys();
+        besides
+            .into_iter()
+            .any(|&beside| self.are_enough(beside) && !self.are_agreed(beside))
+    }
+
+    /// Takes note of a remembered call.
+    pub(super) fn note_remembered(&mut self, beside: FamilySet) {
+        self.beside.entry(beside).or_default().remembered += 1;
     }
 
     /// Forgets all samples, because they are no longer true.
     pub(super) fn forget(&mut self) {
-        self.first = None;
-        self.kept.clear();
-        self.width = None;
-        self.are_agreed = false;
+        let remembered = |own: &Beside| Beside {
+            remembered: own.remembered,
+            ..Beside::default()
+        };
+        *self = Self {
+            beside: self
+                .beside
+                .iter()
+                .map(|(&key, own)| (key, remembered(own)))
+                .collect(),
+            ..Self::new(self.kinds)
+        };
     }
 
     /// The times of a remembered call; `draw` is a random number.
-    pub(super) fn draw(&self, draw: u64) -> Record {
-        let place = (draw % self.kept.len() as u64) as usize;
-        Arc::clone(&self.kept[place].record)
+    pub(super) fn draw(&self, beside: FamilySet, draw: u64) -> Option<Record> {
+        let own = self.kept.iter().filter(|own| own.beside == beside);
+        let own: Vec<&Sample> = own.collect();
+        let place = draw.checked_rem(own.len() as u64)?;
+        Some(Arc::clone(&own[place as usize].record))
     }
 
     /// Difference of the transfer times of a simulated call from the remembered ones, as a part of them.
-    pub(super) fn difference(&self, call: &Transfers) -> f64 {
-        let mean = mean_of(&self.kept, |sample| sample.level);
-        let first = self.first.as_ref();
-        first.map_or(0.0, |first| (level(first, call) / mean - 1.0).abs())
-    }
-
-    /// Error in picoseconds that all remembered calls of one of the `kinds` together may have, at 95 % confidence: that of the mean of the samples, and the
-    /// spread of the drawn ones.
-    pub(super) fn error_of_remembered(&self, kinds: u32) -> f64 {
-        match self.remembered.div_ceil(kinds.max(1).into()) {
-            0 => 0.0,
-            calls => self.error_of(calls).unwrap_or(0.0),
+    pub(super) fn difference(&self, call: &Transfers, beside: FamilySet) -> f64 {
+        let own = self.kept.iter().filter(|own| own.beside == beside);
+        let (mut sum, mut count) = (0.0, 0.0);
+        for own in own {
+            sum += own.level;
+            count += 1.0;
         }
+        let first = self.first.as_ref();
+        first.map_or(0.0, |first| (level(first, call) * count / sum - 1.0).abs())
     }
 
-    /// The same for a number of remembered calls; `None` if the samples say nothing about it.
-    fn error_of(&self, calls: u64) -> Option<f64> {
-        let width = self.width?;
-        let span = mean_of(&self.kept, |sample| sample.span);
-        let calls = calls as f64;
+    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with one more call beside some calls:
+    /// that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
+    pub(super) fn error(&self, more: Option<FamilySet>) -> Option<f64> {
+        let mut sum = 0.0;
+        if let Some(more) = more.filter(|more| !self.beside.contains_key(more)) {
+            sum += self.error_of(1.0, self.confidence(more))?;
+        }
+        for (&beside, own) in &self.beside {
+            let more = u64::from(more == Some(beside)) * u64::from(self.kinds);
+            let calls = (own.remembered + more).div_ceil(self.kinds.into());
+            if calls > 0 {
+                sum += self.error_of(calls as f64, self.confidence(beside))?;
+            }
+        }
+        Some(sum)
+    }
+
+    fn error_of(&self, calls: f64, confidence: Confidence) -> Option<f64> {
+        let width = confidence.width?;
         // The width is t s / sqrt(n): the spread of a sum of `calls` draws is sqrt(calls) t s.
-        let of_draws = width * (self.kept.len() as f64 / calls).sqrt();
-        Some(span * calls * (width * width + of_draws * of_draws).sqrt())
+        let of_draws = width * (confidence.samples as f64 / calls).sqrt();
+        Some(confidence.span * calls * (width * width + of_draws * of_draws).sqrt())
+    }
+}
+
+impl Confidence {
+    fn new(samples: &[Sample], most: f64) -> Self {
+        let width = half_width(samples);
+        Self {
+            width: (samples.len() > 1).then_some(width),
+            is_enough: width <= most,
+            span: mean_of(samples, |sample| sample.span),
+            samples: samples.len(),
+        }
     }
 }
 
@@ -158,65 +260,99 @@ fn half_width(samples: &[Sample]) -> f64 {
 mod tests {
     use super::*;
 
+    fn add(samples: &mut Samples, level: f64, beside: FamilySet) {
+        if !samples.are_enough(beside) {
+            let sample = Sample {
+                record: vec![Times::default(); 4].into(),
+                level,
+                span: 1000.0 * level,
+                beside,
+                is_first: samples.kept.is_empty(),
+            };
+            samples.add_sample(sample, 0.01);
+        }
+    }
+
     fn samples(levels: &[f64]) -> Samples {
-        let mut samples = Samples::default();
-        for (number, &level) in levels.iter().enumerate() {
-            if !samples.are_enough() {
-                let sample = Sample {
-                    record: vec![Times::default(); 4].into(),
-                    level,
-                    span: 1000.0 * level,
-                    is_first: number == 0,
-                };
-                samples.add_sample(sample, (0.01, 1));
-            }
+        let mut samples = Samples::new(1);
+        for &level in levels {
+            add(&mut samples, level, 0);
         }
         samples
     }
 
     #[test]
     fn samples_agree_within_half_of_the_error() {
-        assert!(!samples(&[1.0]).are_agreed);
-        assert!(samples(&[1.0, 1.0]).are_agreed);
+        assert!(!samples(&[1.0]).are_agreed(0));
+        assert!(samples(&[1.0, 1.0]).are_agreed(0));
         // 12.7 * 0.00071 / sqrt(2) = 0.00635.
-        assert!(!samples(&[1.0, 1.001]).are_agreed);
+        assert!(!samples(&[1.0, 1.001]).are_agreed(0));
         // 4.30 * 0.00058 / sqrt(3) = 0.00143.
-        assert!(samples(&[1.0, 1.001, 1.0]).are_agreed);
+        assert!(samples(&[1.0, 1.001, 1.0]).are_agreed(0));
     }
 
     #[test]
     fn a_first_call_that_differs_is_left_out() {
         let cold = samples(&[1.2, 1.0, 1.0]);
-        assert!(cold.are_agreed);
+        assert!(cold.are_agreed(0));
         assert_eq!(cold.kept.len(), 2);
-        assert!(!samples(&[1.0, 1.2, 1.0]).are_agreed);
+        assert!(!samples(&[1.0, 1.2, 1.0]).are_agreed(0));
     }
 
     #[test]
-    fn calls_are_remembered_within_a_budget() {
-        let levels = (0..MOST_SAMPLES).map(|n| 1.0 + 0.2 * (n % 3) as f64);
-        let levels: Vec<f64> = levels.collect();
-        let mut all = samples(&levels);
-        assert!(all.are_enough() && !all.are_agreed);
-        assert!(!samples(&levels[1..]).are_enough());
-        // The error of one call is that of a draw, nearly: 2.04 times the spread.
-        let one = all.error_of(1).unwrap();
-        assert!((one / 350.0 - 1.0).abs() < 0.03, "{one}");
-        assert!(!all.allow(one - 1.0, 1) && all.allow(one + 1.0, 1));
-        all.remembered = 1;
-        assert!(!all.allow(one + 1.0, 1) && all.allow(one + 1.0, 2));
-        assert!(!samples(&levels[..1]).allow(1e12, 1));
+    fn calls_are_remembered_beside_what_was_beside_samples() {
+        let mut own = samples(&[1.0, 1.0]);
+        assert!(!own.are_agreed(1));
+        assert!(own.draw(1, 0).is_none());
+        // One sample tells that it makes no difference.
+        add(&mut own, 1.0001, 1);
+        assert!(own.are_agreed(1) && own.are_agreed(0));
+        // Or that it does: then there must be as many as without.
+        add(&mut own, 1.3, 2);
+        assert!(own.are_agreed(0) && !own.are_agreed(2));
+        add(&mut own, 1.3, 2);
+        assert!(own.are_agreed(2) && !own.disagree());
+    }
+
+    #[test]
+    fn samples_of_several_kinds_are_waited_for() {
+        let mut own = Samples::new(4);
+        for _ in 0..3 {
+            add(&mut own, 1.0, 0);
+            assert!(!own.are_agreed(0));
+        }
+        add(&mut own, 1.0, 0);
+        assert!(own.are_agreed(0));
     }
 
     #[test]
     fn the_error_grows_with_the_remembered_calls() {
         let mut known = samples(&[1.0, 1.001, 1.0]);
-        assert_eq!(known.error_of_remembered(1), 0.0);
-        known.remembered = 3;
+        assert_eq!(known.error(None), Some(0.0));
+        let error = |known: &Samples| known.error(None).unwrap();
+        for _ in 0..3 {
+            known.note_remembered(0);
+        }
         // sqrt(2) * 0.00143 of three spans of 1000.
-        assert!((known.error_of_remembered(1) - 6.08).abs() < 0.05);
-        known.remembered = 300;
-        assert!((known.error_of_remembered(1) - 432.0).abs() < 3.0);
-        assert!((known.error_of_remembered(100) - 6.08).abs() < 0.05);
+        assert!((error(&known) - 6.08).abs() < 0.05);
+        for _ in 0..297 {
+            known.note_remembered(0);
+        }
+        assert!((error(&known) - 432.0).abs() < 3.0);
+        assert!(known.error(Some(0)).unwrap() > error(&known));
+        // Of a hundred kinds, each has had three.
+        known.kinds = 100;
+        assert!((error(&known) - 6.08).abs() < 0.05);
+        assert_eq!(samples(&[1.0]).error(Some(0)), None);
+    }
+
+    #[test]
+    fn samples_that_never_agree_say_what_an_error_may_be() {
+        let levels = (0..MOST_SAMPLES).map(|n| 1.0 + 0.2 * (n % 3) as f64);
+        let own = samples(&levels.collect::<Vec<_>>());
+        assert!(own.are_enough(0) && !own.are_agreed(0) && own.disagree());
+        // The error of one call is that of a draw, nearly: 2.04 times the spread.
+        let one = own.error(Some(0)).unwrap();
+        assert!((one / 340.0 - 1.0).abs() < 0.05, "{one}");
     }
 }
