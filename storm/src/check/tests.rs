@@ -79,6 +79,7 @@ fn record() -> RunRecord {
         observed: None,
         events: None,
         operations: None,
+        fast_forward: None,
     }
 }
 

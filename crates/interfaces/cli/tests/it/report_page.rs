@@ -309,6 +309,7 @@ fn large() -> RunRecord {
         events: None,
         jobs: Vec::new(),
         operations: None,
+        fast_forward: None,
     }
 }
 

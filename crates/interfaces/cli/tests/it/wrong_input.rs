@@ -157,7 +157,7 @@ fn misspelt_keys_and_sections() {
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, hosts, message, name, period, period-jitter, priority, redraw, start, tenant
     --set swtich.queue=1KB: there is no section `swtich`
-      fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, event, observe
+      fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, event, fast-forward, observe
     --set observe.series=1: [observe] has no key `series`
       fix: give its parts: series.every, series.points, series.links, series.flows
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
@@ -194,9 +194,9 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.breaks, attack.bytes, attack.from, attack.gap, attack.hosts, attack.kind, attack.lasts, attack.qps, attack.share, attack.target, count, group, message, name, period, period-jitter, placement, priority, receiver, redraw, senders, spread, stagger, start, tenant
     s.toml:1: there is no section `toplogy`
-      fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, event, observe
+      fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, event, fast-forward, observe
     s.toml:1: there is no section `zzyzx`
-      fix: the sections are: topology, switch, transport, injection, workload, event, observe
+      fix: the sections are: topology, switch, transport, injection, workload, event, fast-forward, observe
     s.toml:3: an empty `[[workload]]`
       fix: give it a `kind`, or remove it
     s.toml:1: `switch.ecn` is empty
@@ -254,7 +254,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, checkpoint, collective, constant, dcqcn, dcqcn-2016, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dragonfly, dragonfly-plus, dumbbell, event, fat-tree, file, flowlet, flows, fully-connected, go-back-n, hadoop, halving-doubling, hierarchical-all-gather, hierarchical-all-reduce, hierarchical-all-to-all, hierarchical-reduce-scatter, hpcc, incast, injection, interval, irn, job, kv-transfer, leaf-spine, links, lossy, mesh, mixed, mltcp, moe, multi-plane, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, rail-optimised, random-sets, reno, reps, ring, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, torus, trace, training, tree-broadcast, tune, uet, uet-no-trim, uet-rccc, uniform-unicast, websearch, window, workload
+      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, assert, bcube, bitmap, chain-broadcast, checkpoint, collective, constant, dcqcn, dcqcn-2016, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dragonfly, dragonfly-plus, dumbbell, event, fast-forward, fat-tree, file, flowlet, flows, fully-connected, go-back-n, hadoop, halving-doubling, hierarchical-all-gather, hierarchical-all-reduce, hierarchical-all-to-all, hierarchical-reduce-scatter, hpcc, incast, injection, interval, irn, job, kv-transfer, leaf-spine, links, lossy, mesh, mixed, mltcp, moe, multi-plane, none, nscc, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, plb, pods, poisson, progress, rail-optimised, random-sets, reno, reps, ring, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, sample, scenario, selective-repeat, shared-buffer, single, single-switch, smartt, strack, sweep, swift, switch, tcp, timely, tmdml, torus, trace, training, tree-broadcast, tune, uet, uet-no-trim, uet-rccc, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, permutation-256k, incast-32, mix-64, tenants-mixed, training-256, gpt-13b-128, gpt-175b-1024, moe-64, moe-128, moe-512, serving-64, checkpoint-64, hadoop-320, websearch-1k, link-flap, rail-64, planes-64, dragonfly-72, nvlink-64, testbed-permutation, testbed-incast, testbed-dead-path
     ");

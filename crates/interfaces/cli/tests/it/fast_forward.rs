@@ -1,0 +1,75 @@
+//! `clearway run --fast-forward`.
+
+use crate::common::Bench;
+use insta::assert_snapshot;
+
+const RING: [&str; 6] = [
+    "--set",
+    "topology.hosts=16",
+    "--set",
+    "workload.kind=ring-all-reduce",
+    "--set",
+    "workload.iterations=10",
+];
+
+#[test]
+fn a_run_says_what_it_remembers() {
+    let bench = Bench::new("fast-forward");
+    let exact = bench.summary(&RING);
+    assert_eq!(exact.fast_forward, None);
+    let forward = |threads| {
+        let more = ["--fast-forward", "1%", "--threads", threads];
+        bench.summary(&[&RING[..], &more].concat())
+    };
+    let one = forward("1");
+    let own = one.fast_forward.clone().unwrap();
+    assert!(own.remembered_share > 0.5, "{own:?}");
+    assert_eq!((own.wanted, own.found), (0.01, None));
+    assert!((one.simulated_us / exact.simulated_us - 1.0).abs() < 0.01);
+    assert_ne!(one.digest, exact.digest);
+    assert_ne!(one.scenario.hash, exact.scenario.hash);
+    let report = bench.read("results/report.html");
+    assert!(report.contains("Remembered calls"));
+    let two = forward("2");
+    assert_eq!((two.digest, two.fast_forward), (one.digest, Some(own)));
+    let more = ["--fast-forward", "1%", "--out", "f"];
+    let said = bench.succeed(&[&["run"][..], &RING, &more].concat());
+    assert!(said.contains("of the bytes remembered"), "{said}");
+    assert_snapshot!(bench.refuse(&["why", "f"]), @"
+    f: messages of this run took remembered times, and no packets that could be followed
+      fix: run its scenario without `fast-forward`, with another --out
+    ");
+}
+
+#[test]
+fn settings_that_have_no_meaning_are_refused() {
+    let bench = Bench::new("fast-forward-settings");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["fast-forward.error=150%"],
+        &["fast-forward.error=60%"],
+        &["fast-forward.error=0%"],
+        &["fast-forward.verify=5%"],
+        &["fast-forward.speed=2"],
+    ]), @r#"
+    --set fast-forward.error=150%: `fast-forward.error` cannot be "150%"
+      fix: expected a share of 0 to 1, such as "1%" or `0.01`, or "auto"
+    --set fast-forward.error=60%: an error of "60%"
+      fix: write "0.0001%" to "50%", or leave it out to simulate every packet
+    --set fast-forward.error=0%: an error of "0%"
+      fix: write "0.0001%" to "50%", or leave it out to simulate every packet
+    --set fast-forward.verify=5%: nothing is remembered that could be verified
+      fix: write an error as well, as in `fast-forward.error = "1%"`
+    --set fast-forward.speed=2: [fast-forward] has no key `speed`
+      fix: the keys are: error, verify
+    "#);
+    assert_snapshot!(bench.refuse(&["run", "nvlink-64", "--fast-forward", "1%"]), @"
+    --set fast-forward.error=1%: `error` has no meaning in a scale-up fabric
+      fix: leave it out
+    ");
+    let output = bench.output(&["run", "incast-32", "--fast-forward", "1%", "--out", "o"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("this scenario has no job: every packet is simulated"),
+        "{said}"
+    );
+}
