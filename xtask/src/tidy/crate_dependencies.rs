@@ -70,6 +70,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
             "results",
             "scaleup",
             "scenario",
+            "statistics",
             "transport",
             "units",
             "workload",

@@ -1,5 +1,6 @@
 //! Assembly of a scenario into a run.
 
+use crate::fast_forward;
 use crate::grants::Grants;
 use crate::ideal_paths::ideal_paths;
 use crate::idle_nics;
@@ -13,7 +14,7 @@ use crate::scenario::topology::Uplinks;
 use crate::scenario::validation::check_setup;
 use crate::scenario::warnings::warnings_of;
 use crate::scenario::{
-    Scenario, SwitchSettings, between_nics, check_flows, check_jobs, path_lengths, slowest_link,
+    FastForward, Scenario, SwitchSettings, between_nics, check_flows, check_jobs, slowest_link,
 };
 use crate::sections::{append, merge, split_posted};
 use crate::shared_routes::routes_of;
@@ -24,12 +25,10 @@ use clearway_fabric::{
     Flow, FlowEvent, FlowMilestone, FurtherTransports, LinkSchedule, Reactions, Setup,
 };
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{
-    AttackContext, AttackKeys, BdpValues, BuildContext, FastForward, LoadedWorkload,
-};
+use clearway_scenario::{AttackContext, AttackKeys, BdpValues, BuildContext, LoadedWorkload};
 use clearway_transport::congestion::NetworkFacts;
 use clearway_transport::{Class, ClassSet};
-use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
+use clearway_units::{FlowId, HostId, Rate, Span, Time};
 use clearway_workload::{
     FlowSpec, MergedArrivals, Start, Trigger, TriggerIndex, Triggers, Workload,
 };
@@ -82,38 +81,19 @@ pub struct Assembly {
     pub(crate) seed: u64,
 }
 
-/// Report that `clearway topology` shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TopologyReport {
-    /// Summary in a few words.
-    pub summary: String,
-    /// Number of hosts.
-    pub hosts: u32,
-    /// Number of the hosts' NICs.
-    pub nics: u32,
-    /// Distinct rates of the NICs.
-    pub nic_rates: Vec<Rate>,
-    /// Number of switches of each tier, lowest tier first.
-    pub switches: Vec<usize>,
-    /// Number of cables that are up, and number of all cables.
-    pub cables: (usize, usize),
-    /// Number of ordered pairs of hosts at each path length in links.
-    pub path_lengths: BTreeMap<u32, u64>,
-    /// Facts that transports know of the network.
-    pub network: NetworkFacts,
-    /// The bandwidth-delay product that sizes queues: line rate times propagation round trip, at least four packets.
-    pub queue_bdp: Bytes,
-    /// The shortest delay of a link; no round of the engine is longer.
-    pub shortest_delay: Span,
-}
-
-/// Warning about a run without jobs that may remember calls.
-const WITHOUT_JOBS: &str = "`fast-forward` remembers calls of jobs, and this scenario has no job: every packet is simulated";
-
 /// The traffic of a run, either listed or streamed.
 enum Traffic {
     Listed(Workload, Jobs),
     OneByOne(MergedArrivals),
+}
+
+impl Traffic {
+    fn parts(self) -> (Workload, Jobs, Option<MergedArrivals>) {
+        match self {
+            Self::Listed(workload, jobs) => (workload, jobs, None),
+            Self::OneByOne(arrivals) => (Workload::default(), Jobs::default(), Some(arrivals)),
+        }
+    }
 }
 
 impl Assembly {
@@ -164,10 +144,7 @@ impl Assembly {
         scenario: &Scenario,
         traffic: Traffic,
     ) -> Result<Self, ScenarioError> {
-        let (workload, jobs, arrivals) = match traffic {
-            Traffic::Listed(workload, jobs) => (workload, jobs, None),
-            Traffic::OneByOne(arrivals) => (Workload::default(), Jobs::default(), Some(arrivals)),
-        };
+        let (workload, jobs, arrivals) = traffic.parts();
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
         let (topology, all_sizes) = (prepared.topology, prepared.sizes);
@@ -186,9 +163,7 @@ impl Assembly {
             .map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         warnings.extend(idle_nics::warning(&topology, &jobs, traffic));
-        if scenario.fast_forward.error.is_some() && jobs.all().next().is_none() {
-            warnings.push(WITHOUT_JOBS.into());
-        }
+        warnings.extend(fast_forward::warning(&scenario.fast_forward, &workload));
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());
@@ -361,32 +336,6 @@ impl Assembly {
     pub(crate) fn has_control_priority(&self) -> bool {
         self.switch.ports.control_priority
     }
-
-    /// Report on the fabric, in numbers.
-    pub fn topology_report(&self) -> TopologyReport {
-        let topology = &self.topology;
-        let mut switches = Vec::new();
-        for switch in &topology.switches {
-            let tier = usize::from(switch.tier);
-            if switches.len() <= tier {
-                switches.resize(tier + 1, 0);
-            }
-            switches[tier] += 1;
-        }
-        let up = topology.cables.iter().filter(|cable| cable.up).count();
-        TopologyReport {
-            summary: topology.summary.clone(),
-            hosts: topology.machines(),
-            nics: topology.hosts,
-            nic_rates: nic_rates(topology),
-            switches,
-            cables: (up, topology.cables.len()),
-            path_lengths: path_lengths(topology, &self.routes),
-            network: self.network,
-            queue_bdp: self.network.port_bdp(self.network.line_rate),
-            shortest_delay: topology.shortest_delay(),
-        }
-    }
 }
 
 fn capture_plan(
@@ -434,17 +383,6 @@ impl Reactions for Coordinator {
             grants.on_event(event, start);
         }
     }
-}
-
-/// Distinct rates of NICs.
-fn nic_rates(topology: &Topology) -> Vec<Rate> {
-    let is_host = |node: &NodeId| topology.switch_index(*node).is_none();
-    let of_hosts = topology
-        .cables
-        .iter()
-        .filter(|c| c.ends.iter().any(is_host));
-    let rates: BTreeSet<Rate> = of_hosts.map(|cable| cable.rate).collect();
-    rates.into_iter().collect()
 }
 
 /// Rejects fabrics with several NICs per host if no host reaches another.

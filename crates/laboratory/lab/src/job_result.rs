@@ -1,7 +1,8 @@
 //! Outcomes of jobs.
 
+use crate::lanes::JobConnections;
 use clearway_units::{HostId, Span, Time};
-use clearway_workload::Volume;
+use clearway_workload::{JobSpec, Volume};
 use std::ops::Range;
 
 /// An iteration of a job.
@@ -44,6 +45,22 @@ pub struct JobResult {
 }
 
 impl JobResult {
+    /// Result of a job that has not begun.
+    pub(crate) fn before((job, connections): (&JobSpec, &JobConnections)) -> Self {
+        // Connections of a job have consecutive numbers.
+        let first = connections.all().next().map_or(0, |(_, first)| first.0);
+        Self {
+            label: job.label.clone(),
+            ranks: job.hosts.len() as u32,
+            hosts: job.hosts.clone(),
+            section: job.section,
+            flows: first..first + connections.all().count() as u32,
+            iterations: job.iterations,
+            volume: job.volume,
+            times: Vec::new(),
+        }
+    }
+
     /// True if all iterations are over.
     pub fn is_done(&self) -> bool {
         let over = self.times.iter().filter(|times| times.over.is_some());

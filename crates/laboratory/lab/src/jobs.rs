@@ -1,6 +1,6 @@
 //! Jobs in a run: the connections between ranks, the programs of hosts, and the times of iterations.
 
-use crate::fast_forward::{Handle, LastArrival};
+use crate::fast_forward::{Handle, Outbox};
 use crate::grants::Grants;
 use crate::job_result::{IterationTimes, JobResult};
 use crate::lanes::{JobConnections, Lanes, MessagePlaces, SharedNics};
@@ -160,7 +160,6 @@ impl Jobs {
             for (rank, &home) in (0..).map(Rank).zip(&job.hosts) {
                 let program = programs.entry(home).or_insert_with(|| {
                     let program = HostProgram {
-                        memory: memory.cloned(),
                         events: follows.then(RankLog::default),
                         ..HostProgram::default()
                     };
@@ -182,7 +181,6 @@ impl Jobs {
                     program.own(seats[rank.index()], id, (nic != home).then_some(nic));
                     if nic != home {
                         let program = programs.entry(nic).or_default();
-                        program.memory = memory.cloned();
                         program.homes.insert(id, home);
                     }
                 }
@@ -191,6 +189,9 @@ impl Jobs {
                 let program = programs.entry(job.hosts[src.index()]).or_default();
                 program.connect(seats[src.index()], dst, lanes);
             }
+        }
+        for program in programs.values_mut() {
+            program.outbox.memory = memory.cloned();
         }
         (programs, notes)
     }
@@ -215,7 +216,7 @@ impl Jobs {
     /// Results of the jobs.
     pub(crate) fn results(&self, notes: &Notes) -> Vec<JobResult> {
         let jobs = self.jobs.iter().zip(&self.connections);
-        let mut results: Vec<JobResult> = jobs.map(empty_result).collect();
+        let mut results: Vec<JobResult> = jobs.map(JobResult::before).collect();
         let mut ranks_over: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut marks = notes.marks();
         marks.sort_unstable_by_key(|mark| (mark.iteration, mark.step, mark.time));
@@ -255,21 +256,6 @@ fn next_of(counts: &mut FxHashMap<Rank, u32>, rank: Rank) -> u32 {
 /// Number of messages that a rank of a job accepts at a time, if there is a limit.
 fn receiver_limit(job: &JobSpec) -> Option<u32> {
     job.plan.graph().parallelism?.to_receiver
-}
-
-fn empty_result((job, connections): (&JobSpec, &JobConnections)) -> JobResult {
-    // Connections of a job have consecutive numbers.
-    let first = connections.all().next().map_or(0, |(_, first)| first.0);
-    JobResult {
-        label: job.label.clone(),
-        ranks: job.hosts.len() as u32,
-        hosts: job.hosts.clone(),
-        section: job.section,
-        flows: first..first + connections.all().count() as u32,
-        iterations: job.iterations,
-        volume: job.volume,
-        times: Vec::new(),
-    }
 }
 
 /// Logs of all hosts.
@@ -332,14 +318,7 @@ pub(crate) struct HostProgram {
     /// The connections on this NIC whose ranks are at home elsewhere, with their home.
     homes: FxHashMap<FlowId, HostId>,
     nic_messages: VecDeque<(HostId, NicMessage)>,
-    posts: VecDeque<Post>,
-    /// Messages that take no packets, because their transfer times are remembered.
-    known: VecDeque<KnownTransfer>,
-    memory: Option<Handle>,
-    /// Messages with packets that are under way on each connection from here, if calls may be remembered.
-    simulated: FxHashMap<FlowId, Vec<(MessageId, Bytes)>>,
-    /// The last arrival of a remembered message on each connection from here.
-    last_arrivals: FxHashMap<FlowId, LastArrival>,
+    outbox: Outbox,
     /// Messages that wait for a grant before they are posted.
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
@@ -436,7 +415,14 @@ impl HostProgram {
         let (iteration, step) = match output {
             Output::Post { to, message, bytes } => {
                 let (connection, message) = (own.connection(to, message), MessageId(message.0));
-                self.post(now, connection, message, bytes);
+                self.post(
+                    now,
+                    Post {
+                        connection,
+                        message,
+                        bytes,
+                    },
+                );
                 return Some(RankAction::Post {
                     connection,
                     message,
@@ -475,52 +461,17 @@ impl HostProgram {
     }
 
     /// Posts a message here or at the NIC of its connection.
-    fn post(&mut self, now: Time, connection: FlowId, message: MessageId, bytes: Bytes) {
-        match self.elsewhere.get(&connection) {
-            None => self.post_here(now, connection, message, bytes),
-            Some(&nic) => {
-                let nic_message = NicMessage {
-                    connection,
-                    message,
-                    bytes,
-                    kind: NicMessageKind::Post,
-                };
-                self.nic_messages.push_back((nic, nic_message));
-            }
-        }
-    }
-
-    /// Posts a message at this NIC, or transfers it without packets.
-    fn post_here(&mut self, now: Time, connection: FlowId, message: MessageId, bytes: Bytes) {
-        let memory = self.memory.as_ref();
-        let times = memory.and_then(|own| own.on_post(now, (connection, message), bytes));
-        match times {
-            None => {
-                if self.memory.is_some() {
-                    self.simulated
-                        .entry(connection)
-                        .or_default()
-                        .push((message, bytes));
-                }
-                self.posts.push_back(Post {
-                    connection,
-                    message,
-                    bytes,
-                });
-            }
-            Some(times) => {
-                let ahead = self.simulated.get(&connection);
-                let ahead = ahead.map_or(0.0, |own| part_ahead(own, bytes));
-                let last = self.last_arrivals.entry(connection).or_default();
-                let (received, sent) = last.next(now, times, ahead);
-                self.known.push_back(KnownTransfer {
-                    connection,
-                    message,
-                    received: received - now,
-                    sent: sent - now,
-                });
-            }
-        }
+    fn post(&mut self, now: Time, post: Post) {
+        let Some(&nic) = self.elsewhere.get(&post.connection) else {
+            return self.outbox.post(now, post);
+        };
+        let nic_message = NicMessage {
+            connection: post.connection,
+            message: post.message,
+            bytes: post.bytes,
+            kind: NicMessageKind::Post,
+        };
+        self.nic_messages.push_back((nic, nic_message));
     }
 
     /// A message that a rank here, or at home at another NIC, has posted is acknowledged.
@@ -549,28 +500,14 @@ impl HostProgram {
     }
 }
 
-/// Bytes of messages under way as a multiple of `bytes`. The first of them is half sent, in the mean.
-fn part_ahead(under_way: &[(MessageId, Bytes)], bytes: Bytes) -> f64 {
-    let all: u64 = under_way.iter().map(|(_, own)| own.as_u64()).sum();
-    let first = under_way.first().map_or(0, |(_, own)| own.as_u64());
-    (all as f64 - first as f64 / 2.0) / bytes.as_u64() as f64
-}
-
 impl Program for HostProgram {
     fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
-        if let Some(memory) = &self.memory {
-            memory.on_sent(now, connection, message);
-            if let Some(under_way) = self.simulated.get_mut(&connection) {
-                under_way.retain(|(other, _)| *other != message);
-            }
-        }
+        self.outbox.on_sent(now, connection, message);
         self.acknowledge(now, connection, message);
     }
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
-        if let Some(memory) = &self.memory {
-            memory.on_received(now, connection, message);
-        }
+        self.outbox.on_received(now, connection, message);
         self.arrive(now, connection, message);
     }
 
@@ -598,7 +535,14 @@ impl Program for HostProgram {
             kind,
         } = nic_message;
         match kind {
-            NicMessageKind::Post => self.post_here(now, connection, message, bytes),
+            NicMessageKind::Post => self.outbox.post(
+                now,
+                Post {
+                    connection,
+                    message,
+                    bytes,
+                },
+            ),
             NicMessageKind::Sent => self.acknowledge(now, connection, message),
             NicMessageKind::Received => self.arrive(now, connection, message),
             NicMessageKind::Granted => self.on_granted(now, connection),
@@ -634,11 +578,11 @@ impl Program for HostProgram {
     }
 
     fn poll_post(&mut self) -> Option<Post> {
-        self.posts.pop_front()
+        self.outbox.poll_post()
     }
 
     fn poll_known(&mut self) -> Option<KnownTransfer> {
-        self.known.pop_front()
+        self.outbox.poll_known()
     }
 
     fn over(&self) -> Option<Time> {

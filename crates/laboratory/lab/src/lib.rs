@@ -40,10 +40,11 @@ mod shared_routes;
 mod spreading;
 mod stepped;
 mod streamed;
+mod topology_report;
 mod transports;
 pub mod why;
 
-pub use assemble::{Assembly, TopologyReport};
+pub use assemble::Assembly;
 pub use dependencies::Dependencies;
 pub use expected_work::ExpectedWork;
 pub use fast_forward::{FastForwardReport, RememberedCalls};
@@ -57,6 +58,7 @@ pub use scaleup::{FLIT_BYTES, ScaleupAssembly, ScaleupFinished, ScaleupLink, Sca
 pub use stepped::{
     MessageEvent, MessageEventKind, PostedMessage, SteppedEnd, SteppedOptions, SteppedRun,
 };
+pub use topology_report::TopologyReport;
 
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;

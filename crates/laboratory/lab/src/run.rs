@@ -233,8 +233,9 @@ impl Assembly {
             let flow = self.nic_traffic().flow(connection);
             self.routes.paths.between(flow.src, flow.dst)
         };
+        let jobs: Vec<_> = self.jobs.all().collect();
         let routes = (&routes, &path as &dyn Fn(_) -> _);
-        let memory = Memory::new(&self.jobs, routes, wish, self.beside_jobs());
+        let memory = Memory::new(&jobs, routes, wish, self.beside_jobs());
         Some(Arc::new(memory))
     }
 }

@@ -1,7 +1,10 @@
 //! The `[fast-forward]` section: calls of collectives that repeat are simulated a few times, and remembered after that.
 
+use crate::entries::in_section;
 use crate::error::ScenarioError;
-use crate::section::Section;
+use crate::locations::SourceLocations;
+use crate::section::{Section, fill};
+use crate::source::Entry;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 
 /// A share, written as `"1%"` or `0.01`.
@@ -71,8 +74,20 @@ impl FastForward {
         }
     }
 
-    /// Checks the settings.
-    pub(crate) fn check(&self) -> Result<(), ScenarioError> {
+    /// Reads the section.
+    ///
+    /// # Errors
+    /// At the first invalid entry.
+    pub(crate) fn read(entries: &[Entry], places: &SourceLocations) -> Result<Self, ScenarioError> {
+        let mut own = Self::default();
+        let entries = in_section(entries, "fast-forward", 0);
+        fill("[fast-forward]", &mut own, &entries)?;
+        own.check()
+            .map_err(|error| error.or_in(places, "fast-forward", 0))?;
+        Ok(own)
+    }
+
+    fn check(&self) -> Result<(), ScenarioError> {
         match self.error {
             Some(error) if !(1e-6..=0.5).contains(&error.fraction()) => Err(ScenarioError::about(
                 &["error"],

@@ -141,22 +141,9 @@ impl Scenario {
             .map_err(|error| error.or_in(&places, "topology", 0))?;
 
         let events = events(entries, &places)?;
-        let mut fast_forward = FastForward::default();
-        fill(
-            "[fast-forward]",
-            &mut fast_forward,
-            &in_section(entries, "fast-forward", 0),
-        )?;
-        fast_forward
-            .check()
-            .map_err(|error| error.or_in(&places, "fast-forward", 0))?;
-
         let mut observe = ObserveSettings::default();
-        fill(
-            "[observe]",
-            &mut observe,
-            &in_section(entries, "observe", 0),
-        )?;
+        let own = in_section(entries, "observe", 0);
+        fill("[observe]", &mut observe, &own)?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
         let usual = UsualTransport {
@@ -173,7 +160,7 @@ impl Scenario {
             transport,
             workloads,
             events,
-            fast_forward,
+            fast_forward: FastForward::read(entries, &places)?,
             observe,
             base_dir: None,
             places,

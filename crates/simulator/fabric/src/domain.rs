@@ -2,10 +2,11 @@
 
 use crate::command::{Command, Report};
 use crate::flow::Flow;
-use crate::host::{Context, Host, PathTable};
+use crate::host::{Context, Host};
 use crate::link::{Arrival, LinkCounters, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observation;
+use crate::path_table::PathTable;
 use crate::switch::{Scratch, Switch};
 use clearway_engine::{BufferPool, Domain, DomainHorizon, Round};
 use clearway_transport::congestion::telemetry::Telemetry;

@@ -10,18 +10,17 @@ use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
 use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observation;
+use crate::path_table::PathTable;
 use crate::pause::{LinkPauses, PauseState};
 use crate::program::{Delivery, KnownTransfer, Post, Program};
 use crate::program::{ProgramAtHost, is_connection};
-use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
+use crate::topology::{LinkId, NodeId, Topology};
 use clearway_engine::{BufferPool, DomainHorizon, Inlet, Round};
-use clearway_transport::congestion::PathFacts;
 use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics};
 use clearway_units::{FlowId, HostId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::Arc;
 
 pub(crate) struct Host<T> {
     endpoints: Endpoints<T>,
@@ -54,22 +53,6 @@ pub(crate) struct Context<'a, O, T> {
     pub(crate) path_table: &'a PathTable,
     pub(crate) sinks: Sinks<'a, O, T>,
     pub(crate) reports: &'a mut Vec<Report>,
-}
-
-/// Unloaded lengths of all paths between hosts.
-#[derive(Debug)]
-pub(crate) struct PathTable {
-    pub(crate) paths: Arc<Paths>,
-    /// By transport.
-    pub(crate) sizes: Vec<PacketSizes>,
-}
-
-impl PathTable {
-    /// The path of a flow.
-    fn path_facts(&self, flow: &Flow) -> PathFacts {
-        let sizes = self.sizes[usize::from(flow.transport)];
-        self.paths.path_facts(flow.src, flow.dst, sizes)
-    }
 }
 
 /// Kind of the next event at a host, in the order of equal times.

@@ -85,6 +85,7 @@ mod link;
 mod meter;
 mod observer;
 mod order;
+mod path_table;
 mod pause;
 mod program;
 mod simulation;

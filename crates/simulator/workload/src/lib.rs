@@ -39,7 +39,7 @@ pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSet
 pub use error::{ErrorSubject, FileError, FileWarning, FlowName, WorkloadError, counted};
 pub use flow::{FlowSpec, Start, Workload};
 pub use graph::{
-    Call, Graph, GraphError, Parallelism, Rank, Successors, Task, TaskDependency, TaskId,
+    Graph, GraphCall, GraphError, Parallelism, Rank, Successors, Task, TaskDependency, TaskId,
 };
 pub use job::{JobSpec, RankConnection, Schedule, Volume};
 pub use program::{

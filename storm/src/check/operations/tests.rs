@@ -80,6 +80,7 @@ fn record() -> RunRecord {
         command: "clearway run".into(),
         observed: None,
         events: None,
+        fast_forward: None,
         operations: Some(results),
     }
 }

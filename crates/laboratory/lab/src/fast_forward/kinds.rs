@@ -5,7 +5,7 @@ use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::{LinkId, PathClass};
 use clearway_units::{Bytes, FlowId, MessageId};
-use clearway_workload::{Call, JobSpec, Rank, Task, TaskId};
+use clearway_workload::{GraphCall, JobSpec, Rank, Task, TaskId};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -76,7 +76,7 @@ struct JobCalls {
     /// Tasks of an iteration.
     tasks: u32,
     /// Calls of an iteration, in the order of their tasks; the number of the kind counts the kinds of all jobs.
-    calls: Vec<Call>,
+    calls: Vec<GraphCall>,
 }
 
 /// A call that carries less than this part of the bytes of another one is short beside it.
@@ -289,7 +289,10 @@ impl Kinds {
 type MessageOfCall = (u32, (Rank, Rank), FlowId, Bytes);
 
 /// The messages of a call.
-fn messages_of(call: &Call, (job, connections): (&JobSpec, &JobConnections)) -> Vec<MessageOfCall> {
+fn messages_of(
+    call: &GraphCall,
+    (job, connections): (&JobSpec, &JobConnections),
+) -> Vec<MessageOfCall> {
     let message = |task: u32| {
         let id = TaskId(call.first.0 + task);
         let Task::Message { src, dst, bytes } = job.plan.graph().task(id) else {
@@ -303,9 +306,9 @@ fn messages_of(call: &Call, (job, connections): (&JobSpec, &JobConnections)) -> 
 
 /// Calls of an iteration of a job: those that its graph names, each other message alone, and the whole graph if it names none. Kinds count
 /// from zero, and each is first used in the order of its number.
-pub(super) fn calls_of(job: &JobSpec) -> Vec<Call> {
+pub(super) fn calls_of(job: &JobSpec) -> Vec<GraphCall> {
     let graph = job.plan.graph();
-    let whole = Call {
+    let whole = GraphCall {
         first: TaskId(0),
         tasks: graph.len() as u32,
         kind: 0,
@@ -323,13 +326,13 @@ pub(super) fn calls_of(job: &JobSpec) -> Vec<Call> {
         let first = TaskId(id);
         if let Some(call) = named.next_if(|call| call.first == first) {
             let kind = *kinds.entry(call.kind).or_insert(next);
-            calls.push(Call { kind, ..*call });
+            calls.push(GraphCall { kind, ..*call });
             id += call.tasks;
             continue;
         }
         if let Task::Message { src, dst, bytes } = graph.task(first) {
             let kind = *alone.entry((src, dst, bytes)).or_insert(next);
-            calls.push(Call {
+            calls.push(GraphCall {
                 first,
                 tasks: 1,
                 kind,

@@ -1,11 +1,15 @@
 //! The memory of a run: open calls, samples, and decisions.
 
-use super::kinds::{CallId, KindId, Kinds};
+use super::kinds::{CallId, KindId, Kinds, MOST_KINDS, calls_of};
+use super::limits::{FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR};
 use super::report::{FastForwardReport, RememberedCalls};
 use super::samples::{NewSample, Record, Samples};
 use super::times::{Shortest, Times, Transfer, Transfers};
-use super::{FamilySet, MOST_BYTES, SHADOW, SHARE_OF_ERROR};
+use crate::lanes::JobConnections;
+use clearway_fabric::TracedRoutes;
+use clearway_fabric::topology::PathClass;
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
+use clearway_workload::JobSpec;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,11 +130,32 @@ pub(crate) struct Memory {
 pub(crate) type Handle = Arc<Memory>;
 
 impl Memory {
-    pub(super) fn with_kinds(
-        kinds: Kinds,
+    /// A memory for the calls of `jobs`. All of them are simulated if there is a reason in `beside`: something else in the run changes
+    /// what calls take.
+    pub(crate) fn new(
+        jobs: &[(&JobSpec, &JobConnections)],
+        routes: (&TracedRoutes<'_>, &dyn Fn(FlowId) -> PathClass),
         wish: Wish,
-        declined_jobs: Vec<(String, &'static str)>,
+        beside: Option<&'static str>,
     ) -> Self {
+        let of_job = |job: &JobSpec| beside.or_else(|| declines(job));
+        let mut kinds = Kinds::new(jobs.iter().copied(), |job| of_job(job).is_some(), routes);
+        let without = jobs.iter().enumerate();
+        let without = without.filter(|(number, _)| !kinds.has_calls(*number));
+        let mut declined: Vec<(String, &'static str)> = without
+            .map(|(_, (job, _))| (job.label.clone(), of_job(job).unwrap_or(NOTHING_REPEATED)))
+            .collect();
+        if kinds.all.len() > MOST_KINDS {
+            declined = jobs
+                .iter()
+                .map(|(job, _)| (job.label.clone(), "the jobs have too many different calls"))
+                .collect();
+            kinds = Kinds::new(jobs.iter().copied(), |_| true, routes);
+        }
+        Self::with_kinds(kinds, wish, declined)
+    }
+
+    fn with_kinds(kinds: Kinds, wish: Wish, declined_jobs: Vec<(String, &'static str)>) -> Self {
         let accounts = Accounts {
             sorts: vec![Counts::default(); kinds.sorts.len()],
             ..Accounts::default()
@@ -419,21 +444,7 @@ impl Memory {
         (id, mut call): (CallId, OpenCall),
         now: Time,
     ) {
-        for (other_id, other) in &mut accounts.open {
-            // Segments of a call follow one another.
-            let are_one = (other_id.0, other_id.1) == (id.0, id.1);
-            if are_one || other.is_remembered == call.is_remembered {
-                continue;
-            }
-            let together = now - other.begun.max(call.begun);
-            let (shadowed, remembered) = match call.is_remembered {
-                true => (other, call.kind),
-                false => (&mut call, other.kind),
-            };
-            if self.kinds.disturbs(remembered, shadowed.kind) {
-                shadowed.shadow += together;
-            }
-        }
+        self.shade(accounts, (id, &mut call), now);
         if call.is_remembered {
             return;
         }
@@ -473,6 +484,31 @@ impl Memory {
                 .wanted
                 .retain(|&other, _| kinds[other as usize].shape != shape);
         }
+        let lacks = is_void && !samples.are_enough(call.beside);
+        self.update_wanted(snapshot, kind, lacks);
+    }
+
+    /// Counts the time that calls spent beside the remembered ones that would have disturbed them, up to the end of `call`.
+    fn shade(&self, accounts: &mut Accounts, (id, call): (CallId, &mut OpenCall), now: Time) {
+        for (other_id, other) in &mut accounts.open {
+            // Segments of a call follow one another.
+            let are_one = (other_id.0, other_id.1) == (id.0, id.1);
+            if are_one || other.is_remembered == call.is_remembered {
+                continue;
+            }
+            let together = now - other.begun.max(call.begun);
+            let (shadowed, remembered) = match call.is_remembered {
+                true => (other, call.kind),
+                false => (&mut *call, other.kind),
+            };
+            if self.kinds.disturbs(remembered, shadowed.kind) {
+                shadowed.shadow += together;
+            }
+        }
+    }
+
+    /// Updates the wanted kinds at the end of a simulated call of this kind, which lacks samples or not.
+    fn update_wanted(&self, snapshot: &mut Snapshot, kind: KindId, lacks_samples: bool) {
         let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
         let is_last = begun >= self.kinds.all[kind as usize].calls;
         match snapshot.wanted.get_mut(&kind) {
@@ -480,7 +516,7 @@ impl Memory {
                 snapshot.wanted.remove(&kind);
             }
             Some(left) => *left -= 1,
-            None if is_void && !samples.are_enough(call.beside) && !is_last => {
+            None if lacks_samples && !is_last => {
                 snapshot.wanted.insert(kind, CALLS_OF_WANTED);
             }
             None => {}
@@ -533,3 +569,23 @@ impl Memory {
 
 /// Calls of a wanted kind for which the kinds that disturb it are simulated.
 const CALLS_OF_WANTED: u32 = 4;
+
+/// Reason for which a job is simulated if none of its calls is like another one.
+const NOTHING_REPEATED: &str = "none of its calls is repeated";
+
+/// Reason for which a job is simulated as a whole.
+fn declines(job: &JobSpec) -> Option<&'static str> {
+    let calls = calls_of(job);
+    if job
+        .plan
+        .graph()
+        .parallelism
+        .is_some_and(|own| own.to_receiver.is_some())
+    {
+        return Some("its receivers accept a limited number of messages at a time");
+    }
+    if calls.iter().any(|call| call.tasks > MOST_TASKS) {
+        return Some("its calls have too many messages");
+    }
+    None
+}

@@ -1,7 +1,8 @@
 //! Simulated calls of a shape.
 
+use super::limits::{FamilySet, MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
 use super::times::{Shortest, Times, Transfers, level, times_of};
-use super::{FamilySet, MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
+
 use clearway_statistics::student_t;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -201,8 +202,8 @@ impl Samples {
         first.map_or(0.0, |first| (level(first, call) * count / sum - 1.0).abs())
     }
 
-    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with one more call beside some calls:
-    /// that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
+    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with one `more` call beside some
+    /// calls: that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
     pub(super) fn error(&self, more: Option<FamilySet>) -> Option<f64> {
         let mut sum = 0.0;
         if let Some(more) = more.filter(|more| !self.beside.contains_key(more)) {

@@ -166,7 +166,13 @@ mod tests {
     #[test]
     fn connections_may_carry_several_rings() {
         // Connection 1 has three messages for each of connection 0.
-        let message = |task: u32| (task, FlowId(u32::from(task % 4 > 0)), Bytes::new(4_000_000));
+        let message = |task: u32| {
+            (
+                task,
+                FlowId(u32::from(!task.is_multiple_of(4))),
+                Bytes::new(4_000_000),
+            )
+        };
         let own = Segments::new(400, &(0..400).map(message).collect::<Vec<_>>()).unwrap();
         assert_eq!(own.count(), 12);
         let segments = |segment: u16| (0..400).filter(|&task| own.of(task).0 == segment).count();

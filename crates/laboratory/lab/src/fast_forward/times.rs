@@ -7,10 +7,11 @@
 //! arrival(j) = max(post(j) + latency, arrival(j - 1) + gap) + residual(j),    at least post(j) + latency
 //! ```
 //!
-//! The latency is the [shortest](Shortest) transfer time of a message of its length on its connection, in all simulated calls so far: in one
-//! call all messages may wait. The gap is the lower quartile of the distances between arrivals, of messages of its length that were posted
-//! before the one before them had arrived: it is the time that the connection takes for such a message. The residual is what is left of the
-//! simulated arrival: the delay by other traffic. With the posts of the simulated call, the rule gives its arrivals, to the picosecond.
+//! The latency is the [shortest](Shortest) transfer time of a message of its length on its connection, in all simulated calls so far: in
+//! one call all messages may wait. The gap is the lower quartile of the distances between arrivals, of messages of its length that were
+//! posted before the one before them had arrived: it is the time that the connection takes for such a message. The residual is what is
+//! left of the simulated arrival: the delay by other traffic. With the posts of the simulated call, the rule gives its arrivals, to the
+//! picosecond.
 
 use clearway_units::{Bytes, FlowId, Span, Time};
 use rustc_hash::FxHashMap;
@@ -251,7 +252,7 @@ mod tests {
     fn a_call_with_the_same_posts_has_the_same_arrivals() {
         let mut random = RandomStream::new(1, Purpose::Test, 0);
         for _ in 0..200 {
-            let mut next = vec![(0u64, 0u64); 3];
+            let mut next = [(0u64, 0u64); 3];
             let mut below = |most| u64::from(random.below(most));
             let transfers: Vec<Option<Transfer>> = (0..40)
                 .map(|_| {

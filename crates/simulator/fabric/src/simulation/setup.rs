@@ -2,7 +2,7 @@
 
 use crate::events::LinkSchedule;
 use crate::flow::Flow;
-use crate::host::PathTable;
+use crate::path_table::PathTable;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{PacketSizes, Routes, Topology};
 use clearway_transport::congestion::CongestionControl as _;

@@ -1,11 +1,11 @@
 //! Calls of collectives in a graph: which tasks belong together, and which calls repeat one another.
 
-use super::TaskId;
+use super::task_id::TaskId;
 use rustc_hash::FxHashMap;
 
 /// Consecutive tasks of a graph that are one call of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct GraphCall {
     /// First task.
     pub first: TaskId,
     /// Number of tasks.
@@ -18,7 +18,7 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Calls {
     /// In the order of their tasks.
-    list: Vec<Call>,
+    list: Vec<GraphCall>,
     /// Content of each kind.
     contents: Vec<u64>,
     /// Kind of each content.
@@ -38,7 +38,7 @@ impl Calls {
         if kind == next {
             self.contents.push(content);
         }
-        self.list.push(Call { first, tasks, kind });
+        self.list.push(GraphCall { first, tasks, kind });
     }
 
     /// Adds the calls of another graph, whose tasks follow with numbers that are larger by `offset`.
@@ -49,7 +49,7 @@ impl Calls {
         }
     }
 
-    pub(super) fn list(&self) -> &[Call] {
+    pub(super) fn list(&self) -> &[GraphCall] {
         &self.list
     }
 }

@@ -15,14 +15,16 @@
 
 mod calls;
 mod check;
+mod task_id;
 #[cfg(test)]
 mod tests;
 
 use clearway_units::{Bytes, Span};
 
-pub use calls::Call;
 use calls::Calls;
+pub use calls::GraphCall;
 pub use check::{GraphError, Successors};
+pub use task_id::TaskId;
 
 /// The number of a rank of a job, from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -38,17 +40,6 @@ impl Rank {
 impl std::fmt::Display for Rank {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// The number of a task of a graph, from zero in the order in which they were added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(pub u32);
-
-impl TaskId {
-    /// The number as an index into a `Vec`.
-    pub const fn index(self) -> usize {
-        self.0 as usize
     }
 }
 
@@ -252,7 +243,7 @@ impl Graph {
     }
 
     /// Calls of collectives, in the order of their tasks.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[GraphCall] {
         self.calls.list()
     }
 

@@ -3,7 +3,7 @@
 use super::matching::{NONE, Numbers, order, partners};
 use super::*;
 use crate::CollectiveSettings;
-use crate::graph::{Call, Parallelism, Task, TaskDependency};
+use crate::graph::{GraphCall, Parallelism, Task, TaskDependency};
 use clearway_units::{Purpose, RandomStream, Value};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -758,9 +758,9 @@ fn equal_calls_are_of_one_kind() {
         })
         .unwrap();
     let kinds = |graph: &Graph| -> Vec<(u32, Vec<Task>)> {
-        let tasks = |call: &Call| (call.first.0..call.first.0 + call.tasks).map(TaskId);
+        let tasks = |call: &GraphCall| (call.first.0..call.first.0 + call.tasks).map(TaskId);
         let calls = graph.calls().iter();
-        let kind = |call: &Call| (call.kind, tasks(call).map(|id| graph.task(id)).collect());
+        let kind = |call: &GraphCall| (call.kind, tasks(call).map(|id| graph.task(id)).collect());
         calls.map(kind).collect()
     };
     let own = kinds(&graph);

@@ -1,0 +1,18 @@
+//! Limits of what is remembered.
+
+/// Families of calls that are under way, a bit for each; those from 63 on share a bit.
+pub(super) type FamilySet = u64;
+
+/// Part of the wanted error that the confidence interval of a kind's transfer times may take; the rest is for what it does not show: calls
+/// that overlap in another way, and paths through the program.
+pub(super) const SHARE_OF_ERROR: f64 = 0.5;
+/// Part of a sample's time that may be beside remembered calls.
+pub(super) const SHADOW: f64 = 0.1;
+/// Most samples of a kind beside the same families of calls.
+pub(super) const MOST_SAMPLES: usize = 32;
+/// Samples that kinds of one shape need at most before they are looked at: those that are over first may be the shortest.
+pub(super) const WAITED_FOR: usize = 16;
+/// Most bytes of all remembered times.
+pub(super) const MOST_BYTES: usize = 512 << 20;
+/// Most tasks of a call: each open call has a table of its messages.
+pub(super) const MOST_TASKS: u32 = 1 << 22;
