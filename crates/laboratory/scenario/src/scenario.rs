@@ -142,8 +142,8 @@ impl Scenario {
 
         let events = events(entries, &places)?;
         let mut observe = ObserveSettings::default();
-        let own = in_section(entries, "observe", 0);
-        fill("[observe]", &mut observe, &own)?;
+        let observed = in_section(entries, "observe", 0);
+        fill("[observe]", &mut observe, &observed)?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
         let usual = UsualTransport {
