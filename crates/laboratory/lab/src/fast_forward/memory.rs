@@ -59,7 +59,7 @@ struct OpenCall {
     begun: Time,
     is_remembered: bool,
     verifies: bool,
-    /// True for the first call of its kind.
+    /// True for the first call of its kind: it may find connections that are new, and is no sample.
     is_first: bool,
     /// Events that are still to come: two for each message.
     left: u32,
@@ -468,12 +468,11 @@ impl Memory {
         if is_void {
             counts.void += 1;
             counts.shadow += call.shadow.min(span);
-        } else if accounts.kept < MOST_BYTES {
+        } else if !call.is_first && accounts.kept < MOST_BYTES {
             let sample = NewSample {
                 call: &call.transfers,
                 span: span.as_ps() as f64,
                 beside: call.beside,
-                is_first: call.is_first,
             };
             accounts.kept += samples.add(&sample, &accounts.shortest, self.wish.error);
         }
@@ -554,7 +553,7 @@ impl Memory {
         let shadows = accounts.sorts.iter().zip(kinds);
         let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
         let errors = squares.sum::<f64>().sqrt() + shadows.sum::<f64>();
-        FastForwardReport {
+        let mut report = FastForwardReport {
             wanted: self.wish.error,
             estimated: errors / (simulated.as_ps() as f64).max(1.0),
             calls,
@@ -563,7 +562,11 @@ impl Memory {
             simulated_bytes: accounts.simulated_bytes,
             remembered_bytes: accounts.remembered_bytes,
             declined_jobs: self.declined_jobs.clone(),
-        }
+        };
+        // What was found in the verified calls may be wrong with all remembered ones.
+        let found = report.found * report.remembered_share();
+        report.estimated = report.estimated.max(found);
+        report
     }
 }
 

@@ -18,6 +18,8 @@
 //! * A sample is *void* if more than a [part](limits::SHADOW) of its time was beside remembered calls that would disturb it: their
 //!   packets were missing. Its kind is then *wanted*: kinds that disturb it are simulated for its next calls.
 //!
+//! The first call of each kind is no sample: it may find connections that are new.
+//!
 //! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the
 //! order of hosts. The first message of a call decides for all of them.
 

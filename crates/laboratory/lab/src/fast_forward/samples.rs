@@ -20,8 +20,6 @@ struct Sample {
     span: f64,
     /// Calls that were under way beside it.
     beside: FamilySet,
-    /// True if it was the first call of its kind, which may find connections that are new.
-    is_first: bool,
 }
 
 /// A call to add to the samples.
@@ -31,8 +29,6 @@ pub(super) struct NewSample<'a> {
     pub(super) span: f64,
     /// Calls that were under way beside it.
     pub(super) beside: FamilySet,
-    /// True if it was the first call of its kind.
-    pub(super) is_first: bool,
 }
 
 /// Confidence in a set of samples.
@@ -97,7 +93,6 @@ impl Samples {
                 level,
                 span: new.span,
                 beside: new.beside,
-                is_first: new.is_first,
             },
             error,
         );
@@ -111,14 +106,6 @@ impl Samples {
         let waited_for = WAITED_FOR.min(self.kinds as usize);
         if self.kept.len() < waited_for {
             return;
-        }
-        // The first calls of kinds are left out if that helps.
-        if half_width(&self.kept) > most {
-            let later = self.kept.iter().filter(|own| !own.is_first);
-            let later: Vec<Sample> = later.cloned().collect();
-            if half_width(&later) <= most {
-                self.kept = later;
-            }
         }
         self.all = Confidence::new(&self.kept, most);
         let own = self.kept.iter().filter(|own| own.beside == beside);
@@ -268,7 +255,6 @@ mod tests {
                 level,
                 span: 1000.0 * level,
                 beside,
-                is_first: samples.kept.is_empty(),
             };
             samples.add_sample(sample, 0.01);
         }
@@ -290,14 +276,6 @@ mod tests {
         assert!(!samples(&[1.0, 1.001]).are_agreed(0));
         // 4.30 * 0.00058 / sqrt(3) = 0.00143.
         assert!(samples(&[1.0, 1.001, 1.0]).are_agreed(0));
-    }
-
-    #[test]
-    fn a_first_call_that_differs_is_left_out() {
-        let cold = samples(&[1.2, 1.0, 1.0]);
-        assert!(cold.are_agreed(0));
-        assert_eq!(cold.kept.len(), 2);
-        assert!(!samples(&[1.0, 1.2, 1.0]).are_agreed(0));
     }
 
     #[test]
