@@ -554,6 +554,7 @@ impl Program for HostProgram {
     }
 
     fn on_deadline(&mut self, now: Time) {
+        self.outbox.on_deadline(now);
         let due = self.deadlines.range(..=(now, usize::MAX));
         let mut due: Vec<usize> = due.map(|&(_, seat)| seat).collect();
         due.sort_unstable();
@@ -574,7 +575,9 @@ impl Program for HostProgram {
     }
 
     fn deadline(&self) -> Time {
-        self.deadlines.first().map_or(Time::NEVER, |first| first.0)
+        let first = self.deadlines.first();
+        let own = first.map_or(Time::NEVER, |first| first.0);
+        own.min(self.outbox.deadline())
     }
 
     fn poll_post(&mut self) -> Option<Post> {

@@ -1,6 +1,6 @@
 //! Kinds of calls, and which of them overlap.
 
-use super::segments::{Position, Segments};
+use super::segments::{Position, Segments, are_alike};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::{LinkId, PathClass};
@@ -30,6 +30,8 @@ pub(super) struct Kind {
     /// Family: calls with as many messages and bytes, and their segments. They begin together, in any order, and segments follow one
     /// another.
     pub(super) family: u32,
+    /// First of the kinds of the same call.
+    base: KindId,
     /// Bytes of a call.
     bytes: Bytes,
     /// Ranks of a call.
@@ -53,6 +55,14 @@ pub(super) struct Sort {
     pub(super) bytes: Bytes,
 }
 
+impl Sort {
+    /// True if calls of both sorts differ by the rounding of their messages at most.
+    fn is_alike(self, other: Self) -> bool {
+        (self.ranks, self.messages) == (other.ranks, other.messages)
+            && are_alike(self.bytes, other.bytes)
+    }
+}
+
 /// Kinds of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
@@ -61,8 +71,8 @@ pub(super) struct Kinds {
     /// Number of kinds of each shape.
     pub(super) kinds_of_shape: Vec<u32>,
     jobs: Vec<JobCalls>,
-    /// By messages and bytes of a call.
-    pub(super) families: FxHashMap<(usize, u64), u32>,
+    /// Messages and bytes of a call of each family.
+    pub(super) families: Vec<(usize, Bytes)>,
     /// Segments of calls, by the first kind of the call; the kinds of its segments follow one another.
     segments: FxHashMap<KindId, Segments>,
     job_of: FxHashMap<FlowId, u32>,
@@ -111,9 +121,16 @@ impl Kinds {
             let first = kinds.all.len();
             // The first kind of each kind of calls.
             let mut bases: Vec<KindId> = Vec::new();
+            let mut known = KnownCalls::default();
             for call in &mut own.calls {
                 if call.kind as usize == bases.len() {
                     let messages = messages_of(call, (job, connections));
+                    if let Some(base) = known.find(call.tasks, &messages) {
+                        bases.push(base);
+                        call.kind = base;
+                        kinds.count(base, job.iterations.into());
+                        continue;
+                    }
                     let base = kinds.add(call.tasks, &messages);
                     kinds.give_shapes(base, &messages, (path, &mut shapes));
                     bases.push(base);
@@ -127,6 +144,7 @@ impl Kinds {
                         let (kind, _) = kinds.kind_of_task(base, *task);
                         cables[kind as usize].extend(crossed.iter().copied());
                     }
+                    known.add(base, call.tasks, messages);
                 }
                 call.kind = bases[call.kind as usize];
                 kinds.count(call.kind, job.iterations.into());
@@ -157,8 +175,7 @@ impl Kinds {
         }
         self.all.resize_with((base + count) as usize, Kind::default);
         let bytes: u64 = messages.iter().map(|(.., bytes)| bytes.as_u64()).sum();
-        let next = self.families.len() as u32;
-        let family = *self.families.entry((messages.len(), bytes)).or_insert(next);
+        let family = self.family(messages.len(), Bytes::new(bytes));
         let mut ranks: Vec<BTreeSet<Rank>> = vec![BTreeSet::new(); count as usize];
         // Segments of one kind are alike: the first of each kind is counted.
         let mut counted: FxHashMap<KindId, u16> = FxHashMap::default();
@@ -176,18 +193,29 @@ impl Kinds {
         for (own, ranks) in self.all[base as usize..].iter_mut().zip(ranks) {
             own.ranks = ranks.len() as u32;
             own.family = family;
+            own.base = base;
             let sort = Sort {
                 ranks: own.ranks,
                 messages: own.messages,
                 bytes: own.bytes,
             };
-            let known = self.sorts.iter().position(|other| *other == sort);
+            let known = self.sorts.iter().position(|other| other.is_alike(sort));
             own.sort = known.unwrap_or(self.sorts.len()) as u32;
             if known.is_none() {
                 self.sorts.push(sort);
             }
         }
         base
+    }
+
+    /// The family of calls with so many messages and bytes.
+    fn family(&mut self, messages: usize, bytes: Bytes) -> u32 {
+        let mut known = self.families.iter();
+        let known = known.position(|own| own.0 == messages && are_alike(own.1, bytes));
+        if known.is_none() {
+            self.families.push((messages, bytes));
+        }
+        known.unwrap_or(self.families.len() - 1) as u32
     }
 
     /// Gives the kinds of a call, from `base` on, their shapes.
@@ -198,7 +226,13 @@ impl Kinds {
         (path, shapes): (&dyn Fn(FlowId) -> PathClass, &mut FxHashMap<u64, u32>),
     ) {
         let count = self.all.len() - base as usize;
-        let mut hashers = vec![FxHasher::default(); count];
+        // The first segment of a call has the messages of those between, and begins at rest.
+        let hasher = |position: usize| {
+            let mut hasher = FxHasher::default();
+            position.hash(&mut hasher);
+            hasher
+        };
+        let mut hashers: Vec<FxHasher> = (0..count).map(hasher).collect();
         let mut numbers: Vec<FxHashMap<Rank, u32>> = vec![FxHashMap::default(); count];
         let mut hashed: FxHashMap<KindId, u16> = FxHashMap::default();
         for (task, (src, dst), connection, bytes) in messages {
@@ -263,13 +297,41 @@ impl Kinds {
     }
 
     /// The kind of a call.
-    pub(super) fn kind_of(&self, (job, number, segment): CallId) -> KindId {
-        let calls = &self.jobs[job as usize].calls;
-        let base = calls[(number % calls.len() as u64) as usize].kind;
+    pub(super) fn kind_of(&self, call: CallId) -> KindId {
+        let base = self.base_of(call);
         match self.segments.get(&base) {
             None => base,
-            Some(segments) => base + segments.position(segment) as u32,
+            Some(segments) => base + segments.position(call.2) as u32,
         }
+    }
+
+    /// The first kind of a call.
+    fn base_of(&self, (job, number, _): CallId) -> KindId {
+        let calls = &self.jobs[job as usize].calls;
+        calls[(number % calls.len() as u64) as usize].kind
+    }
+
+    /// Kinds of a family that are checked: of a call that is cut, the segments between the first and the last one.
+    pub(super) fn checked(&self, family: u32) -> impl Iterator<Item = KindId> {
+        let numbered = (0..).zip(&self.all);
+        let is_between = |kind: KindId, base: KindId| {
+            !self.segments.contains_key(&base) || kind == base + Position::Between as u32
+        };
+        numbered
+            .filter(move |(kind, own)| own.family == family && is_between(*kind, own.base))
+            .map(|(kind, _)| kind)
+    }
+
+    /// True if calls of both kinds are the same calls, or segments of the same calls.
+    pub(super) fn are_of_one_call(&self, one: KindId, other: KindId) -> bool {
+        self.all[one as usize].base == self.all[other as usize].base
+    }
+
+    /// True if another segment of the same call follows this one.
+    pub(super) fn is_followed(&self, call: CallId) -> bool {
+        let base = self.base_of(call);
+        let segments = self.segments.get(&base);
+        segments.is_some_and(|own| call.2 + 1 < own.count())
     }
 
     /// True if calls of the kind `other` change what calls of the kind `own` take: messages of both can cross a common cable, and a call of
@@ -280,13 +342,45 @@ impl Kinds {
     }
 
     /// True if messages of both kinds can cross a common cable.
-    fn overlap(&self, one: KindId, other: KindId) -> bool {
+    pub(super) fn overlap(&self, one: KindId, other: KindId) -> bool {
         self.overlaps[one as usize][other as usize / 64] >> (other % 64) & 1 == 1
     }
 }
 
 /// A message of a call: its task, counted from the first of the call, its ranks, its connection and its length.
 type MessageOfCall = (u32, (Rank, Rank), FlowId, Bytes);
+
+/// Calls of a job whose kinds are known, by their messages without the lengths.
+#[derive(Debug, Default)]
+struct KnownCalls(FxHashMap<u64, Vec<(KindId, Vec<MessageOfCall>)>>);
+
+impl KnownCalls {
+    fn add(&mut self, base: KindId, tasks: u32, messages: Vec<MessageOfCall>) {
+        let key = Self::key(tasks, &messages);
+        self.0.entry(key).or_default().push((base, messages));
+    }
+
+    /// The first kind of a call with the same messages, whose lengths differ by rounding at most: the buckets of a gradient do.
+    fn find(&self, tasks: u32, messages: &[MessageOfCall]) -> Option<KindId> {
+        let mut known = self.0.get(&Self::key(tasks, messages))?.iter();
+        let are_all_alike = |other: &Vec<MessageOfCall>| {
+            let mut pairs = other.iter().zip(messages);
+            pairs.all(|(one, other)| are_alike(one.3, other.3))
+        };
+        known
+            .find(|(_, other)| are_all_alike(other))
+            .map(|(base, _)| *base)
+    }
+
+    fn key(tasks: u32, messages: &[MessageOfCall]) -> u64 {
+        let mut hasher = FxHasher::default();
+        tasks.hash(&mut hasher);
+        for (task, ranks, connection, _) in messages {
+            (task, ranks, connection).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
 
 /// The messages of a call.
 fn messages_of(

@@ -12,6 +12,9 @@ pub(super) const SHADOW: f64 = 0.1;
 pub(super) const MOST_SAMPLES: usize = 32;
 /// Samples that kinds of one shape need at most before they are looked at: those that are over first may be the shortest.
 pub(super) const WAITED_FOR: usize = 16;
+/// Calls of a kind that does not agree are remembered if so many more of them are within the error: a call among simulated ones finds what
+/// these left, and leaves nothing to them.
+pub(super) const RUN: u64 = 8;
 /// Most bytes of all remembered times.
 pub(super) const MOST_BYTES: usize = 512 << 20;
 /// Most tasks of a call: each open call has a table of its messages.

@@ -1,16 +1,17 @@
 //! The memory of a run: open calls, samples, and decisions.
 
+use super::calls::{Accounts, Counts, Decision, Note, OpenCall, Snapshot, Step};
+use super::checks::Role;
 use super::kinds::{CallId, KindId, Kinds, MOST_KINDS, calls_of};
 use super::limits::{FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR};
 use super::report::{FastForwardReport, RememberedCalls};
-use super::samples::{NewSample, Record, Samples};
-use super::times::{Shortest, Times, Transfer, Transfers};
+use super::samples::{NewSample, Samples};
+use super::times::{Times, Transfer, Transfers};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::PathClass;
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time, mix64};
 use clearway_workload::JobSpec;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -23,94 +24,6 @@ pub(crate) struct Wish {
     /// Part of the remembered calls to verify.
     pub(crate) verify: f64,
     pub(crate) seed: u64,
-}
-
-/// How the messages of a call are transferred.
-#[derive(Debug, Clone)]
-enum Decision {
-    /// With packets; `true` to verify what is remembered.
-    Simulated(bool),
-    Remembered(Record),
-}
-
-/// What hosts see of the memory. It changes only between rounds.
-#[derive(Debug, Default)]
-struct Snapshot {
-    open: FxHashMap<CallId, Decision>,
-    /// Number of open calls of each kind that has any.
-    active: BTreeMap<KindId, u32>,
-    /// By shape.
-    samples: FxHashMap<u32, Samples>,
-    /// Error of the remembered calls of each family so far, in picoseconds.
-    errors: Vec<f64>,
-    /// Calls of each kind that have begun.
-    begun: FxHashMap<KindId, u64>,
-    /// Simulated time.
-    now: Time,
-    /// Kinds for which samples are wanted, with the number of calls for which kinds that disturb them are simulated.
-    wanted: BTreeMap<KindId, u32>,
-}
-
-/// A call that is under way.
-#[derive(Debug)]
-struct OpenCall {
-    kind: KindId,
-    beside: FamilySet,
-    begun: Time,
-    is_remembered: bool,
-    verifies: bool,
-    /// True for the first call of its kind: it may find connections that are new, and is no sample.
-    is_first: bool,
-    /// Events that are still to come: two for each message.
-    left: u32,
-    /// The messages; empty if it is remembered.
-    transfers: Transfers,
-    /// Time beside remembered calls that would disturb it.
-    shadow: Span,
-}
-
-/// Event of a message of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Note {
-    time: Time,
-    call: CallId,
-    step: Step,
-    place: u32,
-    connection: FlowId,
-    bytes: Bytes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Posted,
-    Received,
-    Sent,
-}
-
-/// Counters of a sort.
-#[derive(Debug, Default, Clone)]
-struct Counts {
-    simulated: u64,
-    remembered: u64,
-    void: u64,
-    /// Time of void calls beside remembered ones.
-    shadow: Span,
-}
-
-/// The part of the memory that only the conductor uses.
-#[derive(Debug, Default)]
-struct Accounts {
-    open: BTreeMap<CallId, OpenCall>,
-    /// The last arrival on each connection, and its call.
-    arrivals: FxHashMap<FlowId, (CallId, Time)>,
-    shortest: Shortest,
-    sorts: Vec<Counts>,
-    /// Bytes of all records.
-    kept: usize,
-    verified: u64,
-    found: f64,
-    simulated_bytes: Bytes,
-    remembered_bytes: Bytes,
 }
 
 /// Memory of a run, which all hosts share.
@@ -175,14 +88,15 @@ impl Memory {
         }
     }
 
-    /// A message is posted; returns its transfer times if it takes no packets.
+    /// A message is posted. Returns the family of its call, and its transfer times if it takes no packets; `None` if it belongs to no call.
     pub(crate) fn on_post(
         &self,
         now: Time,
         (connection, message): (FlowId, MessageId),
         bytes: Bytes,
-    ) -> Option<Times> {
+    ) -> Option<(u32, Option<Times>)> {
         let (call, place) = self.kinds.call(connection, message)?;
+        let family = self.kinds.all[self.kinds.kind_of(call) as usize].family;
         let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
         let decision = self.decide(&snapshot, call).0;
         drop(snapshot);
@@ -194,10 +108,10 @@ impl Memory {
             connection,
             bytes,
         });
-        match decision {
-            Decision::Simulated(_) => None,
-            Decision::Remembered(record) => Some(record[place as usize]),
-        }
+        Some(match decision {
+            Decision::Simulated(_) => (family, None),
+            Decision::Remembered(record) => (family, Some(record[place as usize])),
+        })
     }
 
     /// A message has arrived.
@@ -237,11 +151,14 @@ impl Memory {
         }
         let kind = self.kinds.kind_of(call);
         let beside = self.beside(snapshot, kind);
-        let simulated = (Decision::Simulated(false), beside);
-        if snapshot
-            .wanted
-            .keys()
-            .any(|&wanted| self.kinds.disturbs(kind, wanted))
+        if let Some(role) = snapshot.checks.role(kind) {
+            return (Decision::Simulated(role), beside);
+        }
+        let simulated = (Decision::Simulated(Role::Outside), beside);
+        let looked_at = snapshot.wanted.keys().chain(snapshot.looked_at.keys());
+        if looked_at
+            .filter(|&&other| !self.kinds.are_of_one_call(kind, other))
+            .any(|&other| self.kinds.overlap(kind, other))
         {
             return simulated;
         }
@@ -258,8 +175,9 @@ impl Memory {
         let draw = draw
             .iter()
             .fold(self.wish.seed, |hash, part| mix64(hash ^ mix64(*part)));
-        if (mix64(draw) as f64) < self.wish.verify * u64::MAX as f64 {
-            return (Decision::Simulated(true), beside);
+        // Each of them comes with the next call of its kind.
+        if (mix64(draw) as f64) < self.wish.verify / 2.0 * u64::MAX as f64 {
+            return (Decision::Simulated(Role::Verified), beside);
         }
         match samples.draw(beside, draw) {
             Some(record) => (Decision::Remembered(record), beside),
@@ -318,6 +236,9 @@ impl Memory {
         for (call, (begun, decision, beside)) in new {
             self.open(&mut accounts, snapshot, (call, begun), (decision, beside));
         }
+        if let Some(last) = notes.last() {
+            snapshot.wanted.retain(|_, (_, until)| *until > last.time);
+        }
         for note in notes {
             snapshot.now = note.time;
             self.account(&mut accounts, snapshot, note);
@@ -334,34 +255,63 @@ impl Memory {
         let kind = self.kinds.kind_of(call);
         let own = &self.kinds.all[kind as usize];
         let counts = &mut accounts.sorts[own.sort as usize];
-        let (is_remembered, verifies) = match decision {
-            Decision::Simulated(verifies) => (false, verifies),
-            Decision::Remembered(_) => (true, false),
+        let mut role = match decision {
+            Decision::Simulated(role) => Some(role),
+            Decision::Remembered(_) => None,
         };
-        if is_remembered {
-            counts.remembered += 1;
-            if let Some(samples) = snapshot.samples.get_mut(&own.shape) {
-                samples.note_remembered(beside);
-                let error = &mut snapshot.errors[own.family as usize];
-                *error = error.max(samples.error(None).unwrap_or(0.0));
-            }
-        } else {
-            counts.simulated += 1;
+        // Segments follow one another, and not the segments of other calls of their kind.
+        if let (Some(Role::First | Role::Compared), (job, number, 1..)) = (role, call) {
+            let follows = accounts.segments.get(&(job, number)) == Some(&(call.2 - 1));
+            role = Some(match follows {
+                true => Role::Compared,
+                false => Role::First,
+            });
         }
-        let places = if is_remembered {
-            0
+        if role.is_some() && self.kinds.is_followed(call) {
+            accounts.segments.insert((call.0, call.1), call.2);
         } else {
-            own.places as usize
+            accounts.segments.remove(&(call.0, call.1));
+        }
+        *snapshot.begun.entry(kind).or_default() += 1;
+        let samples = snapshot.samples.get_mut(&own.shape);
+        let is_looked_at = match role {
+            Some(Role::Outside) => !samples.as_ref().is_some_and(|own| own.are_enough(beside)),
+            Some(_) => true,
+            None => false,
         };
+        let places = match role {
+            Some(_) => own.places as usize,
+            None => 0,
+        };
+        match role {
+            Some(role) => {
+                counts.simulated += 1;
+                match role {
+                    Role::Outside => {}
+                    Role::Verified => snapshot.checks.verify(kind),
+                    Role::First | Role::Compared => snapshot.checks.begin(kind),
+                }
+            }
+            None => {
+                counts.remembered += 1;
+                if let Some(samples) = samples {
+                    samples.note_remembered(beside);
+                    let error = &mut snapshot.errors[own.family as usize];
+                    *error = error.max(samples.error(None).unwrap_or(0.0));
+                }
+                let begun = snapshot.begun[&kind];
+                let alike = self.kinds.checked(own.family);
+                snapshot.checks.note_remembered(own.family, begun, alike);
+            }
+        }
         accounts.open.insert(
             call,
             OpenCall {
                 kind,
                 beside,
                 begun,
-                is_remembered,
-                verifies,
-                is_first: !snapshot.begun.contains_key(&kind),
+                role,
+                is_looked_at,
                 left: own.messages * 2,
                 transfers: Transfers {
                     messages: vec![None; places],
@@ -370,13 +320,10 @@ impl Memory {
                 shadow: Span::ZERO,
             },
         );
-        if verifies {
-            // Its neighbours are simulated as well, or it would find an emptier network.
-            let wanted = snapshot.wanted.entry(kind).or_default();
-            *wanted = (*wanted).max(1);
-        }
         *snapshot.active.entry(kind).or_default() += 1;
-        *snapshot.begun.entry(kind).or_default() += 1;
+        if is_looked_at {
+            *snapshot.looked_at.entry(kind).or_default() += 1;
+        }
         snapshot.open.insert(call, decision);
     }
 
@@ -386,7 +333,7 @@ impl Memory {
         };
         let place = note.place as usize;
         if note.step == Step::Posted {
-            match open.is_remembered {
+            match open.is_remembered() {
                 true => accounts.remembered_bytes += note.bytes,
                 false => {
                     open.transfers.messages[place] = Some(Transfer {
@@ -402,12 +349,13 @@ impl Memory {
             return;
         }
         if note.step == Step::Received {
+            let family = self.kinds.all[open.kind as usize].family;
             let last = accounts
                 .arrivals
-                .insert(note.connection, (note.call, note.time));
+                .insert((note.connection, family), (note.call, note.time));
             if let Some((call, arrival)) = last
                 && call != note.call
-                && !open.is_remembered
+                && !open.is_remembered()
             {
                 open.transfers
                     .before
@@ -426,11 +374,9 @@ impl Memory {
             && let Some(open) = accounts.open.remove(&note.call)
         {
             snapshot.open.remove(&note.call);
-            if let Some(count) = snapshot.active.get_mut(&open.kind) {
-                *count -= 1;
-                if *count == 0 {
-                    snapshot.active.remove(&open.kind);
-                }
+            count_down(&mut snapshot.active, open.kind);
+            if open.is_looked_at {
+                count_down(&mut snapshot.looked_at, open.kind);
             }
             self.close(accounts, snapshot, (note.call, open), note.time);
         }
@@ -445,10 +391,15 @@ impl Memory {
         now: Time,
     ) {
         self.shade(accounts, (id, &mut call), now);
-        if call.is_remembered {
+        let Some(role) = call.role else {
             return;
-        }
+        };
         accounts.shortest.note(&call.transfers);
+        let connections = call.transfers.messages.iter().flatten();
+        let mut is_used = true;
+        for own in connections {
+            is_used &= !accounts.used.insert(own.connection);
+        }
         let kind = call.kind;
         let span = now - call.begun;
         let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
@@ -456,19 +407,23 @@ impl Memory {
         let kinds = self.kinds.kinds_of_shape[shape as usize];
         let samples = snapshot.samples.entry(shape);
         let samples = samples.or_insert_with(|| Samples::new(kinds));
-        if call.verifies && !is_void && samples.are_agreed(call.beside) {
-            let difference = samples.difference(&call.transfers, call.beside);
+        if role == Role::Compared && !is_void && samples.check(&call.transfers, call.beside) {
             accounts.verified += 1;
-            accounts.found = accounts.found.max(difference);
-            if difference > self.wish.error {
+            snapshot.checks.note_compared(kind);
+            accounts.found = accounts.found.max(samples.drift());
+            let family = self.kinds.all[kind as usize].family;
+            let error = &mut snapshot.errors[family as usize];
+            *error = error.max(samples.error(None).unwrap_or(0.0));
+            if samples.has_changed(self.wish.error) {
                 samples.forget();
+                snapshot.checks.restart(family);
             }
         }
         let counts = &mut accounts.sorts[self.kinds.all[kind as usize].sort as usize];
         if is_void {
             counts.void += 1;
             counts.shadow += call.shadow.min(span);
-        } else if !call.is_first && accounts.kept < MOST_BYTES {
+        } else if is_used && accounts.kept < MOST_BYTES {
             let sample = NewSample {
                 call: &call.transfers,
                 span: span.as_ps() as f64,
@@ -476,7 +431,7 @@ impl Memory {
             };
             accounts.kept += samples.add(&sample, &accounts.shortest, self.wish.error);
         }
-        if samples.are_enough(call.beside) && !call.verifies {
+        if samples.are_enough(call.beside) {
             // Kinds of a shape share their samples.
             let kinds = &self.kinds.all;
             snapshot
@@ -484,7 +439,7 @@ impl Memory {
                 .retain(|&other, _| kinds[other as usize].shape != shape);
         }
         let lacks = is_void && !samples.are_enough(call.beside);
-        self.update_wanted(snapshot, kind, lacks);
+        self.update_wanted(snapshot, kind, lacks, (now, span));
     }
 
     /// Counts the time that calls spent beside the remembered ones that would have disturbed them, up to the end of `call`.
@@ -492,11 +447,11 @@ impl Memory {
         for (other_id, other) in &mut accounts.open {
             // Segments of a call follow one another.
             let are_one = (other_id.0, other_id.1) == (id.0, id.1);
-            if are_one || other.is_remembered == call.is_remembered {
+            if are_one || other.is_remembered() == call.is_remembered() {
                 continue;
             }
             let together = now - other.begun.max(call.begun);
-            let (shadowed, remembered) = match call.is_remembered {
+            let (shadowed, remembered) = match call.is_remembered() {
                 true => (other, call.kind),
                 false => (&mut *call, other.kind),
             };
@@ -507,21 +462,30 @@ impl Memory {
     }
 
     /// Updates the wanted kinds at the end of a simulated call of this kind, which lacks samples or not.
-    fn update_wanted(&self, snapshot: &mut Snapshot, kind: KindId, lacks_samples: bool) {
+    fn update_wanted(
+        &self,
+        snapshot: &mut Snapshot,
+        kind: KindId,
+        lacks_samples: bool,
+        (now, span): (Time, Span),
+    ) {
         let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
         let is_last = begun >= self.kinds.all[kind as usize].calls;
-        match snapshot.wanted.get_mut(&kind) {
-            Some(1) => {
+        let until = now + span * SPANS_OF_WANTED;
+        let left = snapshot.wanted.get(&kind).map(|(left, _)| *left);
+        match left {
+            Some(2..) if !is_last => {
+                snapshot
+                    .wanted
+                    .entry(kind)
+                    .and_modify(|own| *own = (own.0 - 1, until));
+            }
+            None if lacks_samples && !is_last => {
+                snapshot.wanted.insert(kind, (CALLS_OF_WANTED, until));
+            }
+            _ => {
                 snapshot.wanted.remove(&kind);
             }
-            Some(left) => *left -= 1,
-            None if lacks_samples && !is_last => {
-                snapshot.wanted.insert(kind, CALLS_OF_WANTED);
-            }
-            None => {}
-        }
-        if is_last {
-            snapshot.wanted.remove(&kind);
         }
     }
 
@@ -553,7 +517,7 @@ impl Memory {
         let shadows = accounts.sorts.iter().zip(kinds);
         let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
         let errors = squares.sum::<f64>().sqrt() + shadows.sum::<f64>();
-        let mut report = FastForwardReport {
+        FastForwardReport {
             wanted: self.wish.error,
             estimated: errors / (simulated.as_ps() as f64).max(1.0),
             calls,
@@ -562,16 +526,24 @@ impl Memory {
             simulated_bytes: accounts.simulated_bytes,
             remembered_bytes: accounts.remembered_bytes,
             declined_jobs: self.declined_jobs.clone(),
-        };
-        // What was found in the verified calls may be wrong with all remembered ones.
-        let found = report.found * report.remembered_share();
-        report.estimated = report.estimated.max(found);
-        report
+        }
+    }
+}
+
+/// Counts one less of a kind.
+fn count_down(counts: &mut BTreeMap<KindId, u32>, kind: KindId) {
+    if let Some(count) = counts.get_mut(&kind) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&kind);
+        }
     }
 }
 
 /// Calls of a wanted kind for which the kinds that disturb it are simulated.
 const CALLS_OF_WANTED: u32 = 4;
+/// A kind is wanted no longer if none of its calls is over for so many times as long as the last one took.
+const SPANS_OF_WANTED: u64 = 8;
 
 /// Reason for which a job is simulated if none of its calls is like another one.
 const NOTHING_REPEATED: &str = "none of its calls is repeated";

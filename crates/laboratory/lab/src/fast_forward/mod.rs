@@ -23,6 +23,8 @@
 //! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the
 //! order of hosts. The first message of a call decides for all of them.
 
+mod calls;
+mod checks;
 mod kinds;
 mod limits;
 mod memory;

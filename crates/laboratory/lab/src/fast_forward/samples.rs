@@ -1,10 +1,10 @@
 //! Simulated calls of a shape.
 
-use super::limits::{FamilySet, MOST_SAMPLES, SHARE_OF_ERROR, WAITED_FOR};
+use super::limits::{FamilySet, MOST_SAMPLES, RUN, SHARE_OF_ERROR, WAITED_FOR};
 use super::times::{Shortest, Times, Transfers, level, times_of};
 
 use clearway_statistics::student_t;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Transfer times of all messages of a call, by place.
@@ -64,6 +64,8 @@ pub(super) struct Samples {
     kept: Vec<Sample>,
     all: Confidence,
     beside: BTreeMap<FamilySet, Beside>,
+    /// Differences of the last calls that were checked from what is remembered, as parts of it.
+    checked: VecDeque<f64>,
 }
 
 impl Samples {
@@ -75,6 +77,7 @@ impl Samples {
             kept: Vec::new(),
             all: Confidence::default(),
             beside: BTreeMap::new(),
+            checked: VecDeque::new(),
         }
     }
 
@@ -177,27 +180,48 @@ impl Samples {
         Some(Arc::clone(&own[place as usize].record))
     }
 
-    /// Difference of the transfer times of a simulated call from the remembered ones, as a part of them.
-    pub(super) fn difference(&self, call: &Transfers, beside: FamilySet) -> f64 {
+    /// Takes note of a simulated call that was to be remembered. Returns false if nothing is remembered beside the same calls.
+    pub(super) fn check(&mut self, call: &Transfers, beside: FamilySet) -> bool {
         let own = self.kept.iter().filter(|own| own.beside == beside);
-        let (mut sum, mut count) = (0.0, 0.0);
-        for own in own {
-            sum += own.level;
-            count += 1.0;
-        }
-        let first = self.first.as_ref();
-        first.map_or(0.0, |first| (level(first, call) * count / sum - 1.0).abs())
+        let levels: Vec<f64> = own.map(|own| own.level).collect();
+        let Some(first) = self.first.as_ref().filter(|_| !levels.is_empty()) else {
+            return false;
+        };
+        let mean = levels.iter().sum::<f64>() / levels.len() as f64;
+        self.note_checked(level(first, call) / mean - 1.0);
+        true
     }
 
-    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with one `more` call beside some
-    /// calls: that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
+    fn note_checked(&mut self, difference: f64) {
+        self.checked.push_back(difference);
+        if self.checked.len() > 2 * WAITED_FOR.min(self.kinds as usize) {
+            self.checked.pop_front();
+        }
+    }
+
+    /// Difference of the mean transfer times of the calls that were checked last from the remembered ones, as a part of them.
+    pub(super) fn drift(&self) -> f64 {
+        let count = self.checked.len().max(1) as f64;
+        (self.checked.iter().sum::<f64>() / count).abs()
+    }
+
+    /// True if the calls that were checked last are off by more than `error` allows, and their number does not explain it.
+    pub(super) fn has_changed(&self, error: f64) -> bool {
+        let count = self.checked.len();
+        let spread = variance(&self.kept).sqrt();
+        let noise = 2.0 * spread / (count.max(1) as f64).sqrt();
+        count > 1 && self.drift() > error * SHARE_OF_ERROR + noise
+    }
+
+    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with a
+    /// [run](RUN) of `more` calls beside some calls: that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
     pub(super) fn error(&self, more: Option<FamilySet>) -> Option<f64> {
         let mut sum = 0.0;
         if let Some(more) = more.filter(|more| !self.beside.contains_key(more)) {
-            sum += self.error_of(1.0, self.confidence(more))?;
+            sum += self.error_of(RUN as f64, self.confidence(more))?;
         }
         for (&beside, own) in &self.beside {
-            let more = u64::from(more == Some(beside)) * u64::from(self.kinds);
+            let more = u64::from(more == Some(beside)) * RUN * u64::from(self.kinds);
             let calls = (own.remembered + more).div_ceil(self.kinds.into());
             if calls > 0 {
                 sum += self.error_of(calls as f64, self.confidence(beside))?;
@@ -210,7 +234,9 @@ impl Samples {
         let width = confidence.width?;
         // The width is t s / sqrt(n): the spread of a sum of `calls` draws is sqrt(calls) t s.
         let of_draws = width * (confidence.samples as f64 / calls).sqrt();
-        Some(confidence.span * calls * (width * width + of_draws * of_draws).sqrt())
+        let drift = self.drift();
+        let squares = width * width + of_draws * of_draws + drift * drift;
+        Some(confidence.span * calls * squares.sqrt())
     }
 }
 
@@ -236,12 +262,17 @@ fn half_width(samples: &[Sample]) -> f64 {
         return f64::INFINITY;
     }
     let count = samples.len() as f64;
+    student_t(0.95, samples.len() as u64 - 1) * (variance(samples) / count).sqrt()
+}
+
+/// Variance of the levels of at least two samples, in relation to their mean.
+fn variance(samples: &[Sample]) -> f64 {
+    let count = samples.len() as f64;
     let mean = mean_of(samples, |sample| sample.level);
     let squares = mean_of(samples, |sample| {
         (sample.level - mean) * (sample.level - mean)
     });
-    let variance = squares * count / (count - 1.0);
-    student_t(0.95, samples.len() as u64 - 1) * (variance / count).sqrt() / mean
+    squares * count / (count - 1.0).max(1.0) / (mean * mean)
 }
 
 #[cfg(test)]
@@ -330,8 +361,9 @@ mod tests {
         let levels = (0..MOST_SAMPLES).map(|n| 1.0 + 0.2 * (n % 3) as f64);
         let own = samples(&levels.collect::<Vec<_>>());
         assert!(own.are_enough(0) && !own.are_agreed(0) && own.disagree());
-        // The error of one call is that of a draw, nearly: 2.04 times the spread.
-        let one = own.error(Some(0)).unwrap();
-        assert!((one / 340.0 - 1.0).abs() < 0.05, "{one}");
+        // The error of a run is that of its draws, nearly: 2.04 times the spread of each, and they add up as independent errors do.
+        let run = own.error(Some(0)).unwrap();
+        let of_draws = 340.0 * (RUN as f64).sqrt();
+        assert!((run / of_draws - 1.0).abs() < 0.15, "{run}");
     }
 }

@@ -36,6 +36,18 @@ impl Times {
         least.max(Time::from_ps(arrival))
     }
 
+    /// Time at which the last byte of a message that arrives at `arrival` has left. A message occupies its connection for the gap, and the
+    /// rest of the latency is delay. Without a gap, none is known, and it has left at once.
+    pub(super) fn left(&self, arrival: Time) -> Time {
+        match self.gap.is_zero() {
+            true => Time::ZERO,
+            false => {
+                let delay = self.latency.saturating_sub(self.gap);
+                Time::from_ps(arrival.as_ps().saturating_sub(delay.as_ps()))
+            }
+        }
+    }
+
     /// The arrival without residual.
     fn expected(&self, posted: Time, before: Option<Time>) -> Time {
         let least = posted + self.latency;
@@ -88,27 +100,38 @@ fn in_order(transfers: &[Option<Transfer>]) -> Vec<(usize, &Transfer)> {
 pub(super) struct Transfers {
     /// Messages by place; `None` is a place without a message.
     pub(super) messages: Vec<Option<Transfer>>,
-    /// The last arrival on each connection before the call.
+    /// The last arrival of a message of the same family on each connection before the call.
     pub(super) before: FxHashMap<FlowId, Time>,
 }
 
-/// Transfer times of a call in relation to those that remembered `times` would have given it, with the same posts: above one if messages
-/// took longer.
+/// Time of a call's connections in relation to the time that remembered `times` would have given them, with the same posts: above one if
+/// the call took longer.
 ///
-/// Where each message of a call waits for the one before, the call takes longer by the same factor.
+/// The time of a connection is from its first post, or the last arrival before it, to its last arrival. Messages that are posted early and
+/// wait for one another do not make it longer.
 pub(super) fn level(times: &[Times], call: &Transfers) -> f64 {
     let (mut took, mut longer) = (0.0, 0.0);
-    let mut last: Option<(FlowId, LastArrival)> = None;
-    for (place, own) in in_order(&call.messages) {
-        let known = last.filter(|(connection, _)| *connection == own.connection);
-        let first = || LastArrival(call.before.get(&own.connection).copied());
-        let mut arrivals = known.map_or_else(first, |(_, arrivals)| arrivals);
-        let (remembered, _) = arrivals.next(own.posted, times[place], 0.0);
-        last = Some((own.connection, arrivals));
-        took += own.took().as_ps() as f64;
-        longer += own.received.as_ps() as f64 - remembered.as_ps() as f64;
+    let order = in_order(&call.messages);
+    for own in order.chunk_by(|(_, one), (_, other)| one.connection == other.connection) {
+        let Some((_, first)) = own.first() else {
+            continue;
+        };
+        let before = call.before.get(&first.connection).copied();
+        let mut arrivals = LastArrival(before);
+        let begun = first.posted.max(before.unwrap_or(Time::ZERO));
+        let (mut received, mut remembered) = (begun, begun);
+        for (place, own) in own {
+            let (arrival, _) = arrivals.next(own.posted, times[*place], 0.0);
+            remembered = remembered.max(arrival);
+            received = received.max(own.received);
+        }
+        took += (received - begun).as_ps() as f64;
+        longer += received.as_ps() as f64 - remembered.as_ps() as f64;
     }
-    took / (took - longer)
+    match took > longer {
+        true => took / (took - longer),
+        false => 1.0,
+    }
 }
 
 /// Times of the messages of a call, by place; `shortest` knows them.
@@ -310,6 +333,16 @@ mod tests {
     }
 
     #[test]
+    fn a_message_has_left_a_delay_before_it_arrives() {
+        // The link takes 8 us for each, and 2 us of the latency are delay.
+        let times = own_times(&call(&[transfer(0, 0, 10), transfer(0, 1, 18)]));
+        assert_eq!(times[1].left(Time::from_us(18)), Time::from_us(16));
+        // One message tells nothing about the link.
+        let times = own_times(&call(&[transfer(0, 0, 10)]));
+        assert_eq!(times[0].left(Time::from_us(10)), Time::ZERO);
+    }
+
+    #[test]
     fn calls_that_follow_one_another_wait_once() {
         // The first message waits for one of an earlier call, which arrives at 10 us.
         let mut own = call(&[transfer(0, 5, 18), transfer(0, 6, 26)]);
@@ -324,7 +357,8 @@ mod tests {
         // 2 us later each.
         let mut later = call(&[transfer(0, 5, 20), transfer(0, 6, 28)]);
         later.before.insert(FlowId(0), Time::from_us(10));
-        assert!((level(&times, &later) - 37.0 / 33.0).abs() < 1e-9);
+        // The connection took from the earlier arrival on, 18 us instead of 16.
+        assert!((level(&times, &later) - 18.0 / 16.0).abs() < 1e-9);
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn digests_do_not_depend_on_threads() {
         "workload.size=2MB",
         "workload.compute=20us",
         "fast-forward.error=5%",
-        "fast-forward.verify=30%",
+        "fast-forward.verify=60%",
     ];
     let one = run_on(1, &settings);
     let report = one.fast_forward.clone().unwrap();

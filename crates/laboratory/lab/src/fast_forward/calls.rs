@@ -1,0 +1,111 @@
+//! Calls that are under way, and what hosts know of them.
+
+use super::checks::{Checks, Role};
+use super::kinds::{CallId, KindId};
+use super::limits::FamilySet;
+use super::samples::{Record, Samples};
+use super::times::{Shortest, Transfers};
+use clearway_units::{Bytes, FlowId, Span, Time};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// How the messages of a call are transferred.
+#[derive(Debug, Clone)]
+pub(super) enum Decision {
+    /// With packets.
+    Simulated(Role),
+    Remembered(Record),
+}
+
+/// What hosts see of the memory. It changes only between rounds.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) open: FxHashMap<CallId, Decision>,
+    /// Number of open calls of each kind that has any.
+    pub(super) active: BTreeMap<KindId, u32>,
+    /// By shape.
+    pub(super) samples: FxHashMap<u32, Samples>,
+    /// Error of the remembered calls of each family so far, in picoseconds.
+    pub(super) errors: Vec<f64>,
+    /// Calls of each kind that have begun.
+    pub(super) begun: FxHashMap<KindId, u64>,
+    /// Simulated time.
+    pub(super) now: Time,
+    /// Kinds for which samples are wanted, with the number of calls, and the time, for which kinds that disturb them are simulated.
+    pub(super) wanted: BTreeMap<KindId, (u32, Time)>,
+    /// Number of open simulated calls, by kind, that count as samples or in checks: calls that disturb them are simulated as well.
+    pub(super) looked_at: BTreeMap<KindId, u32>,
+    pub(super) checks: Checks,
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    pub(super) kind: KindId,
+    pub(super) beside: FamilySet,
+    pub(super) begun: Time,
+    /// Its part in a check; `None` if it is remembered.
+    pub(super) role: Option<Role>,
+    /// True if it counts as a sample or in a check.
+    pub(super) is_looked_at: bool,
+    /// Events that are still to come: two for each message.
+    pub(super) left: u32,
+    /// The messages; empty if it is remembered.
+    pub(super) transfers: Transfers,
+    /// Time beside remembered calls that would disturb it.
+    pub(super) shadow: Span,
+}
+
+impl OpenCall {
+    pub(super) fn is_remembered(&self) -> bool {
+        self.role.is_none()
+    }
+}
+
+/// Event of a message of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Note {
+    pub(super) time: Time,
+    pub(super) call: CallId,
+    pub(super) step: Step,
+    pub(super) place: u32,
+    pub(super) connection: FlowId,
+    pub(super) bytes: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    Posted,
+    Received,
+    Sent,
+}
+
+/// Counters of a sort.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Counts {
+    pub(super) simulated: u64,
+    pub(super) remembered: u64,
+    pub(super) void: u64,
+    /// Time of void calls beside remembered ones.
+    pub(super) shadow: Span,
+}
+
+/// The part of the memory that only the conductor uses.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    pub(super) open: BTreeMap<CallId, OpenCall>,
+    /// The last arrival on each connection, by family, and its call.
+    pub(super) arrivals: FxHashMap<(FlowId, u32), (CallId, Time)>,
+    /// Connections that have carried packets of an earlier call.
+    pub(super) used: FxHashSet<FlowId>,
+    /// The last simulated segment of each call that is cut.
+    pub(super) segments: FxHashMap<(u32, u64), u16>,
+    pub(super) shortest: Shortest,
+    pub(super) sorts: Vec<Counts>,
+    /// Bytes of all records.
+    pub(super) kept: usize,
+    pub(super) verified: u64,
+    pub(super) found: f64,
+    pub(super) simulated_bytes: Bytes,
+    pub(super) remembered_bytes: Bytes,
+}
