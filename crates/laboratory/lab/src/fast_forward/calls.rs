@@ -80,6 +80,26 @@ pub(super) enum Step {
     Sent,
 }
 
+/// The last arrivals of a family on a connection: the last one, and the last one of another call than that.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    last: Option<(CallId, Time)>,
+    other: Option<Time>,
+}
+
+impl Arrivals {
+    /// A message of this call has arrived; returns the last arrival of a message of another call before it.
+    pub(super) fn note(&mut self, call: CallId, now: Time) -> Option<Time> {
+        if let Some((last, time)) = self.last
+            && last != call
+        {
+            self.other = Some(time);
+        }
+        self.last = Some((call, now));
+        self.other
+    }
+}
+
 /// Counters of a sort.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Counts {
@@ -94,8 +114,8 @@ pub(super) struct Counts {
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     pub(super) open: BTreeMap<CallId, OpenCall>,
-    /// The last arrival on each connection, by family, and its call.
-    pub(super) arrivals: FxHashMap<(FlowId, u32), (CallId, Time)>,
+    /// The last arrivals on each connection, by family.
+    pub(super) arrivals: FxHashMap<(FlowId, u32), Arrivals>,
     /// Connections that have carried packets of an earlier call.
     pub(super) used: FxHashSet<FlowId>,
     /// The last simulated segment of each call that is cut.

@@ -6,7 +6,7 @@ use super::kinds::{CallId, KindId, Kinds, MOST_KINDS, calls_of};
 use super::limits::{FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR};
 use super::report::{FastForwardReport, RememberedCalls};
 use super::samples::{NewSample, Samples};
-use super::times::{Times, Transfer, Transfers};
+use super::times::{Times, Transfer};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::PathClass;
@@ -150,7 +150,7 @@ impl Memory {
             return (decision.clone(), 0);
         }
         let kind = self.kinds.kind_of(call);
-        let beside = self.beside(snapshot, kind);
+        let beside = self.beside(snapshot, call, kind);
         if let Some(role) = snapshot.checks.role(kind) {
             return (Decision::Simulated(role), beside);
         }
@@ -200,14 +200,29 @@ impl Memory {
         together <= self.wish.error * SHARE_OF_ERROR * snapshot.now.as_ps() as f64
     }
 
-    /// Families of the open calls that disturb a kind. Its own family does not count.
-    fn beside(&self, snapshot: &Snapshot, kind: KindId) -> FamilySet {
+    /// Families of the open calls that disturb a call of this kind. Of its own family, only other calls of the same kind count: its kinds
+    /// begin together, in any order.
+    fn beside(&self, snapshot: &Snapshot, call: CallId, kind: KindId) -> FamilySet {
         let family = self.kinds.all[kind as usize].family;
         let others = snapshot.active.keys().copied();
         let others = others.filter(|&other| self.kinds.disturbs(other, kind));
+        let of_others = |other: KindId| match self.kinds.all[other as usize].family == family {
+            true => self.kinds.are_of_one_call(other, kind) && self.is_another(snapshot, call),
+            false => true,
+        };
+        let others = others.filter(|&other| of_others(other));
         let others = others.map(|other| &self.kinds.all[other as usize]);
-        let others = others.filter(|other| other.family != family);
         others.fold(0, |all, other| all | 1 << other.family.min(63))
+    }
+
+    /// True if another call of the same kind is open. Segments of a call are one call.
+    fn is_another(&self, snapshot: &Snapshot, call: CallId) -> bool {
+        let kind = self.kinds.kind_of(call);
+        let mut others = snapshot.open.keys();
+        others.any(|other| {
+            (other.0, other.1) != (call.0, call.1)
+                && self.kinds.are_of_one_call(self.kinds.kind_of(*other), kind)
+        })
     }
 
     /// Takes note of what has happened in a round. Called between rounds.
@@ -313,10 +328,7 @@ impl Memory {
                 role,
                 is_looked_at,
                 left: own.messages * 2,
-                transfers: Transfers {
-                    messages: vec![None; places],
-                    ..Transfers::default()
-                },
+                transfers: vec![None; places],
                 shadow: Span::ZERO,
             },
         );
@@ -336,36 +348,31 @@ impl Memory {
             match open.is_remembered() {
                 true => accounts.remembered_bytes += note.bytes,
                 false => {
-                    open.transfers.messages[place] = Some(Transfer {
+                    open.transfers[place] = Some(Transfer {
                         connection: note.connection,
                         bytes: note.bytes,
                         posted: note.time,
                         received: note.time,
                         sent: note.time,
+                        before: None,
                     });
                     accounts.simulated_bytes += note.bytes;
                 }
             }
             return;
         }
+        let mut before = None;
         if note.step == Step::Received {
             let family = self.kinds.all[open.kind as usize].family;
-            let last = accounts
-                .arrivals
-                .insert((note.connection, family), (note.call, note.time));
-            if let Some((call, arrival)) = last
-                && call != note.call
-                && !open.is_remembered()
-            {
-                open.transfers
-                    .before
-                    .entry(note.connection)
-                    .or_insert(arrival);
-            }
+            let arrivals = accounts.arrivals.entry((note.connection, family));
+            before = arrivals.or_default().note(note.call, note.time);
         }
-        if let Some(Some(transfer)) = open.transfers.messages.get_mut(place) {
+        if let Some(Some(transfer)) = open.transfers.get_mut(place) {
             match note.step {
-                Step::Received => transfer.received = note.time,
+                Step::Received => {
+                    transfer.received = note.time;
+                    transfer.before = before;
+                }
                 _ => transfer.sent = note.time,
             }
         }
@@ -395,7 +402,7 @@ impl Memory {
             return;
         };
         accounts.shortest.note(&call.transfers);
-        let connections = call.transfers.messages.iter().flatten();
+        let connections = call.transfers.iter().flatten();
         let mut is_used = true;
         for own in connections {
             is_used &= !accounts.used.insert(own.connection);

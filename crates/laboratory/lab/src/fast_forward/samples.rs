@@ -1,7 +1,7 @@
 //! Simulated calls of a shape.
 
 use super::limits::{FamilySet, MOST_SAMPLES, RUN, SHARE_OF_ERROR, WAITED_FOR};
-use super::times::{Shortest, Times, Transfers, level, times_of};
+use super::times::{Shortest, Times, Transfer, level, times_of};
 
 use clearway_statistics::student_t;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +24,7 @@ struct Sample {
 
 /// A call to add to the samples.
 pub(super) struct NewSample<'a> {
-    pub(super) call: &'a Transfers,
+    pub(super) call: &'a [Option<Transfer>],
     /// Time in picoseconds from the first post until all messages are acknowledged.
     pub(super) span: f64,
     /// Calls that were under way beside it.
@@ -181,7 +181,7 @@ impl Samples {
     }
 
     /// Takes note of a simulated call that was to be remembered. Returns false if nothing is remembered beside the same calls.
-    pub(super) fn check(&mut self, call: &Transfers, beside: FamilySet) -> bool {
+    pub(super) fn check(&mut self, call: &[Option<Transfer>], beside: FamilySet) -> bool {
         let own = self.kept.iter().filter(|own| own.beside == beside);
         let levels: Vec<f64> = own.map(|own| own.level).collect();
         let Some(first) = self.first.as_ref().filter(|_| !levels.is_empty()) else {

@@ -78,6 +78,8 @@ pub(super) struct Transfer {
     pub(super) posted: Time,
     pub(super) received: Time,
     pub(super) sent: Time,
+    /// The last arrival of a message of another call of the family on its connection before it arrived.
+    pub(super) before: Option<Time>,
 }
 
 impl Transfer {
@@ -95,70 +97,46 @@ fn in_order(transfers: &[Option<Transfer>]) -> Vec<(usize, &Transfer)> {
     order
 }
 
-/// A simulated call.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Transfers {
-    /// Messages by place; `None` is a place without a message.
-    pub(super) messages: Vec<Option<Transfer>>,
-    /// The last arrival of a message of the same family on each connection before the call.
-    pub(super) before: FxHashMap<FlowId, Time>,
-}
+/// Messages of a simulated call by place; `None` is a place without a message.
+pub(super) type Transfers = Vec<Option<Transfer>>;
 
-/// Time of a call's connections in relation to the time that remembered `times` would have given them, with the same posts: above one if
-/// the call took longer.
+/// Time of the messages of a call in relation to the time that remembered `times` would have given them: above one if they took longer.
 ///
-/// The time of a connection is from its first post, or the last arrival before it, to its last arrival. Messages that are posted early and
-/// wait for one another do not make it longer.
-pub(super) fn level(times: &[Times], call: &Transfers) -> f64 {
-    let (mut took, mut longer) = (0.0, 0.0);
-    let order = in_order(&call.messages);
-    for own in order.chunk_by(|(_, one), (_, other)| one.connection == other.connection) {
-        let Some((_, first)) = own.first() else {
-            continue;
-        };
-        let before = call.before.get(&first.connection).copied();
-        let mut arrivals = LastArrival(before);
-        let begun = first.posted.max(before.unwrap_or(Time::ZERO));
-        let (mut received, mut remembered) = (begun, begun);
-        for (place, own) in own {
-            let (arrival, _) = arrivals.next(own.posted, times[*place], 0.0);
-            remembered = remembered.max(arrival);
-            received = received.max(own.received);
-        }
-        took += (received - begun).as_ps() as f64;
-        longer += received.as_ps() as f64 - remembered.as_ps() as f64;
+/// The time of a message is from its post, or the last arrival before it on its connection, to its arrival: messages that are posted early
+/// and wait for one another do not make it longer.
+pub(super) fn level(times: &[Times], call: &[Option<Transfer>]) -> f64 {
+    let order = in_order(call);
+    let (mut took, mut remembered) = (0.0, 0.0);
+    for ((place, own), before) in order.iter().zip(before_each(&order)) {
+        let begun = own.posted.max(before.unwrap_or(Time::ZERO));
+        let arrival = times[*place].arrival(own.posted, before);
+        took += own.received.max(begun).as_ps() as f64 - begun.as_ps() as f64;
+        remembered += arrival.max(begun).as_ps() as f64 - begun.as_ps() as f64;
     }
-    match took > longer {
-        true => took / (took - longer),
+    match remembered > 0.0 {
+        true => took / remembered,
         false => 1.0,
     }
 }
 
 /// Times of the messages of a call, by place; `shortest` knows them.
-pub(super) fn times_of(call: &Transfers, shortest: &Shortest) -> Vec<Times> {
-    let order = in_order(&call.messages);
+pub(super) fn times_of(call: &[Option<Transfer>], shortest: &Shortest) -> Vec<Times> {
+    let order = in_order(call);
+    let before = before_each(&order);
     let mut gaps: FxHashMap<(FlowId, Bytes), Vec<Span>> = FxHashMap::default();
-    let mut last: Option<(FlowId, Time)> = None;
-    for (_, own) in &order {
-        let before = call.before(last, own);
+    for ((_, own), before) in order.iter().zip(&before) {
         if let Some(arrival) = before.filter(|&arrival| own.posted < arrival) {
             let gaps = gaps.entry((own.connection, own.bytes)).or_default();
             gaps.push(own.received.max(arrival) - arrival);
         }
-        last = Some((
-            own.connection,
-            own.received.max(before.unwrap_or(Time::ZERO)),
-        ));
     }
     let mut quartiles: FxHashMap<(FlowId, Bytes), Span> = FxHashMap::default();
     for (of, mut gaps) in gaps {
         gaps.sort_unstable();
         quartiles.insert(of, gaps[gaps.len() / 4]);
     }
-    let mut times = vec![Times::default(); call.messages.len()];
-    let mut last = None;
-    for (place, own) in order {
-        let before = call.before(last, own);
+    let mut times = vec![Times::default(); call.len()];
+    for ((place, own), before) in order.into_iter().zip(before) {
         let gap = quartiles.get(&(own.connection, own.bytes));
         let gap = gap.copied().unwrap_or(Span::ZERO);
         let mut found = Times {
@@ -170,12 +148,22 @@ pub(super) fn times_of(call: &Transfers, shortest: &Shortest) -> Vec<Times> {
         let expected = found.expected(own.posted, before);
         found.residual = own.received.as_ps() as i64 - expected.as_ps() as i64;
         times[place] = found;
-        last = Some((
-            own.connection,
-            own.received.max(before.unwrap_or(Time::ZERO)),
-        ));
     }
     times
+}
+
+/// For each message, in order, the last arrival on its connection before it: of a message of the call that was posted before it, or of
+/// another call.
+fn before_each(order: &[(usize, &Transfer)]) -> Vec<Option<Time>> {
+    let mut last: Option<(FlowId, Time)> = None;
+    let each = order.iter().map(|(_, own)| {
+        let known = last.filter(|(connection, _)| *connection == own.connection);
+        let before = known.map(|(_, arrival)| arrival).max(own.before);
+        let arrival = own.received.max(before.unwrap_or(Time::ZERO));
+        last = Some((own.connection, arrival));
+        before
+    });
+    each.collect()
 }
 
 /// Shortest transfer time of the messages of each length on each connection.
@@ -187,8 +175,8 @@ const MOST_LENGTHS: usize = 64;
 
 impl Shortest {
     /// Takes note of a simulated call.
-    pub(super) fn note(&mut self, call: &Transfers) {
-        for own in call.messages.iter().flatten() {
+    pub(super) fn note(&mut self, call: &[Option<Transfer>]) {
+        for own in call.iter().flatten() {
             let known = self.0.entry(own.connection).or_default();
             match known.iter().position(|(bytes, _)| *bytes == own.bytes) {
                 Some(place) => known[place].1 = own.took().min(known[place].1),
@@ -217,17 +205,6 @@ impl Shortest {
     }
 }
 
-impl Transfers {
-    /// The last arrival on the connection of a message.
-    fn before(&self, last: Option<(FlowId, Time)>, own: &Transfer) -> Option<Time> {
-        let known = last.filter(|(connection, _)| *connection == own.connection);
-        match known {
-            Some((_, arrival)) => Some(arrival),
-            None => self.before.get(&own.connection).copied(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,24 +217,24 @@ mod tests {
             posted: Time::from_us(posted),
             received: Time::from_us(received),
             sent: Time::from_us(received + 3),
+            before: None,
         })
     }
 
-    fn call(messages: &[Option<Transfer>]) -> Transfers {
-        Transfers {
-            messages: messages.to_vec(),
-            ..Transfers::default()
-        }
+    /// The same after a message of another call that arrived at `us`.
+    fn after(us: u64, own: Option<Transfer>) -> Option<Transfer> {
+        let before = Some(Time::from_us(us));
+        own.map(|own| Transfer { before, ..own })
     }
 
-    fn own_times(call: &Transfers) -> Vec<Times> {
+    fn own_times(call: &[Option<Transfer>]) -> Vec<Times> {
         let mut shortest = Shortest::default();
         shortest.note(call);
         times_of(call, &shortest)
     }
 
     fn replay(transfers: &[Option<Transfer>], late: Span) -> Vec<Option<(Time, Time)>> {
-        let times = own_times(&call(transfers));
+        let times = own_times(transfers);
         let mut last: FxHashMap<FlowId, LastArrival> = FxHashMap::default();
         let mut order: Vec<usize> = (0..transfers.len()).collect();
         order.sort_by_key(|&place| transfers[place].map(|own| own.posted));
@@ -297,7 +274,7 @@ mod tests {
     fn messages_that_waited_for_one_another_do_so_again() {
         // A link that takes 8 us for a message, with a latency of 10 us. The second message waits for the first, the third for nothing.
         let transfers = [transfer(0, 0, 10), transfer(0, 1, 18), transfer(0, 30, 40)];
-        let times = own_times(&call(&transfers));
+        let times = own_times(&transfers);
         let mut last = LastArrival::default();
         let mut arrivals = |posts: [u64; 3]| {
             last = LastArrival::default();
@@ -335,18 +312,17 @@ mod tests {
     #[test]
     fn a_message_has_left_a_delay_before_it_arrives() {
         // The link takes 8 us for each, and 2 us of the latency are delay.
-        let times = own_times(&call(&[transfer(0, 0, 10), transfer(0, 1, 18)]));
+        let times = own_times(&[transfer(0, 0, 10), transfer(0, 1, 18)]);
         assert_eq!(times[1].left(Time::from_us(18)), Time::from_us(16));
         // One message tells nothing about the link.
-        let times = own_times(&call(&[transfer(0, 0, 10)]));
+        let times = own_times(&[transfer(0, 0, 10)]);
         assert_eq!(times[0].left(Time::from_us(10)), Time::ZERO);
     }
 
     #[test]
     fn calls_that_follow_one_another_wait_once() {
         // The first message waits for one of an earlier call, which arrives at 10 us.
-        let mut own = call(&[transfer(0, 5, 18), transfer(0, 6, 26)]);
-        own.before.insert(FlowId(0), Time::from_us(10));
+        let own = [after(10, transfer(0, 5, 18)), transfer(0, 6, 26)];
         let times = own_times(&own);
         assert_eq!(level(&times, &own), 1.0);
         let mut last = LastArrival(Some(Time::from_us(10)));
@@ -355,19 +331,36 @@ mod tests {
         assert_eq!(arrival(&mut last, 5, times[0]), Time::from_us(18));
         assert_eq!(arrival(&mut last, 6, times[1]), Time::from_us(26));
         // 2 us later each.
-        let mut later = call(&[transfer(0, 5, 20), transfer(0, 6, 28)]);
-        later.before.insert(FlowId(0), Time::from_us(10));
-        // The connection took from the earlier arrival on, 18 us instead of 16.
+        let later = [after(10, transfer(0, 5, 20)), transfer(0, 6, 28)];
+        // The first one took from the earlier arrival on 10 us instead of 8, and the second one as long as before.
         assert!((level(&times, &later) - 18.0 / 16.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn calls_whose_messages_alternate_wait_once() {
+        // Messages of another call arrive at 18 us and 34 us. The link takes 8 us for each of all.
+        let own = [
+            transfer(0, 0, 10),
+            after(18, transfer(0, 3, 26)),
+            after(34, transfer(0, 4, 42)),
+        ];
+        let times = own_times(&own);
+        assert_eq!(level(&times, &own), 1.0);
+        let mut last = LastArrival::default();
+        let mut arrivals = Vec::new();
+        for (posted, place) in [(0, 0), (1, 1), (3, 1), (4, 2), (4, 2)] {
+            let (arrival, _) = last.next(Time::from_us(posted), times[place], 0.0);
+            arrivals.push(arrival.as_us());
+        }
+        assert_eq!(arrivals, [10.0, 18.0, 26.0, 34.0, 42.0]);
     }
 
     #[test]
     fn latencies_are_those_of_calls_that_did_not_wait() {
         let mut shortest = Shortest::default();
-        shortest.note(&call(&[transfer(0, 0, 10)]));
+        shortest.note(&[transfer(0, 0, 10)]);
         // Messages wait for one of another call; the link takes 8 us for each.
-        let mut own = call(&[transfer(0, 5, 38), transfer(0, 6, 46)]);
-        own.before.insert(FlowId(0), Time::from_us(30));
+        let own = [after(30, transfer(0, 5, 38)), transfer(0, 6, 46)];
         shortest.note(&own);
         let times = times_of(&own, &shortest);
         assert_eq!(level(&times, &own), 1.0);
