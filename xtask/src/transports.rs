@@ -186,7 +186,7 @@ fn all_have_a_row(list: &str) -> Result<(), String> {
 }
 
 /// The folder in which cargo builds.
-fn target(root: &Path) -> Result<std::path::PathBuf, String> {
+pub(crate) fn target(root: &Path) -> Result<std::path::PathBuf, String> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--no-deps", "--format-version", "1"]);
     let metadata = output(command.current_dir(root))?;

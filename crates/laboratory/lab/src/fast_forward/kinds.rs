@@ -1,6 +1,7 @@
 //! Kinds of calls, and which of them overlap.
 
 use super::segments::{Position, Segments, are_alike};
+use super::times::Measure;
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::{LinkId, PathClass};
@@ -90,7 +91,7 @@ struct JobCalls {
 }
 
 /// A call that carries less than this part of the bytes of another one is short beside it.
-const SHORT: u64 = 4;
+const SHORT: u64 = 3;
 /// Most kinds of a run: the table of overlaps has a bit for each pair.
 pub(super) const MOST_KINDS: usize = 1 << 14;
 
@@ -320,6 +321,15 @@ impl Kinds {
         numbered
             .filter(move |(kind, own)| own.family == family && is_between(*kind, own.base))
             .map(|(kind, _)| kind)
+    }
+
+    /// What the level of a call of this kind measures.
+    pub(super) fn measure(&self, kind: KindId) -> Measure {
+        let base = self.all[kind as usize].base;
+        match self.segments.contains_key(&base) {
+            true => Measure::Connections,
+            false => Measure::Messages,
+        }
     }
 
     /// True if calls of both kinds are the same calls, or segments of the same calls.

@@ -413,7 +413,7 @@ impl Memory {
         let shape = self.kinds.all[kind as usize].shape;
         let kinds = self.kinds.kinds_of_shape[shape as usize];
         let samples = snapshot.samples.entry(shape);
-        let samples = samples.or_insert_with(|| Samples::new(kinds));
+        let samples = samples.or_insert_with(|| Samples::new(kinds, self.kinds.measure(kind)));
         if role == Role::Compared && !is_void && samples.check(&call.transfers, call.beside) {
             accounts.verified += 1;
             snapshot.checks.note_compared(kind);
@@ -523,10 +523,18 @@ impl Memory {
         let kinds = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));
         let shadows = accounts.sorts.iter().zip(kinds);
         let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
+        let simulated = (simulated.as_ps() as f64).max(1.0);
+        // Calls of a family that are under way together may add up to more than the run.
         let errors = squares.sum::<f64>().sqrt() + shadows.sum::<f64>();
+        let errors = (errors / simulated).min(1.0);
+        // What no sample shows: calls that overlap in another way, and paths through the program.
+        let unseen = match accounts.remembered_bytes == Bytes::ZERO {
+            true => 0.0,
+            false => self.wish.error * (1.0 - SHARE_OF_ERROR),
+        };
         FastForwardReport {
             wanted: self.wish.error,
-            estimated: errors / (simulated.as_ps() as f64).max(1.0),
+            estimated: errors + unseen,
             calls,
             verified: accounts.verified,
             found: accounts.found,

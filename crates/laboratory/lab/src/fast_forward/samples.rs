@@ -1,7 +1,7 @@
 //! Simulated calls of a shape.
 
 use super::limits::{FamilySet, MOST_SAMPLES, RUN, SHARE_OF_ERROR, WAITED_FOR};
-use super::times::{Shortest, Times, Transfer, level, times_of};
+use super::times::{Measure, Shortest, Times, Transfer, level, times_of};
 
 use clearway_statistics::student_t;
 use std::collections::{BTreeMap, VecDeque};
@@ -59,6 +59,7 @@ struct Beside {
 pub(super) struct Samples {
     /// Number of kinds of the shape.
     kinds: u32,
+    measure: Measure,
     /// Times of the first sample.
     first: Option<Record>,
     kept: Vec<Sample>,
@@ -70,9 +71,10 @@ pub(super) struct Samples {
 
 impl Samples {
     /// No samples, of a shape with so many kinds.
-    pub(super) fn new(kinds: u32) -> Self {
+    pub(super) fn new(kinds: u32, measure: Measure) -> Self {
         Self {
             kinds: kinds.max(1),
+            measure,
             first: None,
             kept: Vec::new(),
             all: Confidence::default(),
@@ -89,7 +91,7 @@ impl Samples {
         let record: Record = times_of(new.call, shortest).into();
         let bytes = size_of_val(&*record);
         let first = self.first.get_or_insert_with(|| Arc::clone(&record));
-        let level = level(first, new.call);
+        let level = level(first, new.call, self.measure);
         self.add_sample(
             Sample {
                 record,
@@ -168,7 +170,7 @@ impl Samples {
                 .iter()
                 .map(|(&key, own)| (key, remembered(own)))
                 .collect(),
-            ..Self::new(self.kinds)
+            ..Self::new(self.kinds, self.measure)
         };
     }
 
@@ -188,7 +190,7 @@ impl Samples {
             return false;
         };
         let mean = levels.iter().sum::<f64>() / levels.len() as f64;
-        self.note_checked(level(first, call) / mean - 1.0);
+        self.note_checked(level(first, call, self.measure) / mean - 1.0);
         true
     }
 
@@ -292,7 +294,7 @@ mod tests {
     }
 
     fn samples(levels: &[f64]) -> Samples {
-        let mut samples = Samples::new(1);
+        let mut samples = Samples::new(1, Measure::Messages);
         for &level in levels {
             add(&mut samples, level, 0);
         }
@@ -326,7 +328,7 @@ mod tests {
 
     #[test]
     fn samples_of_several_kinds_are_waited_for() {
-        let mut own = Samples::new(4);
+        let mut own = Samples::new(4, Measure::Messages);
         for _ in 0..3 {
             add(&mut own, 1.0, 0);
             assert!(!own.are_agreed(0));

@@ -100,18 +100,38 @@ fn in_order(transfers: &[Option<Transfer>]) -> Vec<(usize, &Transfer)> {
 /// Messages of a simulated call by place; `None` is a place without a message.
 pub(super) type Transfers = Vec<Option<Transfer>>;
 
-/// Time of the messages of a call in relation to the time that remembered `times` would have given them: above one if they took longer.
-///
-/// The time of a message is from its post, or the last arrival before it on its connection, to its arrival: messages that are posted early
-/// and wait for one another do not make it longer.
-pub(super) fn level(times: &[Times], call: &[Option<Transfer>]) -> f64 {
+/// What the level of a call measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// The times of messages, from the post, or the last arrival before it on its connection, to the arrival: messages that are posted
+    /// early and wait for one another do not make it longer.
+    Messages,
+    /// The times of connections, from the first post, or the last arrival before it, to the last arrival: for segments, whose connections
+    /// are busy all the time.
+    Connections,
+}
+
+/// Time of a call in relation to the time that remembered `times` would have given it: above one if it took longer.
+pub(super) fn level(times: &[Times], call: &[Option<Transfer>], measure: Measure) -> f64 {
     let order = in_order(call);
+    let before = before_each(&order);
+    let since = |end: Time, begun: Time| end.max(begun).as_ps() as f64 - begun.as_ps() as f64;
     let (mut took, mut remembered) = (0.0, 0.0);
-    for ((place, own), before) in order.iter().zip(before_each(&order)) {
+    // The last arrivals on a connection, as they were and as they would have been.
+    let mut last: Option<(FlowId, Time, Time)> = None;
+    for ((place, own), before) in order.iter().zip(before) {
         let begun = own.posted.max(before.unwrap_or(Time::ZERO));
+        let known = last.filter(|(connection, ..)| *connection == own.connection);
+        let (before, was, would) = match (measure, known) {
+            (Measure::Messages, _) | (Measure::Connections, None) => (before, begun, begun),
+            (Measure::Connections, Some((_, was, would))) => {
+                (own.before.max(Some(would)), was, would)
+            }
+        };
         let arrival = times[*place].arrival(own.posted, before);
-        took += own.received.max(begun).as_ps() as f64 - begun.as_ps() as f64;
-        remembered += arrival.max(begun).as_ps() as f64 - begun.as_ps() as f64;
+        took += since(own.received, was);
+        remembered += since(arrival, would);
+        last = Some((own.connection, own.received.max(was), arrival.max(would)));
     }
     match remembered > 0.0 {
         true => took / remembered,
@@ -324,7 +344,7 @@ mod tests {
         // The first message waits for one of an earlier call, which arrives at 10 us.
         let own = [after(10, transfer(0, 5, 18)), transfer(0, 6, 26)];
         let times = own_times(&own);
-        assert_eq!(level(&times, &own), 1.0);
+        assert_eq!(level(&times, &own, Measure::Messages), 1.0);
         let mut last = LastArrival(Some(Time::from_us(10)));
         let arrival =
             |last: &mut LastArrival, us, times| last.next(Time::from_us(us), times, 0.0).0;
@@ -333,7 +353,8 @@ mod tests {
         // 2 us later each.
         let later = [after(10, transfer(0, 5, 20)), transfer(0, 6, 28)];
         // The first one took from the earlier arrival on 10 us instead of 8, and the second one as long as before.
-        assert!((level(&times, &later) - 18.0 / 16.0).abs() < 1e-9);
+        assert!((level(&times, &later, Measure::Connections) - 18.0 / 16.0).abs() < 1e-9);
+        assert!((level(&times, &later, Measure::Messages) - 18.0 / 16.0).abs() < 1e-9);
     }
 
     #[test]
@@ -345,7 +366,7 @@ mod tests {
             after(34, transfer(0, 4, 42)),
         ];
         let times = own_times(&own);
-        assert_eq!(level(&times, &own), 1.0);
+        assert_eq!(level(&times, &own, Measure::Messages), 1.0);
         let mut last = LastArrival::default();
         let mut arrivals = Vec::new();
         for (posted, place) in [(0, 0), (1, 1), (3, 1), (4, 2), (4, 2)] {
@@ -363,7 +384,7 @@ mod tests {
         let own = [after(30, transfer(0, 5, 38)), transfer(0, 6, 46)];
         shortest.note(&own);
         let times = times_of(&own, &shortest);
-        assert_eq!(level(&times, &own), 1.0);
+        assert_eq!(level(&times, &own, Measure::Messages), 1.0);
         // Without the other call, they do not.
         let mut last = LastArrival::default();
         assert_eq!(
