@@ -17,6 +17,12 @@ pub(super) enum Decision {
     Remembered(Record),
 }
 
+impl Decision {
+    pub(super) fn is_remembered(&self) -> bool {
+        matches!(self, Self::Remembered(_))
+    }
+}
+
 /// What hosts see of the memory. It changes only between rounds.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {

@@ -269,24 +269,8 @@ impl Memory {
     ) {
         let kind = self.kinds.kind_of(call);
         let own = &self.kinds.all[kind as usize];
+        let role = self.role(accounts, call, &decision);
         let counts = &mut accounts.sorts[own.sort as usize];
-        let mut role = match decision {
-            Decision::Simulated(role) => Some(role),
-            Decision::Remembered(_) => None,
-        };
-        // Segments follow one another, and not the segments of other calls of their kind.
-        if let (Some(Role::First | Role::Compared), (job, number, 1..)) = (role, call) {
-            let follows = accounts.segments.get(&(job, number)) == Some(&(call.2 - 1));
-            role = Some(match follows {
-                true => Role::Compared,
-                false => Role::First,
-            });
-        }
-        if role.is_some() && self.kinds.is_followed(call) {
-            accounts.segments.insert((call.0, call.1), call.2);
-        } else {
-            accounts.segments.remove(&(call.0, call.1));
-        }
         *snapshot.begun.entry(kind).or_default() += 1;
         let samples = snapshot.samples.get_mut(&own.shape);
         let is_looked_at = match role {
@@ -337,6 +321,27 @@ impl Memory {
             *snapshot.looked_at.entry(kind).or_default() += 1;
         }
         snapshot.open.insert(call, decision);
+    }
+
+    /// The part in a check of a call that begins; `None` if it is remembered.
+    fn role(&self, accounts: &mut Accounts, call: CallId, decision: &Decision) -> Option<Role> {
+        let (job, number, segment) = call;
+        let known = match self.kinds.is_followed(call) && !decision.is_remembered() {
+            true => accounts.segments.insert((job, number), segment),
+            false => accounts.segments.remove(&(job, number)),
+        };
+        // Segments follow one another, and not the segments of other calls of their kind.
+        let follows = known.map(|before| before + 1) == Some(segment);
+        match decision {
+            Decision::Remembered(_) => None,
+            Decision::Simulated(Role::First | Role::Compared) if segment > 0 => {
+                Some(match follows {
+                    true => Role::Compared,
+                    false => Role::First,
+                })
+            }
+            Decision::Simulated(role) => Some(*role),
+        }
     }
 
     fn account(&self, accounts: &mut Accounts, snapshot: &mut Snapshot, note: Note) {

@@ -16,9 +16,13 @@
 //!   samples do not agree whatever was beside them, they are kept by the families of disturbing calls that were under way when they
 //!   began.
 //! * A sample is *void* if more than a [part](limits::SHADOW) of its time was beside remembered calls that would disturb it: their
-//!   packets were missing. Its kind is then *wanted*: kinds that disturb it are simulated for its next calls.
+//!   packets were missing. Its kind is then *wanted*: kinds that overlap it are simulated for its next calls. While a call that counts is
+//!   open, calls that begin and overlap it are simulated as well.
+//! * What is remembered is [checked](checks): controllers may settle over many calls.
+//! * A message with packets that is posted behind remembered ones waits in the [outbox](outbox) until those have left, as it would behind
+//!   their packets. Without that, the call would find an empty connection, and send beside what it should follow.
 //!
-//! The first call of each kind is no sample: it may find connections that are new.
+//! A call on connections that carry their first messages is no sample: their windows are small.
 //!
 //! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the
 //! order of hosts. The first message of a call decides for all of them.

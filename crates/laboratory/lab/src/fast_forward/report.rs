@@ -7,12 +7,13 @@ use clearway_units::Bytes;
 pub struct FastForwardReport {
     /// The wanted error, as a fraction.
     pub wanted: f64,
-    /// Estimated error of the simulated time, as a fraction: of each sort of calls the largest error of a kind, all added up, as if every
-    /// call delayed the run.
+    /// Estimated error of the simulated time, as a fraction: the spread of samples and what checks found, for each family of calls, added
+    /// up as independent errors are; half of the time that void calls spent beside remembered ones; and half of the wanted error for what
+    /// no sample shows, if anything is remembered.
     pub estimated: f64,
     /// Calls by sort.
     pub calls: Vec<RememberedCalls>,
-    /// Number of calls that were simulated to verify what is remembered.
+    /// Number of simulated calls that were compared with what is remembered.
     pub verified: u64,
     /// Largest difference of the mean transfer time of a verified call from the remembered mean, as a fraction; zero without one.
     pub found: f64,

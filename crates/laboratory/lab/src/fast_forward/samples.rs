@@ -215,8 +215,9 @@ impl Samples {
         count > 1 && self.drift() > error * SHARE_OF_ERROR + noise
     }
 
-    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with a
-    /// [run](RUN) of `more` calls beside some calls: that of the mean of the samples, and the spread of the drawn ones. `None` if the samples say nothing about it.
+    /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with a [run](RUN) of `more` calls
+    /// beside some calls: that of the mean of the samples, the spread of the drawn ones, and the drift. `None` if the samples say nothing
+    /// about it.
     pub(super) fn error(&self, more: Option<FamilySet>) -> Option<f64> {
         let mut sum = 0.0;
         if let Some(more) = more.filter(|more| !self.beside.contains_key(more)) {
