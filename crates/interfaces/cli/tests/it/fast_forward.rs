@@ -24,7 +24,9 @@ fn a_run_says_what_it_remembers() {
     let one = forward("1");
     let own = one.fast_forward.clone().unwrap();
     assert!(own.remembered_share > 0.5, "{own:?}");
-    assert_eq!((own.wanted, own.found), (0.01, None));
+    assert_eq!(own.wanted, 0.01);
+    // A check has found that calls still take as long.
+    assert!(own.found.is_some_and(|found| found < 0.001), "{own:?}");
     assert!((one.simulated_us / exact.simulated_us - 1.0).abs() < 0.01);
     assert_ne!(one.digest, exact.digest);
     assert_ne!(one.scenario.hash, exact.scenario.hash);
