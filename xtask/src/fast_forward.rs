@@ -30,7 +30,7 @@ pub(crate) fn write(root: &Path) -> Faults {
 /// The page with these rows of the table instead of its own.
 fn with_rows(page: &str, rows: &str) -> Option<String> {
     let (head, rest) = page.split_once(RULE)?;
-    let after = rest.trim_start_matches('\n').lines();
+    let after = rest.strip_prefix('\n')?.lines();
     let after: Vec<&str> = after.skip_while(|line| line.starts_with('|')).collect();
     Some(format!("{head}{RULE}\n{rows}{}\n", after.join("\n")))
 }
@@ -97,6 +97,8 @@ mod tests {
         let page = format!("a\n{RULE}\n| old |\n| older |\n\nb\n");
         let written = with_rows(&page, "| new |\n").unwrap();
         assert_eq!(written, format!("a\n{RULE}\n| new |\n\nb\n"));
+        let written = with_rows(&format!("{RULE}\n\nb\n"), "| new |\n").unwrap();
+        assert_eq!(written, format!("{RULE}\n| new |\n\nb\n"));
         assert_eq!(with_rows("no table\n", ""), None);
     }
 
