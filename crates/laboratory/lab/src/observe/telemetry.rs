@@ -110,6 +110,9 @@ pub struct RunSampler<'a> {
     flows: FxHashMap<FlowId, FlowMeter>,
     /// Flows that finished since the last sample.
     finished: Vec<FlowId>,
+    /// True if every byte of a flow takes packets: then a flow that has finished has delivered all its bytes since the last sample that
+    /// were missing then.
+    has_all_packets: bool,
     active: u64,
     completed: u64,
     /// Number of samples taken.
@@ -136,6 +139,7 @@ impl<'a> RunSampler<'a> {
             chosen_flows: plan.flows.clone(),
             flows: FxHashMap::default(),
             finished: Vec::new(),
+            has_all_packets: assembly.fast_forward.error.is_none(),
             active: 0,
             completed: 0,
             ordinal: 0,
@@ -259,7 +263,11 @@ impl<'a> RunSampler<'a> {
         let mut goodput = 0;
         let mut rates = BTreeMap::new();
         let finished = std::mem::take(&mut self.finished);
-        let done = finished.iter().map(|flow| (*flow, flows[flow].bytes));
+        let has_all_packets = self.has_all_packets;
+        let done = finished.iter().map(|flow| match has_all_packets {
+            true => (*flow, flows[flow].bytes),
+            false => (*flow, flows[flow].acknowledged),
+        });
         let open = open.iter().map(|flow| (*flow, flows[flow].fresh));
         let now: Vec<(FlowId, u64)> = done.chain(open).collect();
         for &(flow, acknowledged) in &now {

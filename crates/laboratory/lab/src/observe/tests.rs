@@ -157,6 +157,30 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
 }
 
 #[test]
+fn bytes_of_messages_without_packets_are_no_goodput() {
+    let assembly = assembly(
+        "incast-32",
+        &[
+            "topology.hosts=16",
+            "workload.kind=ring-all-reduce",
+            "workload.ranks=8",
+            "workload.size=2MB",
+            "workload.iterations=12",
+            "fast-forward.error=1%",
+        ],
+    );
+    let (finished, rows, ..) = watch(&assembly, 1);
+    let report = finished.fast_forward.unwrap();
+    assert!(report.remembered_bytes > report.simulated_bytes);
+    let seconds = |row: &SeriesRow| row.interval.as_ps() as f64 * 1e-12;
+    let payload = sum(&rows, Metric::Goodput, |row| row.value * seconds(row) / 8.0);
+    let simulated = report.simulated_bytes.as_u64() as f64;
+    // What came after the last sample of a connection is not counted.
+    let part = payload / simulated;
+    assert!(part > 0.8 && part <= 1.0 + 1e-9, "{part}");
+}
+
+#[test]
 fn the_longest_queue_is_the_one_that_an_exact_recorder_sees() {
     let assembly = assembly("incast-32", &INCAST);
     let (finished, rows, watched, highest) = watch(&assembly, 1);
