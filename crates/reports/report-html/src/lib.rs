@@ -81,7 +81,10 @@ pub fn render(page: &Page<'_>) -> String {
     attack_sides::section(&mut document, &summary);
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);
-        why::section(&mut document, page.why);
+        // `clearway why` refuses runs without all packets.
+        if summary.fast_forward.is_none() {
+            why::section(&mut document, page.why);
+        }
     }
     match &record.observed {
         Some(observed) => {
