@@ -52,6 +52,13 @@ pub(crate) fn compare(
         return Ok(ExitCode::from(130));
     }
     let comparison = Comparison::from_variants(&run.variants);
+    let has_all_packets = run.variants.iter().all(|own| remembered(own).is_none());
+    if !arguments.print.quiet {
+        run.variants
+            .iter()
+            .filter_map(remembered)
+            .for_each(|text| warn(&text));
+    }
     let origin = Origin {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
@@ -77,8 +84,8 @@ pub(crate) fn compare(
     Failure::all([run.kept, shown, written])?;
     if !arguments.print.json && !arguments.print.quiet {
         let why = match target {
-            Target::Folder(_) => format!("Why      clearway why {place}\n"),
-            Target::Json(_) | Target::Page(_) => String::new(),
+            Target::Folder(_) if has_all_packets => format!("Why      clearway why {place}\n"),
+            _ => String::new(),
         };
         print(&format!("\nResults  {place}\n{why}"))?;
     }
@@ -93,6 +100,18 @@ pub(crate) fn compare(
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// Warning about a variant whose runs remember calls; `None` if they simulate every packet.
+fn remembered(variant: &Variant) -> Option<String> {
+    let runs = variant.runs.iter();
+    let reports = runs.filter_map(|run| run.summary.fast_forward.as_ref());
+    let worst = reports.map(|own| own.estimated).max_by(f64::total_cmp)?;
+    Some(format!(
+        "{}: calls are remembered, not simulated; times may be off by an estimated {:.2} %",
+        variant.label,
+        100.0 * worst
+    ))
 }
 
 /// Fails if a scenario of a variant is inconsistent; prints its warnings.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct FastForwardSummary {
     /// Error that the user allows, as a fraction.
     pub wanted: f64,
-    /// Estimated error of the simulated time, as a fraction, at 95 % confidence.
+    /// Estimated error of the simulated time, as a fraction.
     pub estimated: f64,
     /// Bytes of messages with packets.
     pub simulated_bytes: u64,
@@ -21,7 +21,7 @@ pub struct FastForwardSummary {
     pub remembered_share: f64,
     /// Calls by sort: calls of a sort have as many ranks, messages and bytes.
     pub calls: Vec<CallSort>,
-    /// Number of simulated calls that would have been remembered.
+    /// Number of simulated calls that were compared with what is remembered.
     pub verified: u64,
     /// Largest difference of the mean transfer time of a verified call from the remembered one, as a fraction; `None` without one.
     pub found: Option<f64>,

@@ -50,7 +50,7 @@
 //! | `fast_forward.wanted`, `.estimated` | fraction | error that the user allows, and estimated error of `simulated_us` |
 //! | `fast_forward.simulated_bytes`, `.remembered_bytes`, `.remembered_share` | bytes, fraction | bytes of messages with packets and without, and the part without |
 //! | `fast_forward.calls` | list | calls by sort: `ranks`, `messages` and `bytes` of a call; `kinds` and how many of them are `disagreeing`; calls `simulated` and `remembered`, and simulated calls beside remembered ones, `void` |
-//! | `fast_forward.verified`, `.found` | calls, fraction or null | simulated calls that would have been remembered, and the largest difference of a mean transfer time |
+//! | `fast_forward.verified`, `.found` | calls, fraction or null | simulated calls that were compared with remembered ones, and the largest difference of a mean transfer time |
 //! | `fast_forward.declined_jobs` | list | jobs without remembered calls: `label`, `reason` |
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that repeat a collective or a training iteration |
 //! | `….label` | text | the user's name for the job |

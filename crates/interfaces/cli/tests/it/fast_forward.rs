@@ -75,3 +75,17 @@ fn settings_that_have_no_meaning_are_refused() {
         "{said}"
     );
 }
+
+#[test]
+fn a_comparison_says_which_variant_remembers() {
+    let bench = Bench::new("fast-forward-compare");
+    let variant = ":fast-forward.error=2%";
+    let named = ["compare", "quickstart", variant, "--out", "c"];
+    let compared = bench.output(&[&named[..], &RING].concat());
+    let said = String::from_utf8_lossy(&compared.stderr);
+    assert!(
+        said.contains("calls are remembered, not simulated; times may be off by an estimated"),
+        "{said}"
+    );
+    assert!(!String::from_utf8_lossy(&compared.stdout).contains("clearway why"));
+}
