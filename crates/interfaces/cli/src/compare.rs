@@ -52,13 +52,7 @@ pub(crate) fn compare(
         return Ok(ExitCode::from(130));
     }
     let comparison = Comparison::from_variants(&run.variants);
-    let has_all_packets = run.variants.iter().all(|own| remembered(own).is_none());
-    if !arguments.print.quiet {
-        run.variants
-            .iter()
-            .filter_map(remembered)
-            .for_each(|text| warn(&text));
-    }
+    let has_all_packets = warn_of_remembered(&run.variants, arguments.print.quiet);
     let origin = Origin {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
@@ -100,6 +94,15 @@ pub(crate) fn compare(
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// Warns of variants whose runs remember calls, unless `quiet`; returns true if there are none.
+fn warn_of_remembered(variants: &[Variant], quiet: bool) -> bool {
+    let warnings: Vec<String> = variants.iter().filter_map(remembered).collect();
+    if !quiet {
+        warnings.iter().for_each(|text| warn(text));
+    }
+    warnings.is_empty()
 }
 
 /// Warning about a variant whose runs remember calls; `None` if they simulate every packet.

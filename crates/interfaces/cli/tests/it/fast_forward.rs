@@ -89,3 +89,14 @@ fn a_comparison_says_which_variant_remembers() {
     );
     assert!(!String::from_utf8_lossy(&compared.stdout).contains("clearway why"));
 }
+
+#[test]
+fn attacks_on_remembered_calls_are_refused() {
+    let bench = Bench::new("fast-forward-isolate");
+    let attackers = ["isolate", "quickstart", "--attackers", "0-3", "--quiet"];
+    let key = [&attackers[..], &["--set", "fast-forward.error=2%"]].concat();
+    assert_snapshot!(bench.refuse(&key), @"
+    `fast-forward`: remembered calls do not feel an attack
+      fix: leave it out; every packet is simulated then
+    ");
+}
