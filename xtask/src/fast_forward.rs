@@ -48,8 +48,13 @@ fn rows(root: &Path) -> Result<String, String> {
                 output(command.args(further).arg("--out").arg(folder))
             };
             let exact = kept.join(format!("{transport}-{scenario}"));
-            if !exact.join("summary.json").exists() {
-                run(&exact, &[])?;
+            match summary(&exact) {
+                Ok(kept) => println!(
+                    "{}: kept, of revision {}",
+                    exact.display(),
+                    kept["revision"]
+                ),
+                Err(_) => drop(run(&exact, &[])?),
             }
             let forward = folder.join(format!("{transport}-{scenario}"));
             run(&forward, &["--fast-forward", "1%"])?;

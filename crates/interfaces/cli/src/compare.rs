@@ -109,6 +109,7 @@ fn warn_of_remembered(variants: &[Variant], quiet: bool) -> bool {
 fn remembered(variant: &Variant) -> Option<String> {
     let runs = variant.runs.iter();
     let reports = runs.filter_map(|run| run.summary.fast_forward.as_ref());
+    let reports = reports.filter(|own| own.has_remembered());
     let worst = reports.map(|own| own.estimated).max_by(f64::total_cmp)?;
     Some(format!(
         "{}: calls are remembered, not simulated; times may be off by an estimated {:.2} %",

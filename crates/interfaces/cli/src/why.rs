@@ -19,6 +19,7 @@ use clearway_lab::why::{
     TooManyPackets,
 };
 use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, RankCause, Scenario};
+use clearway_report::fast_forward::FastForwardSummary;
 use clearway_report::quantity::count;
 use clearway_report::summary::StatusName;
 use clearway_report::why::{
@@ -212,7 +213,8 @@ impl Results {
             let what = "scenario.toml is not the scenario of these results, or another version of clearway wrote it";
             return Err(fault(what.into(), &again));
         }
-        if summary.fast_forward.is_some() {
+        let forward = summary.fast_forward.as_ref();
+        if forward.is_some_and(FastForwardSummary::has_remembered) {
             let what =
                 "messages of this run took remembered times, and no packets that could be followed";
             let fix = "run its scenario without `fast-forward`, with another --out";

@@ -45,6 +45,7 @@ mod transports;
 mod views;
 mod why;
 
+use clearway_report::fast_forward::FastForwardSummary;
 use clearway_report::quantity::{percent, prefixed};
 use clearway_report::summary::Summary;
 use clearway_report::{RunRecord, Status};
@@ -82,7 +83,8 @@ pub fn render(page: &Page<'_>) -> String {
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);
         // `clearway why` refuses runs without all packets.
-        if summary.fast_forward.is_none() {
+        let forward = summary.fast_forward.as_ref();
+        if !forward.is_some_and(FastForwardSummary::has_remembered) {
             why::section(&mut document, page.why);
         }
     }

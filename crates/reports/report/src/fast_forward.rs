@@ -29,6 +29,13 @@ pub struct FastForwardSummary {
     pub declined_jobs: Vec<DeclinedJob>,
 }
 
+impl FastForwardSummary {
+    /// True if a call is remembered. Otherwise every packet was simulated.
+    pub fn has_remembered(&self) -> bool {
+        self.remembered_bytes > 0
+    }
+}
+
 /// Calls of a sort.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSort {

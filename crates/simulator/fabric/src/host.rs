@@ -339,7 +339,7 @@ impl<T: Telemetry> Host<T> {
                 Delivery::Acknowledged(flow, message) => {
                     self.on_message_sent(flow, message, None, context);
                 }
-                Delivery::Arrived(flow, message) => {
+                Delivery::Arrived(flow, message, _) => {
                     self.on_message_received(flow, message, context);
                 }
             }
@@ -449,7 +449,7 @@ impl<T: Telemetry> Host<T> {
             time: self.now,
             after: Some(known.received),
             to: connection.dst,
-            delivery: Delivery::Arrived(flow, message),
+            delivery: Delivery::Arrived(flow, message, known.bytes),
         });
     }
 

@@ -26,6 +26,8 @@ pub struct KnownTransfer {
     pub connection: FlowId,
     /// Unique on its connection, and not `u32::MAX`.
     pub message: MessageId,
+    /// Length of the message.
+    pub bytes: Bytes,
     /// Time until it has arrived in full; at least the shortest delay of a link.
     pub received: Span,
     /// Time until it is acknowledged.
@@ -109,8 +111,8 @@ pub(crate) enum Delivery {
     NicMessage(NicMessage),
     /// The message of a [known transfer](KnownTransfer) from here is acknowledged.
     Acknowledged(FlowId, MessageId),
-    /// The message of a [known transfer](KnownTransfer) to here has arrived.
-    Arrived(FlowId, MessageId),
+    /// The message of a [known transfer](KnownTransfer) of this length to here has arrived.
+    Arrived(FlowId, MessageId, Bytes),
 }
 
 /// A program and the connections that it uses. Most hosts have none.

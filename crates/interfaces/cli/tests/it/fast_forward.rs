@@ -91,6 +91,26 @@ fn a_comparison_says_which_variant_remembers() {
 }
 
 #[test]
+fn a_run_that_remembers_nothing_is_like_any_other() {
+    let bench = Bench::new("fast-forward-nothing");
+    let key = ["--set", "fast-forward.error=1%"];
+    // No job, so nothing to remember.
+    let compared = bench.output(&[
+        "compare",
+        "quickstart",
+        ":fast-forward.error=1%",
+        "--out",
+        "c",
+    ]);
+    assert!(!String::from_utf8_lossy(&compared.stderr).contains("calls are remembered"));
+    assert!(String::from_utf8_lossy(&compared.stdout).contains("clearway why"));
+    let run = ["run", "quickstart", "--out", "r"];
+    bench.succeed(&[&run[..], &key].concat());
+    assert!(bench.read("r/report.html").contains("clearway why"));
+    bench.succeed(&["why", "r"]);
+}
+
+#[test]
 fn attacks_on_remembered_calls_are_refused() {
     let bench = Bench::new("fast-forward-isolate");
     let attackers = ["isolate", "quickstart", "--attackers", "0-3", "--quiet"];

@@ -37,9 +37,9 @@ pub(super) struct Snapshot {
     pub(super) begun: FxHashMap<KindId, u64>,
     /// Simulated time.
     pub(super) now: Time,
-    /// Kinds for which samples are wanted, with the number of calls, and the time, for which kinds that disturb them are simulated.
+    /// Kinds for which samples are wanted, with the number of calls, and the time, for which kinds that overlap them are simulated.
     pub(super) wanted: BTreeMap<KindId, (u32, Time)>,
-    /// Number of open simulated calls, by kind, that count as samples or in checks: calls that disturb them are simulated as well.
+    /// Number of open simulated calls, by kind, that count as samples or in checks: calls that overlap them are simulated as well.
     pub(super) looked_at: BTreeMap<KindId, u32>,
     pub(super) checks: Checks,
 }

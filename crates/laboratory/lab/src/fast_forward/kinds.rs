@@ -126,26 +126,23 @@ impl Kinds {
             for call in &mut own.calls {
                 if call.kind as usize == bases.len() {
                     let messages = messages_of(call, (job, connections));
-                    if let Some(base) = known.find(call.tasks, &messages) {
-                        bases.push(base);
-                        call.kind = base;
-                        kinds.count(base, job.iterations.into());
-                        continue;
+                    let alike = known.find(call.tasks, &messages);
+                    bases.push(alike.unwrap_or(kinds.all.len() as KindId));
+                    if alike.is_none() {
+                        let base = kinds.add(call.tasks, &messages);
+                        kinds.give_shapes(base, &messages, (path, &mut shapes));
+                        cables.resize(kinds.all.len(), BTreeSet::new());
+                        for (task, _, connection, _) in &messages {
+                            let crossed = of_connection.entry(*connection).or_insert_with(|| {
+                                let links = routes.of_flow(*connection).into_keys();
+                                // Acknowledgements go back on the same cables.
+                                links.map(LinkId::cable).collect()
+                            });
+                            let (kind, _) = kinds.kind_of_task(base, *task);
+                            cables[kind as usize].extend(crossed.iter().copied());
+                        }
+                        known.add(base, call.tasks, messages);
                     }
-                    let base = kinds.add(call.tasks, &messages);
-                    kinds.give_shapes(base, &messages, (path, &mut shapes));
-                    bases.push(base);
-                    cables.resize(kinds.all.len(), BTreeSet::new());
-                    for (task, _, connection, _) in &messages {
-                        let crossed = of_connection.entry(*connection).or_insert_with(|| {
-                            let links = routes.of_flow(*connection).into_keys();
-                            // Acknowledgements go back on the same cables.
-                            links.map(LinkId::cable).collect()
-                        });
-                        let (kind, _) = kinds.kind_of_task(base, *task);
-                        cables[kind as usize].extend(crossed.iter().copied());
-                    }
-                    known.add(base, call.tasks, messages);
                 }
                 call.kind = bases[call.kind as usize];
                 kinds.count(call.kind, job.iterations.into());

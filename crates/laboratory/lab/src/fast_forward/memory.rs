@@ -427,7 +427,7 @@ impl Memory {
             let error = &mut snapshot.errors[family as usize];
             *error = error.max(samples.error(None).unwrap_or(0.0));
             if samples.has_changed(self.wish.error) {
-                samples.forget();
+                accounts.kept -= samples.forget();
                 snapshot.checks.restart(family);
             }
         }
@@ -560,7 +560,7 @@ fn count_down(counts: &mut BTreeMap<KindId, u32>, kind: KindId) {
     }
 }
 
-/// Calls of a wanted kind for which the kinds that disturb it are simulated.
+/// Calls of a wanted kind for which the kinds that overlap it are simulated.
 const CALLS_OF_WANTED: u32 = 4;
 /// A kind is wanted no longer if none of its calls is over for so many times as long as the last one took.
 const SPANS_OF_WANTED: u64 = 8;

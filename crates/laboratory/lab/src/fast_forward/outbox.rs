@@ -53,6 +53,8 @@ impl Outbox {
                 bytes: post.bytes,
                 family,
             });
+            // Those that can leave now are before it.
+            self.on_deadline(now);
             let left = self.left.get(&connection);
             let Some(&left) = left.filter(|left| **left > now) else {
                 return self.posts.push_back(post);
@@ -70,6 +72,7 @@ impl Outbox {
         self.known.push_back(KnownTransfer {
             connection,
             message,
+            bytes: post.bytes,
             received: received - now,
             sent: sent - now,
         });

@@ -158,8 +158,10 @@ impl Samples {
         self.beside.entry(beside).or_default().remembered += 1;
     }
 
-    /// Forgets all samples, because they are no longer true.
-    pub(super) fn forget(&mut self) {
+    /// Forgets all samples, because they are no longer true; returns the bytes that they kept.
+    pub(super) fn forget(&mut self) -> usize {
+        let kept = self.kept.iter();
+        let bytes = kept.map(|own| size_of_val(&*own.record)).sum();
         let remembered = |own: &Beside| Beside {
             remembered: own.remembered,
             ..Beside::default()
@@ -172,6 +174,7 @@ impl Samples {
                 .collect(),
             ..Self::new(self.kinds, self.measure)
         };
+        bytes
     }
 
     /// The times of a remembered call; `draw` is a random number.

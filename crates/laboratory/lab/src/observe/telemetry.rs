@@ -9,7 +9,7 @@ use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Sampler, Snapshot};
 use clearway_results::{Curve, Fairness, Metric, SeriesRow, Subject};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
-use clearway_units::{FlowId, Span, Time};
+use clearway_units::{Bytes, FlowId, Span, Time};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ struct Interval {
 /// Sampled state of a flow that is under way.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowMeter {
-    /// Size of the flow.
+    /// Size of the flow, without the messages that take no packets.
     bytes: u64,
     /// Bytes acknowledged at the previous sample.
     acknowledged: u64,
@@ -110,9 +110,6 @@ pub struct RunSampler<'a> {
     flows: FxHashMap<FlowId, FlowMeter>,
     /// Flows that finished since the last sample.
     finished: Vec<FlowId>,
-    /// True if every byte of a flow takes packets: then a flow that has finished has delivered all its bytes since the last sample that
-    /// were missing then.
-    has_all_packets: bool,
     active: u64,
     completed: u64,
     /// Number of samples taken.
@@ -139,7 +136,6 @@ impl<'a> RunSampler<'a> {
             chosen_flows: plan.flows.clone(),
             flows: FxHashMap::default(),
             finished: Vec::new(),
-            has_all_packets: assembly.fast_forward.error.is_none(),
             active: 0,
             completed: 0,
             ordinal: 0,
@@ -263,11 +259,7 @@ impl<'a> RunSampler<'a> {
         let mut goodput = 0;
         let mut rates = BTreeMap::new();
         let finished = std::mem::take(&mut self.finished);
-        let has_all_packets = self.has_all_packets;
-        let done = finished.iter().map(|flow| match has_all_packets {
-            true => (*flow, flows[flow].bytes),
-            false => (*flow, flows[flow].acknowledged),
-        });
+        let done = finished.iter().map(|flow| (*flow, flows[flow].bytes));
         let open = open.iter().map(|flow| (*flow, flows[flow].fresh));
         let now: Vec<(FlowId, u64)> = done.chain(open).collect();
         for &(flow, acknowledged) in &now {
@@ -332,7 +324,7 @@ impl<'a> RunSampler<'a> {
         let subject = Subject::Flow(flow.0);
         self.row(Metric::FlowGoodput, subject, goodput);
         let Some(progress) = progress else { return };
-        let bytes = |bytes: clearway_units::Bytes| bytes.as_u64() as f64;
+        let bytes = |bytes: Bytes| bytes.as_u64() as f64;
         self.row(Metric::Window, subject, bytes(progress.window));
         if let Some(rate) = progress.rate {
             self.row(Metric::PacingRate, subject, rate.as_bps() as f64);
@@ -399,6 +391,12 @@ impl Sampler for RunSampler<'_> {
                     settling.on_finish(event.time);
                 }
             }
+        }
+    }
+
+    fn on_known_transfer(&mut self, flow: FlowId, bytes: Bytes) {
+        if let Some(meter) = self.flows.get_mut(&flow) {
+            meter.bytes = meter.bytes.saturating_sub(bytes.as_u64());
         }
     }
 }

@@ -175,9 +175,10 @@ fn bytes_of_messages_without_packets_are_no_goodput() {
     let seconds = |row: &SeriesRow| row.interval.as_ps() as f64 * 1e-12;
     let payload = sum(&rows, Metric::Goodput, |row| row.value * seconds(row) / 8.0);
     let simulated = report.simulated_bytes.as_u64() as f64;
-    // What came after the last sample of a connection is not counted.
-    let part = payload / simulated;
-    assert!(part > 0.8 && part <= 1.0 + 1e-9, "{part}");
+    assert!(
+        (payload / simulated - 1.0).abs() < 1e-9,
+        "{payload} of {simulated}"
+    );
 }
 
 #[test]

@@ -441,6 +441,11 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
                     to,
                     delivery,
                 } => {
+                    if let Delivery::Arrived(flow, _, bytes) = delivery
+                        && let Some(sampler) = &mut self.sampler
+                    {
+                        sampler.on_known_transfer(flow, bytes);
+                    }
                     commands.push(self.forward((time, after), to, delivery));
                 }
             }

@@ -8,7 +8,7 @@ use crate::observer::Observation;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
 use clearway_transport::congestion::telemetry::Telemetry;
-use clearway_units::Time;
+use clearway_units::{Bytes, FlowId, Time};
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
 pub trait Sampler {
@@ -19,6 +19,10 @@ pub trait Sampler {
     /// Called when `flow` has reached a milestone. Events of one round come in order, before any sample that is taken after that round.
     fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         let _ = (event, flow);
+    }
+    /// Called when a message of `flow` is posted that takes no packets: so many bytes of the flow will not be acknowledged.
+    fn on_known_transfer(&mut self, flow: FlowId, bytes: Bytes) {
+        let _ = (flow, bytes);
     }
 }
 

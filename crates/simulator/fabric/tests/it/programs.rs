@@ -70,6 +70,7 @@ impl Program for Thrower {
                 true => self.known.push_back(KnownTransfer {
                     connection,
                     message,
+                    bytes: self.bytes,
                     received: ONE_WAY,
                     sent: ONE_WAY + ANSWER,
                 }),
