@@ -349,6 +349,11 @@ impl CongestionControl for Dcqcn {
             increase.set_phase(phase);
         }
     }
+
+    fn counts_progress(&self) -> bool {
+        let steps = self.steps.as_ref();
+        steps.is_some_and(|steps| steps.phase.is_some())
+    }
 }
 
 #[cfg(test)]

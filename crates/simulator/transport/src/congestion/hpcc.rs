@@ -299,6 +299,10 @@ impl CongestionControl for Hpcc {
         }
     }
 
+    fn counts_progress(&self) -> bool {
+        self.phased.is_some()
+    }
+
     fn select_sender(&mut self, sender: u64) {
         self.records.select(sender);
     }

@@ -297,6 +297,11 @@ pub trait CongestionControl: Send {
     fn take_phase(&mut self, phase: Bytes) {
         let _ = phase;
     }
+    /// True if what it does depends on how much of a message or phase is sent or acknowledged, not on time, packets and acknowledgements
+    /// alone. Then no packets of its flow may be [skipped](crate::Endpoint::skip).
+    fn counts_progress(&self) -> bool {
+        false
+    }
     /// The next acknowledgement is of another sender than the last one. Told only to a controller that governs
     /// [several](crate::Scope::shares_controller). `sender` is unique in the endpoint.
     fn select_sender(&mut self, sender: u64) {
@@ -413,6 +418,12 @@ macro_rules! controllers {
                 match self {
                     $(Self::$variant(controller) => controller.take_phase(phase),)+
                     Self::Custom(controller) => controller.take_phase(phase),
+                }
+            }
+            fn counts_progress(&self) -> bool {
+                match self {
+                    $(Self::$variant(controller) => controller.counts_progress(),)+
+                    Self::Custom(controller) => controller.counts_progress(),
                 }
             }
             fn select_sender(&mut self, sender: u64) {

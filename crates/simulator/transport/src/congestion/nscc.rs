@@ -456,6 +456,10 @@ impl CongestionControl for Nscc {
             phased.set_phase(phase);
         }
     }
+
+    fn counts_progress(&self) -> bool {
+        self.phased.is_some()
+    }
 }
 
 #[cfg(test)]

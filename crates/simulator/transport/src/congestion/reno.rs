@@ -120,6 +120,10 @@ impl CongestionControl for Reno {
             phased.set_phase(phase);
         }
     }
+
+    fn counts_progress(&self) -> bool {
+        self.phased.is_some()
+    }
 }
 
 #[cfg(test)]

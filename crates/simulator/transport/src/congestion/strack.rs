@@ -338,6 +338,10 @@ impl CongestionControl for Strack {
             phased.set_phase(phase);
         }
     }
+
+    fn counts_progress(&self) -> bool {
+        self.phased.is_some()
+    }
 }
 
 #[cfg(test)]

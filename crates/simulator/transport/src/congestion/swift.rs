@@ -368,6 +368,10 @@ impl CongestionControl for Swift {
         }
     }
 
+    fn counts_progress(&self) -> bool {
+        self.phased.is_some()
+    }
+
     fn take_random(&mut self, random: RandomStream) {
         match &mut self.form {
             Form::Plain(random_feedback) => random_feedback.take_random(random),

@@ -3,15 +3,18 @@
 use super::key::Key;
 use super::reliability_scheme::Sender;
 use super::{Endpoint, FlowProgress, SendLimit};
-use crate::congestion::Allowance;
 use crate::congestion::telemetry::Telemetry;
-use clearway_units::{Bytes, FlowId, Time};
+use crate::congestion::{Allowance, CongestionControl, Controller};
+use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 /// A queue pair of a flow that is open at its sender.
 pub struct OpenFlow<'a> {
     sender: &'a Sender,
     /// Allowance of its controller by now, where its group has told it nothing since.
     allowance: Option<Allowance>,
+    controller: &'a Controller,
+    /// Payload of a full packet.
+    payload: u64,
 }
 
 impl OpenFlow<'_> {
@@ -19,9 +22,41 @@ impl OpenFlow<'_> {
     pub fn flow(&self) -> FlowId {
         self.sender.flow()
     }
-    /// Payload bytes that the receiver has reported.
+    /// Index of the queue pair in the flow.
+    pub fn queue_pair(&self) -> u8 {
+        self.sender.queue_pair()
+    }
+    /// Payload bytes that the receiver has reported, and that were [skipped](Endpoint::skip).
     pub fn acknowledged(&self) -> Bytes {
-        self.sender.acknowledged()
+        self.sender.progressed()
+    }
+    /// Sequence number of the next packet that was never sent, and the departure time of the last packet.
+    pub fn departures(&self) -> (u64, Time) {
+        (self.sender.sent_end(), self.sender.last_departure())
+    }
+    /// Message that is being sent, and full packets that may be [skipped](Endpoint::skip): all that were never sent, but for the last
+    /// packet of the message. `None` if nothing new is left to send, or if the controller [counts](CongestionControl::counts_progress)
+    /// what is sent.
+    pub fn skippable(&self) -> Option<(MessageId, u64)> {
+        let (message, rest) = self.sender.rest()?;
+        (!self.controller.counts_progress())
+            .then_some((message, rest.saturating_sub(1) / self.payload))
+    }
+    /// Time until the controller's timer; zero without one.
+    pub fn timer(&self, now: Time) -> Span {
+        let deadline = self.controller.deadline();
+        match deadline.is_never() {
+            true => Span::ZERO,
+            false => deadline.since(now),
+        }
+    }
+    /// Payload bytes of a full packet.
+    pub fn full_payload(&self) -> u64 {
+        self.payload
+    }
+    /// True if something was sent that is not acknowledged.
+    pub fn has_outstanding(&self) -> bool {
+        self.progress().unacknowledged_packets > 0
     }
     /// State of the queue pair's sender.
     pub fn progress(&self) -> FlowProgress {
@@ -83,10 +118,28 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     fn open_flow(&self, index: u32) -> Option<OpenFlow<'_>> {
+        let slot = &self.slots[index as usize];
         Some(OpenFlow {
-            sender: self.slots[index as usize].sender.as_ref()?,
+            sender: slot.sender.as_ref()?,
             allowance: self.shared_allowance(index).map(|shared| shared.0),
+            controller: self.controllers.get(slot.controller),
+            payload: u64::from(self.profile.network.payload),
         })
+    }
+
+    /// Takes `packets` full packets of the message that a queue pair is sending for sent, delivered and acknowledged: fast-forward through
+    /// a steady state. They get no sequence numbers, so that window, packets in flight, timers, controller and paths stay as they are, and
+    /// the receiver need not know. The caller moves all clocks but this endpoint's by the time that the packets would have taken.
+    ///
+    /// # Panics
+    /// If the queue pair is not open, or has [fewer](OpenFlow::skippable).
+    pub fn skip(&mut self, flow: FlowId, queue_pair: u8, packets: u64) {
+        let index = self.directory.peek(Key::new(flow, queue_pair));
+        let index = index.expect("an open queue pair skips packets");
+        let sender = self.slots[index as usize].sender.as_mut();
+        sender
+            .expect("an open queue pair has a sender")
+            .skip(packets, &self.rules);
     }
 
     /// The slots of a flow that is open.

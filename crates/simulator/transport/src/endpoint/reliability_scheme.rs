@@ -165,16 +165,28 @@ impl Sender {
         of_both!(self, sender => sender.flow())
     }
 
-    pub(crate) fn acknowledged(&self) -> Bytes {
-        of_both!(self, sender => sender.acknowledged())
-    }
-
     pub(crate) fn progress(&self) -> FlowProgress {
         of_both!(self, sender => sender.progress())
     }
 
     pub(crate) fn statistics(&self) -> &FlowStatistics {
         of_both!(self, sender => sender.statistics())
+    }
+
+    pub(crate) fn progressed(&self) -> Bytes {
+        of_both!(self, sender => sender.progressed())
+    }
+
+    pub(crate) fn last_departure(&self) -> Time {
+        of_both!(self, sender => sender.last_departure())
+    }
+
+    pub(crate) fn rest(&self) -> Option<(MessageId, u64)> {
+        of_both!(self, sender => sender.rest())
+    }
+
+    pub(crate) fn skip(&mut self, packets: u64, rules: &Rules) {
+        with_rules!(self, rules, |sender, rules| sender.skip(packets, rules));
     }
 
     #[cfg(test)]

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::rc::Rc;
 
-fn facts() -> clearway_transport::congestion::NetworkFacts {
+pub(super) fn facts() -> clearway_transport::congestion::NetworkFacts {
     network(Rate::from_gbps(400), Span::from_us(8))
 }
 
 /// One of each reliability scheme; receivers of finished flows linger for `linger`.
-fn profiles(linger: Option<Span>) -> Vec<Profile> {
+pub(super) fn profiles(linger: Option<Span>) -> Vec<Profile> {
     let strack = Profile::strack(facts());
     let go_back_n = |queue_pairs, stripe| Profile {
         reliability: Reliability::GoBackN(GoBackNParameters {

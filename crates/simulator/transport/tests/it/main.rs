@@ -1,5 +1,7 @@
-//! Tests of transports: small models written apart, recorded runs, hostile packets. One program, so that they are linked once.
+//! Tests of transports: small models written apart, recorded runs, hostile packets, skipped packets. One program, so that they are linked
+//! once.
 
 mod hostile;
 mod models;
 mod recorded;
+mod skips;

@@ -35,8 +35,17 @@ struct Open {
     first: u64,
     end: u64,
     unacknowledged: u64,
+    /// Bytes that were [skipped](Messages::skip); they are not in `part`.
+    skipped: u64,
     /// True for the packet that closes a flow after all messages were sent; it is not a message of the user.
     closing: bool,
+}
+
+impl Open {
+    /// Length of the part, with what was skipped.
+    fn length(&self) -> Bytes {
+        Bytes::new(self.part.bytes + self.skipped)
+    }
 }
 
 /// Unsent rest of the message that is being sent.
@@ -117,6 +126,28 @@ impl Messages {
         bytes
     }
 
+    /// Bytes of the message that is being sent that no packet has carried yet; `None` if there is none.
+    pub(crate) fn rest(&self) -> Option<(MessageId, u64)> {
+        (self.cursor.active && !self.cursor.closing)
+            .then_some((self.cursor.message, self.cursor.left))
+    }
+
+    /// Takes so many full packets out of the unsent rest of the message that is being sent. The packets after them take their numbers.
+    ///
+    /// # Panics
+    /// If the message has no rest after them.
+    pub(crate) fn skip(&mut self, packets: u64, payload: u64) {
+        let bytes = packets * payload;
+        let open = self.open.back_mut();
+        let open = open.filter(|_| self.cursor.active && self.cursor.left > bytes);
+        let open = open.expect("a message keeps its last packet");
+        open.end -= packets;
+        open.unacknowledged -= packets;
+        open.part.bytes -= bytes;
+        open.skipped += bytes;
+        self.cursor.left -= bytes;
+    }
+
     /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.
     pub(crate) fn close(&mut self, next: u64, payload: u64) {
         if self.closed {
@@ -140,6 +171,7 @@ impl Messages {
             first,
             end: first + packets,
             unacknowledged: packets,
+            skipped: 0,
             closing,
         });
         self.cursor = Cursor {
@@ -256,7 +288,7 @@ impl Messages {
             let open = &mut self.open[index];
             open.unacknowledged -= 1;
             if open.unacknowledged == 0 && !open.closing {
-                finished(open.part.message, Bytes::new(open.part.bytes));
+                finished(open.part.message, open.length());
             }
         }
         while self
@@ -289,7 +321,7 @@ impl Messages {
             psn = end;
             if front.unacknowledged == 0 {
                 if !front.closing {
-                    finished(front.part.message, Bytes::new(front.part.bytes));
+                    finished(front.part.message, front.length());
                 }
                 self.open.pop_front();
             }

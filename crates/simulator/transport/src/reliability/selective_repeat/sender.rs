@@ -7,6 +7,7 @@
 mod irn;
 mod loss;
 mod packet_timeout;
+mod progress;
 mod scope;
 mod sleek;
 mod trimming;
@@ -20,7 +21,7 @@ use crate::congestion::{AckSample, CongestionControl, Controller};
 use crate::endpoint::flow::{Context, Due, Messages, Pacer, Part, Paths, SenderIdentity};
 use crate::packet::{Class, DataFlags, Header, Packet};
 use crate::paths::{PathFeedback, PathVerdict, SendState};
-use crate::report::{Event, FlowProgress, FlowStatistics};
+use crate::report::{Event, FlowStatistics};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 /// The sender of one flow.
@@ -67,6 +68,10 @@ pub(crate) struct Sender {
     pacer: Pacer,
     paths: Paths,
     statistics: FlowStatistics,
+    /// Departure time of the last packet.
+    last_departure: Time,
+    /// Payload that was [skipped](Self::skip).
+    skipped: u64,
 }
 
 impl Sender {
@@ -103,6 +108,8 @@ impl Sender {
             pacer: Pacer::default(),
             paths,
             statistics: FlowStatistics::default(),
+            last_departure: Time::ZERO,
+            skipped: 0,
         };
         if controller.allocation().is_some() {
             sender.pacer.set_catching_up();
@@ -127,19 +134,6 @@ impl Sender {
     /// Payload that the receiver has reported.
     pub(crate) fn acknowledged(&self) -> Bytes {
         Bytes::new(self.received)
-    }
-
-    pub(crate) fn progress(&self) -> FlowProgress {
-        FlowProgress {
-            window: Bytes::new(self.window as u64),
-            rate: self.pacer.rate(),
-            in_flight: self.in_flight_bytes(),
-            acknowledged: self.acknowledged(),
-            unacknowledged_packets: self.next - self.acknowledged,
-            lost_packets: self.lost,
-            recovering: self.recovering,
-            statistics: self.statistics,
-        }
     }
 
     /// Bytes in flight, with their sign.
@@ -229,6 +223,7 @@ impl Sender {
         };
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
+        self.last_departure = cx.now;
         let mut packet = self.data_packet(cx, header);
         if let Header::Data {
             psn,
