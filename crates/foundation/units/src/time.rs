@@ -103,6 +103,13 @@ impl Time {
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
+    /// The instant `span` earlier, at least zero. [`Time::NEVER`] stays.
+    pub const fn earlier_by(self, span: Span) -> Self {
+        match self.is_never() {
+            true => self,
+            false => Self(self.0.saturating_sub(span.0)),
+        }
+    }
     /// True for [`Time::NEVER`].
     pub const fn is_never(self) -> bool {
         self.0 == u64::MAX

@@ -66,6 +66,8 @@ pub(crate) enum Command {
         to: HostId,
         delivery: Delivery,
     },
+    /// Events that wait for the clock come earlier than the engine knows.
+    Wake,
 }
 
 /// Command to start a flow.

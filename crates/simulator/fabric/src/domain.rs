@@ -9,8 +9,9 @@ use crate::observer::Observation;
 use crate::path_table::PathTable;
 use crate::switch::{Scratch, Switch};
 use clearway_engine::{BufferPool, Domain, DomainHorizon, Round};
+use clearway_transport::OpenFlow;
 use clearway_transport::congestion::telemetry::Telemetry;
-use clearway_units::{HostId, Time};
+use clearway_units::{HostId, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -82,6 +83,27 @@ impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
         }
     }
 
+    /// The next event here that waits for the clock and not for a packet.
+    pub(crate) fn next_by_the_clock(&self) -> Time {
+        let hosts = self.hosts.iter().map(Host::next_by_the_clock);
+        hosts.min().unwrap_or(Time::NEVER)
+    }
+
+    /// The run skips time, and queue pairs skip as many packets as `packets` says.
+    pub(crate) fn skip(&mut self, time: Span, packets: &mut dyn FnMut(&OpenFlow<'_>) -> u64) {
+        for (host, next) in self.hosts.iter_mut().zip(&mut self.host_next) {
+            host.skip_packets(packets);
+            host.skip(time);
+            *next = (*next).min(host.next_by_the_clock());
+        }
+    }
+
+    /// A host has something to do at `at`.
+    fn wake(&mut self, index: usize, at: Time) -> Time {
+        self.host_next[index] = self.host_next[index].min(at);
+        at
+    }
+
     fn host_index(&self, host: HostId) -> usize {
         let position = self.hosts.iter().position(|at| at.id() == host);
         position.expect("commands go to the domain of the host")
@@ -139,16 +161,21 @@ impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
     }
 
     fn accept(&mut self, command: Command) -> Time {
-        let (host, at) = match command {
-            Command::Start(order) => (order.flow.src, order.at),
-            Command::Delivery { at, to, .. } => (to, at),
-        };
-        let index = self.host_index(host);
         match command {
-            Command::Start(order) => self.hosts[index].schedule(order),
-            Command::Delivery { at, delivery, .. } => self.hosts[index].deliver(at, delivery),
+            Command::Start(order) => {
+                let index = self.host_index(order.flow.src);
+                self.hosts[index].schedule(order);
+                self.wake(index, order.at)
+            }
+            Command::Delivery { at, to, delivery } => {
+                let index = self.host_index(to);
+                self.hosts[index].deliver(at, delivery);
+                self.wake(index, at)
+            }
+            Command::Wake => {
+                let hosts = self.host_next.iter().copied();
+                hosts.min().unwrap_or(Time::NEVER)
+            }
         }
-        self.host_next[index] = self.host_next[index].min(at);
-        at
     }
 }

@@ -9,7 +9,7 @@
 //! runs have any.
 
 use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
-use clearway_transport::{ClassSet, Endpoint, Event};
+use clearway_transport::{ClassSet, Endpoint, Event, OpenFlow};
 use clearway_units::{HostId, Time};
 
 /// All endpoints of a host.
@@ -68,6 +68,22 @@ impl<T: Telemetry> Endpoints<T> {
         let further = self.further.iter_mut();
         let further = further.flat_map(|further| &mut further.endpoints);
         std::iter::once(&mut self.first).chain(further)
+    }
+
+    /// Lets queue pairs skip as many packets as `packets` says.
+    pub(crate) fn skip(&mut self, packets: &mut dyn FnMut(&OpenFlow<'_>) -> u64) {
+        for endpoint in self.iter_mut() {
+            let mut skipped = Vec::new();
+            endpoint.for_each_open(|open| {
+                let packets = packets(open);
+                if packets > 0 {
+                    skipped.push((open.flow(), open.queue_pair(), packets));
+                }
+            });
+            for (flow, queue_pair, packets) in skipped {
+                endpoint.skip(flow, queue_pair, packets);
+            }
+        }
     }
 
     /// The endpoint of a transport.

@@ -4,6 +4,8 @@
 //! transmission. Control packets go first and flows take turns. The endpoint decides both, or [`Endpoints`] where a run has several
 //! transports.
 
+mod skip;
+
 use crate::command::{Report, StartFlow};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
@@ -384,7 +386,8 @@ impl<T: Telemetry> Host<T> {
     ) {
         let now = self.now;
         self.rare_event_bound = Time::ZERO;
-        self.program.tell(|program| tell(program, now));
+        let clock = now + self.program.skipped();
+        self.program.tell(|program| tell(program, clock));
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
         }
@@ -558,7 +561,7 @@ impl<T: Telemetry> Host<T> {
             let mut start = Vec::new();
             reactions.on_event(
                 FlowEvent {
-                    time: self.now,
+                    time: self.now + self.program.skipped(),
                     flow,
                     milestone,
                 },

@@ -62,6 +62,16 @@ impl LinkView<'_> {
     pub fn totals(&self) -> LinkTotals {
         self.meter.totals()
     }
+
+    /// Adds the traffic of a [skipped](crate::Snapshot::skip) stretch: bytes, packets, marks, drops and trims.
+    pub fn add_skipped(&mut self, traffic: &LinkTotals) {
+        let totals = &mut self.meter.totals;
+        totals.bytes += traffic.bytes;
+        totals.packets += traffic.packets;
+        totals.marks += traffic.marks;
+        totals.drops += traffic.drops;
+        totals.trims += traffic.trims;
+    }
 }
 
 /// Bytes that have yet to leave at `now` of a packet whose last bit leaves at `end`.

@@ -121,6 +121,8 @@ pub(crate) struct ProgramAtHost {
     /// Time at which the program goes on without a message, or the next delivery comes. Stored, because every event of the host asks
     /// for it.
     pub(crate) deadline: Time,
+    /// Time that the run has [skipped](crate::Snapshot::skip): the program's clock is ahead of the host's by so much.
+    skipped: Span,
     /// Deliveries, each with the time at which it comes.
     deliveries: BinaryHeap<Reverse<(Time, Delivery)>>,
     /// Connections from here.
@@ -134,6 +136,7 @@ impl Default for ProgramAtHost {
         Self {
             program: None,
             deadline: Time::NEVER,
+            skipped: Span::ZERO,
             deliveries: BinaryHeap::new(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
@@ -180,14 +183,30 @@ impl ProgramAtHost {
 
     fn update_deadline(&mut self) {
         let own = self.program.as_ref().map(|program| program.deadline());
+        let own = own.map(|deadline| deadline.earlier_by(self.skipped));
         let first = self.deliveries.peek().map(|Reverse((at, _))| *at);
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Time that the run has skipped.
+    pub(crate) fn skipped(&self) -> Span {
+        self.skipped
     }
 
     /// Time at which the program was done; `None` if it is not done, and zero without a program.
     pub(crate) fn over(&self) -> Option<Time> {
         let program = self.program.as_ref();
         program.map_or(Some(Time::ZERO), |program| program.over())
+    }
+
+    /// The run skips time: everything that waits for the clock comes so much earlier.
+    pub(crate) fn skip(&mut self, time: Span) {
+        self.skipped += time;
+        let deliveries = std::mem::take(&mut self.deliveries).into_iter();
+        let moved =
+            deliveries.map(|Reverse((at, delivery))| Reverse((at.earlier_by(time), delivery)));
+        self.deliveries = moved.collect();
+        self.update_deadline();
     }
 
     /// A delivery is on its way, and comes at `at`.

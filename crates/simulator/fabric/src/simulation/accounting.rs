@@ -140,7 +140,12 @@ pub(super) struct Accounting<'a, 's> {
     streamed: Digest,
     sent: usize,
     last_sent: Time,
+    /// End of the last round, by the clock of packets.
     now: Time,
+    /// Time that the sampler has [skipped](Snapshot::skip): the clock of the run is ahead by so much.
+    skipped: Span,
+    /// Domains do not know yet that events that wait for the clock come earlier.
+    are_to_wake: bool,
     interrupted: bool,
     /// The driver has ended the run.
     abandoned: bool,
@@ -171,6 +176,8 @@ impl<'a, 's> Accounting<'a, 's> {
             sent: 0,
             last_sent: Time::ZERO,
             now: Time::ZERO,
+            skipped: Span::ZERO,
+            are_to_wake: false,
             interrupted: false,
             abandoned: false,
             cut_off: None,
@@ -217,21 +224,23 @@ impl<'a, 's> Accounting<'a, 's> {
         let stopped = self.stopped(ending, in_network, programs.is_some());
         let finished = match (stopped, programs) {
             (None, Some(programs)) => self.last_sent.max(programs),
-            _ => self.now,
+            _ => self.now + self.skipped,
         };
+        let end = finished.earlier_by(self.skipped);
         if let Some(sampler) = &mut self.sampler {
             let mut each = |look: &mut dyn FnMut(&mut dyn Visible)| {
                 domains.iter_mut().for_each(|domain| look(domain));
             };
-            sampler.on_sample(finished, &mut Snapshot::new(finished, &mut each));
+            let mut last = Snapshot::last((end, self.skipped), &mut each);
+            sampler.on_sample(finished, &mut last);
         }
         let digest = self.digest(links.losses);
         Outcome {
             finished,
-            pauses: pauses(&domains, self.cut_off.unwrap_or(finished)),
+            pauses: pauses(&domains, self.cut_off.unwrap_or(end)),
             meters: meters(&mut domains),
             stopped,
-            cut_off: self.cut_off,
+            cut_off: self.cut_off.map(|at| at + self.skipped),
             rounds,
             threads,
             digest,
@@ -271,17 +280,32 @@ impl<'a, 's> Accounting<'a, 's> {
 
     /// Lets the sampler look before the round whose first event is at `start`.
     fn sample(&mut self, start: Time, domains: EachDomain<'_>) {
-        let Some(sampler) = &mut self.sampler else {
+        let Some(due) = self.sampler.as_ref().map(|sampler| sampler.due()) else {
             return;
         };
-        if sampler.due() <= start {
+        if due <= start + self.skipped {
             // All is as it was when the last round ended.
-            let now = sampler.due().max(self.now);
-            sampler.on_sample(now, &mut Snapshot::new(now, domains));
+            self.look(due.max(self.now + self.skipped), domains);
+            let due = self.sampler.as_ref().map(|sampler| sampler.due());
+            if due.is_some_and(|due| due <= start + self.skipped) {
+                // Nothing has happened since: one look for the whole gap.
+                self.look(start + self.skipped, domains);
+            }
         }
-        if sampler.due() <= start {
-            // Nothing has happened since: one look for the whole gap.
-            sampler.on_sample(start, &mut Snapshot::new(start, domains));
+    }
+
+    /// Lets the sampler look at `now`, by the clock of the run.
+    fn look(&mut self, now: Time, domains: EachDomain<'_>) {
+        let stream = self.stream.as_ref();
+        let next = stream.map_or(Time::NEVER, Stream::next_start);
+        let next = next.min(self.control.at_most);
+        let at = (now.earlier_by(self.skipped), self.skipped);
+        if let Some(sampler) = &mut self.sampler {
+            let mut snapshot = Snapshot::new(at, next, domains);
+            sampler.on_sample(now, &mut snapshot);
+            let newly = snapshot.newly_skipped();
+            self.skipped += newly;
+            self.are_to_wake |= !newly.is_zero();
         }
     }
 
@@ -333,8 +357,10 @@ impl<'a, 's> Accounting<'a, 's> {
     /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.
     pub(super) fn order_stream(&mut self, now: Time, mut order: impl FnMut(usize, StartFlow)) {
         if let Some(stream) = &mut self.stream {
-            let domain_of_host = &self.domain_of_host;
-            stream.order(now, |start| {
+            let (domain_of_host, skipped) = (&self.domain_of_host, self.skipped);
+            stream.order(now + skipped, |start| {
+                let at = start.at.earlier_by(skipped);
+                let start = StartFlow { at, ..start };
                 order(domain_of_host[start.flow.src.index()] as usize, start);
             });
         }
@@ -347,7 +373,7 @@ impl<'a, 's> Accounting<'a, 's> {
         };
         let mut start = Vec::new();
         coordinator.on_event(event, &mut start);
-        let at = event.time + self.delay;
+        let at = event.time.earlier_by(self.skipped) + self.delay;
         commands.extend(start.into_iter().map(|id| {
             let flow = self.flow_sources[id.index()];
             let domain = self.domain_of_host[flow.src.index()] as usize;
@@ -417,8 +443,9 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
             return RunDecision::Stop;
         }
         self.sample(start, &mut |look| domains.for_each(|domain| look(domain)));
-        if start >= self.control.at_most {
-            self.now = self.now.max(self.control.at_most);
+        let at_most = self.control.at_most.earlier_by(self.skipped);
+        if start >= at_most {
+            self.now = self.now.max(at_most);
             self.cut_off = Some(self.now);
             return RunDecision::Stop;
         }
@@ -434,7 +461,10 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         self.now = round.end();
         for report in reports.iter() {
             match *report {
-                Report::Flow { event, statistics } => self.on_flow(event, statistics, commands),
+                Report::Flow { event, statistics } => {
+                    let time = event.time + self.skipped;
+                    self.on_flow(FlowEvent { time, ..event }, statistics, commands);
+                }
                 Report::Delivery {
                     time,
                     after,
@@ -453,8 +483,12 @@ impl<O: Observation, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<
         self.order_stream(round.end(), |domain, order| {
             commands.push((domain, Command::Start(order)));
         });
+        if std::mem::take(&mut self.are_to_wake) {
+            let domains = self.domain_of_host.iter().copied().max().unwrap_or(0);
+            commands.extend((0..=domains as usize).map(|domain| (domain, Command::Wake)));
+        }
         let progress = RunProgress {
-            now: round.end(),
+            now: round.end() + self.skipped,
             flows_sent: self.sent,
             flows: self.known(),
             hops: self.hops.load(atomic::Ordering::Relaxed),

@@ -8,7 +8,7 @@ use crate::observer::Observation;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
 use clearway_transport::congestion::telemetry::Telemetry;
-use clearway_units::{Bytes, FlowId, Time};
+use clearway_units::{Bytes, FlowId, Span, Time};
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
 pub trait Sampler {
@@ -31,6 +31,8 @@ pub(super) trait Visible {
     fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>));
     fn for_each_open_flow(&self, look: &mut dyn FnMut(&OpenFlow<'_>));
     fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId));
+    fn next_by_the_clock(&self) -> Time;
+    fn skip(&mut self, time: Span, packets: &mut dyn FnMut(&OpenFlow<'_>) -> u64);
 }
 
 impl<O: Observation, T: Telemetry> Visible for FabricDomain<O, T> {
@@ -48,20 +50,85 @@ impl<O: Observation, T: Telemetry> Visible for FabricDomain<O, T> {
         }
         self.switch.for_each_paused(look);
     }
+    fn next_by_the_clock(&self) -> Time {
+        Self::next_by_the_clock(self)
+    }
+    fn skip(&mut self, time: Span, packets: &mut dyn FnMut(&OpenFlow<'_>) -> u64) {
+        Self::skip(self, time, packets);
+    }
 }
 
 /// Calls back with each domain.
 pub(super) type EachDomain<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Visible));
 
 /// A fabric between two rounds.
+///
+/// # Skipped time
+/// Where nothing changes but how much of each message is sent, a sampler may [skip](Self::skip) time. Packets, queues, timers and
+/// controllers stay as they are, by a clock of their own that stands still meanwhile. All that the user sees is by the clock of the run:
+/// starts of flows, programs, milestones, samples and limits.
 pub struct Snapshot<'a> {
+    /// By the clock of packets.
     now: Time,
+    /// Time that was skipped before, and by this sampler.
+    skipped: (Span, Span),
+    /// The next event that is known to the accounts, by the clock of the run.
+    next: Time,
+    is_last: bool,
     domains: EachDomain<'a>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(now: Time, domains: EachDomain<'a>) -> Self {
-        Self { now, domains }
+    pub(super) fn new((now, skipped): (Time, Span), next: Time, domains: EachDomain<'a>) -> Self {
+        Self {
+            now,
+            skipped: (skipped, Span::ZERO),
+            next,
+            is_last: false,
+            domains,
+        }
+    }
+
+    /// The snapshot at the end of the run.
+    pub(super) fn last((now, skipped): (Time, Span), domains: EachDomain<'a>) -> Self {
+        Self {
+            is_last: true,
+            ..Self::new((now, skipped), Time::NEVER, domains)
+        }
+    }
+
+    /// The present time by the clock of packets.
+    pub fn packet_time(&self) -> Time {
+        self.now
+    }
+
+    /// True at the end of the run.
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Time that the sampler has skipped.
+    pub(super) fn newly_skipped(&self) -> Span {
+        self.skipped.1
+    }
+
+    /// The time before which nothing is to happen but to packets, timers of endpoints, and messages under way: no flow starts, no program
+    /// goes on by the clock, no time limit is reached.
+    pub fn next_by_the_clock(&mut self) -> Time {
+        let mut next = Time::NEVER;
+        (self.domains)(&mut |domain| next = next.min(domain.next_by_the_clock()));
+        let (before, newly) = self.skipped;
+        next.saturating_add(before + newly).min(self.next)
+    }
+
+    /// Skips `time`, in which each queue pair that is open sends, delivers and has acknowledged as many full packets as `packets` says. The
+    /// caller sees to it that nothing else would have happened in it, and adds the [traffic of links](LinkView::add_skipped).
+    ///
+    /// # Panics
+    /// If a queue pair does not have [so many](OpenFlow::skippable).
+    pub fn skip(&mut self, time: Span, mut packets: impl FnMut(&OpenFlow<'_>) -> u64) {
+        self.skipped.1 += time;
+        (self.domains)(&mut |domain| domain.skip(time, &mut packets));
     }
 
     /// Shows each link.

@@ -146,6 +146,11 @@ impl<'a> Stream<'a> {
         StartFlow { at, id, flow }
     }
 
+    /// Start of the first flow that has not been ordered.
+    pub(super) fn next_start(&self) -> Time {
+        self.next.as_ref().map_or(Time::NEVER, start_of)
+    }
+
     /// Flows that have been ordered, and a flow that is known to come next.
     pub(super) fn known(&self, first: usize) -> usize {
         self.next_id as usize - first + usize::from(self.next.is_some())
