@@ -177,10 +177,11 @@ impl RunArguments {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// Remember calls of collectives that repeat, within this error, such as `1%`; the same as `--set fast-forward.error=ERROR`
+    /// Remember calls of collectives that repeat, and skip time while long flows are steady, within this error, such as `1%`; the same as
+    /// `--set fast-forward.error=ERROR`
     #[arg(long, value_name = "ERROR", conflicts_with = "why")]
     pub(crate) fast_forward: Option<String>,
-    /// Simulate this share of the remembered calls, such as `5%`, and report the error found; the same as `--set
+    /// Simulate this share of the remembered calls or skipped stretches, such as `5%`, and report the error found; the same as `--set
     /// fast-forward.verify=SHARE`
     #[arg(long, value_name = "SHARE")]
     pub(crate) verify: Option<String>,

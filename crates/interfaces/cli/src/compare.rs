@@ -96,7 +96,7 @@ pub(crate) fn compare(
     })
 }
 
-/// Warns of variants whose runs remember calls, unless `quiet`; returns true if there are none.
+/// Warns of variants whose runs remember calls or skip time, unless `quiet`; returns true if there are none.
 fn warn_of_remembered(variants: &[Variant], quiet: bool) -> bool {
     let warnings: Vec<String> = variants.iter().filter_map(remembered).collect();
     if !quiet {
@@ -109,10 +109,10 @@ fn warn_of_remembered(variants: &[Variant], quiet: bool) -> bool {
 fn remembered(variant: &Variant) -> Option<String> {
     let runs = variant.runs.iter();
     let reports = runs.filter_map(|run| run.summary.fast_forward.as_ref());
-    let reports = reports.filter(|own| own.has_remembered());
+    let reports = reports.filter(|own| own.is_inexact());
     let worst = reports.map(|own| own.estimated).max_by(f64::total_cmp)?;
     Some(format!(
-        "{}: calls are remembered, not simulated; times may be off by an estimated {:.2} %",
+        "{}: calls are remembered, or time is skipped; times may be off by an estimated {:.2} %",
         variant.label,
         100.0 * worst
     ))

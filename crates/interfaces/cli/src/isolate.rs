@@ -254,7 +254,7 @@ impl IsolationStudy {
         for (place, subject) in self.transports.iter().enumerate() {
             if subject.scenario.fast_forward.error.is_some() {
                 return Err(Failure::new(
-                    "`fast-forward`: remembered calls do not feel an attack\n  fix: leave it out; every packet is simulated then",
+                    "`fast-forward`: remembered calls and skipped time do not feel an attack\n  fix: leave it out; every packet is simulated then",
                 ));
             }
             // All transports share the workload, so one of them is enough to check most attacks. Only `disobey` depends on the transport's

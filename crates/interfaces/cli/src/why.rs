@@ -214,9 +214,8 @@ impl Results {
             return Err(fault(what.into(), &again));
         }
         let forward = summary.fast_forward.as_ref();
-        if forward.is_some_and(FastForwardSummary::has_remembered) {
-            let what =
-                "messages of this run took remembered times, and no packets that could be followed";
+        if forward.is_some_and(FastForwardSummary::is_inexact) {
+            let what = "calls of this run were remembered, or time was skipped: there are no packets that could be followed";
             let fix = "run its scenario without `fast-forward`, with another --out";
             return Err(fault(what.into(), fix));
         }

@@ -1,6 +1,5 @@
 //! Assembly of a scenario into a run.
 
-use crate::fast_forward;
 use crate::grants::Grants;
 use crate::ideal_paths::ideal_paths;
 use crate::idle_nics;
@@ -133,8 +132,11 @@ impl Assembly {
     pub fn streaming(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let prepared = PreparedFabric::new(scenario)?;
         match arrivals(scenario, &prepared)? {
-            Some(arrivals) => Self::on(prepared, scenario, Traffic::OneByOne(arrivals)),
-            None => Self::new(scenario),
+            // Time is skipped beside listed flows alone.
+            Some(arrivals) if scenario.fast_forward.error.is_none() => {
+                Self::on(prepared, scenario, Traffic::OneByOne(arrivals))
+            }
+            _ => Self::new(scenario),
         }
     }
 
@@ -163,7 +165,6 @@ impl Assembly {
             .map_err(topology_error)?;
         let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         warnings.extend(idle_nics::warning(&topology, &jobs, traffic));
-        warnings.extend(fast_forward::warning(&scenario.fast_forward, &workload));
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());

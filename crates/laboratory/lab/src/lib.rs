@@ -47,7 +47,7 @@ pub mod why;
 pub use assemble::Assembly;
 pub use dependencies::Dependencies;
 pub use expected_work::ExpectedWork;
-pub use fast_forward::{FastForwardReport, RememberedCalls};
+pub use fast_forward::{FastForwardReport, RememberedCalls, SkippedTime};
 pub use fct::FctRecord;
 pub use job_result::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;

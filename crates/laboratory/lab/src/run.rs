@@ -1,7 +1,7 @@
 //! Runs of assemblies.
 
 use crate::assemble::Assembly;
-use crate::fast_forward::{FastForwardReport, Handle, Memory, Wish};
+use crate::fast_forward::{FastForwardReport, Handle, Memory, SkipWish, SteadySkips, Wish};
 use crate::job_result::JobResult;
 use crate::rank_events::RankEvent;
 use clearway_fabric::{
@@ -9,7 +9,7 @@ use clearway_fabric::{
     RunDecision, RunProgress, Sampler, Simulation, Stopped, Threads, TracedRoutes, Traffic, Watch,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
-use clearway_units::{Digest, FlowId, Span, Time};
+use clearway_units::{Bytes, Digest, FlowId, Span, Time};
 use clearway_workload::FlowSpec;
 use std::sync::Arc;
 
@@ -133,6 +133,7 @@ impl Assembly {
             on_flow,
         } = options;
         let memory = self.memory();
+        let mut skipped = Default::default();
         let mut on_round = |progress| {
             if let Some(memory) = &memory {
                 memory.between_rounds();
@@ -140,10 +141,29 @@ impl Assembly {
             on_progress(progress)
         };
         let control = (threads, &mut on_round as &mut dyn FnMut(_) -> _);
-        let mut finished = self.simulate(control, watch, sampler, None, memory.as_ref());
+        let no_skips = self.no_skips(&watch);
+        let may_skip = memory
+            .as_ref()
+            .filter(|own| !own.has_calls() && no_skips.is_none());
+        let skips = may_skip.map(|own| self.skips(own.wish()));
+        let mut finished = match skips {
+            None => self.simulate(control, watch, sampler, None, memory.as_ref()),
+            Some(wish) => {
+                let mut skips = SteadySkips::new(wish, sampler);
+                let finished =
+                    self.simulate(control, watch, Some(&mut skips), None, memory.as_ref());
+                skipped = skips.result();
+                finished
+            }
+        };
         if let Some(memory) = memory {
-            let report = memory.report(finished.simulated);
-            let own = [report.wanted.to_bits(), report.remembered_bytes.as_u64()];
+            let mut report = memory.report(finished.simulated);
+            report.no_skips = no_skips.filter(|_| !memory.has_calls());
+            let all = self.workload.flows.iter();
+            let all = all.map(|flow| flow.bytes.as_u64()).sum();
+            report.add_skips(skipped, (Bytes::new(all), finished.simulated));
+            let bytes = [report.remembered_bytes, report.skipped.bytes].map(Bytes::as_u64);
+            let own = [report.wanted.to_bits(), bytes[0], bytes[1]];
             finished.digest.add(&own);
             finished.fast_forward = Some(report);
         }
@@ -207,6 +227,27 @@ impl Assembly {
             transports: outcome.transports,
             digest: outcome.digest,
             fast_forward: None,
+        }
+    }
+
+    /// Reason why the run skips no time, apart from remembered calls, whose messages would take no packets.
+    fn no_skips(&self, watch: &Watch<'_>) -> Option<&'static str> {
+        match watch {
+            _ if !self.link_events.is_empty() => Some("links change during the run"),
+            Watch::Observers(_) => Some("single packets are recorded"),
+            Watch::Off | Watch::Links => None,
+        }
+    }
+
+    /// Settings of skips through steady states.
+    fn skips(&self, wish: &Wish) -> SkipWish {
+        let networks = self.transports.networks();
+        let round_trips = networks.iter().map(|network| network.base_rtt);
+        SkipWish {
+            error: wish.error,
+            verify: wish.verify,
+            seed: self.seed,
+            round_trip: round_trips.max().unwrap_or(Span::ZERO),
         }
     }
 

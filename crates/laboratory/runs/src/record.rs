@@ -4,9 +4,9 @@ use crate::process_usage::{Stopwatch, peak_rss_bytes};
 use clearway_lab::scenario::Setting;
 use clearway_lab::{
     Assembly, FastForwardReport, Finished, IterationTimes, JobResult, LinkChange, LinkEvent,
-    LinkId, LinkPauses, RememberedCalls, Scenario, Stopped,
+    LinkId, LinkPauses, RememberedCalls, Scenario, SkippedTime, Stopped,
 };
-use clearway_report::fast_forward::{CallSort, DeclinedJob, FastForwardSummary};
+use clearway_report::fast_forward::{CallSort, DeclinedJob, FastForwardSummary, SkippedStretches};
 use clearway_report::{
     IterationRow, JobRow, LinkEventRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity,
     Status, TransportRow,
@@ -141,7 +141,23 @@ fn fast_forward(report: &FastForwardReport) -> FastForwardSummary {
         calls: report.calls.iter().map(sort).collect(),
         verified: report.verified,
         found: (report.verified > 0).then_some(report.found),
+        skipped: skipped(&report.skipped),
+        no_skips: report.no_skips.map(str::to_owned),
         declined_jobs: declined.collect(),
+    }
+}
+
+/// The skipped stretches.
+fn skipped(own: &SkippedTime) -> SkippedStretches {
+    let (bytes_share, time_share) = own.shares;
+    SkippedStretches {
+        stretches: own.stretches,
+        time_us: own.time.as_us(),
+        time_share,
+        bytes: own.bytes.as_u64(),
+        bytes_share,
+        verified: own.verified,
+        found: (own.verified > 0).then_some(own.found),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The `[fast-forward]` section: calls of collectives that repeat are simulated a few times, and remembered after that.
+//! The `[fast-forward]` section: calls of collectives that repeat are simulated a few times, and remembered after that; time in which long
+//! flows are steady is skipped.
 
 use crate::entries::in_section;
 use crate::error::ScenarioError;
@@ -48,10 +49,12 @@ impl Parameter for Percent {
 clearway_units::parameters! {
     /// `[fast-forward]`.
     pub struct FastForward {
-        /// Error that remembered results may have, such as "1%"; "auto" simulates every packet. Jobs whose calls of collectives repeat are
-        /// simulated until the transfer times of a call are known within half of this error, and then take remembered times.
+        /// Error that the simulated time may have, such as "1%"; "auto" simulates every packet. Jobs whose calls of collectives repeat are
+        /// simulated until the transfer times of a call are known within half of this error, and then take remembered times. In runs
+        /// without such jobs, time is skipped while the rates of all flows are known within half of it.
         pub error: Option<Percent> = None, "error", "decision: off";
-        /// Share of the calls that would be remembered and are simulated to check what is remembered.
+        /// Share of the calls that would be remembered, or of the stretches of time that would be skipped, that are simulated to check the
+        /// rest.
         pub verify: Percent = Percent(0.0), "verify", "decision";
     }
 }

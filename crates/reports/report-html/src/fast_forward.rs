@@ -1,4 +1,4 @@
-//! Simulated and remembered calls, for runs that may remember calls.
+//! Remembered calls and skipped time, for runs with `fast-forward`.
 
 use super::document::Document;
 use super::format;
@@ -6,18 +6,26 @@ use super::html::{Column, paragraph, table};
 use clearway_report::fast_forward::CallSort;
 use clearway_report::summary::Summary;
 
-/// Section on the calls; empty if every packet is simulated.
+/// Section on what was not simulated; empty in a run without `fast-forward`.
 pub(super) fn section(document: &mut Document, summary: &Summary) {
     let Some(own) = &summary.fast_forward else {
         return;
     };
-    document.open_section("fast-forward", "Remembered calls");
+    document.open_section("fast-forward", "Fast-forward");
     document.push(&paragraph(&format!("{}.", own.accuracy())));
-    document.push(&paragraph(
-        "Calls of collectives that repeat were simulated a few times; the others took the transfer times of a simulated one, and no \
-         packets. Counts of packets, curves and loads of links on this page are those of the simulated calls.",
-    ));
-    document.push(&calls(&own.calls));
+    if own.skipped.stretches > 0 {
+        document.push(&paragraph(
+            "While long flows were steady, time was skipped: their packets count as sent at the rates that they had. Curves and loads of \
+             links on this page include them; counts of packets are those of the simulated packets.",
+        ));
+    }
+    if !own.calls.is_empty() {
+        document.push(&paragraph(
+            "Calls of collectives that repeat were simulated a few times; the others took the transfer times of a simulated one, and no \
+             packets. Counts of packets, curves and loads of links on this page are those of the simulated calls.",
+        ));
+        document.push(&calls(&own.calls));
+    }
     for job in &own.declined_jobs {
         document.push(&paragraph(&format!(
             "{} is simulated as a whole: {}.",

@@ -84,7 +84,7 @@ pub fn render(page: &Page<'_>) -> String {
         completion::section(&mut document, record, &summary);
         // `clearway why` refuses runs without all packets.
         let forward = summary.fast_forward.as_ref();
-        if !forward.is_some_and(FastForwardSummary::has_remembered) {
+        if !forward.is_some_and(FastForwardSummary::is_inexact) {
             why::section(&mut document, page.why);
         }
     }

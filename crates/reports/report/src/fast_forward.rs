@@ -1,7 +1,7 @@
-//! Simulated and remembered calls of a run that may remember calls of collectives.
+//! Remembered calls and skipped time of a run with `fast-forward`.
 //!
 //! A remembered call takes the transfer times of a simulated one, and no packets: counts of packets, curves and captures have the simulated
-//! calls only.
+//! calls only. Skipped time has no packets either, but the curves and loads of links include it.
 
 use crate::quantity::{count, percent};
 use serde::{Deserialize, Serialize};
@@ -25,14 +25,39 @@ pub struct FastForwardSummary {
     pub verified: u64,
     /// Largest difference of the mean transfer time of a verified call from the remembered one, as a fraction; `None` without one.
     pub found: Option<f64>,
+    /// Skipped stretches.
+    #[serde(default)]
+    pub skipped: SkippedStretches,
+    /// Reason why no time may be skipped, in a run that remembers no calls.
+    #[serde(default)]
+    pub no_skips: Option<String>,
     /// Jobs without remembered calls, with the reason.
     pub declined_jobs: Vec<DeclinedJob>,
 }
 
+/// Stretches of time in which long flows were steady, and which were skipped.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SkippedStretches {
+    /// Number of stretches.
+    pub stretches: u64,
+    /// Their time in microseconds, and its part of the simulated time.
+    pub time_us: f64,
+    /// See `time_us`.
+    pub time_share: f64,
+    /// Bytes of messages that would have been sent in them, and their part of the bytes of all flows.
+    pub bytes: u64,
+    /// See `bytes`.
+    pub bytes_share: f64,
+    /// Number of stretches that were simulated to be compared.
+    pub verified: u64,
+    /// Largest difference of the bytes that a sender sent in one of these, as a fraction; `None` without one.
+    pub found: Option<f64>,
+}
+
 impl FastForwardSummary {
-    /// True if a call is remembered. Otherwise every packet was simulated.
-    pub fn has_remembered(&self) -> bool {
-        self.remembered_bytes > 0
+    /// True if a call is remembered or time is skipped. Otherwise every packet was simulated.
+    pub fn is_inexact(&self) -> bool {
+        self.remembered_bytes > 0 || self.skipped.stretches > 0
     }
 }
 
@@ -67,19 +92,47 @@ pub struct DeclinedJob {
 }
 
 impl FastForwardSummary {
-    /// Sentence on the accuracy of the run.
+    /// Facts on the accuracy of the run, separated by semicolons.
     pub fn accuracy(&self) -> String {
         let share = |part: f64| percent((part * 1e9).round() as u64, 1_000_000_000);
-        let mut text = format!(
-            "{} of the bytes remembered; estimated error of the time {} ({} allowed)",
-            share(self.remembered_share),
+        let mut facts = Vec::new();
+        let skipped = &self.skipped;
+        if skipped.stretches > 0 {
+            facts.push(format!(
+                "{} of the time and {} of the bytes skipped, in {} steady stretches",
+                share(skipped.time_share),
+                share(skipped.bytes_share),
+                count(skipped.stretches)
+            ));
+        } else if self.remembered_bytes > 0 || !self.calls.is_empty() {
+            facts.push(format!(
+                "{} of the bytes remembered",
+                share(self.remembered_share)
+            ));
+        } else {
+            let reason = self.no_skips.as_deref();
+            let reason = reason.unwrap_or("no long steady state was found");
+            facts.push(format!("every packet simulated: {reason}"));
+        }
+        facts.push(format!(
+            "estimated error of the time {} ({} allowed)",
             share(self.estimated),
             share(self.wanted)
-        );
+        ));
         if let Some(found) = self.found {
             let calls = count(self.verified);
-            text += &format!("; calls verified: {calls}, at most {} off", share(found));
+            facts.push(format!(
+                "calls verified: {calls}, at most {} off",
+                share(found)
+            ));
         }
-        text
+        if let Some(found) = skipped.found {
+            let stretches = count(skipped.verified);
+            facts.push(format!(
+                "stretches verified: {stretches}, at most {} off",
+                share(found)
+            ));
+        }
+        facts.join("; ")
     }
 }

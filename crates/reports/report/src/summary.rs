@@ -51,6 +51,8 @@
 //! | `fast_forward.simulated_bytes`, `.remembered_bytes`, `.remembered_share` | bytes, fraction | bytes of messages with packets and without, and the part without |
 //! | `fast_forward.calls` | list | calls by sort: `ranks`, `messages` and `bytes` of a call; `kinds` and how many of them are `disagreeing`; calls `simulated` and `remembered`, and simulated calls beside remembered ones, `void` |
 //! | `fast_forward.verified`, `.found` | calls, fraction or null | simulated calls that were compared with remembered ones, and the largest difference of a mean transfer time |
+//! | `fast_forward.skipped` | object | steady stretches that were skipped: `stretches`, `time_us` and `time_share`, `bytes` and `bytes_share`; `verified` stretches, and the largest difference `found`, a fraction or null |
+//! | `fast_forward.no_skips` | text or null | reason why no time may be skipped, in a run that remembers no calls |
 //! | `fast_forward.declined_jobs` | list | jobs without remembered calls: `label`, `reason` |
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that repeat a collective or a training iteration |
 //! | `….label` | text | the user's name for the job |

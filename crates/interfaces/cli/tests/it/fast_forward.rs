@@ -31,14 +31,14 @@ fn a_run_says_what_it_remembers() {
     assert_ne!(one.digest, exact.digest);
     assert_ne!(one.scenario.hash, exact.scenario.hash);
     let report = bench.read("results/report.html");
-    assert!(report.contains("Remembered calls"));
+    assert!(report.contains("Fast-forward"));
     let two = forward("2");
     assert_eq!((two.digest, two.fast_forward), (one.digest, Some(own)));
     let more = ["--fast-forward", "1%", "--out", "f"];
     let said = bench.succeed(&[&["run"][..], &RING, &more].concat());
     assert!(said.contains("of the bytes remembered"), "{said}");
     assert_snapshot!(bench.refuse(&["why", "f"]), @"
-    f: messages of this run took remembered times, and no packets that could be followed
+    f: calls of this run were remembered, or time was skipped: there are no packets that could be followed
       fix: run its scenario without `fast-forward`, with another --out
     ");
 }
@@ -68,10 +68,35 @@ fn settings_that_have_no_meaning_are_refused() {
     --set fast-forward.error=1%: `error` has no meaning in a scale-up fabric
       fix: leave it out
     ");
-    let output = bench.output(&["run", "incast-32", "--fast-forward", "1%", "--out", "o"]);
-    let said = String::from_utf8_lossy(&output.stderr);
+}
+
+#[test]
+fn a_long_flow_is_skipped_through() {
+    let bench = Bench::new("fast-forward-flow");
+    let flow = [
+        "--set",
+        "workload.kind=flows",
+        "--set",
+        "workload.flows=[\"0->13 200MB\"]",
+    ];
+    let run = ["run", "--fast-forward", "1%", "--out", "f"];
+    let said = bench.succeed(&[&run[..], &flow].concat());
+    assert!(said.contains("of the bytes skipped, in"), "{said}");
     assert!(
-        said.contains("this scenario has no job: every packet is simulated"),
+        said.contains("estimated error of the time 0.50 % (1.00 % allowed)"),
+        "{said}"
+    );
+    assert!(bench.read("f/report.html").contains("steady stretches"));
+    let summary = bench.read("f/summary.json");
+    assert!(summary.contains("\"stretches\""));
+    let refused = bench.refuse(&["why", "f"]);
+    assert!(refused.contains("time was skipped"), "{refused}");
+    // Single packets are wanted.
+    let pcap = "observe.trace.pcap=[\"host:0\"]";
+    let run = ["run", "--fast-forward", "1%", "--out", "t", "--set", pcap];
+    let said = bench.succeed(&[&run[..], &flow].concat());
+    assert!(
+        said.contains("every packet simulated: single packets are recorded"),
         "{said}"
     );
 }
@@ -84,7 +109,7 @@ fn a_comparison_says_which_variant_remembers() {
     let compared = bench.output(&[&named[..], &RING].concat());
     let said = String::from_utf8_lossy(&compared.stderr);
     assert!(
-        said.contains("calls are remembered, not simulated; times may be off by an estimated"),
+        said.contains("calls are remembered, or time is skipped; times may be off by an estimated"),
         "{said}"
     );
     assert!(!String::from_utf8_lossy(&compared.stdout).contains("clearway why"));
@@ -94,7 +119,7 @@ fn a_comparison_says_which_variant_remembers() {
 fn a_run_that_remembers_nothing_is_like_any_other() {
     let bench = Bench::new("fast-forward-nothing");
     let key = ["--set", "fast-forward.error=1%"];
-    // No job, so nothing to remember.
+    // No job, and no flow that is long enough.
     let compared = bench.output(&[
         "compare",
         "quickstart",
@@ -116,7 +141,7 @@ fn attacks_on_remembered_calls_are_refused() {
     let attackers = ["isolate", "quickstart", "--attackers", "0-3", "--quiet"];
     let key = [&attackers[..], &["--set", "fast-forward.error=2%"]].concat();
     assert_snapshot!(bench.refuse(&key), @"
-    `fast-forward`: remembered calls do not feel an attack
+    `fast-forward`: remembered calls and skipped time do not feel an attack
       fix: leave it out; every packet is simulated then
     ");
 }

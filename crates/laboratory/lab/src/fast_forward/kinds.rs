@@ -161,6 +161,11 @@ impl Kinds {
         !self.jobs[job].calls.is_empty()
     }
 
+    /// True if a job has calls.
+    pub(super) fn are_any(&self) -> bool {
+        self.jobs.iter().any(|job| !job.calls.is_empty())
+    }
+
     /// Adds the kinds of a call with these messages; returns the first.
     fn add(&mut self, tasks: u32, messages: &[MessageOfCall]) -> KindId {
         let base = self.all.len() as KindId;

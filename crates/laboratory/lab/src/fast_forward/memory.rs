@@ -6,6 +6,7 @@ use super::kinds::{CallId, KindId, Kinds, MOST_KINDS, calls_of};
 use super::limits::{FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR};
 use super::report::{FastForwardReport, RememberedCalls};
 use super::samples::{NewSample, Samples};
+use super::skips::SkippedTime;
 use super::times::{Times, Transfer};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
@@ -86,6 +87,16 @@ impl Memory {
             accounts: Mutex::new(accounts),
             declined_jobs,
         }
+    }
+
+    /// True if a job has calls that may be remembered.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.kinds.are_any()
+    }
+
+    /// The settings.
+    pub(crate) fn wish(&self) -> &Wish {
+        &self.wish
     }
 
     /// A message is posted. Returns the family of its call, and its transfer times if it takes no packets; `None` if it belongs to no call.
@@ -545,6 +556,8 @@ impl Memory {
             found: accounts.found,
             simulated_bytes: accounts.simulated_bytes,
             remembered_bytes: accounts.remembered_bytes,
+            skipped: SkippedTime::default(),
+            no_skips: None,
             declined_jobs: self.declined_jobs.clone(),
         }
     }

@@ -24,6 +24,8 @@
 //!
 //! A call on connections that carry their first messages is no sample: their windows are small.
 //!
+//! Long flows outside jobs are [skipped](skips) through while they are steady.
+//!
 //! **Determinism.** Hosts decide by a snapshot that changes only between rounds, so that decisions depend neither on threads nor on the
 //! order of hosts. The first message of a call decides for all of them.
 
@@ -36,20 +38,12 @@ mod outbox;
 mod report;
 mod samples;
 mod segments;
+mod skips;
+mod steady;
 mod times;
 
-use crate::scenario::FastForward;
-use clearway_workload::{Start, Workload};
 pub(crate) use memory::{Handle, Memory, Wish};
 pub(crate) use outbox::Outbox;
 pub use report::{FastForwardReport, RememberedCalls};
-
-/// Warning about a run that may remember calls, but has no job.
-pub(crate) fn warning(settings: &FastForward, traffic: &Workload) -> Option<String> {
-    let has_jobs = traffic
-        .flows
-        .iter()
-        .any(|flow| matches!(flow.start, Start::Posted(_)));
-    let text = "`fast-forward` remembers calls of jobs, and this scenario has no job: every packet is simulated";
-    (settings.error.is_some() && !has_jobs).then(|| text.into())
-}
+pub use skips::SkippedTime;
+pub(crate) use skips::{SkipWish, SteadySkips};

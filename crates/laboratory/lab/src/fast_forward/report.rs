@@ -1,6 +1,8 @@
 //! Report on what a run simulated and what it remembered.
 
-use clearway_units::Bytes;
+use super::limits::SHARE_OF_ERROR;
+use super::skips::SkippedTime;
+use clearway_units::{Bytes, Time};
 
 /// What a run simulated and what it remembered.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +23,10 @@ pub struct FastForwardReport {
     pub simulated_bytes: Bytes,
     /// Bytes of messages without packets.
     pub remembered_bytes: Bytes,
+    /// Skipped time, in which long flows were steady.
+    pub skipped: SkippedTime,
+    /// Reason why no time may be skipped, apart from remembered calls.
+    pub no_skips: Option<&'static str>,
     /// Jobs that are simulated as a whole, with the reason.
     pub declined_jobs: Vec<(String, &'static str)>,
 }
@@ -47,6 +53,27 @@ pub struct RememberedCalls {
 }
 
 impl FastForwardReport {
+    /// Adds what was skipped in a run of this length, with the error in picoseconds that it may have caused; half of the wanted error comes
+    /// on top.
+    pub(crate) fn add_skips(
+        &mut self,
+        (skipped, error): (SkippedTime, f64),
+        (bytes, simulated): (Bytes, Time),
+    ) {
+        let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+        self.skipped = SkippedTime {
+            shares: (
+                share(skipped.bytes.as_u64(), bytes.as_u64()),
+                share(skipped.time.as_ps(), simulated.as_ps()),
+            ),
+            ..skipped
+        };
+        if skipped.stretches > 0 {
+            let unseen = self.wanted * (1.0 - SHARE_OF_ERROR);
+            self.estimated += error / (simulated.as_ps() as f64).max(1.0) + unseen;
+        }
+    }
+
     /// Part of the bytes that took no packets.
     pub fn remembered_share(&self) -> f64 {
         let all = (self.simulated_bytes + self.remembered_bytes).as_u64();

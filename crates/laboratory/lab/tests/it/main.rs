@@ -26,6 +26,7 @@ mod routing;
 mod scenario_fuzz;
 mod scenarios;
 mod sections;
+mod steady;
 mod stepped;
 mod streaming;
 mod traces;

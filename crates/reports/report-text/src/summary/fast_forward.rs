@@ -12,7 +12,7 @@ pub(super) fn fast_forward(summary: &Summary) -> String {
     };
     let mut lines = labelled();
     for (index, part) in own.accuracy().split("; ").enumerate() {
-        let name = if index == 0 { "Calls" } else { "" };
+        let name = if index == 0 { "Forward" } else { "" };
         lines.row([label(name), part.to_owned()]);
     }
     for job in &own.declined_jobs {
