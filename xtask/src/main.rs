@@ -9,7 +9,9 @@
 //! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask transports`: `docs/src/transports.md`, all transports on one page of scenarios.
 //! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with half and twice the value of settings.
-//! * `cargo xtask fast-forward`: the table of `docs/src/fast-forward.md`.
+//! * `cargo xtask fast-forward`: the table of training iterations in `docs/src/fast-forward.md`.
+//! * `cargo xtask fast-forward random [N [FIRST]]`: the table of random scenarios there, N of each kind of traffic (250) from number FIRST
+//!   on; the scenarios and what they took lie in `target/fast-forward/`.
 //! * `cargo xtask interface [--check]`: `docs/interfaces`: all public items of the crates that others may use, from the pages of rustdoc.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, with checks of every run; `--help` lists
 //!   all options. Failing scenarios are shrunk into `target/storm/`.
@@ -45,14 +47,15 @@ fn main() -> ExitCode {
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
         ["claims", ref options @ ..] => claims::run(&root, options),
         ["baselines"] => baselines::write(&root),
-        ["fast-forward"] => fast_forward::write(&root),
+        ["fast-forward"] => fast_forward::reference(&root),
+        ["fast-forward", "random", ref options @ ..] => fast_forward::random(&root, options),
         ["interface"] => interface::run(&root, interface::Mode::Write),
         ["interface", "--check"] => interface::run(&root, interface::Mode::Check),
         ["columns"] => columns::write(&root),
         ["transports"] => transports::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns | fast-forward \
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns | fast-forward [random [N [FIRST]]] \
              | interface [--check] | transports | storm [--help]"
                 .into(),
         ],

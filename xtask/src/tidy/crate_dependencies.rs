@@ -155,7 +155,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
             "units",
         ],
     ),
-    ("xtask", &["testing"]),
+    ("xtask", &["testing", "units"]),
     // A peer of the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),
 ];

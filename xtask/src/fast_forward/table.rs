@@ -1,9 +1,9 @@
-//! Table of `docs/src/fast-forward.md`: training iterations with every packet, and with `--fast-forward 1%`.
+//! Table of reference workloads: training iterations with every packet, and with `--fast-forward 1%`.
 //!
 //! The runs with every packet take 40 minutes. They are kept below `target/fast-forward`; remove that folder to measure them again.
 
+use crate::output;
 use crate::transports::{bench, target};
-use crate::{Faults, output};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,29 +13,10 @@ const SCENARIOS: [&str; 2] = ["gpt-13b-128", "moe-128"];
 /// Transports, with the names that the table shows.
 const TRANSPORTS: [(&str, &str); 3] = [("strack", "STrack"), ("rocev2", "DCQCN"), ("hpcc", "HPCC")];
 /// The last line of the table's head, after which the rows follow.
-const RULE: &str = "|---|---|--:|--:|--:|--:|--:|--:|";
+pub(super) const RULE: &str = "|---|---|--:|--:|--:|--:|--:|--:|";
 
-/// Writes the rows of the table.
-pub(crate) fn write(root: &Path) -> Faults {
-    let path = root.join("docs/src/fast-forward.md");
-    let written = rows(root).and_then(|rows| {
-        let page = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-        let page = with_rows(&page, &rows)
-            .ok_or_else(|| format!("{}: there is no line {RULE}", path.display()))?;
-        std::fs::write(&path, page).map_err(|error| error.to_string())
-    });
-    written.err().into_iter().collect()
-}
-
-/// The page with these rows of the table instead of its own.
-fn with_rows(page: &str, rows: &str) -> Option<String> {
-    let (head, rest) = page.split_once(RULE)?;
-    let after = rest.strip_prefix('\n')?.lines();
-    let after: Vec<&str> = after.skip_while(|line| line.starts_with('|')).collect();
-    Some(format!("{head}{RULE}\n{rows}{}\n", after.join("\n")))
-}
-
-fn rows(root: &Path) -> Result<String, String> {
+/// The rows of the table.
+pub(super) fn rows(root: &Path) -> Result<String, String> {
     let (program, folder) = bench(root)?;
     let kept = target(root)?.join("fast-forward");
     let mut rows = String::new();
@@ -66,7 +47,7 @@ fn rows(root: &Path) -> Result<String, String> {
     Ok(rows)
 }
 
-fn summary(folder: &Path) -> Result<Value, String> {
+pub(super) fn summary(folder: &Path) -> Result<Value, String> {
     let path = folder.join("summary.json");
     let text = std::fs::read_to_string(&path);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -96,16 +77,6 @@ fn row(scenario: &str, transport: &str, exact: &Value, forward: &Value) -> Strin
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn rows_are_replaced_and_nothing_else() {
-        let page = format!("a\n{RULE}\n| old |\n| older |\n\nb\n");
-        let written = with_rows(&page, "| new |\n").unwrap();
-        assert_eq!(written, format!("a\n{RULE}\n| new |\n\nb\n"));
-        let written = with_rows(&format!("{RULE}\n\nb\n"), "| new |\n").unwrap();
-        assert_eq!(written, format!("{RULE}\n| new |\n\nb\n"));
-        assert_eq!(with_rows("no table\n", ""), None);
-    }
 
     #[test]
     fn a_row_compares_both_runs() {
