@@ -11,7 +11,7 @@
 //! * `cargo xtask baselines`: `docs/src/baselines.md`, each preset at three rates, and with half and twice the value of settings.
 //! * `cargo xtask fast-forward`: the table of training iterations in `docs/src/fast-forward.md`.
 //! * `cargo xtask fast-forward random [N [FIRST]]`: the table of random scenarios there, N of each kind of traffic (250) from number FIRST
-//!   on; the scenarios and what they took lie in `target/fast-forward/`.
+//!   on. `target/fast-forward/` has what they took, and the scenarios whose estimate does not hold.
 //! * `cargo xtask interface [--check]`: `docs/interfaces`: all public items of the crates that others may use, from the pages of rustdoc.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, with checks of every run; `--help` lists
 //!   all options. Failing scenarios are shrunk into `target/storm/`.

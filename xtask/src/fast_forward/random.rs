@@ -42,6 +42,11 @@ pub(super) fn rows(root: &Path, numbers: Range<u32>) -> Result<String, String> {
         let mut lines = String::new();
         for (number, case) in &cases {
             let _ = writeln!(lines, "{number} {case:?}");
+            if case.time.abs() > case.estimated {
+                let path = kept.join(format!("{traffic:?}-{number}.toml").to_lowercase());
+                let text = scenario(traffic, *number);
+                fs::write(&path, text).map_err(|error| error.to_string())?;
+            }
         }
         let path = kept.join(format!("{traffic:?}.txt").to_lowercase());
         fs::write(&path, lines).map_err(|error| error.to_string())?;

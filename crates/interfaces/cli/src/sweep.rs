@@ -190,6 +190,18 @@ fn conclude(
             store.folder().join("sweep.json").display()
         ));
     }
+    if let Some(error) = record.estimated_error()
+        && !arguments.study.print.quiet
+    {
+        let judged = match record.assertions.is_empty() {
+            true => "",
+            false => "; assertions are judged by them",
+        };
+        warn(&format!(
+            "calls are remembered, or time is skipped: times may be off by an estimated {:.2} %{judged}",
+            100.0 * error
+        ));
+    }
     let is_merge = !arguments.merge.is_empty();
     if is_merge && record.missing > 0 {
         let missing = counted(record.missing, "run");

@@ -311,7 +311,7 @@ fn unit_name(unit: Unit) -> &'static str {
         Unit::Us => "us",
         Unit::Ratio => "x",
         Unit::Bps => "bps",
-        Unit::Index | Unit::Figure(FigureUnit::FlitsPerCycle) => "1",
+        Unit::Index | Unit::Fraction | Unit::Figure(FigureUnit::FlitsPerCycle) => "1",
         Unit::GigabytesPerSecond | Unit::Flows | Unit::Total(_) | Unit::Figure(_) => "",
     }
 }

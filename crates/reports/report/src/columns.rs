@@ -106,7 +106,8 @@ pub fn page() -> String {
          Columns of the Parquet files of a [result](results.md). Times are signed picoseconds: in most data frames\n\
          a difference of unsigned columns wraps around silently. Where a column can be *null*, the table says in which rows. The\n\
          key-value metadata of each file holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,\n\
-         `clearway.scenario.hash` and `clearway.scenario.seed`. Texts are dictionary-encoded. Files are compressed with Snappy, in\n\
+         `clearway.scenario.hash` and `clearway.scenario.seed`, and, except in `series.parquet`, for a run that is not exact,\n\
+         `clearway.fast-forward.estimated`. Texts are dictionary-encoded. Files are compressed with Snappy, in\n\
          groups of up to 65 536 rows.\n",
     );
     for file in tables() {

@@ -7,7 +7,7 @@ use crate::quantity::{count, percent};
 use serde::{Deserialize, Serialize};
 
 /// What a run simulated and what it remembered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FastForwardSummary {
     /// Error that the user allows, as a fraction.
     pub wanted: f64,

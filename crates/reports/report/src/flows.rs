@@ -3,20 +3,23 @@
 //!
 //! [`columns`](crate::columns) gives the meaning of each column.
 //!
-//! Times are signed because readers subtract them: in most data frames a difference of unsigned columns wraps around silently. Signed
-//! times have room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
-//! `clearway.scenario.hash` and `clearway.scenario.seed`. Columns are compressed with Snappy, in row groups of up to 65 536 rows.
+//! Times are signed because readers subtract them: in most data frames a difference of unsigned columns wraps around silently. Signed times
+//! have room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
+//! `clearway.scenario.hash` and `clearway.scenario.seed`, and `clearway.fast-forward.estimated` if the run is not exact. Columns are
+//! compressed with Snappy, in row groups of up to 65 536 rows.
 
 mod read;
 
 pub use read::{FlowTable, read_flows};
 
 use crate::parquet_table::{
-    Columns, Values, column, names, optional_column, properties, schema, write_group,
+    Columns, Values, column, names, optional_column, properties, properties_of_run, schema,
+    write_group,
 };
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use std::io::Write;
 use std::sync::Arc;
@@ -153,7 +156,14 @@ impl<W: Write + Send> FlowsWriter<W> {
         scenario: &ScenarioIdentity,
         sections: &[String],
     ) -> std::result::Result<Self, WriteFlowsError> {
-        let properties = properties(version, revision, scenario);
+        Self::with_properties(sink, properties(version, revision, scenario), sections)
+    }
+
+    fn with_properties(
+        sink: W,
+        properties: WriterProperties,
+        sections: &[String],
+    ) -> std::result::Result<Self, WriteFlowsError> {
         let file =
             SerializedFileWriter::new(sink, schema("flows", COLUMNS)?, Arc::new(properties))?;
         Ok(Self {
@@ -196,13 +206,8 @@ pub fn write_flows(
     sink: impl Write + Send,
     record: &RunRecord,
 ) -> std::result::Result<(), WriteFlowsError> {
-    let mut writer = FlowsWriter::new(
-        sink,
-        &record.version,
-        &record.revision,
-        &record.scenario,
-        &record.sections,
-    )?;
+    let mut writer =
+        FlowsWriter::with_properties(sink, properties_of_run(record), &record.sections)?;
     for row in &record.flows {
         writer.add(row.clone())?;
     }
@@ -218,6 +223,7 @@ pub struct WriteFlowsError(#[from] ParquetError);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fast_forward::FastForwardSummary;
     use crate::sample::{flow, incomplete_run, run};
     use clearway_testing::Folder;
     use clearway_units::{Span, Time};
@@ -361,6 +367,18 @@ mod tests {
                 ("clearway.scenario.seed", "1"),
             ]
         );
+        // A run that is not exact says how far it may be off.
+        let mut record = run();
+        record.fast_forward = Some(FastForwardSummary {
+            estimated: 0.0075,
+            remembered_bytes: 1,
+            ..FastForwardSummary::default()
+        });
+        let reader = written("estimated", &record);
+        let metadata = reader.metadata().file_metadata().key_value_metadata();
+        let last = metadata.unwrap().last().unwrap();
+        assert_eq!(last.key, "clearway.fast-forward.estimated");
+        assert_eq!(last.value.as_deref(), Some("0.0075"));
     }
 
     #[test]

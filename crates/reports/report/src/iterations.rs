@@ -7,7 +7,7 @@
 use crate::flows::WriteFlowsError;
 use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
 use crate::parquet_table::{
-    Columns, Values, column, names, optional_column, properties, schema, write_group,
+    Columns, Values, column, names, optional_column, properties_of_run, schema, write_group,
 };
 use crate::record::{IterationRow, RunRecord};
 use clearway_units::Time;
@@ -102,7 +102,7 @@ pub fn write_iterations(
     sink: impl Write + Send,
     record: &RunRecord,
 ) -> Result<(), WriteFlowsError> {
-    let properties = properties(&record.version, &record.revision, &record.scenario);
+    let properties = properties_of_run(record);
     let schema = schema("iterations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     let rows: Vec<Row> = rows(record).collect();

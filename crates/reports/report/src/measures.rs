@@ -539,12 +539,22 @@ pub(crate) const COMPLETION_MEASURES: [Measure; 8] = {
     ]
 };
 
-pub(crate) const OTHER_MEASURES: [Measure; 3] = {
-    use Unit::{Bps, Flows, Us};
+/// Name of the estimated error of runs with `fast-forward`.
+pub(crate) const ESTIMATED_ERROR: &str = "fast_forward.estimated";
+
+pub(crate) const OTHER_MEASURES: [Measure; 4] = {
+    use Unit::{Bps, Flows, Fraction, Us};
     [
         measure("simulated_us", "simulated time", Us, |run| {
             Some(run.simulated_us)
         }),
+        shown_if(
+            ShowIf::IfHas,
+            ESTIMATED_ERROR,
+            "estimated error",
+            Fraction,
+            |run| Some(run.fast_forward.as_ref()?.estimated),
+        ),
         if_flows("goodput_bps", "goodput", Bps, |run| run.goodput_bps),
         if_flows("flows.completed", "completed", Flows, |run| {
             Some(run.flows.completed as f64)

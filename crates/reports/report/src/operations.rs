@@ -6,7 +6,7 @@
 
 use crate::flows::WriteFlowsError;
 use crate::parquet_table::{
-    Columns, Values, column, names, optional_column, properties, schema, write_group,
+    Columns, Values, column, names, optional_column, properties_of_run, schema, write_group,
 };
 use crate::record::{OperationResults, OperationRow, RunRecord};
 use parquet::file::writer::SerializedFileWriter;
@@ -118,7 +118,7 @@ pub fn write_operations(
     record: &RunRecord,
     results: &OperationResults,
 ) -> Result<(), WriteFlowsError> {
-    let properties = properties(&record.version, &record.revision, &record.scenario);
+    let properties = properties_of_run(record);
     let schema = schema("operations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     let sections = names(&results.sections);

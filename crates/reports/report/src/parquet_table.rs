@@ -1,7 +1,7 @@
 //! Writing Parquet: tables whose columns are functions of a row, and the metadata of every file of a result.
 
 use crate::column_values::{ColumnData, ColumnValues};
-use crate::record::ScenarioIdentity;
+use crate::record::{RunRecord, ScenarioIdentity};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
@@ -134,6 +134,24 @@ pub(crate) fn properties(
     ];
     let metadata = metadata.map(|(key, value)| (key.to_owned(), value));
     properties_of(version, revision, metadata)
+}
+
+/// [Compression and metadata](properties) of a file that is written when the run is over, with the estimated error of a run that is not
+/// exact.
+pub(crate) fn properties_of_run(record: &RunRecord) -> WriterProperties {
+    let own = properties(&record.version, &record.revision, &record.scenario);
+    let forward = record.fast_forward.as_ref();
+    let Some(forward) = forward.filter(|forward| forward.is_inexact()) else {
+        return own;
+    };
+    let mut metadata = own.key_value_metadata().cloned().unwrap_or_default();
+    metadata.push(KeyValue::new(
+        "clearway.fast-forward.estimated".to_owned(),
+        forward.estimated.to_string(),
+    ));
+    own.into_builder()
+        .set_key_value_metadata(Some(metadata))
+        .build()
 }
 
 /// Compression of a Parquet file, and `metadata` next to the version of the program that wrote the file.

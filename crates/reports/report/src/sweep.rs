@@ -56,7 +56,7 @@ pub use points::{BestPoint, CONFIDENCE, Samples, share_text};
 pub use sentences::no_value;
 pub use tuning::{ChosenRow, TuningRecord, TuningRung};
 
-use crate::measures::measures_of;
+use crate::measures::{ESTIMATED_ERROR, measures_of};
 use crate::summary::{StatusName, Summary};
 use serde::Serialize;
 
@@ -240,6 +240,14 @@ impl SweepRecord {
             unit: measure.unit,
         });
         self.measures = measures.collect();
+    }
+
+    /// Largest [estimated error](crate::fast_forward) of the simulated time of a run, as a fraction; `None` if all runs are exact.
+    pub fn estimated_error(&self) -> Option<f64> {
+        let mut names = self.measures.iter();
+        let place = names.position(|measure| measure.name == ESTIMATED_ERROR)?;
+        let errors = self.runs.iter().filter_map(|run| run.values[place]);
+        errors.max_by(f64::total_cmp).filter(|error| *error > 0.0)
     }
 
     /// Points of the sweep in the order of the plan, each with the places of its runs in [`runs`](Self::runs).

@@ -15,6 +15,8 @@ pub enum Unit {
     Index,
     /// A multiple.
     Ratio,
+    /// A part of a whole, shown in percent.
+    Fraction,
     /// Bits per second.
     Bps,
     /// 10⁹ bytes per second.
@@ -61,6 +63,7 @@ impl Unit {
             // A value that rounds to zero has no sign.
             Self::Index => format!("{:.3}", (value * 1000.0).round() / 1000.0 + 0.0),
             Self::Ratio => factor(value),
+            Self::Fraction => format!("{:.2} %", 100.0 * value),
             Self::Bps => {
                 let number = prefixed(value);
                 let space = if number.contains(' ') { "" } else { " " };

@@ -145,3 +145,49 @@ fn attacks_on_remembered_calls_are_refused() {
       fix: leave it out; every packet is simulated then
     ");
 }
+
+/// Two transports with two seeds, half of them now and the rest later.
+const PLAN: &str = r#"name = "forward"
+scenario = "quickstart"
+seeds = 2
+
+[set]
+"topology.hosts" = 16
+"workload.kind" = "ring-all-reduce"
+"workload.iterations" = 10
+"fast-forward.error" = "1%"
+
+[axes]
+"transport.kind" = ["strack", "dctcp"]
+
+[[assert]]
+measure = "fast_forward.estimated"
+below = 0.02
+"#;
+
+#[test]
+fn a_sweep_goes_on_and_says_what_its_assertions_are_judged_by() {
+    let bench = Bench::new("fast-forward-sweep");
+    bench.write("plan.toml", PLAN);
+    let sweep = |more: &[&str]| {
+        let output = bench.output(&[&["sweep", "plan.toml"], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        said
+    };
+    sweep(&["--out", "parts", "--shard", "1/2"]);
+    let said = sweep(&["--out", "parts"]);
+    assert!(said.contains("2 runs done now, 4 of 4 in all"), "{said}");
+    let warning =
+        "warning: calls are remembered, or time is skipped: times may be off by an estimated";
+    assert!(said.contains(warning), "{said}");
+    assert!(said.contains("%; assertions are judged by them"), "{said}");
+    sweep(&["--out", "whole"]);
+    let document = |folder: &str| {
+        let text = bench.read(&format!("{folder}/sweep.json"));
+        let lines = text.lines().filter(|line| !line.contains("\"command\""));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    assert!(document("parts").contains("fast_forward.estimated"));
+    assert_eq!(document("parts"), document("whole"));
+}

@@ -2,7 +2,7 @@
 
 use clearway_fabric::LinkTotals;
 use clearway_lab::observe::RunSampler;
-use clearway_lab::{Assembly, Finished, Laboratory, Threads};
+use clearway_lab::{Assembly, Finished, Laboratory, Stopped, Threads};
 use clearway_lab::{RunDecision, RunOptions, Scenario, Watch};
 use clearway_results::{Metric, Subject};
 use clearway_units::{Span, Time};
@@ -234,4 +234,46 @@ fn curves_and_loads_include_what_is_skipped() {
         .map(|(rate, span)| rate * span / 8e6)
         .sum();
     assert!((sum / 400e6 - 1.0).abs() < 0.001, "{sum}");
+}
+
+#[test]
+fn an_interrupted_run_says_what_it_skipped() {
+    let run = |text: &str, settings: &[&str], until: Time| {
+        let scenario = scenario(text, settings);
+        let options = RunOptions {
+            threads: 1.into(),
+            on_progress: &mut |progress| match progress.now >= until {
+                true => RunDecision::Stop,
+                false => RunDecision::Continue,
+            },
+            on_flow: &mut |_, _, _| {},
+        };
+        Assembly::new(&scenario).unwrap().run(options, Watch::Off)
+    };
+    let error = "fast-forward.error=1%";
+    let stopped = run(&flows("\"0->13 1GB\""), &[error], Time::from_us(10_000));
+    assert_eq!(stopped.stopped, Some(Stopped::Interrupted));
+    let skipped = stopped.fast_forward.unwrap().skipped;
+    assert!(skipped.stretches > 0 && skipped.time > Span::from_ms(1));
+    // The clock of the run jumps over a skip.
+    assert!(
+        stopped.simulated >= Time::from_us(10_000) && stopped.simulated < Time::from_us(20_000)
+    );
+    let progress = stopped.flows[0].statistics.packets * 4096 + skipped.bytes.as_u64();
+    let expected = 50e9 * (4096.0 / 4160.0) * stopped.simulated.as_us() * 1e-6;
+    assert!(
+        (progress as f64 / expected - 1.0).abs() < 0.01,
+        "{progress} {expected}"
+    );
+    // And a job that remembers calls.
+    let job =
+        "[[workload]]\nkind = \"ring-all-reduce\"\nranks = 16\nsize = \"4MB\"\niterations = 100\n";
+    let stopped = run(job, &[error], Time::from_us(8_000));
+    assert_eq!(stopped.stopped, Some(Stopped::Interrupted));
+    assert!(stopped.fast_forward.unwrap().remembered_share() > 0.5);
+    let done = stopped.jobs[0]
+        .times
+        .iter()
+        .filter(|own| own.span().is_some());
+    assert!(done.count() > 10);
 }

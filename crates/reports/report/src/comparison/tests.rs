@@ -1,5 +1,6 @@
 use super::*;
 use crate::by_size::CLASS_ENDS;
+use crate::fast_forward::FastForwardSummary;
 use crate::measures::{self, CLASS_MEASURES, PER_CLASS};
 use crate::observed::{Fairness, JainCourse, RunObservations};
 use crate::record::{FlowRow, JobRow, Status};
@@ -135,6 +136,7 @@ fn measures_are_named_as_in_the_summary() {
         let mut record = run();
         record.jobs = vec![job("a", 2, &[90, 110]), job("b", 1, &[50])];
         record.flows[0].attack = Some(1);
+        record.fast_forward = Some(FastForwardSummary::default());
         record.observed = Some(RunObservations {
             fairness: Some(fairness),
             ..RunObservations::default()
