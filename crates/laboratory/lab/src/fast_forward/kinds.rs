@@ -275,10 +275,13 @@ impl Kinds {
     /// Counts so many calls whose first kind is `base`.
     fn count(&mut self, base: KindId, calls: u64) {
         let segments = self.segments.get(&base).map(|own| u64::from(own.count()));
-        self.all[base as usize].calls += calls;
+        let first = base as usize;
+        self.all[first].calls += calls;
         if let Some(segments) = segments {
-            self.all[base as usize + Position::Between as usize].calls += calls * (segments - 2);
-            self.all[base as usize + Position::Last as usize].calls += calls;
+            self.all[first + Position::Second as usize].calls += calls;
+            self.all[first + Position::Third as usize].calls += calls;
+            self.all[first + Position::Between as usize].calls += calls * (segments - 4);
+            self.all[first + Position::Last as usize].calls += calls;
         }
     }
 
@@ -351,6 +354,12 @@ impl Kinds {
     pub(super) fn disturbs(&self, other: KindId, own: KindId) -> bool {
         let bytes = |kind: KindId| self.all[kind as usize].bytes_of_rank();
         self.overlap(own, other) && bytes(other).saturating_mul(SHORT) >= bytes(own)
+    }
+
+    /// True for segments that others of the same call follow.
+    pub(super) fn goes_on(&self, kind: KindId) -> bool {
+        let base = self.all[kind as usize].base;
+        self.segments.contains_key(&base) && kind != base + Position::Last as u32
     }
 
     /// True if messages of both kinds can cross a common cable.

@@ -1,6 +1,7 @@
 //! Limits of what is remembered.
 
-/// Families of calls that are under way, a bit for each; those from 63 on share a bit.
+/// Families of calls that are under way: a bit for calls and last segments of calls, and one for segments that others follow. Families from
+/// the 32nd on share bits.
 pub(super) type FamilySet = u64;
 
 /// Part of the wanted error that the confidence interval of a kind's transfer times may take; the rest is for what it does not show: calls

@@ -222,8 +222,11 @@ impl Memory {
             false => true,
         };
         let others = others.filter(|&other| of_others(other));
-        let others = others.map(|other| &self.kinds.all[other as usize]);
-        others.fold(0, |all, other| all | 1 << other.family.min(63))
+        let bit = |other: KindId| {
+            let family = self.kinds.all[other as usize].family;
+            1 << (2 * family + u32::from(self.kinds.goes_on(other))).min(63)
+        };
+        others.fold(0, |all, other| all | bit(other))
     }
 
     /// True if another call of the same kind is open. Segments of a call are one call.

@@ -2,8 +2,8 @@
 //!
 //! A call of many messages repeats itself: each step of a ring sends messages of the same lengths on the same connections as the step
 //! before. Such a call is cut into segments, each with the same number of messages on every connection, and a segment is remembered as a
-//! call is. The first segment begins at rest and the last one ends there, so they are kinds of their own; the segments between them are
-//! calls of one kind.
+//! call is. The first segment begins at rest and the last one ends there, so they are kinds of their own. So are the second and the third
+//! one, because ranks may post messages ahead when a call begins. The segments between the third and the last one are calls of one kind.
 
 use clearway_units::{Bytes, FlowId};
 use std::collections::BTreeMap;
@@ -29,13 +29,15 @@ pub(super) struct Segments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     First,
+    Second,
+    Third,
     Between,
     Last,
 }
 
 impl Segments {
     /// Number of kinds of segments.
-    pub(super) const KINDS: u32 = 3;
+    pub(super) const KINDS: u32 = 5;
 
     /// Segments of a call of so many tasks with these messages: task, connection and length, in the order of tasks. `None` if the call does
     /// not repeat itself often enough.
@@ -106,6 +108,8 @@ impl Segments {
     pub(super) fn position(&self, segment: u16) -> Position {
         match segment {
             0 => Position::First,
+            1 => Position::Second,
+            2 => Position::Third,
             last if last + 1 == self.count => Position::Last,
             _ => Position::Between,
         }
@@ -139,9 +143,13 @@ mod tests {
         assert_eq!((own.of(0), own.of(1)), ((0, 0), (0, 10)));
         assert_eq!((own.of(18), own.of(19)), ((1, 0), (1, 10)));
         assert_eq!((own.of(198), own.of(199)), ((10, 9), (10, 19)));
-        let positions = [0, 1, 9, 10].map(|segment| own.position(segment));
-        let [first, between] = [Position::First, Position::Between];
-        assert_eq!(positions, [first, between, between, Position::Last]);
+        let positions = [0, 1, 2, 3, 9, 10].map(|segment| own.position(segment));
+        let between = Position::Between;
+        let [first, second, third] = [Position::First, Position::Second, Position::Third];
+        assert_eq!(
+            positions,
+            [first, second, third, between, between, Position::Last]
+        );
         // Every message has a place of its own.
         let mut places: Vec<(u16, u32)> = (0..200).map(|task| own.of(task)).collect();
         places.sort_unstable();
