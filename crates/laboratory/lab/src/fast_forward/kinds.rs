@@ -1,5 +1,6 @@
 //! Kinds of calls, and which of them overlap.
 
+use super::limits::FamilySet;
 use super::segments::{Position, Segments, are_alike};
 use super::times::Measure;
 use crate::lanes::JobConnections;
@@ -356,10 +357,12 @@ impl Kinds {
         self.overlap(own, other) && bytes(other).saturating_mul(SHORT) >= bytes(own)
     }
 
-    /// True for segments that others of the same call follow.
-    pub(super) fn goes_on(&self, kind: KindId) -> bool {
-        let base = self.all[kind as usize].base;
-        self.segments.contains_key(&base) && kind != base + Position::Last as u32
+    /// The bit of calls of this kind among those under way.
+    pub(super) fn bit(&self, kind: KindId) -> FamilySet {
+        let own = &self.all[kind as usize];
+        let is_cut = self.segments.contains_key(&own.base);
+        let goes_on = is_cut && kind != own.base + Position::Last as u32;
+        1 << (2 * own.family + u32::from(goes_on)).min(63)
     }
 
     /// True if messages of both kinds can cross a common cable.

@@ -222,11 +222,7 @@ impl Memory {
             false => true,
         };
         let others = others.filter(|&other| of_others(other));
-        let bit = |other: KindId| {
-            let family = self.kinds.all[other as usize].family;
-            1 << (2 * family + u32::from(self.kinds.goes_on(other))).min(63)
-        };
-        others.fold(0, |all, other| all | bit(other))
+        others.fold(0, |all, other| all | self.kinds.bit(other))
     }
 
     /// True if another call of the same kind is open. Segments of a call are one call.
