@@ -232,8 +232,16 @@ impl Assembly {
 
     /// Reason why the run skips no time, apart from remembered calls, whose messages would take no packets.
     fn no_skips(&self, watch: &Watch<'_>) -> Option<&'static str> {
+        let cables = &self.topology.cables;
+        let is_lossy = |cable: &clearway_fabric::topology::Cable| {
+            cable.packet_loss > 0.0 || cable.bit_error_rate > 0.0
+        };
         match watch {
             _ if !self.link_events.is_empty() => Some("links change during the run"),
+            _ if cables.iter().any(|cable| !cable.dead_from.is_never()) => {
+                Some("links change during the run")
+            }
+            _ if cables.iter().any(is_lossy) => Some("links lose packets by chance"),
             Watch::Observers(_) => Some("single packets are recorded"),
             Watch::Off | Watch::Links => None,
         }
@@ -254,7 +262,8 @@ impl Assembly {
     /// What changes the transfer times of jobs, beside jobs.
     fn beside_jobs(&self) -> Option<&'static str> {
         let connections: usize = self.jobs.all().map(|(_, own)| own.all().count()).sum();
-        if !self.link_events.is_empty() {
+        let cables = &self.topology.cables;
+        if !self.link_events.is_empty() || cables.iter().any(|cable| !cable.dead_from.is_never()) {
             return Some("links change during the run");
         }
         (self.workload.flows.len() > connections).then_some("the scenario has other flows as well")

@@ -323,7 +323,7 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
         ),
         "fast-forward" => (
             "the section [fast-forward]",
-            "calls of collectives that repeat are remembered",
+            "calls of collectives that repeat are remembered, and time is skipped while long flows are steady",
             "fast-forward",
             FastForward::describe(),
         ),

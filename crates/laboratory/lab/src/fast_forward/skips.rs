@@ -15,13 +15,15 @@
 //!   [many](super::steady::TIMERS) times as long as what controllers' timers have left.
 //! * The first skip is [`FIRST`] times as long as what was looked at. After it, the fabric is looked at again. If rates are as before,
 //!   within half of the wanted error, the next skip may be twice as long, up to [`MOST`] times; if not, the first length applies again. The
-//!   difference counts as an error of the skip.
+//!   difference counts as an error of the skip; so does half of the wanted error if nothing is known of the rates after it, unless rates
+//!   were [equal](EQUAL) in all windows.
 //! * A skip ends before a flow starts, a program goes on by the clock, or the time limit; and before the end of a message, so that the last
 //!   part of it is simulated.
 //!
 //! Few senders may repeat themselves exactly, such as flows that share a link by turns. Before a skip, the fabric is looked at after
-//! [several](ROUNDS) rounds, and if all senders are as they were, the skip is a whole number of such periods. The result is then exact to
-//! the picosecond. Otherwise it is a whole number of packets of the sender that is through first, and exact if it is alone.
+//! [several](ROUNDS) rounds, and if all senders are as they were, with the rates that were measured, the skip is a whole number of such
+//! periods. The result is then exact to the picosecond. Otherwise it is a whole number of packets of the sender that is through first, and
+//! exact if it is alone.
 
 use super::limits::SHARE_OF_ERROR;
 use super::steady::{Look, Steady, Stride, WINDOWS};
@@ -38,6 +40,8 @@ const ROUNDS: u32 = 256;
 /// Most senders that are looked at after each round, and the most uncertain rate then: exact periods leave little uncertainty.
 const FEW: usize = 16;
 const NARROW: f64 = 0.002;
+/// Largest difference of the rates of an exact period from the measured ones.
+const EQUAL: f64 = 0.0005;
 /// Most windows of a pause after looks that saw a change.
 const LONGEST_PAUSE: u64 = 16;
 
@@ -124,7 +128,12 @@ impl<'s> SteadySkips<'s> {
     /// Begins anew after a change, and waits longer each time.
     fn restart(&mut self, now: Time) {
         self.looks.clear();
-        self.before = None;
+        if let Some((steady, time)) = self.before.take()
+            && steady.width() > EQUAL
+        {
+            // The rates after the last skip will not be known.
+            self.error += self.wish.error * SHARE_OF_ERROR * time.as_ps() as f64;
+        }
         self.verifies = None;
         self.search = None;
         self.stride = None;
@@ -184,7 +193,7 @@ impl<'s> SteadySkips<'s> {
         if (draw as f64) < self.wish.verify * u64::MAX as f64 {
             self.verifies = Some((steady, last, time));
             self.due = now.saturating_add(time);
-        } else if let Some(stride) = self.stride.take().filter(|own| steady.has(own, NARROW)) {
+        } else if let Some(stride) = self.stride.take().filter(|own| steady.has(own, EQUAL)) {
             self.skip(now, steady, Some(stride), snapshot);
         } else if (2..=FEW).contains(&last.senders()) && steady.width() < NARROW {
             self.search = Some((steady, last, ROUNDS));
@@ -205,7 +214,10 @@ impl<'s> SteadySkips<'s> {
         if !start.has_senders_of(look) {
             return self.restart(now);
         }
-        let stride = look.stride_from(&start);
+        // Senders may be as far as they were while queues are not.
+        let stride = look
+            .stride_from(&start)
+            .filter(|own| steady.has(own, EQUAL));
         if stride.is_some() || left == 0 {
             return self.skip(now, steady, stride, snapshot);
         }
@@ -266,8 +278,7 @@ impl<'s> SteadySkips<'s> {
             return;
         };
         let difference = steady.difference(&before);
-        // The rates of the skipped stretch were between.
-        self.error += difference / 2.0 * time.as_ps() as f64;
+        self.error += difference * time.as_ps() as f64;
         self.ahead = match difference <= self.wish.error * SHARE_OF_ERROR {
             true => (self.ahead * 2).min(MOST),
             false => {

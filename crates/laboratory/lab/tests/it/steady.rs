@@ -91,6 +91,29 @@ fn two_flows_that_take_turns_are_exact() {
     }
 }
 
+/// A piece of a longer pattern looks like a period: packets of one flow wait behind those of another, three packets to a link's delay.
+#[test]
+fn a_period_has_the_rates_that_were_measured() {
+    let text = "[[workload]]\nkind = \"flows\"\nflows = [\"0->3 100MB\"]\ntransport.kind = \"strack\"\n\
+        transport.controller = \"constant\"\ntransport.window = \"60KB\"\n\n\
+        [[workload]]\nkind = \"flows\"\nflows = [\"1->3 100MB\"]\ntransport.kind = \"strack\"\n\
+        transport.controller = \"constant\"\ntransport.window = \"20KB\"\n";
+    for delay in ["998400ps", "999ns", "1664ns"] {
+        let delay = format!("topology.link-delay={delay}");
+        let (exact, forward) = both(
+            text,
+            &[
+                &delay,
+                "topology.link-rate=100Gbps",
+                "switch.ecn.enabled=false",
+            ],
+        );
+        assert!(stretches(&forward) > 0);
+        let off = difference(&exact, &forward);
+        assert!(off < 0.002, "{delay}: {off}");
+    }
+}
+
 /// Flows that begin by the clock and after others, of all lengths.
 const MIXED: &str = "\"0->13 400MB\", \"4->13 300MB\", \"5->9 300MB at 700us\", \"9->5 4kB at 15ms\", \"9->2 100MB after 2\"";
 
@@ -176,6 +199,17 @@ fn what_cannot_be_skipped_is_simulated_and_says_why() {
     let report = forward.fast_forward.unwrap();
     assert_eq!(report.no_skips, Some("links change during the run"));
     assert_eq!((report.skipped.stretches, report.estimated), (0, 0.0));
+    let reason = |link: &str| {
+        let link = format!("topology.links=[\"host0-leaf0 {link}\"]");
+        let (exact, forward) = both(&flow, &[&link, "stop.at-most=20ms"]);
+        assert_eq!(
+            (exact.flows, exact.stopped),
+            (forward.flows, forward.stopped)
+        );
+        forward.fast_forward.unwrap().no_skips.unwrap()
+    };
+    assert_eq!(reason("dead-from=1ms"), "links change during the run");
+    assert_eq!(reason("packet-loss=0.001"), "links lose packets by chance");
     // A window that grows with the part of the message that is sent.
     let (exact, forward) = both(&flow, &["transport.phase-increase=1"]);
     assert_eq!(forward.flows, exact.flows);
