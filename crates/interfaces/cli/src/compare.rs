@@ -17,6 +17,7 @@ use crate::overwrite_check::{Input, refuse_input, refuse_input_in};
 use crate::progress::{Console, Display, Interrupt};
 use clearway_lab::{Experiment, Laboratory, RunDecision, RunProgress};
 use clearway_report::comparison::FILE_NAME as DOCUMENT;
+use clearway_report::fast_forward::warning;
 use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};
 use clearway_report_html::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report_text::comparison_table;
@@ -111,11 +112,7 @@ fn remembered(variant: &Variant) -> Option<String> {
     let reports = runs.filter_map(|run| run.summary.fast_forward.as_ref());
     let reports = reports.filter(|own| own.is_inexact());
     let worst = reports.map(|own| own.estimated).max_by(f64::total_cmp)?;
-    Some(format!(
-        "{}: calls are remembered, or time is skipped; times may be off by an estimated {:.2} %",
-        variant.label,
-        100.0 * worst
-    ))
+    Some(format!("{}: {}", variant.label, warning(worst)))
 }
 
 /// Fails if a scenario of a variant is inconsistent; prints its warnings.

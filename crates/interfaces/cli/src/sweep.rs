@@ -8,6 +8,7 @@ use crate::output::print;
 use crate::prepared_sweep::{Display, PlanSource, PreparedSweep, SweepRequest, own_program};
 use crate::progress::{Console, Interrupt};
 use clearway_lab::Laboratory;
+use clearway_report::fast_forward::warning;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report_text::{Align, Table, sweep_table};
 use clearway_runs::command_line;
@@ -197,10 +198,7 @@ fn conclude(
             true => "",
             false => "; assertions are judged by them",
         };
-        warn(&format!(
-            "calls are remembered, or time is skipped: times may be off by an estimated {:.2} %{judged}",
-            100.0 * error
-        ));
+        warn(&(warning(error) + judged));
     }
     let is_merge = !arguments.merge.is_empty();
     if is_merge && record.missing > 0 {

@@ -13,6 +13,9 @@ use clearway_units::{Bytes, Digest, FlowId, Span, Time};
 use clearway_workload::FlowSpec;
 use std::sync::Arc;
 
+/// Reason why every packet is simulated.
+const LINKS_CHANGE: &str = "links change during the run";
+
 /// Options of a run.
 pub struct RunOptions<'a> {
     /// Worker threads.
@@ -232,19 +235,20 @@ impl Assembly {
 
     /// Reason why the run skips no time, apart from remembered calls, whose messages would take no packets.
     fn no_skips(&self, watch: &Watch<'_>) -> Option<&'static str> {
-        let cables = &self.topology.cables;
-        let is_lossy = |cable: &clearway_fabric::topology::Cable| {
-            cable.packet_loss > 0.0 || cable.bit_error_rate > 0.0
-        };
-        match watch {
-            _ if !self.link_events.is_empty() => Some("links change during the run"),
-            _ if cables.iter().any(|cable| !cable.dead_from.is_never()) => {
-                Some("links change during the run")
-            }
-            _ if cables.iter().any(is_lossy) => Some("links lose packets by chance"),
-            Watch::Observers(_) => Some("single packets are recorded"),
-            Watch::Off | Watch::Links => None,
+        let mut cables = self.topology.cables.iter();
+        if self.links_change() {
+            return Some(LINKS_CHANGE);
         }
+        if cables.any(|cable| cable.packet_loss > 0.0 || cable.bit_error_rate > 0.0) {
+            return Some("links lose packets by chance");
+        }
+        matches!(watch, Watch::Observers(_)).then_some("single packets are recorded")
+    }
+
+    /// True if links change during the run.
+    fn links_change(&self) -> bool {
+        let mut cables = self.topology.cables.iter();
+        !self.link_events.is_empty() || cables.any(|cable| !cable.dead_from.is_never())
     }
 
     /// Settings of skips through steady states.
@@ -262,9 +266,8 @@ impl Assembly {
     /// What changes the transfer times of jobs, beside jobs.
     fn beside_jobs(&self) -> Option<&'static str> {
         let connections: usize = self.jobs.all().map(|(_, own)| own.all().count()).sum();
-        let cables = &self.topology.cables;
-        if !self.link_events.is_empty() || cables.iter().any(|cable| !cable.dead_from.is_never()) {
-            return Some("links change during the run");
+        if self.links_change() {
+            return Some(LINKS_CHANGE);
         }
         (self.workload.flows.len() > connections).then_some("the scenario has other flows as well")
     }

@@ -54,6 +54,14 @@ pub struct SkippedStretches {
     pub found: Option<f64>,
 }
 
+/// Warning about runs that are not exact, with the largest of their estimated errors.
+pub fn warning(estimated: f64) -> String {
+    format!(
+        "calls are remembered, or time is skipped: times may be off by an estimated {:.2} %",
+        100.0 * estimated
+    )
+}
+
 impl FastForwardSummary {
     /// True if a call is remembered or time is skipped. Otherwise every packet was simulated.
     pub fn is_inexact(&self) -> bool {

@@ -109,7 +109,7 @@ fn a_comparison_says_which_variant_remembers() {
     let compared = bench.output(&[&named[..], &RING].concat());
     let said = String::from_utf8_lossy(&compared.stderr);
     assert!(
-        said.contains("calls are remembered, or time is skipped; times may be off by an estimated"),
+        said.contains("calls are remembered, or time is skipped: times may be off by an estimated"),
         "{said}"
     );
     assert!(!String::from_utf8_lossy(&compared.stdout).contains("clearway why"));

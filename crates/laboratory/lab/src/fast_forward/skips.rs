@@ -87,8 +87,8 @@ pub(crate) struct SteadySkips<'s> {
     ahead: u64,
     /// The state before the last skip, and its time, until the rates after it are known.
     before: Option<(Steady, Span)>,
-    /// A stretch that is simulated instead: its state at the beginning, with packets sent, and its time.
-    verifies: Option<(Steady, Look, Span)>,
+    /// Beginning of a stretch that is simulated instead.
+    verifies: Option<(Steady, Look)>,
     /// A steady state with few senders, and where they were: they may come back to it in so many rounds.
     search: Option<(Steady, Look, u32)>,
     /// A period that all senders had before the last skip.
@@ -147,7 +147,7 @@ impl<'s> SteadySkips<'s> {
         let Some(look) = Look::new(now, snapshot) else {
             return self.restart(now);
         };
-        if let Some((steady, start, _)) = self.verifies.take() {
+        if let Some((steady, start)) = self.verifies.take() {
             self.verify(&steady, &start, &look);
         }
         if let Some((steady, start, left)) = self.search.take() {
@@ -191,15 +191,16 @@ impl<'s> SteadySkips<'s> {
         self.decisions += 1;
         let draw = mix64(self.wish.seed ^ mix64(self.decisions));
         if (draw as f64) < self.wish.verify * u64::MAX as f64 {
-            self.verifies = Some((steady, last, time));
+            self.verifies = Some((steady, last));
             self.due = now.saturating_add(time);
         } else if let Some(stride) = self.stride.take().filter(|own| steady.has(own, EQUAL)) {
-            self.skip(now, steady, Some(stride), snapshot);
+            let time = self.length(now, &steady, Some(&stride), snapshot);
+            self.skip(now, (steady, Some(stride)), time, snapshot);
         } else if (2..=FEW).contains(&last.senders()) && steady.width() < NARROW {
             self.search = Some((steady, last, ROUNDS));
             self.due = now + Span::from_ps(1);
         } else {
-            self.skip(now, steady, None, snapshot);
+            self.skip(now, (steady, None), Some(time), snapshot);
         }
     }
 
@@ -219,22 +220,23 @@ impl<'s> SteadySkips<'s> {
             .stride_from(&start)
             .filter(|own| steady.has(own, EQUAL));
         if stride.is_some() || left == 0 {
-            return self.skip(now, steady, stride, snapshot);
+            let time = self.length(now, &steady, stride.as_ref(), snapshot);
+            return self.skip(now, (steady, stride), time, snapshot);
         }
         self.search = Some((steady, start, left - 1));
         self.due = now + Span::from_ps(1);
     }
 
-    /// Skips as much as is possible.
+    /// Skips so much time, in whole strides if there are any.
     fn skip(
         &mut self,
         now: Time,
-        steady: Steady,
-        stride: Option<Stride>,
+        (steady, stride): (Steady, Option<Stride>),
+        time: Option<Span>,
         snapshot: &mut Snapshot<'_>,
     ) {
         self.due = now.saturating_add(self.window);
-        let Some(time) = self.length(now, &steady, stride.as_ref(), snapshot) else {
+        let Some(time) = time else {
             return;
         };
         let mut bytes = Bytes::ZERO;

@@ -84,13 +84,8 @@ impl Look {
 
     /// True if both looks see the same senders, at the same messages.
     pub(super) fn has_senders_of(&self, other: &Self) -> bool {
-        let ids = |look: &Self| {
-            look.senders
-                .iter()
-                .map(|sender| sender.id)
-                .collect::<Vec<_>>()
-        };
-        ids(self) == ids(other)
+        let others = other.senders.iter().map(|sender| sender.id);
+        self.senders.iter().map(|sender| sender.id).eq(others)
     }
 }
 
@@ -103,15 +98,14 @@ impl Look {
             (sender.id, since, sender.in_flight)
         };
         let pairs = self.senders.iter().zip(&start.senders);
-        let mut pairs = pairs.map(|(end, begin)| {
+        let packets = pairs.map(|(end, begin)| {
             let packets = end.sent - begin.sent;
             let is_same = phase(self, end) == phase(start, begin) && packets > 0;
             is_same.then_some((end.id, packets))
         });
-        let packets: Option<Vec<(SenderId, u64)>> = pairs.by_ref().collect();
         Some(Stride {
             time: self.time.since(start.time).as_ps(),
-            packets: packets?,
+            packets: packets.collect::<Option<_>>()?,
         })
     }
 

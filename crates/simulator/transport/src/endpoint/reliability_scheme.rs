@@ -173,20 +173,26 @@ impl Sender {
         of_both!(self, sender => sender.statistics())
     }
 
+    /// Payload that the receiver has reported, and that was skipped.
     pub(crate) fn progressed(&self) -> Bytes {
-        of_both!(self, sender => sender.progressed())
+        of_both!(self, sender => sender.acknowledged() + sender.messages().skipped())
     }
 
+    /// Departure time of the last packet.
     pub(crate) fn last_departure(&self) -> Time {
-        of_both!(self, sender => sender.last_departure())
+        of_both!(self, sender => sender.pacer().last())
     }
 
+    /// Message that is being sent, and its bytes that no packet has carried yet.
     pub(crate) fn rest(&self) -> Option<(MessageId, u64)> {
-        of_both!(self, sender => sender.rest())
+        of_both!(self, sender => sender.messages().rest())
     }
 
+    /// Takes so many full packets of the message that is being sent for sent, delivered and acknowledged.
     pub(crate) fn skip(&mut self, packets: u64, rules: &Rules) {
-        with_rules!(self, rules, |sender, rules| sender.skip(packets, rules));
+        with_rules!(self, rules, |sender, rules| sender
+            .messages_mut()
+            .skip(packets, rules.payload));
     }
 
     #[cfg(test)]

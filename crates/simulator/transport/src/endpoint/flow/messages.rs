@@ -74,6 +74,8 @@ pub(crate) struct Messages {
     closed: bool,
     /// Sequence number of the packet that ends the flow.
     last: Option<u64>,
+    /// Bytes of all messages that were skipped.
+    skipped: u64,
 }
 
 impl Messages {
@@ -146,6 +148,12 @@ impl Messages {
         open.part.bytes -= bytes;
         open.skipped += bytes;
         self.cursor.left -= bytes;
+        self.skipped += bytes;
+    }
+
+    /// Bytes of all messages that were [skipped](Self::skip).
+    pub(crate) fn skipped(&self) -> Bytes {
+        Bytes::new(self.skipped)
     }
 
     /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.

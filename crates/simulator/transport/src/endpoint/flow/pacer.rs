@@ -14,6 +14,8 @@ pub(crate) struct Pacer {
     size: u16,
     /// A packet that leaves late, because the NIC was busy, does not delay the next one: its gap counts from when it should have left.
     catches_up: bool,
+    /// Departure time of the last packet, paced or not.
+    last: Time,
 }
 
 impl Default for Pacer {
@@ -24,6 +26,7 @@ impl Default for Pacer {
             start: Time::ZERO,
             size: 0,
             catches_up: false,
+            last: Time::ZERO,
         }
     }
 }
@@ -38,6 +41,11 @@ impl Pacer {
     #[inline]
     pub(crate) fn departure(&self) -> Time {
         self.departure
+    }
+
+    /// Departure time of the last packet.
+    pub(crate) fn last(&self) -> Time {
+        self.last
     }
 
     pub(crate) fn rate(&self) -> Option<Rate> {
@@ -63,6 +71,7 @@ impl Pacer {
     /// Takes note that a packet of `size` bytes leaves.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, size: u16) {
+        self.last = now;
         if self.rate.is_some() {
             self.pace(now, size);
         }

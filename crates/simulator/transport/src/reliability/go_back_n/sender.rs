@@ -36,10 +36,6 @@ pub(crate) struct Sender {
     pacer: Pacer,
     paths: Paths,
     statistics: FlowStatistics,
-    /// Departure time of the last packet.
-    last_departure: Time,
-    /// Payload that was [skipped](Self::skip).
-    skipped: u64,
 }
 
 impl Sender {
@@ -65,8 +61,6 @@ impl Sender {
             pacer: Pacer::default(),
             paths,
             statistics: FlowStatistics::default(),
-            last_departure: Time::ZERO,
-            skipped: 0,
         };
         if controller.allocation().is_some() {
             sender.pacer.set_catching_up();
@@ -93,25 +87,16 @@ impl Sender {
         Bytes::new(self.delivered)
     }
 
-    /// Payload that the receiver has reported, and that was [skipped](Self::skip).
-    pub(crate) fn progressed(&self) -> Bytes {
-        self.acknowledged() + Bytes::new(self.skipped)
+    pub(crate) fn messages(&self) -> &Messages {
+        &self.messages
     }
 
-    /// Departure time of the last packet.
-    pub(crate) fn last_departure(&self) -> Time {
-        self.last_departure
+    pub(crate) fn messages_mut(&mut self) -> &mut Messages {
+        &mut self.messages
     }
 
-    /// Unsent rest of the message that is being sent, with its number.
-    pub(crate) fn rest(&self) -> Option<(MessageId, u64)> {
-        self.messages.rest()
-    }
-
-    /// Takes so many full packets of the message that is being sent for sent, delivered and acknowledged.
-    pub(crate) fn skip(&mut self, packets: u64, rules: &Rules) {
-        self.messages.skip(packets, rules.payload);
-        self.skipped += packets * rules.payload;
+    pub(crate) fn pacer(&self) -> &Pacer {
+        &self.pacer
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {
@@ -119,7 +104,7 @@ impl Sender {
             window: Bytes::new(self.window as u64),
             rate: self.pacer.rate(),
             in_flight: Bytes::new(self.in_flight),
-            acknowledged: self.progressed(),
+            acknowledged: self.acknowledged() + self.messages.skipped(),
             unacknowledged_packets: self.sent_end - self.acknowledged,
             lost_packets: (self.sent_end - self.next) as u32,
             recovering: self.next < self.sent_end,
@@ -270,7 +255,6 @@ impl Sender {
         self.next += 1;
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
-        self.last_departure = cx.now;
         let mut size = rules.header;
         if let Header::Data {
             offset,

@@ -68,10 +68,6 @@ pub(crate) struct Sender {
     pacer: Pacer,
     paths: Paths,
     statistics: FlowStatistics,
-    /// Departure time of the last packet.
-    last_departure: Time,
-    /// Payload that was [skipped](Self::skip).
-    skipped: u64,
 }
 
 impl Sender {
@@ -108,8 +104,6 @@ impl Sender {
             pacer: Pacer::default(),
             paths,
             statistics: FlowStatistics::default(),
-            last_departure: Time::ZERO,
-            skipped: 0,
         };
         if controller.allocation().is_some() {
             sender.pacer.set_catching_up();
@@ -223,7 +217,6 @@ impl Sender {
         };
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
-        self.last_departure = cx.now;
         let mut packet = self.data_packet(cx, header);
         if let Header::Data {
             psn,
