@@ -182,7 +182,7 @@ impl<'s> SteadySkips<'s> {
         self.judge(&steady);
         let last = self.looks.pop();
         self.looks.clear();
-        let (Some(time), Some(last)) = (self.length(now, &steady, None, snapshot), last) else {
+        let (Some(time), Some(last)) = (self.length(&steady, None, snapshot), last) else {
             // The end of a message or of the pause is near.
             self.due = now.saturating_add(self.window * WINDOWS as u64);
             return;
@@ -194,7 +194,7 @@ impl<'s> SteadySkips<'s> {
             self.verifies = Some((steady, last));
             self.due = now.saturating_add(time);
         } else if let Some(stride) = self.stride.take().filter(|own| steady.has(own, EQUAL)) {
-            let time = self.length(now, &steady, Some(&stride), snapshot);
+            let time = self.length(&steady, Some(&stride), snapshot);
             self.skip(now, (steady, Some(stride)), time, snapshot);
         } else if (2..=FEW).contains(&last.senders()) && steady.width() < NARROW {
             self.search = Some((steady, last, ROUNDS));
@@ -220,7 +220,7 @@ impl<'s> SteadySkips<'s> {
             .stride_from(&start)
             .filter(|own| steady.has(own, EQUAL));
         if stride.is_some() || left == 0 {
-            let time = self.length(now, &steady, stride.as_ref(), snapshot);
+            let time = self.length(&steady, stride.as_ref(), snapshot);
             return self.skip(now, (steady, stride), time, snapshot);
         }
         self.search = Some((steady, start, left - 1));
@@ -302,14 +302,12 @@ impl<'s> SteadySkips<'s> {
     /// Time to skip: a whole number of strides, or of packets of the sender that is through first. `None` if it is not worth it.
     fn length(
         &self,
-        now: Time,
         steady: &Steady,
         stride: Option<&Stride>,
         snapshot: &mut Snapshot<'_>,
     ) -> Option<Span> {
-        let next = snapshot.next_by_the_clock();
         let margin = self.window * 2;
-        let until_change = next.since(now).as_ps().saturating_sub(margin.as_ps());
+        let until_change = snapshot.longest_skip().saturating_sub(margin).as_ps();
         let mut through = (u64::MAX, None);
         snapshot.for_each_open_flow(|open| {
             let Some((message, left)) = open.skippable() else {

@@ -151,6 +151,8 @@ pub(super) struct Accounting<'a, 's> {
     abandoned: bool,
     cut_off: Option<Time>,
     delay: Span,
+    /// The longest that a round can be.
+    lookahead: Span,
     flow_sources: Arc<[Flow]>,
     domain_of_host: Vec<u32>,
     hops: Arc<AtomicU64>,
@@ -182,6 +184,7 @@ impl<'a, 's> Accounting<'a, 's> {
             abandoned: false,
             cut_off: None,
             delay,
+            lookahead,
             flow_sources: flows,
             domain_of_host,
             hops,
@@ -231,7 +234,7 @@ impl<'a, 's> Accounting<'a, 's> {
             let mut each = |look: &mut dyn FnMut(&mut dyn Visible)| {
                 domains.iter_mut().for_each(|domain| look(domain));
             };
-            let mut last = Snapshot::last((end, self.skipped), &mut each);
+            let mut last = Snapshot::new(end, (None, Time::NEVER), &mut each);
             sampler.on_sample(finished, &mut last);
         }
         let digest = self.digest(links.losses);
@@ -285,27 +288,28 @@ impl<'a, 's> Accounting<'a, 's> {
         };
         if due <= start + self.skipped {
             // All is as it was when the last round ended.
-            self.look(due.max(self.now + self.skipped), domains);
+            self.look(due.max(self.now + self.skipped), start, domains);
             let due = self.sampler.as_ref().map(|sampler| sampler.due());
             if due.is_some_and(|due| due <= start + self.skipped) {
                 // Nothing has happened since: one look for the whole gap.
-                self.look(start + self.skipped, domains);
+                self.look(start + self.skipped, start, domains);
             }
         }
     }
 
-    /// Lets the sampler look at `now`, by the clock of the run.
-    fn look(&mut self, now: Time, domains: EachDomain<'_>) {
+    /// Lets the sampler look at `now`, by the clock of the run, before the round whose first event is at `start`.
+    fn look(&mut self, now: Time, start: Time, domains: EachDomain<'_>) {
         let stream = self.stream.as_ref();
         let next = stream.map_or(Time::NEVER, Stream::next_start);
-        let next = next.min(self.control.at_most);
-        let at = (now.earlier_by(self.skipped), self.skipped);
+        let next = next.min(self.control.at_most).earlier_by(self.skipped);
+        let round_end = start.saturating_add(self.lookahead);
         if let Some(sampler) = &mut self.sampler {
-            let mut snapshot = Snapshot::new(at, next, domains);
+            let packet_time = now.earlier_by(self.skipped);
+            let mut snapshot = Snapshot::new(packet_time, (Some(round_end), next), domains);
             sampler.on_sample(now, &mut snapshot);
-            let newly = snapshot.newly_skipped();
-            self.skipped += newly;
-            self.are_to_wake |= !newly.is_zero();
+            let skipped = snapshot.skipped();
+            self.skipped += skipped;
+            self.are_to_wake |= !skipped.is_zero();
         }
     }
 

@@ -70,30 +70,27 @@ pub(super) type EachDomain<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Visib
 pub struct Snapshot<'a> {
     /// By the clock of packets.
     now: Time,
-    /// Time that was skipped before, and by this sampler.
-    skipped: (Span, Span),
-    /// The next event that is known to the accounts, by the clock of the run.
+    /// End of the next round, by the clock of packets; `None` at the end of the run.
+    round_end: Option<Time>,
+    /// The next start or limit that is known to the accounts, by the clock of packets.
     next: Time,
-    is_last: bool,
+    /// Time that this sampler has skipped.
+    skipped: Span,
     domains: EachDomain<'a>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new((now, skipped): (Time, Span), next: Time, domains: EachDomain<'a>) -> Self {
+    pub(super) fn new(
+        now: Time,
+        (round_end, next): (Option<Time>, Time),
+        domains: EachDomain<'a>,
+    ) -> Self {
         Self {
             now,
-            skipped: (skipped, Span::ZERO),
+            round_end,
             next,
-            is_last: false,
+            skipped: Span::ZERO,
             domains,
-        }
-    }
-
-    /// The snapshot at the end of the run.
-    pub(super) fn last((now, skipped): (Time, Span), domains: EachDomain<'a>) -> Self {
-        Self {
-            is_last: true,
-            ..Self::new((now, skipped), Time::NEVER, domains)
         }
     }
 
@@ -104,30 +101,36 @@ impl<'a> Snapshot<'a> {
 
     /// True at the end of the run.
     pub fn is_last(&self) -> bool {
-        self.is_last
+        self.round_end.is_none()
     }
 
     /// Time that the sampler has skipped.
-    pub(super) fn newly_skipped(&self) -> Span {
-        self.skipped.1
+    pub(super) fn skipped(&self) -> Span {
+        self.skipped
     }
 
-    /// The time before which nothing is to happen but to packets, timers of endpoints, and messages under way: no flow starts, no program
-    /// goes on by the clock, no time limit is reached.
-    pub fn next_by_the_clock(&mut self) -> Time {
-        let mut next = Time::NEVER;
+    /// The most time that may be skipped: until shortly before a flow starts, a program goes on by the clock, or the time limit. The next
+    /// round goes by the old times. Zero at the end of the run.
+    pub fn longest_skip(&mut self) -> Span {
+        let Some(round_end) = self.round_end else {
+            return Span::ZERO;
+        };
+        let mut next = self.next.earlier_by(self.skipped);
         (self.domains)(&mut |domain| next = next.min(domain.next_by_the_clock()));
-        let (before, newly) = self.skipped;
-        next.saturating_add(before + newly).min(self.next)
+        next.since(round_end)
     }
 
     /// Skips `time`, in which each queue pair that is open sends, delivers and has acknowledged as many full packets as `packets` says. The
-    /// caller sees to it that nothing else would have happened in it, and adds the [traffic of links](LinkView::add_skipped).
+    /// caller sees to it that nothing else would have happened to packets in it, and adds the [traffic of links](LinkView::add_skipped).
     ///
     /// # Panics
-    /// If a queue pair does not have [so many](OpenFlow::skippable).
+    /// If `time` is [too long](Self::longest_skip), or a queue pair does not have [so many](OpenFlow::skippable) packets.
     pub fn skip(&mut self, time: Span, mut packets: impl FnMut(&OpenFlow<'_>) -> u64) {
-        self.skipped.1 += time;
+        assert!(
+            time <= self.longest_skip(),
+            "something happens in the skipped time"
+        );
+        self.skipped += time;
         (self.domains)(&mut |domain| domain.skip(time, &mut packets));
     }
 

@@ -13,7 +13,7 @@ use clearway_fabric::topology::{
 };
 use clearway_fabric::{
     ClassMarks, Flow, FurtherTransports, LinkSchedule, MarkAt, Observer, Outcome, PathChoice,
-    Reactions, RunControl, RunDecision, Setup, SharedBufferParameters, Simulation,
+    Reactions, RunControl, RunDecision, Sampler, Setup, SharedBufferParameters, Simulation,
     SwitchParameters, TelemetryFormat, TrimVictim, Watch,
 };
 use clearway_transport::Class;
@@ -314,26 +314,46 @@ impl Scenario {
         observer: impl FnMut() -> O,
     ) -> (Outcome, Vec<O>) {
         let mut observers = self.setup().per_domain(observer);
-        let outcome = self.run_under(threads, Watch::by(&mut observers));
+        let outcome = self.run_under(threads, Watch::by(&mut observers), None);
+        (outcome, observers)
+    }
+
+    /// As [`run`](Self::run), with a sampler.
+    pub(crate) fn run_sampled<O: Observer>(
+        &self,
+        threads: usize,
+        observer: impl FnMut() -> O,
+        sampler: &mut dyn Sampler,
+    ) -> (Outcome, Vec<O>) {
+        let mut observers = self.setup().per_domain(observer);
+        let outcome = self.run_under(threads, Watch::by(&mut observers), Some(sampler));
         (outcome, observers)
     }
 
     pub(crate) fn run_unwatched(&self, threads: usize) -> Outcome {
-        self.run_under(threads, Watch::Off)
+        self.run_under(threads, Watch::Off, None)
     }
 
-    fn run_under(&self, threads: usize, watch: Watch<'_>) -> Outcome {
+    fn run_under(
+        &self,
+        threads: usize,
+        watch: Watch<'_>,
+        sampler: Option<&mut dyn Sampler>,
+    ) -> Outcome {
         let setup = self.setup();
         let simulation = Simulation::new(&setup, |host| self.reactions_of(host), watch);
         // Most of these fabrics are so small that one thread would run nearly all rounds alone.
-        simulation.sharing_all_rounds().run(RunControl {
+        let control = RunControl {
             threads: threads.into(),
             at_most: self.at_most,
             coordinator: self.coordinator(),
             traffic: None,
             coordination_delay: self.coordination_delay,
             on_progress: &mut |_| RunDecision::Continue,
-        })
+        };
+        simulation
+            .sharing_all_rounds()
+            .run_sampled(control, sampler)
     }
 
     pub(crate) fn reactions_of(&self, host: HostId) -> Option<Box<dyn Reactions>> {

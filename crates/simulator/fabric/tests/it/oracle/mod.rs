@@ -11,6 +11,7 @@ mod network;
 mod queue;
 mod shared;
 mod simulator;
+mod skips;
 
 use crate::common::Scenario;
 use clearway_fabric::topology::LinkId;

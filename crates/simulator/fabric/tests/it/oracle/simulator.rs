@@ -184,7 +184,20 @@ pub(crate) struct Oracle<'a> {
     last_within: Option<Time>,
     last: Time,
     adversary: Option<Adversary>,
+    /// Time to skip, and time that was skipped.
+    skip: Option<Skip>,
+    skipped: Span,
     deliveries: BTreeMap<FlowId, u32>,
+}
+
+/// Time that a run skips.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Skip {
+    /// By the clock of packets: everything before has happened.
+    pub(crate) at: Time,
+    pub(crate) time: Span,
+    /// The most packets that a queue pair skips.
+    pub(crate) packets: u64,
 }
 
 /// Adversary on the last links. It holds packets back and replays them, at any time up to the longest delay.
@@ -307,6 +320,8 @@ impl<'a> Oracle<'a> {
             last_within: None,
             last: Time::ZERO,
             adversary: None,
+            skip: None,
+            skipped: Span::ZERO,
             deliveries: BTreeMap::new(),
             network,
             paths: scenario.setup().routes.paths,
@@ -323,7 +338,42 @@ impl<'a> Oracle<'a> {
         self
     }
 
-    /// Runs all events before `end`.
+    /// Skips time once, as a sampler of the simulator did.
+    pub(crate) fn skipping(mut self, skip: Option<Skip>) -> Self {
+        self.skip = skip;
+        self
+    }
+
+    /// Moves starts of flows to an earlier time, and lets queue pairs skip packets.
+    fn skip_time(&mut self, skip: Skip) {
+        self.skipped = skip.time;
+        for index in 0..self.hosts.len() {
+            let at = &mut self.hosts[index];
+            for (endpoint, _) in &mut at.endpoints {
+                let mut packets = Vec::new();
+                endpoint.for_each_open(|open| {
+                    let own = open
+                        .skippable()
+                        .map_or(0, |(_, left)| left.min(skip.packets));
+                    packets.push((open.flow(), open.queue_pair(), own));
+                });
+                packets.retain(|(.., own)| *own > 0);
+                for (flow, queue_pair, own) in packets {
+                    endpoint.skip(flow, queue_pair, own);
+                }
+            }
+            for (time, flow) in std::mem::take(&mut at.starts) {
+                self.schedule_flow(time - skip.time, flow);
+            }
+        }
+    }
+
+    /// The present by the clock of the run.
+    fn clock(&self) -> Time {
+        self.now + self.skipped
+    }
+
+    /// Runs all events before `end`, by the clock of packets.
     pub(crate) fn run(mut self, end: Time) -> Result {
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             if let Some(start) = flow.start {
@@ -336,6 +386,10 @@ impl<'a> Oracle<'a> {
         while let Some(Reverse(Entry(key, _))) = self.heap.peek()
             && key.0 < end
         {
+            if let Some(skip) = self.skip.take_if(|skip| skip.at <= key.0) {
+                self.skip_time(skip);
+                continue;
+            }
             let Some(Reverse(Entry((time, ..), what))) = self.heap.pop() else {
                 break;
             };
@@ -953,7 +1007,7 @@ impl<'a> Oracle<'a> {
         endpoint.open(flow, dst, &opening);
         endpoint.post(self.now, flow, MessageId(0), bytes);
         endpoint.close(self.now, flow);
-        self.flows[flow.index()].started = Some(self.now);
+        self.flows[flow.index()].started = Some(self.clock());
         self.report(flow, FlowMilestone::Started);
     }
 
@@ -966,7 +1020,7 @@ impl<'a> Oracle<'a> {
                 } => self.on_sent(host, flow, statistics),
                 Event::Received { flow, .. } => {
                     *self.deliveries.entry(flow).or_default() += 1;
-                    self.flows[flow.index()].received = Some(self.now);
+                    self.flows[flow.index()].received = Some(self.clock());
                     self.report(flow, FlowMilestone::Received);
                     self.react(host, flow, FlowMilestone::Received);
                 }
@@ -976,7 +1030,7 @@ impl<'a> Oracle<'a> {
     }
 
     fn on_sent(&mut self, host: HostId, flow: FlowId, statistics: FlowStatistics) {
-        self.flows[flow.index()].sent = Some(self.now);
+        self.flows[flow.index()].sent = Some(self.clock());
         self.flows[flow.index()].statistics = statistics;
         self.report(flow, FlowMilestone::Sent);
         self.react(host, flow, FlowMilestone::Sent);
@@ -984,7 +1038,7 @@ impl<'a> Oracle<'a> {
 
     /// The host's own answer.
     fn react(&mut self, host: HostId, flow: FlowId, milestone: FlowMilestone) {
-        let time = self.now;
+        let time = self.clock();
         let mut start = Vec::new();
         if let Some(reactions) = &mut self.hosts[host.index()].reactions {
             reactions.on_event(
@@ -997,18 +1051,17 @@ impl<'a> Oracle<'a> {
             );
         }
         for flow in start {
-            self.schedule_flow(time, flow);
+            self.schedule_flow(self.now, flow);
         }
     }
 
     fn report(&mut self, flow: FlowId, milestone: FlowMilestone) {
-        let time = self.now;
         self.reported.push(FlowEvent {
-            time,
+            time: self.clock(),
             flow,
             milestone,
         });
-        self.push(time, What::Coordination);
+        self.push(self.now, What::Coordination);
     }
 
     /// The coordinator sees the events of an instant by flow, then by milestone.
