@@ -1,7 +1,9 @@
 //! Runs of assemblies.
 
 use crate::assemble::Assembly;
-use crate::fast_forward::{FastForwardReport, Handle, Memory, SkipWish, SteadySkips, Wish};
+use crate::fast_forward::{
+    FastForwardReport, Handle, LinkClock, LinkStates, Memory, SkipWish, SteadySkips, Wish,
+};
 use crate::job_result::JobResult;
 use crate::rank_events::RankEvent;
 use clearway_fabric::{
@@ -136,7 +138,6 @@ impl Assembly {
             on_flow,
         } = options;
         let memory = self.memory();
-        let mut skipped = Default::default();
         let mut on_round = |progress| {
             if let Some(memory) = &memory {
                 memory.between_rounds();
@@ -145,23 +146,23 @@ impl Assembly {
         };
         let control = (threads, &mut on_round as &mut dyn FnMut(_) -> _);
         let no_skips = self.no_skips(&watch);
-        let may_skip = memory
-            .as_ref()
-            .filter(|own| !own.has_calls() && no_skips.is_none());
-        let skips = may_skip.map(|own| self.skips(own.wish()));
-        let mut finished = match skips {
-            None => self.simulate(control, watch, sampler, None, memory.as_ref()),
-            Some(wish) => {
-                let mut skips = SteadySkips::new(wish, sampler);
-                let finished =
-                    self.simulate(control, watch, Some(&mut skips), None, memory.as_ref());
-                skipped = skips.result();
-                finished
-            }
+        let remembers = memory.as_ref().is_some_and(|own| own.has_calls());
+        let may_skip = memory.as_ref().filter(|_| !remembers && no_skips.is_none());
+        let mut skipped = Default::default();
+        let mut finished = if let Some(own) = may_skip {
+            let mut skips = SteadySkips::new(self.skips(own.wish()), sampler);
+            let finished = self.simulate(control, watch, Some(&mut skips), None, Some(own));
+            skipped = skips.result();
+            finished
+        } else if let Some(own) = memory.as_ref().filter(|_| self.links_change()) {
+            let mut clock = LinkClock::new(Arc::clone(own), sampler);
+            self.simulate(control, watch, Some(&mut clock), None, Some(own))
+        } else {
+            self.simulate(control, watch, sampler, None, memory.as_ref())
         };
         if let Some(memory) = memory {
             let mut report = memory.report(finished.simulated);
-            report.no_skips = no_skips.filter(|_| !memory.has_calls());
+            report.no_skips = no_skips.filter(|_| !remembers);
             let all = self.workload.flows.iter();
             let all = all.map(|flow| flow.bytes.as_u64()).sum();
             report.add_skips(skipped, (Bytes::new(all), finished.simulated));
@@ -266,9 +267,6 @@ impl Assembly {
     /// What changes the transfer times of jobs, beside jobs.
     fn beside_jobs(&self) -> Option<&'static str> {
         let connections: usize = self.jobs.all().map(|(_, own)| own.all().count()).sum();
-        if self.links_change() {
-            return Some(LINKS_CHANGE);
-        }
         (self.workload.flows.len() > connections).then_some("the scenario has other flows as well")
     }
 
@@ -288,7 +286,8 @@ impl Assembly {
         };
         let jobs: Vec<_> = self.jobs.all().collect();
         let routes = (&routes, &path as &dyn Fn(_) -> _);
-        let memory = Memory::new(&jobs, routes, wish, self.beside_jobs());
+        let links = LinkStates::new(&self.topology.cables, &self.link_events);
+        let memory = Memory::new(&jobs, routes, (wish, links), self.beside_jobs());
         Some(Arc::new(memory))
     }
 }

@@ -3,8 +3,10 @@
 use super::checks::{Checks, Role};
 use super::kinds::{CallId, KindId};
 use super::limits::FamilySet;
-use super::samples::{Record, Samples};
+use super::links::Seen;
+use super::samples::{Record, SampleKey, Samples};
 use super::times::{Shortest, Transfers};
+use super::wanted::Wanted;
 use clearway_units::{Bytes, FlowId, Span, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -29,19 +31,18 @@ pub(super) struct Snapshot {
     pub(super) open: FxHashMap<CallId, Decision>,
     /// Number of open calls of each kind that has any.
     pub(super) active: BTreeMap<KindId, u32>,
-    /// By shape.
-    pub(super) samples: FxHashMap<u32, Samples>,
-    /// Error of the remembered calls of each family so far, in picoseconds.
+    pub(super) samples: FxHashMap<SampleKey, Samples>,
+    /// Error of the remembered calls of each family so far, in picoseconds, for each state of the links.
     pub(super) errors: Vec<f64>,
     /// Calls of each kind that have begun.
     pub(super) begun: FxHashMap<KindId, u64>,
     /// Simulated time.
     pub(super) now: Time,
-    /// Kinds for which samples are wanted, with the number of calls, and the time, for which kinds that overlap them are simulated.
-    pub(super) wanted: BTreeMap<KindId, (u32, Time)>,
+    pub(super) wanted: Wanted,
     /// Number of open simulated calls, by kind, that count as samples or in checks: calls that overlap them are simulated as well.
     pub(super) looked_at: BTreeMap<KindId, u32>,
     pub(super) checks: Checks,
+    pub(super) links: Seen,
 }
 
 /// A call that is under way.
@@ -50,6 +51,8 @@ pub(super) struct OpenCall {
     pub(super) kind: KindId,
     pub(super) beside: FamilySet,
     pub(super) begun: Time,
+    /// Number of changes of links before it.
+    pub(super) changes: usize,
     /// Its part in a check; `None` if it is remembered.
     pub(super) role: Option<Role>,
     /// True if it counts as a sample or in a check.

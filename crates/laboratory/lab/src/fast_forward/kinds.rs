@@ -1,6 +1,7 @@
 //! Kinds of calls, and which of them overlap.
 
 use super::limits::FamilySet;
+use super::samples::SampleKey;
 use super::segments::{Position, Segments, are_alike};
 use super::times::Measure;
 use crate::lanes::JobConnections;
@@ -329,6 +330,15 @@ impl Kinds {
             .map(|(kind, _)| kind)
     }
 
+    /// Where the samples of a kind are kept while the links are in this state. Kinds of a shape share them only while the links are as in
+    /// the beginning: a change touches some of them.
+    pub(super) fn key(&self, kind: KindId, state: u32) -> SampleKey {
+        match state {
+            0 => (0, self.all[kind as usize].shape),
+            _ => (state, kind),
+        }
+    }
+
     /// What the level of a call of this kind measures.
     pub(super) fn measure(&self, kind: KindId) -> Measure {
         let base = self.all[kind as usize].base;
@@ -355,6 +365,12 @@ impl Kinds {
     pub(super) fn disturbs(&self, other: KindId, own: KindId) -> bool {
         let bytes = |kind: KindId| self.all[kind as usize].bytes_of_rank();
         self.overlap(own, other) && bytes(other).saturating_mul(SHORT) >= bytes(own)
+    }
+
+    /// The bits of calls of the family of this kind among those under way.
+    pub(super) fn family_of(&self, kind: KindId) -> FamilySet {
+        let base = 2 * self.all[kind as usize].family;
+        1 << base.min(63) | 1 << (base + 1).min(63)
     }
 
     /// The bit of calls of this kind among those under way.

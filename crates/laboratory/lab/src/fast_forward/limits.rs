@@ -1,4 +1,14 @@
-//! Limits of what is remembered.
+//! Settings and limits of what is remembered.
+
+/// Settings of a memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    /// The wanted error, as a fraction.
+    pub(crate) error: f64,
+    /// Part of the remembered calls to verify.
+    pub(crate) verify: f64,
+    pub(crate) seed: u64,
+}
 
 /// Families of calls that are under way: a bit for calls and last segments of calls, and one for segments that others follow. Families from
 /// the 32nd on share bits.
@@ -20,3 +30,5 @@ pub(super) const RUN: u64 = 8;
 pub(super) const MOST_BYTES: usize = 512 << 20;
 /// Most tasks of a call: each open call has a table of its messages.
 pub(super) const MOST_TASKS: u32 = 1 << 22;
+/// The links must not change for so many times as long as a call took in the mean, if it is remembered: ranks may come late to it.
+pub(super) const TIME_TO_CHANGE: u64 = 2;

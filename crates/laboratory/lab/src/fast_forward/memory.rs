@@ -3,10 +3,12 @@
 use super::calls::{Accounts, Counts, Decision, Note, OpenCall, Snapshot, Step};
 use super::checks::Role;
 use super::kinds::{CallId, KindId, Kinds, MOST_KINDS, calls_of};
-use super::limits::{FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR};
-use super::report::{FastForwardReport, RememberedCalls};
-use super::samples::{NewSample, Samples};
-use super::skips::SkippedTime;
+use super::limits::{
+    FamilySet, MOST_BYTES, MOST_TASKS, SHADOW, SHARE_OF_ERROR, TIME_TO_CHANGE, Wish,
+};
+use super::links::{LinkStates, Seen};
+use super::report::FastForwardReport;
+use super::samples::{NewSample, Samples, Shape};
 use super::times::{Times, Transfer};
 use crate::lanes::JobConnections;
 use clearway_fabric::TracedRoutes;
@@ -17,21 +19,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Settings of a memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish {
-    /// The wanted error, as a fraction.
-    pub(crate) error: f64,
-    /// Part of the remembered calls to verify.
-    pub(crate) verify: f64,
-    pub(crate) seed: u64,
-}
-
 /// Memory of a run, which all hosts share.
 #[derive(Debug)]
 pub(crate) struct Memory {
     kinds: Kinds,
     wish: Wish,
+    links: LinkStates,
     snapshot: RwLock<Snapshot>,
     notes: Mutex<Vec<Note>>,
     /// True if there are notes.
@@ -44,12 +37,12 @@ pub(crate) struct Memory {
 pub(crate) type Handle = Arc<Memory>;
 
 impl Memory {
-    /// A memory for the calls of `jobs`. All of them are simulated if there is a reason in `beside`: something else in the run changes
-    /// what calls take.
+    /// A memory for the calls of `jobs` while links have these states. All of them are simulated if there is a reason in `beside`:
+    /// something else in the run changes what calls take.
     pub(crate) fn new(
         jobs: &[(&JobSpec, &JobConnections)],
         routes: (&TracedRoutes<'_>, &dyn Fn(FlowId) -> PathClass),
-        wish: Wish,
+        (wish, links): (Wish, LinkStates),
         beside: Option<&'static str>,
     ) -> Self {
         let of_job = |job: &JobSpec| beside.or_else(|| declines(job));
@@ -66,21 +59,26 @@ impl Memory {
                 .collect();
             kinds = Kinds::new(jobs.iter().copied(), |_| true, routes);
         }
-        Self::with_kinds(kinds, wish, declined)
+        Self::with_kinds(kinds, (wish, links), declined)
     }
 
-    fn with_kinds(kinds: Kinds, wish: Wish, declined_jobs: Vec<(String, &'static str)>) -> Self {
+    fn with_kinds(
+        kinds: Kinds,
+        (wish, links): (Wish, LinkStates),
+        declined_jobs: Vec<(String, &'static str)>,
+    ) -> Self {
         let accounts = Accounts {
             sorts: vec![Counts::default(); kinds.sorts.len()],
             ..Accounts::default()
         };
         let snapshot = Snapshot {
-            errors: vec![0.0; kinds.families.len()],
+            errors: vec![0.0; kinds.families.len() * links.count()],
             ..Snapshot::default()
         };
         Self {
             kinds,
             wish,
+            links,
             snapshot: RwLock::new(snapshot),
             notes: Mutex::default(),
             has_notes: AtomicBool::new(false),
@@ -97,6 +95,42 @@ impl Memory {
     /// The settings.
     pub(crate) fn wish(&self) -> &Wish {
         &self.wish
+    }
+
+    /// The states of the links.
+    pub(super) fn links(&self) -> &LinkStates {
+        &self.links
+    }
+
+    /// Hosts know this of the links from now on. Called between rounds.
+    pub(super) fn see_links(&self, seen: Seen) {
+        let snapshot = self.snapshot.write();
+        let mut snapshot = snapshot.unwrap_or_else(PoisonError::into_inner);
+        if seen.changes != snapshot.links.changes {
+            let accounts = self.accounts.lock();
+            let mut accounts = accounts.unwrap_or_else(PoisonError::into_inner);
+            accounts.used.clear();
+        }
+        snapshot.links = seen;
+    }
+
+    /// What samples of a kind are of, while the links are in this state.
+    fn shape(&self, kind: KindId, state: u32) -> Shape {
+        let kinds = match state {
+            0 => self.kinds.kinds_of_shape[self.kinds.all[kind as usize].shape as usize],
+            _ => 1,
+        };
+        Shape {
+            kinds,
+            measure: self.kinds.measure(kind),
+            most: self.wish.error * SHARE_OF_ERROR,
+            family: self.kinds.family_of(kind),
+        }
+    }
+
+    /// Place of the error of a family's calls while the links are in this state.
+    fn place_of_error(&self, family: u32, state: u32) -> usize {
+        state as usize * self.kinds.families.len() + family as usize
     }
 
     /// A message is posted. Returns the family of its call, and its transfer times if it takes no packets; `None` if it belongs to no call.
@@ -166,18 +200,22 @@ impl Memory {
             return (Decision::Simulated(role), beside);
         }
         let simulated = (Decision::Simulated(Role::Outside), beside);
-        let looked_at = snapshot.wanted.keys().chain(snapshot.looked_at.keys());
+        let looked_at = snapshot.looked_at.keys().copied();
         if looked_at
-            .filter(|&&other| !self.kinds.are_of_one_call(kind, other))
-            .any(|&other| self.kinds.overlap(kind, other))
+            .chain(snapshot.wanted.kinds())
+            .filter(|&other| !self.kinds.are_of_one_call(kind, other))
+            .any(|other| self.kinds.overlap(kind, other))
         {
             return simulated;
         }
         let own = &self.kinds.all[kind as usize];
-        let samples = snapshot.samples.get(&own.shape);
+        let samples = snapshot
+            .samples
+            .get(&self.kinds.key(kind, snapshot.links.state));
         let allowed = samples.filter(|samples| {
-            samples.are_agreed(beside)
-                || self.is_within(snapshot, own.family, samples.error(Some(beside)))
+            !is_near_change(snapshot, samples, beside)
+                && (samples.are_agreed(beside)
+                    || self.is_within(snapshot, own.family, samples.error(Some(beside))))
         });
         let Some(samples) = allowed else {
             return simulated;
@@ -202,8 +240,9 @@ impl Memory {
         let Some(error) = error else {
             return false;
         };
-        let errors = (0..).zip(&snapshot.errors);
-        let squares = errors.map(|(other, &own)| match other == family {
+        let place = self.place_of_error(family, snapshot.links.state);
+        let errors = snapshot.errors.iter().enumerate();
+        let squares = errors.map(|(other, &own)| match other == place {
             true => own.max(error),
             false => own,
         });
@@ -262,7 +301,7 @@ impl Memory {
             self.open(&mut accounts, snapshot, (call, begun), (decision, beside));
         }
         if let Some(last) = notes.last() {
-            snapshot.wanted.retain(|_, (_, until)| *until > last.time);
+            snapshot.wanted.expire(last.time);
         }
         for note in notes {
             snapshot.now = note.time;
@@ -282,9 +321,12 @@ impl Memory {
         let role = self.role(accounts, call, &decision);
         let counts = &mut accounts.sorts[own.sort as usize];
         *snapshot.begun.entry(kind).or_default() += 1;
-        let samples = snapshot.samples.get_mut(&own.shape);
+        let key = self.kinds.key(kind, snapshot.links.state);
+        let is_known = snapshot.samples.get(&key).is_some_and(|samples| {
+            samples.are_enough(beside) && !is_near_change(snapshot, samples, beside)
+        });
         let is_looked_at = match role {
-            Some(Role::Outside) => !samples.as_ref().is_some_and(|own| own.are_enough(beside)),
+            Some(Role::Outside) => !is_known,
             Some(_) => true,
             None => false,
         };
@@ -303,9 +345,10 @@ impl Memory {
             }
             None => {
                 counts.remembered += 1;
-                if let Some(samples) = samples {
+                let place = self.place_of_error(own.family, snapshot.links.state);
+                if let Some(samples) = snapshot.samples.get_mut(&key) {
                     samples.note_remembered(beside);
-                    let error = &mut snapshot.errors[own.family as usize];
+                    let error = &mut snapshot.errors[place];
                     *error = error.max(samples.error(None).unwrap_or(0.0));
                 }
                 let begun = snapshot.begun[&kind];
@@ -319,6 +362,7 @@ impl Memory {
                 kind,
                 beside,
                 begun,
+                changes: snapshot.links.changes,
                 role,
                 is_looked_at,
                 left: own.messages * 2,
@@ -413,7 +457,7 @@ impl Memory {
         now: Time,
     ) {
         self.shade(accounts, (id, &mut call), now);
-        let Some(role) = call.role else {
+        let Some(role) = self.counts(accounts, snapshot, (&call, now)) else {
             return;
         };
         accounts.shortest.note(&call.transfers);
@@ -425,18 +469,19 @@ impl Memory {
         let kind = call.kind;
         let span = now - call.begun;
         let is_void = call.shadow.as_ps() as f64 > SHADOW * span.as_ps() as f64;
-        let shape = self.kinds.all[kind as usize].shape;
-        let kinds = self.kinds.kinds_of_shape[shape as usize];
-        let samples = snapshot.samples.entry(shape);
-        let samples = samples.or_insert_with(|| Samples::new(kinds, self.kinds.measure(kind)));
+        let state = snapshot.links.state;
+        let (key, shape) = (self.kinds.key(kind, state), self.shape(kind, state));
+        let samples = snapshot.samples.entry(key);
+        let samples = samples.or_insert_with(|| Samples::new(shape));
+        samples.note_simulated(call.beside);
         if role == Role::Compared && !is_void && samples.check(&call.transfers, call.beside) {
             accounts.verified += 1;
             snapshot.checks.note_compared(kind);
             accounts.found = accounts.found.max(samples.drift());
             let family = self.kinds.all[kind as usize].family;
-            let error = &mut snapshot.errors[family as usize];
+            let error = &mut snapshot.errors[self.place_of_error(family, state)];
             *error = error.max(samples.error(None).unwrap_or(0.0));
-            if samples.has_changed(self.wish.error) {
+            if samples.has_changed() {
                 accounts.kept -= samples.forget();
                 snapshot.checks.restart(family);
             }
@@ -451,17 +496,35 @@ impl Memory {
                 span: span.as_ps() as f64,
                 beside: call.beside,
             };
-            accounts.kept += samples.add(&sample, &accounts.shortest, self.wish.error);
+            accounts.kept += samples.add(&sample, &accounts.shortest);
         }
         if samples.are_enough(call.beside) {
             // Kinds of a shape share their samples.
-            let kinds = &self.kinds.all;
             snapshot
                 .wanted
-                .retain(|&other, _| kinds[other as usize].shape != shape);
+                .forget(|other| self.kinds.key(other, state) == key);
         }
         let lacks = is_void && !samples.are_enough(call.beside);
-        self.update_wanted(snapshot, kind, lacks, (now, span));
+        let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
+        let is_last = begun >= self.kinds.all[kind as usize].calls;
+        snapshot.wanted.note((kind, is_last), lacks, (now, span));
+    }
+
+    /// The part in a check of a call that is over; `None` if it says nothing, because it is remembered, or because links have changed.
+    fn counts(
+        &self,
+        accounts: &mut Accounts,
+        snapshot: &Snapshot,
+        (call, now): (&OpenCall, Time),
+    ) -> Option<Role> {
+        let have_changed = call.changes != snapshot.links.changes;
+        if have_changed && call.is_remembered() {
+            // All of the time after the change is unknown, and half of it counts.
+            let kind = &self.kinds.all[call.kind as usize];
+            let counts = &mut accounts.sorts[kind.sort as usize];
+            counts.shadow += (now - self.links.last(now).max(call.begun)) * 2;
+        }
+        call.role.filter(|_| !have_changed)
     }
 
     /// Counts the time that calls spent beside the remembered ones that would have disturbed them, up to the end of `call`.
@@ -483,83 +546,18 @@ impl Memory {
         }
     }
 
-    /// Updates the wanted kinds at the end of a simulated call of this kind, which lacks samples or not.
-    fn update_wanted(
-        &self,
-        snapshot: &mut Snapshot,
-        kind: KindId,
-        lacks_samples: bool,
-        (now, span): (Time, Span),
-    ) {
-        let begun = snapshot.begun.get(&kind).copied().unwrap_or(0);
-        let is_last = begun >= self.kinds.all[kind as usize].calls;
-        let until = now + span * SPANS_OF_WANTED;
-        let left = snapshot.wanted.get(&kind).map(|(left, _)| *left);
-        match left {
-            Some(2..) if !is_last => {
-                snapshot
-                    .wanted
-                    .entry(kind)
-                    .and_modify(|own| *own = (own.0 - 1, until));
-            }
-            None if lacks_samples && !is_last => {
-                snapshot.wanted.insert(kind, (CALLS_OF_WANTED, until));
-            }
-            _ => {
-                snapshot.wanted.remove(&kind);
-            }
-        }
-    }
-
     /// Report on a run that has simulated this time.
     pub(crate) fn report(&self, simulated: Time) -> FastForwardReport {
         let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
-        let mut calls: Vec<RememberedCalls> = Vec::new();
-        for (sort, counts) in self.kinds.sorts.iter().zip(&accounts.sorts) {
-            calls.push(RememberedCalls {
-                ranks: sort.ranks,
-                messages: sort.messages,
-                bytes: sort.bytes,
-                simulated: counts.simulated,
-                remembered: counts.remembered,
-                void: counts.void,
-                ..RememberedCalls::default()
-            });
-        }
-        for kind in &self.kinds.all {
-            let sort = &mut calls[kind.sort as usize];
-            sort.kinds += 1;
-            let samples = snapshot.samples.get(&kind.shape);
-            sort.declined += u32::from(samples.is_some_and(Samples::disagree));
-        }
-        let squares = snapshot.errors.iter().map(|error| error * error);
-        // Half of the time that void calls spent beside remembered ones: they may have lost half of their bandwidth.
-        let kinds = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));
-        let shadows = accounts.sorts.iter().zip(kinds);
-        let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
-        let simulated = (simulated.as_ps() as f64).max(1.0);
-        // Calls of a family that are under way together may add up to more than the run.
-        let errors = squares.sum::<f64>().sqrt() + shadows.sum::<f64>();
-        let errors = (errors / simulated).min(1.0);
-        // What no sample shows: calls that overlap in another way, and paths through the program.
-        let unseen = match accounts.remembered_bytes == Bytes::ZERO {
-            true => 0.0,
-            false => self.wish.error * (1.0 - SHARE_OF_ERROR),
-        };
-        FastForwardReport {
-            wanted: self.wish.error,
-            estimated: errors + unseen,
-            calls,
-            verified: accounts.verified,
-            found: accounts.found,
-            simulated_bytes: accounts.simulated_bytes,
-            remembered_bytes: accounts.remembered_bytes,
-            skipped: SkippedTime::default(),
-            no_skips: None,
-            declined_jobs: self.declined_jobs.clone(),
-        }
+        FastForwardReport::of_calls((&self.kinds, &accounts, &snapshot), (&self.wish, simulated))
+            .declining(self.declined_jobs.clone())
     }
+}
+
+/// True if the links may change before a call beside these calls is over.
+fn is_near_change(snapshot: &Snapshot, samples: &Samples, beside: FamilySet) -> bool {
+    samples.span(beside) > snapshot.links.until_change / TIME_TO_CHANGE
 }
 
 /// Counts one less of a kind.
@@ -571,11 +569,6 @@ fn count_down(counts: &mut BTreeMap<KindId, u32>, kind: KindId) {
         }
     }
 }
-
-/// Calls of a wanted kind for which the kinds that overlap it are simulated.
-const CALLS_OF_WANTED: u32 = 4;
-/// A kind is wanted no longer if none of its calls is over for so many times as long as the last one took.
-const SPANS_OF_WANTED: u64 = 8;
 
 /// Reason for which a job is simulated if none of its calls is like another one.
 const NOTHING_REPEATED: &str = "none of its calls is repeated";

@@ -10,7 +10,7 @@
 //!   the width of the 95 % confidence interval of the mean level (Student's t) is at most [half](limits::SHARE_OF_ERROR) of the wanted
 //!   error. Other kinds are remembered while the error of all remembered calls stays within the same part of the run's time so far: short
 //!   calls may be less certain than long ones. The errors of *families*, calls with as many messages and bytes, add up as independent
-//!   errors do.
+//!   errors do. Of calls beside none of other families, the time of the call [as a whole](times::together) must agree as well.
 //! * Kinds of one *shape* have the same messages between their ranks, on paths of equal lengths. They share their samples.
 //! * A kind *disturbs* another one if their messages can cross a common cable, and its calls are not much shorter: it takes bandwidth. If
 //!   samples do not agree whatever was beside them, they are kept by the families of disturbing calls that were under way when they
@@ -21,6 +21,8 @@
 //! * What is remembered is [checked](checks): controllers may settle over many calls.
 //! * A message with packets that is posted behind remembered ones waits in the [outbox](outbox) until those have left, as it would behind
 //!   their packets. Without that, the call would find an empty connection, and send beside what it should follow.
+//!
+//! * When [links] change, what was remembered holds no longer, until they are as they were.
 //!
 //! A call on connections that carry their first messages is no sample: their windows are small.
 //!
@@ -33,6 +35,8 @@ mod calls;
 mod checks;
 mod kinds;
 mod limits;
+mod link_clock;
+mod links;
 mod memory;
 mod outbox;
 mod report;
@@ -41,8 +45,12 @@ mod segments;
 mod skips;
 mod steady;
 mod times;
+mod wanted;
 
-pub(crate) use memory::{Handle, Memory, Wish};
+pub(crate) use limits::Wish;
+pub(crate) use link_clock::LinkClock;
+pub(crate) use links::LinkStates;
+pub(crate) use memory::{Handle, Memory};
 pub(crate) use outbox::Outbox;
 pub use report::{FastForwardReport, RememberedCalls};
 pub use skips::SkippedTime;

@@ -1,6 +1,9 @@
 //! Report on what a run simulated and what it remembered.
 
-use super::limits::SHARE_OF_ERROR;
+use super::calls::{Accounts, Snapshot};
+use super::kinds::Kinds;
+use super::limits::{SHARE_OF_ERROR, Wish};
+use super::samples::SampleKey;
 use super::skips::SkippedTime;
 use clearway_units::{Bytes, Time};
 
@@ -9,9 +12,9 @@ use clearway_units::{Bytes, Time};
 pub struct FastForwardReport {
     /// The wanted error, as a fraction.
     pub wanted: f64,
-    /// Estimated error of the simulated time, as a fraction: the spread of samples and what checks found, for each family of calls, added
-    /// up as independent errors are; half of the time that void calls spent beside remembered ones; and half of the wanted error for what
-    /// no sample shows, if anything is remembered.
+    /// Estimated error of the simulated time, as a fraction: the spread of samples and what checks found, for each family of calls, and the
+    /// difference that another seed makes to simulated calls, added up as independent errors are; half of the time that void calls spent
+    /// beside remembered ones; and half of the wanted error for what no sample shows, if anything is remembered.
     pub estimated: f64,
     /// Calls by sort.
     pub calls: Vec<RememberedCalls>,
@@ -53,6 +56,73 @@ pub struct RememberedCalls {
 }
 
 impl FastForwardReport {
+    /// Report on the calls of a run that has simulated this time.
+    pub(super) fn of_calls(
+        (kinds, accounts, snapshot): (&Kinds, &Accounts, &Snapshot),
+        (wish, simulated): (&Wish, Time),
+    ) -> Self {
+        let mut calls: Vec<RememberedCalls> = Vec::new();
+        for (sort, counts) in kinds.sorts.iter().zip(&accounts.sorts) {
+            calls.push(RememberedCalls {
+                ranks: sort.ranks,
+                messages: sort.messages,
+                bytes: sort.bytes,
+                simulated: counts.simulated,
+                remembered: counts.remembered,
+                void: counts.void,
+                ..RememberedCalls::default()
+            });
+        }
+        let disagreeing = snapshot.samples.iter().filter(|(_, own)| own.disagree());
+        let disagreeing: Vec<SampleKey> = disagreeing.map(|(key, _)| *key).collect();
+        for (id, kind) in (0..).zip(&kinds.all) {
+            let sort = &mut calls[kind.sort as usize];
+            sort.kinds += 1;
+            let mut keys = disagreeing.iter();
+            sort.declined += u32::from(keys.any(|key| kinds.key(id, key.0) == *key));
+        }
+        let are_remembered = accounts.remembered_bytes > Bytes::ZERO;
+        let squares = snapshot.errors.iter().map(|error| error * error);
+        // Half of the time that void calls spent beside remembered ones: they may have lost half of their bandwidth.
+        let counts = calls.iter().map(|sort| f64::from(sort.kinds.max(1)));
+        let shadows = accounts.sorts.iter().zip(counts);
+        let shadows = shadows.map(|(counts, kinds)| counts.shadow.as_ps() as f64 / kinds / 2.0);
+        let simulated = (simulated.as_ps() as f64).max(1.0);
+        // Calls of a family that are under way together may add up to more than the run.
+        let chances = snapshot.samples.values().map(|own| own.chance().powi(2));
+        let squares: f64 = match are_remembered {
+            true => squares.chain(chances).sum(),
+            false => 0.0,
+        };
+        let errors = squares.sqrt() + shadows.sum::<f64>();
+        let errors = (errors / simulated).min(1.0);
+        // What no sample shows: calls that overlap in another way, and paths through the program.
+        let unseen = match are_remembered {
+            true => wish.error * (1.0 - SHARE_OF_ERROR),
+            false => 0.0,
+        };
+        Self {
+            wanted: wish.error,
+            estimated: errors + unseen,
+            calls,
+            verified: accounts.verified,
+            found: accounts.found,
+            simulated_bytes: accounts.simulated_bytes,
+            remembered_bytes: accounts.remembered_bytes,
+            skipped: SkippedTime::default(),
+            no_skips: None,
+            declined_jobs: Vec::new(),
+        }
+    }
+
+    /// The report, with the jobs that are simulated as a whole.
+    pub(super) fn declining(self, declined_jobs: Vec<(String, &'static str)>) -> Self {
+        Self {
+            declined_jobs,
+            ..self
+        }
+    }
+
     /// Adds what was skipped in a run of this length, with the error in picoseconds that it may have caused; half of the wanted error comes
     /// on top.
     pub(crate) fn add_skips(

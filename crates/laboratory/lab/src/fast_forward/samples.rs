@@ -1,14 +1,18 @@
 //! Simulated calls of a shape.
 
-use super::limits::{FamilySet, MOST_SAMPLES, RUN, SHARE_OF_ERROR, WAITED_FOR};
-use super::times::{Measure, Shortest, Times, Transfer, level, times_of};
+use super::limits::{FamilySet, MOST_SAMPLES, RUN, WAITED_FOR};
+use super::times::{Measure, Shortest, Times, Transfer, level, times_of, together};
 
 use clearway_statistics::student_t;
+use clearway_units::Span;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Transfer times of all messages of a call, by place.
 pub(super) type Record = Arc<[Times]>;
+
+/// Where samples are kept: the state of the links, and the shape, or the kind if the links are not as in the beginning.
+pub(super) type SampleKey = (u32, u32);
 
 /// A simulated call.
 #[derive(Debug, Clone)]
@@ -18,6 +22,8 @@ struct Sample {
     level: f64,
     /// Time in picoseconds from the first post until all messages are acknowledged.
     span: f64,
+    /// See [`together`].
+    together: f64,
     /// Calls that were under way beside it.
     beside: FamilySet,
 }
@@ -36,6 +42,8 @@ pub(super) struct NewSample<'a> {
 struct Confidence {
     /// Half the width of the confidence interval of the mean level, as a part of it; `None` with too few samples.
     width: Option<f64>,
+    /// Standard deviation of the levels, as a part of their mean.
+    deviation: f64,
     /// True if the width is small enough for any number of calls.
     is_enough: bool,
     /// Mean span in picoseconds.
@@ -47,8 +55,22 @@ struct Confidence {
 #[derive(Debug, Clone, Copy, Default)]
 struct Beside {
     confidence: Confidence,
+    /// Simulated calls.
+    simulated: u64,
     /// Remembered calls.
     remembered: u64,
+}
+
+/// What samples are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Number of kinds of the shape.
+    pub(super) kinds: u32,
+    pub(super) measure: Measure,
+    /// The most that the times of calls may be off, as a part of them.
+    pub(super) most: f64,
+    /// Calls of its own family.
+    pub(super) family: FamilySet,
 }
 
 /// Samples of a shape.
@@ -57,9 +79,7 @@ struct Beside {
 /// calls. Else only the samples beside the same calls count.
 #[derive(Debug, Clone)]
 pub(super) struct Samples {
-    /// Number of kinds of the shape.
-    kinds: u32,
-    measure: Measure,
+    of: Shape,
     /// Times of the first sample.
     first: Option<Record>,
     kept: Vec<Sample>,
@@ -70,11 +90,10 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// No samples, of a shape with so many kinds.
-    pub(super) fn new(kinds: u32, measure: Measure) -> Self {
+    /// No samples of a shape.
+    pub(super) fn new(of: Shape) -> Self {
         Self {
-            kinds: kinds.max(1),
-            measure,
+            of,
             first: None,
             kept: Vec::new(),
             all: Confidence::default(),
@@ -84,39 +103,38 @@ impl Samples {
     }
 
     /// Adds a simulated call; returns the bytes that it keeps.
-    pub(super) fn add(&mut self, new: &NewSample<'_>, shortest: &Shortest, error: f64) -> usize {
+    pub(super) fn add(&mut self, new: &NewSample<'_>, shortest: &Shortest) -> usize {
         if self.are_enough(new.beside) {
             return 0;
         }
         let record: Record = times_of(new.call, shortest).into();
         let bytes = size_of_val(&*record);
         let first = self.first.get_or_insert_with(|| Arc::clone(&record));
-        let level = level(first, new.call, self.measure);
-        self.add_sample(
-            Sample {
-                record,
-                level,
-                span: new.span,
-                beside: new.beside,
-            },
-            error,
-        );
+        let level = level(first, new.call, self.of.measure);
+        self.add_sample(Sample {
+            record,
+            level,
+            span: new.span,
+            together: together(new.call),
+            beside: new.beside,
+        });
         bytes
     }
 
-    fn add_sample(&mut self, sample: Sample, error: f64) {
+    fn add_sample(&mut self, sample: Sample) {
         let beside = sample.beside;
         self.kept.push(sample);
-        let most = error * SHARE_OF_ERROR;
-        let waited_for = WAITED_FOR.min(self.kinds as usize);
+        let waited_for = WAITED_FOR.min(self.of.kinds as usize);
         if self.kept.len() < waited_for {
             return;
         }
-        self.all = Confidence::new(&self.kept, most);
+        self.all = Confidence::new(&self.kept, self.of.most, false);
+        let is_alone = self.is_alone(beside);
         let own = self.kept.iter().filter(|own| own.beside == beside);
         let own: Vec<Sample> = own.cloned().collect();
         if own.len() >= waited_for {
-            self.beside.entry(beside).or_default().confidence = Confidence::new(&own, most);
+            let own = Confidence::new(&own, self.of.most, is_alone);
+            self.beside.entry(beside).or_default().confidence = own;
         }
     }
 
@@ -135,14 +153,26 @@ impl Samples {
         self.confidence(beside).is_enough
     }
 
+    /// Mean time of the simulated calls beside these calls.
+    pub(super) fn span(&self, beside: FamilySet) -> Span {
+        Span::from_ps(self.confidence(beside).span as u64)
+    }
+
     /// Confidence in what is known of calls beside these calls.
     fn confidence(&self, beside: FamilySet) -> Confidence {
         let own = self.beside.get(&beside).copied().unwrap_or_default();
-        let least = self.kinds.min(2) as usize;
-        match self.all.is_enough && !own.confidence.is_enough && self.count(beside) >= least {
+        let least = self.of.kinds.min(2) as usize;
+        let own = own.confidence;
+        let is_known = own.width.is_some() && self.is_alone(beside);
+        match self.all.is_enough && !own.is_enough && !is_known && self.count(beside) >= least {
             true => self.all,
-            false => own.confidence,
+            false => own,
         }
+    }
+
+    /// True if no calls of other families are under way.
+    fn is_alone(&self, beside: FamilySet) -> bool {
+        beside & !self.of.family == 0
     }
 
     /// True if the samples disagree beside some calls.
@@ -151,6 +181,11 @@ impl Samples {
         besides
             .into_iter()
             .any(|&beside| self.are_enough(beside) && !self.are_agreed(beside))
+    }
+
+    /// Takes note of a simulated call.
+    pub(super) fn note_simulated(&mut self, beside: FamilySet) {
+        self.beside.entry(beside).or_default().simulated += 1;
     }
 
     /// Takes note of a remembered call.
@@ -162,7 +197,8 @@ impl Samples {
     pub(super) fn forget(&mut self) -> usize {
         let kept = self.kept.iter();
         let bytes = kept.map(|own| size_of_val(&*own.record)).sum();
-        let remembered = |own: &Beside| Beside {
+        let counts = |own: &Beside| Beside {
+            simulated: own.simulated,
             remembered: own.remembered,
             ..Beside::default()
         };
@@ -170,9 +206,9 @@ impl Samples {
             beside: self
                 .beside
                 .iter()
-                .map(|(&key, own)| (key, remembered(own)))
+                .map(|(&key, own)| (key, counts(own)))
                 .collect(),
-            ..Self::new(self.kinds, self.measure)
+            ..Self::new(self.of)
         };
         bytes
     }
@@ -193,13 +229,13 @@ impl Samples {
             return false;
         };
         let mean = levels.iter().sum::<f64>() / levels.len() as f64;
-        self.note_checked(level(first, call, self.measure) / mean - 1.0);
+        self.note_checked(level(first, call, self.of.measure) / mean - 1.0);
         true
     }
 
     fn note_checked(&mut self, difference: f64) {
         self.checked.push_back(difference);
-        if self.checked.len() > 2 * WAITED_FOR.min(self.kinds as usize) {
+        if self.checked.len() > 2 * WAITED_FOR.min(self.of.kinds as usize) {
             self.checked.pop_front();
         }
     }
@@ -210,12 +246,12 @@ impl Samples {
         (self.checked.iter().sum::<f64>() / count).abs()
     }
 
-    /// True if the calls that were checked last are off by more than `error` allows, and their number does not explain it.
-    pub(super) fn has_changed(&self, error: f64) -> bool {
+    /// True if the calls that were checked last are off by more than the error allows, and their number does not explain it.
+    pub(super) fn has_changed(&self) -> bool {
         let count = self.checked.len();
-        let spread = variance(&self.kept).sqrt();
+        let spread = variance(&self.kept, |sample| sample.level).sqrt();
         let noise = 2.0 * spread / (count.max(1) as f64).sqrt();
-        count > 1 && self.drift() > error * SHARE_OF_ERROR + noise
+        count > 1 && self.drift() > self.of.most + noise
     }
 
     /// Error in picoseconds that the remembered calls of a kind together may have, at 95 % confidence, with a [run](RUN) of `more` calls
@@ -227,13 +263,26 @@ impl Samples {
             sum += self.error_of(RUN as f64, self.confidence(more))?;
         }
         for (&beside, own) in &self.beside {
-            let more = u64::from(more == Some(beside)) * RUN * u64::from(self.kinds);
-            let calls = (own.remembered + more).div_ceil(self.kinds.into());
+            let more = u64::from(more == Some(beside)) * RUN * u64::from(self.of.kinds);
+            let calls = (own.remembered + more).div_ceil(self.of.kinds.into());
             if calls > 0 {
                 sum += self.error_of(calls as f64, self.confidence(beside))?;
             }
         }
         Some(sum)
+    }
+
+    /// Difference in picoseconds that another seed may make to the simulated calls beside none of other families, at 95 % confidence: they
+    /// have other random numbers after remembered ones. Calls that overlap others wait for one another, and differences do not add up.
+    pub(super) fn chance(&self) -> f64 {
+        let alone = self.beside.iter();
+        let alone = alone.filter(|(beside, _)| self.is_alone(**beside));
+        let variances = alone.map(|(&beside, own)| {
+            let known = self.confidence(beside);
+            let of_call = known.span * known.deviation;
+            of_call * of_call * own.simulated as f64 / f64::from(self.of.kinds)
+        });
+        DEVIATIONS * variances.sum::<f64>().sqrt()
     }
 
     fn error_of(&self, calls: f64, confidence: Confidence) -> Option<f64> {
@@ -247,10 +296,17 @@ impl Samples {
 }
 
 impl Confidence {
-    fn new(samples: &[Sample], most: f64) -> Self {
-        let width = half_width(samples);
+    /// Confidence in the level of samples, and in the time of the whole call if nothing else was under way: other calls hide it.
+    fn new(samples: &[Sample], most: f64, are_alone: bool) -> Self {
+        let of_level = variance(samples, |sample| sample.level);
+        let variance = match are_alone {
+            true => of_level.max(variance(samples, |sample| sample.together)),
+            false => of_level,
+        };
+        let width = half_width(samples.len(), variance);
         Self {
             width: (samples.len() > 1).then_some(width),
+            deviation: variance.sqrt(),
             is_enough: width <= most,
             span: mean_of(samples, |sample| sample.span),
             samples: samples.len(),
@@ -258,32 +314,47 @@ impl Confidence {
     }
 }
 
+/// Standard deviations within which 95 % of the sums of many independent errors are.
+const DEVIATIONS: f64 = 1.96;
+
 fn mean_of(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> f64 {
     samples.iter().map(value).sum::<f64>() / samples.len().max(1) as f64
 }
 
-/// Half the width of the 95 % confidence interval of the mean level, as a part of it.
-fn half_width(samples: &[Sample]) -> f64 {
-    if samples.len() < 2 {
-        return f64::INFINITY;
+/// Half the width of the 95 % confidence interval of a mean, as a part of it, with this variance of so many samples.
+fn half_width(samples: usize, variance: f64) -> f64 {
+    match samples {
+        0 | 1 => f64::INFINITY,
+        _ => student_t(0.95, samples as u64 - 1) * (variance / samples as f64).sqrt(),
     }
-    let count = samples.len() as f64;
-    student_t(0.95, samples.len() as u64 - 1) * (variance(samples) / count).sqrt()
 }
 
-/// Variance of the levels of at least two samples, in relation to their mean.
-fn variance(samples: &[Sample]) -> f64 {
+/// Variance of a value of at least two samples, in relation to its mean.
+fn variance(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> f64 {
     let count = samples.len() as f64;
-    let mean = mean_of(samples, |sample| sample.level);
+    let mean = mean_of(samples, &value);
     let squares = mean_of(samples, |sample| {
-        (sample.level - mean) * (sample.level - mean)
+        let difference = value(sample) - mean;
+        difference * difference
     });
-    squares * count / (count - 1.0).max(1.0) / (mean * mean)
+    match mean > 0.0 {
+        true => squares * count / (count - 1.0).max(1.0) / (mean * mean),
+        false => 0.0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of_kinds(kinds: u32) -> Shape {
+        Shape {
+            kinds,
+            measure: Measure::Messages,
+            most: 0.005,
+            family: 0,
+        }
+    }
 
     fn add(samples: &mut Samples, level: f64, beside: FamilySet) {
         if !samples.are_enough(beside) {
@@ -291,14 +362,15 @@ mod tests {
                 record: vec![Times::default(); 4].into(),
                 level,
                 span: 1000.0 * level,
+                together: 1000.0 * level,
                 beside,
             };
-            samples.add_sample(sample, 0.01);
+            samples.add_sample(sample);
         }
     }
 
     fn samples(levels: &[f64]) -> Samples {
-        let mut samples = Samples::new(1, Measure::Messages);
+        let mut samples = Samples::new(of_kinds(1));
         for &level in levels {
             add(&mut samples, level, 0);
         }
@@ -332,7 +404,7 @@ mod tests {
 
     #[test]
     fn samples_of_several_kinds_are_waited_for() {
-        let mut own = Samples::new(4, Measure::Messages);
+        let mut own = Samples::new(of_kinds(4));
         for _ in 0..3 {
             add(&mut own, 1.0, 0);
             assert!(!own.are_agreed(0));
@@ -357,7 +429,7 @@ mod tests {
         assert!((error(&known) - 432.0).abs() < 3.0);
         assert!(known.error(Some(0)).unwrap() > error(&known));
         // Of a hundred kinds, each has had three.
-        known.kinds = 100;
+        known.of.kinds = 100;
         assert!((error(&known) - 6.08).abs() < 0.05);
         assert_eq!(samples(&[1.0]).error(Some(0)), None);
     }

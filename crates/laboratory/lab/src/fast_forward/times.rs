@@ -139,6 +139,20 @@ pub(super) fn level(times: &[Times], call: &[Option<Transfer>], measure: Measure
     }
 }
 
+/// Time in picoseconds from the first post on the last connection that has one, to the last arrival: the time of a call without that for
+/// which ranks wait for one that comes late.
+pub(super) fn together(call: &[Option<Transfer>]) -> f64 {
+    let mut begun: FxHashMap<FlowId, Time> = FxHashMap::default();
+    let mut end = Time::ZERO;
+    for own in call.iter().flatten() {
+        let first = begun.entry(own.connection).or_insert(own.posted);
+        *first = own.posted.min(*first);
+        end = end.max(own.received);
+    }
+    let last = begun.into_values().max().unwrap_or(end);
+    (end.max(last) - last).as_ps() as f64
+}
+
 /// Times of the messages of a call, by place; `shortest` knows them.
 pub(super) fn times_of(call: &[Option<Transfer>], shortest: &Shortest) -> Vec<Times> {
     let order = in_order(call);
@@ -288,6 +302,19 @@ mod tests {
                 .map(|own| own.map(|own| (own.received, own.sent)));
             assert_eq!(replay(&transfers, Span::ZERO), times.collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_call_is_together_when_its_last_rank_has_come() {
+        // The second message of a connection is no first post.
+        let call = [
+            transfer(0, 0, 10),
+            transfer(1, 7, 19),
+            transfer(0, 12, 22),
+            None,
+        ];
+        assert_eq!(together(&call), 15e6);
+        assert_eq!(together(&[None]), 0.0);
     }
 
     #[test]
