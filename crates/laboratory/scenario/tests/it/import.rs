@@ -539,6 +539,15 @@ fn a_configuration_of_hpcc_sets_what_it_says() {
 }
 
 #[test]
+fn acknowledgements_are_queued_with_data_as_in_hpccs_switches() {
+    let bench = Bench::new("ack-class");
+    let imported = bench.hpcc(&hpcc_config(1, "ACK_HIGH_PRIO 1\n")).unwrap();
+    let lines = imported.text.lines();
+    let own: Vec<&str> = lines.filter(|line| line.starts_with("ack-class")).collect();
+    assert_snapshot!(own.join("\n"), @r#"ack-class = "data"          # config.txt:44 ACK_HIGH_PRIO 1: at hosts alone, switches queue them with data"#);
+}
+
+#[test]
 fn each_mode_of_hpcc_is_its_transport() {
     let bench = Bench::new("modes");
     let mut all = String::new();

@@ -86,9 +86,12 @@ impl Import<'_> {
         let packets = interval.div_ceil(payload).max(1).min(u64::from(u32::MAX));
         let source = format!("{source}: bytes, in packets");
         self.draft.set("transport", "ack-interval", packets, source);
-        let (is_first, source) = self.switch_of("ACK_HIGH_PRIO", false);
-        let class = if is_first { "control" } else { "data" };
-        self.draft.text("transport", "ack-class", class, source);
+        // Hosts send acknowledgements first in any case. Switches never learn of the key, and queue them with data.
+        let source = match self.switch_of("ACK_HIGH_PRIO", false) {
+            (true, source) => format!("{source}: at hosts alone, switches queue them with data"),
+            (false, source) => source,
+        };
+        self.draft.text("transport", "ack-class", "data", source);
         if let Some(setting) = self.get("L2_BACK_TO_ZERO") {
             let (effect, meaning) = match setting.value {
                 HpccValue::Switch(true) => (

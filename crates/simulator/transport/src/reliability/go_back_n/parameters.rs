@@ -37,7 +37,7 @@ clearway_units::parameters! {
         /// acknowledged at once.
         pub ack_interval: NonZero<u32> = NonZero::new(1).expect("not zero"), "ack-interval", "HPCC artifact: L2_ACK_INTERVAL 1, one acknowledgement for each packet";
         /// Service class of acknowledgements.
-        pub ack_class: AckClass = AckClass::Control, "ack-class", "decision; \"data\" is the HPCC artifact's ACK_HIGH_PRIO 0";
+        pub ack_class: AckClass = AckClass::Control, "ack-class", "decision; \"data\" is as in the switches of the HPCC artifact, whatever ACK_HIGH_PRIO is";
         /// Acknowledge duplicates again.
         pub ack_duplicates: bool = true, "ack-duplicates", "decision: a lost acknowledgement caused them; the HPCC artifact is silent";
         /// Minimum time between two NACKs for the same packet.
