@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::fast_forward::{
-    FastForwardReport, Handle, LinkClock, LinkStates, Memory, SkipWish, SteadySkips, Wish,
+    FastForwardReport, Handle, LinkClock, LinkStates, Memory, OnTop, SkipWish, SteadySkips, Wish,
 };
 use crate::job_result::JobResult;
 use crate::rank_events::RankEvent;
@@ -150,12 +150,12 @@ impl Assembly {
         let may_skip = memory.as_ref().filter(|_| !remembers && no_skips.is_none());
         let mut skipped = Default::default();
         let mut finished = if let Some(own) = may_skip {
-            let mut skips = SteadySkips::new(self.skips(own.wish()), sampler);
+            let mut skips = OnTop::new(SteadySkips::new(self.skips(own.wish())), sampler);
             let finished = self.simulate(control, watch, Some(&mut skips), None, Some(own));
-            skipped = skips.result();
+            skipped = skips.own.result();
             finished
         } else if let Some(own) = memory.as_ref().filter(|_| self.links_change()) {
-            let mut clock = LinkClock::new(Arc::clone(own), sampler);
+            let mut clock = OnTop::new(LinkClock::new(Arc::clone(own)), sampler);
             self.simulate(control, watch, Some(&mut clock), None, Some(own))
         } else {
             self.simulate(control, watch, sampler, None, memory.as_ref())

@@ -78,27 +78,27 @@ impl LinkStates {
         numbers.max().unwrap_or(0) + 1
     }
 
-    /// The last change up to `now`.
-    pub(super) fn last(&self, now: Time) -> Time {
-        let (past, _) = self.at(now);
-        let last = past.checked_sub(1).map(|last| self.changes[last].0);
-        last.unwrap_or(Time::ZERO)
+    /// Time of the change that comes after so many others; [`Time::NEVER`] if there is none.
+    pub(super) fn time_of(&self, change: usize) -> Time {
+        self.changes.get(change).map_or(Time::NEVER, |(at, _)| *at)
     }
 
     /// What hosts know of the links at `now`, and the time until which they know it.
     pub(super) fn seen(&self, now: Time) -> (Seen, Time) {
         let (changes, state) = self.at(now);
-        let next = self.changes.get(changes).map(|(at, _)| *at);
+        let next = self.time_of(changes);
         // Half of the time is certain until a look that comes when half of it is over.
-        let certain = next.map(|next| Span::from_ps((next - now).as_ps() / 2));
+        let certain = Span::from_ps((next - now).as_ps() / 2);
+        let (until_change, due) = match next.is_never() {
+            true => (Seen::default().until_change, Time::NEVER),
+            false => (certain, next.min(now + certain.max(SHORTEST))),
+        };
         let seen = Seen {
             changes,
             state,
-            until_change: certain.unwrap_or(Seen::default().until_change),
+            until_change,
         };
-        let due = next.zip(certain);
-        let due = due.map(|(next, certain)| next.min(now + certain.max(SHORTEST)));
-        (seen, due.unwrap_or(Time::NEVER))
+        (seen, due)
     }
 }
 
@@ -171,8 +171,8 @@ mod tests {
         assert_eq!([99, 100, 110, 300, 310].map(state), [0, 1, 2, 3, 0]);
         assert_eq!([500, 510, 900].map(state), [1, 2, 4]);
         assert_eq!(states.count(), 5);
-        assert_eq!(states.last(Time::from_us(305)), Time::from_us(300));
-        assert_eq!(states.last(Time::ZERO), Time::ZERO);
+        assert_eq!(states.time_of(2), Time::from_us(300));
+        assert!(states.time_of(7).is_never());
     }
 
     #[test]

@@ -522,7 +522,7 @@ impl Memory {
             // All of the time after the change is unknown, and half of it counts.
             let kind = &self.kinds.all[call.kind as usize];
             let counts = &mut accounts.sorts[kind.sort as usize];
-            counts.shadow += (now - self.links.last(now).max(call.begun)) * 2;
+            counts.shadow += now.since(self.links.time_of(call.changes)) * 2;
         }
         call.role.filter(|_| !have_changed)
     }

@@ -369,6 +369,39 @@ mod tests {
         }
     }
 
+    /// Calls whose messages take as long in the mean, and that take other times as a whole.
+    fn uneven(beside: FamilySet) -> Samples {
+        let mut samples = Samples::new(of_kinds(1));
+        for together in [1000.0, 1100.0, 900.0, 1000.0] {
+            samples.add_sample(Sample {
+                record: vec![Times::default(); 4].into(),
+                level: 1.0,
+                span: 1000.0,
+                together,
+                beside,
+            });
+            samples.note_simulated(beside);
+        }
+        samples
+    }
+
+    #[test]
+    fn calls_alone_must_agree_as_a_whole() {
+        assert!(!uneven(0).are_agreed(0));
+        assert!(uneven(1).are_agreed(1));
+    }
+
+    #[test]
+    fn another_seed_may_change_simulated_calls_that_are_alone() {
+        // Four calls with a deviation of 8.16 %: 1.96 * 81.6 * sqrt(4).
+        assert!(
+            (uneven(0).chance() - 320.1).abs() < 0.5,
+            "{}",
+            uneven(0).chance()
+        );
+        assert_eq!(uneven(1).chance(), 0.0);
+    }
+
     fn samples(levels: &[f64]) -> Samples {
         let mut samples = Samples::new(of_kinds(1));
         for &level in levels {

@@ -27,8 +27,8 @@
 
 use super::limits::SHARE_OF_ERROR;
 use super::steady::{Look, Steady, Stride, WINDOWS};
-use clearway_fabric::{Flow, FlowEvent, LinkTotals, Sampler, Snapshot};
-use clearway_units::{Bytes, FlowId, Span, Time, mix64};
+use clearway_fabric::{LinkTotals, Sampler, Snapshot};
+use clearway_units::{Bytes, Span, Time, mix64};
 
 /// Length of the first windows in base round trips.
 const ROUND_TRIPS: u64 = 4;
@@ -74,9 +74,8 @@ pub struct SkippedTime {
     pub found: f64,
 }
 
-/// Sampler that skips through steady states, on top of another one.
-pub(crate) struct SteadySkips<'s> {
-    inner: Option<&'s mut (dyn Sampler + 's)>,
+/// Sampler that skips through steady states.
+pub(crate) struct SteadySkips {
     wish: SkipWish,
     window: Span,
     due: Time,
@@ -99,11 +98,10 @@ pub(crate) struct SteadySkips<'s> {
     error: f64,
 }
 
-impl<'s> SteadySkips<'s> {
-    pub(crate) fn new(wish: SkipWish, inner: Option<&'s mut (dyn Sampler + 's)>) -> Self {
+impl SteadySkips {
+    pub(crate) fn new(wish: SkipWish) -> Self {
         let window = wish.round_trip * ROUND_TRIPS;
         Self {
-            inner,
             wish,
             window,
             due: Time::ZERO + window,
@@ -331,32 +329,14 @@ impl<'s> SteadySkips<'s> {
     }
 }
 
-impl Sampler for SteadySkips<'_> {
+impl Sampler for SteadySkips {
     fn due(&self) -> Time {
-        let inner = self.inner.as_ref();
-        inner.map_or(self.due, |inner| inner.due().min(self.due))
+        self.due
     }
 
     fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>) {
-        if let Some(inner) = &mut self.inner
-            && (snapshot.is_last() || inner.due() <= now)
-        {
-            inner.on_sample(now, snapshot);
-        }
-        if !snapshot.is_last() && self.due <= now {
+        if !snapshot.is_last() {
             self.look(now, snapshot);
-        }
-    }
-
-    fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
-        if let Some(inner) = &mut self.inner {
-            inner.on_flow(event, flow);
-        }
-    }
-
-    fn on_known_transfer(&mut self, flow: FlowId, bytes: Bytes) {
-        if let Some(inner) = &mut self.inner {
-            inner.on_known_transfer(flow, bytes);
         }
     }
 }

@@ -166,25 +166,6 @@ fn jobs_that_meet_in_ever_different_ways_are_simulated() {
 }
 
 #[test]
-fn a_ring_whose_messages_share_links_is_simulated() {
-    // Ranks in random places: messages meet at other times in each call, and take as long in the mean.
-    let settings = [
-        "workload.kind=ring-all-reduce",
-        "workload.placement=random",
-        "workload.size=16MB",
-        "workload.compute=200us",
-        "workload.iterations=16",
-        "transport.kind=strack",
-    ];
-    let (exact, forward, report) = both(&settings);
-    let error = difference(&forward, &exact);
-    assert!(error < 0.03, "{error} {report:?}");
-    let end = forward.simulated.as_us() / exact.simulated.as_us() - 1.0;
-    assert!(end.abs() <= report.estimated, "{end} {report:?}");
-    assert!(report.remembered_share() < 0.4, "{report:?}");
-}
-
-#[test]
 fn digests_do_not_depend_on_threads() {
     let settings = [
         "workload.kind=direct-all-reduce",
