@@ -129,7 +129,7 @@ impl<M> Outlet<M> {
 
     /// As [`post`](Self::post), for a message that is made in its place, by one call: a large one is written once.
     #[inline]
-    pub fn post_with(&mut self, buffers: &mut BufferPool<M>, message: impl Fn() -> M) {
+    pub fn post_with(&mut self, buffers: &mut BufferPool<M>, mut message: impl FnMut() -> M) {
         self.make_room(buffers);
         // `push` would have to keep the message while it makes room, and `once_with` has an option of it, whose tag is read.
         self.messages.extend(iter::once(()).map(|()| message()));
@@ -224,6 +224,15 @@ impl<M> Inlet<M> {
     #[inline]
     pub fn unread_at(&self, place: usize) -> &M {
         &self.messages[self.read + place]
+    }
+
+    /// As [`unread_at`](Self::unread_at), for a reader that takes things out of the message.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn unread_at_mut(&mut self, place: usize) -> &mut M {
+        &mut self.messages[self.read + place]
     }
 
     /// As [`unread`](Self::unread), for a reader that notes things on them.

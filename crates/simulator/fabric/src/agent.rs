@@ -29,21 +29,21 @@ impl Agent {
 
     /// Looks at a packet that arrives for the link; may rewrite it. False if it is to be dropped.
     pub fn on_arrival<T: Telemetry>(&mut self, now: Time, packet: &mut IntPacket<T>) -> bool {
-        match (packet.header, *packet.telemetry.attachment()) {
+        let header = &mut packet.packet.header;
+        match (&*header, packet.telemetry.attachment_mut()) {
             (
                 Header::RateControl {
                     reflected: false, ..
                 },
-                Attachment::Control(mut record),
+                Some(Attachment::Control(record)),
             ) => {
-                self.0.on_control(now, &mut record);
-                packet.packet.header = record.header(false);
-                packet.telemetry.attach(Attachment::Control(record));
+                self.0.on_control(now, record);
+                *header = record.header(false);
                 true
             }
             // Acknowledgements echo the attachment of the data.
-            (Header::Data { .. }, Attachment::Speculative(speculative)) => {
-                self.0.admits(&speculative)
+            (Header::Data { .. }, Some(Attachment::Speculative(speculative))) => {
+                self.0.admits(speculative)
             }
             _ => true,
         }

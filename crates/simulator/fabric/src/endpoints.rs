@@ -9,7 +9,7 @@
 //! runs have any.
 
 use clearway_transport::congestion::telemetry::{IntPacket, Telemetry};
-use clearway_transport::{ClassSet, Endpoint, Event, OpenFlow};
+use clearway_transport::{ClassSet, Endpoint, Event, OpenFlow, Packet};
 use clearway_units::{HostId, Time};
 
 /// All endpoints of a host.
@@ -137,20 +137,21 @@ impl<T: Telemetry> Endpoints<T> {
     pub(crate) fn on_packet<const SEVERAL: bool>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         transports: &[u8],
     ) {
+        let telemetry = std::mem::take(&mut packet.telemetry);
         match SEVERAL {
-            false => self.first.on_packet(now, packet),
-            true => self.dispatch(now, packet, transports),
+            false => self.first.on_arrival(now, &packet.packet, telemetry),
+            true => self.dispatch(now, &packet.packet, telemetry, transports),
         }
     }
 
     #[inline(never)]
-    fn dispatch(&mut self, now: Time, packet: &IntPacket<T>, transports: &[u8]) {
+    fn dispatch(&mut self, now: Time, packet: &Packet, telemetry: T, transports: &[u8]) {
         let transport = transports.get(packet.flow.index()).copied();
         self.endpoint_mut(transport.unwrap_or(0))
-            .on_packet(now, packet);
+            .on_arrival(now, packet, telemetry);
     }
 
     /// Gives the next packet to `send`, if there is one.
@@ -158,12 +159,12 @@ impl<T: Telemetry> Endpoints<T> {
     pub(crate) fn transmit_with<const SEVERAL: bool>(
         &mut self,
         now: Time,
-        send: impl FnOnce(&IntPacket<T>),
+        send: impl FnOnce(&mut IntPacket<T>),
     ) {
         if !SEVERAL {
             self.first.transmit_with(now, send);
-        } else if let Some(packet) = self.transmit_in_turn(now) {
-            send(&packet);
+        } else if let Some(mut packet) = self.transmit_in_turn(now) {
+            send(&mut packet);
         }
     }
 
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!(sent(&mut endpoints, 1), [0]);
         let mut peer = endpoint::<()>(PEER, &profile(false));
         open(&mut peer, HostId(0), 1, 1);
-        while let Some(packet) = peer.poll_transmit(Time::ZERO) {
-            endpoints.on_packet::<true>(Time::ZERO, &packet, &[0, 1]);
+        while let Some(mut packet) = peer.poll_transmit(Time::ZERO) {
+            endpoints.on_packet::<true>(Time::ZERO, &mut packet, &[0, 1]);
         }
         let mut controls = 0;
         let first_data = loop {
@@ -386,8 +387,8 @@ mod tests {
             }
         }
         let mut answers = 0;
-        while let Some(packet) = peer.poll_transmit(Time::ZERO) {
-            endpoints.on_packet::<true>(Time::ZERO, &packet, &[0, 1]);
+        while let Some(mut packet) = peer.poll_transmit(Time::ZERO) {
+            endpoints.on_packet::<true>(Time::ZERO, &mut packet, &[0, 1]);
             answers += 1;
         }
         assert!(answers > 5, "{answers}");

@@ -242,7 +242,7 @@ impl<T: Telemetry> Host<T> {
 
     #[inline]
     fn receive<O: Observation, const SEVERAL: bool>(&mut self, context: &mut Context<'_, O, T>) {
-        match &self.inlet.unread_at(0).frame {
+        match &mut self.inlet.unread_at_mut(0).frame {
             Frame::Packet(packet) => {
                 let node: NodeId = Topology::host_node(self.endpoints.host());
                 let observer = &mut context.sinks.observer;
@@ -253,7 +253,7 @@ impl<T: Telemetry> Host<T> {
                 self.inlet.advance(1);
                 self.handle_events::<O, SEVERAL>(context);
             }
-            &Frame::Pause(classes) => {
+            &mut Frame::Pause(classes) => {
                 context.sinks.counters.pause_frames_received += 1;
                 self.inlet.advance(1);
                 self.hold_back(classes);

@@ -12,7 +12,7 @@ use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 use std::collections::VecDeque;
 
 /// Frame on a link: a packet or a pause frame.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Frame<T> {
     Packet(IntPacket<T>),
     /// A pause frame (IEEE 802.1Qbb): the classes that its sender cannot take at present.
@@ -20,7 +20,7 @@ pub(crate) enum Frame<T> {
 }
 
 /// Frame on a link, and the time at which it stands at the next node. One cache line where there is no telemetry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Arrival<T> {
     pub(crate) time: Time,
     pub(crate) frame: Frame<T>,
@@ -307,13 +307,13 @@ impl<T: Telemetry> Link<T> {
         }
     }
 
-    /// Sends a packet whose last bit leaves at `end`. The cable has been up until `start`, or that does not matter.
+    /// Moves a packet whose last bit leaves at `end` onto the wire. The cable has been up until `start`, or that does not matter.
     #[inline(always)]
     pub(crate) fn carry<O: Observation>(
         &mut self,
         start: Time,
         end: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         sinks.counters.data_hops += u64::from(packet.class.is_data());
@@ -330,7 +330,7 @@ impl<T: Telemetry> Link<T> {
         let time = end + self.delay;
         self.outlet.post_with(sinks.buffers, || Arrival {
             time,
-            frame: Frame::Packet(*packet),
+            frame: Frame::Packet(packet.take()),
         });
     }
 

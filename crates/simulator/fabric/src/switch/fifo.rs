@@ -25,7 +25,7 @@ impl<P> Default for Fifo<P> {
     }
 }
 
-impl<P: Copy> Fifo<P> {
+impl<P> Fifo<P> {
     const FEWEST_SLOTS: usize = 4;
 
     #[inline]
@@ -44,14 +44,9 @@ impl<P: Copy> Fifo<P> {
         (self.first + number) & self.slots.len().wrapping_sub(1)
     }
 
+    /// Adds an element, which is to be written: it has some old value. `unused` makes one for each slot that nothing was ever in.
     #[inline]
-    pub(super) fn push_back(&mut self, element: &P) {
-        *self.next_slot(|| *element) = *element;
-    }
-
-    /// Adds an element, which is to be written: it has some old value. `unused` makes one for slots that nothing was ever in.
-    #[inline]
-    pub(super) fn next_slot(&mut self, unused: impl FnOnce() -> P) -> &mut P {
+    pub(super) fn next_slot(&mut self, unused: impl Fn() -> P) -> &mut P {
         if self.count == self.slots.len() {
             self.grow(unused);
         }
@@ -63,11 +58,13 @@ impl<P: Copy> Fifo<P> {
     /// Doubles the slots.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, unused: impl FnOnce() -> P) {
+    fn grow(&mut self, unused: impl Fn() -> P) {
         let slots = (2 * self.slots.len()).max(Self::FEWEST_SLOTS);
         let mut grown = Vec::with_capacity(slots);
-        grown.extend(self.iter().copied());
-        grown.resize(slots, unused());
+        // Full: the elements in front of the oldest one are the youngest.
+        self.slots.rotate_left(self.first);
+        grown.append(&mut self.slots);
+        grown.resize_with(slots, unused);
         self.slots = grown;
         self.first = 0;
     }
@@ -128,7 +125,7 @@ mod tests {
             for step in steps {
                 match step {
                     0..150 => {
-                        fifo.push_back(&step);
+                        *fifo.next_slot(|| step) = step;
                         known.push_back(step);
                     }
                     150..254 => {

@@ -304,6 +304,12 @@ impl<T> Ingress<T> {
         self.inlets[port].unread_at(place)
     }
 
+    /// As [`arrival`](Self::arrival), for a packet that moves on.
+    #[inline]
+    pub(super) fn arrival_mut(&mut self, port: usize, place: usize) -> &mut Arrival<T> {
+        self.inlets[port].unread_at_mut(place)
+    }
+
     /// The link behind a port, towards this switch.
     #[inline]
     pub(super) fn link(&self, port: usize) -> LinkId {

@@ -169,6 +169,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             let port = &mut ports[index];
             active.insert(index);
             port.pass_changes(now, sinks);
+            let Frame::Packet(packet) = &mut ingress.arrival_mut(place.0, place.1).frame else {
+                continue;
+            };
             match egress {
                 Ok(_) => port.enqueue_if_up(now, packet, sinks),
                 Err(_) => port.refuse(now, packet, sinks),
@@ -233,18 +236,23 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
-        let ingress = &self.ingress;
+        let ingress = &mut self.ingress;
         sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
-            let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
-            if let Frame::Packet(packet) = &arrival.frame {
-                let now = arrival.time;
-                sinks.observer.on_arrival(now, ingress.node, packet);
-                port.pass_changes(now, sinks);
-                match ingress.route_at(now, packet) {
-                    Ok(_) => port.enqueue_if_up(now, packet, sinks),
-                    Err(_) => port.refuse(now, packet, sinks),
+            let place = (arrival_key.port(), arrival_key.place());
+            let arrival = ingress.arrival(place.0, place.1);
+            let Frame::Packet(packet) = &arrival.frame else {
+                continue;
+            };
+            let now = arrival.time;
+            sinks.observer.on_arrival(now, ingress.node, packet);
+            port.pass_changes(now, sinks);
+            let has_route = ingress.route_at(now, packet).is_ok();
+            if let Frame::Packet(packet) = &mut ingress.arrival_mut(place.0, place.1).frame {
+                match has_route {
+                    true => port.enqueue_if_up(now, packet, sinks),
+                    false => port.refuse(now, packet, sinks),
                 }
             }
         }
@@ -286,15 +294,13 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let (arrival_keys, sorter) = (&mut scratch.lines[port], &mut scratch.sorter);
-        let ingress = &self.ingress;
+        let ingress = &mut self.ingress;
         sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
-        let port = &mut self.ports[port];
+        let (port, node) = (&mut self.ports[port], ingress.node);
         for arrival_key in arrival_keys.iter() {
-            let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
-            if let Frame::Packet(packet) = &arrival.frame {
-                sinks
-                    .observer
-                    .on_arrival(arrival.time, ingress.node, packet);
+            let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
+            if let Frame::Packet(packet) = &mut arrival.frame {
+                sinks.observer.on_arrival(arrival.time, node, packet);
                 port.enqueue(arrival.time, packet, sinks);
             }
         }

@@ -54,6 +54,17 @@ pub(crate) struct LossyPort<T, const QUEUES: usize> {
     trimming: Option<Box<Trimming>>,
 }
 
+/// Moves a packet to the end of a queue.
+#[inline(always)]
+pub(super) fn move_in<'q, T: Telemetry>(
+    queue: &'q mut Fifo<IntPacket<T>>,
+    packet: &mut IntPacket<T>,
+) -> &'q mut IntPacket<T> {
+    let slot = queue.next_slot(|| packet.packet.into());
+    *slot = packet.take();
+    slot
+}
+
 impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     /// The last data queue.
     const LAST: Class = match Class::new(QUEUES as u8 - 1) {
@@ -79,20 +90,14 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     pub(crate) fn enqueue<O: Observation>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.advance(now, sinks) {
             self.at = self.at.max(now);
         }
-        let mut rewritten;
-        let mut packet = packet;
-        if T::AGENTS {
-            rewritten = *packet;
-            if !self.link.admits(now, &mut rewritten, sinks) {
-                return;
-            }
-            packet = &rewritten;
+        if T::AGENTS && !self.link.admits(now, packet, sinks) {
+            return;
         }
         let class = if self.rules.control_priority {
             packet.class.min(Self::LAST)
@@ -105,16 +110,13 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return self.on_overflow(now, packet, class, sinks);
         }
         queue.bytes = bytes;
-        queue.packets.push_back(packet);
+        let packet = move_in(&mut queue.packets, packet);
         if class.is_data() {
             sinks.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
-            if bytes > self.rules.kmin
-                && self.rules.mark == MarkAt::Enqueue
-                && let Some(packet) = queue.packets.back_mut()
-            {
+            if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
                 let chance = (&self.rules, &mut self.random);
                 mark_if_long(chance, &mut self.link, now, packet, bytes, sinks);
             }
@@ -127,7 +129,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     fn on_overflow<O: Observation>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         class: Class,
         sinks: &mut Sinks<'_, O, T>,
     ) {
@@ -142,7 +144,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             self.link.lose(now, packet, DropCause::QueueFull, sinks);
             return;
         }
-        let mut victim = *packet;
+        let mut victim = packet.take();
         let queue = &mut self.queues[class.index()];
         // The packet in transmission can no longer be trimmed.
         let waiting = queue.packets.len() - usize::from(self.busy == Some(class));
@@ -151,7 +153,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             && let Some(youngest) = queue.packets.back_mut()
         {
             // The arriving packet takes the place of the youngest only if it fits there.
-            let bytes = queue.bytes - u64::from(youngest.size) + u64::from(packet.size);
+            let bytes = queue.bytes - u64::from(youngest.size) + u64::from(victim.size);
             if youngest.can_be_trimmed() && bytes <= self.rules.limit {
                 std::mem::swap(youngest, &mut victim);
                 queue.bytes = bytes;
@@ -164,14 +166,14 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
         self.link.note_trim(now, &victim, sinks);
         trimming.trim(&mut victim);
-        self.enqueue_control(now, &victim, sinks);
+        self.enqueue_control(now, &mut victim, sinks);
     }
 
     /// Puts a control packet, or a trimmed packet, into the queue of control, which has more room where packets are trimmed.
     fn enqueue_control<O: Observation>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let limit = self
@@ -185,14 +187,14 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return;
         }
         queue.bytes = bytes;
-        queue.packets.push_back(packet);
+        move_in(&mut queue.packets, packet);
     }
 
     /// As [`enqueue`](Self::enqueue), where the port may be down.
     pub(crate) fn enqueue_if_up<O: Observation>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         match self.link.is_down() {
@@ -224,7 +226,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     pub(crate) fn refuse<O: Observation>(
         &mut self,
         now: Time,
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         // Observers hear of earlier events first.

@@ -4,8 +4,9 @@
 //! its queue and starts to transmit it; the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
 //! [`AckSample::hops`](crate::congestion::AckSample::hops).
 //!
-//! A packet and its telemetry travel together as an [`IntPacket`]. Without telemetry `T` is `()`: then it is a packet and costs
-//! nothing more. [`HopRecords`] holds as many hops as HPCC's header.
+//! A packet and its telemetry travel together as an [`IntPacket`], which is moved from queue to queue. Without telemetry `T` is `()`: then it
+//! is a packet and costs nothing more. [`HopRecords`] holds as many hops as HPCC's header. They are in memory of their own, so that a hop
+//! writes one record and moves a pointer, and the acknowledgement takes over the records of the packet that it answers.
 
 use crate::congestion::perc::Attachment;
 use crate::packet::Packet;
@@ -60,7 +61,7 @@ impl Hop {
 }
 
 /// Data that travels beside a packet and that switches write: telemetry, or the records of s-PERC and 1RC.
-pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 'static {
+pub trait Telemetry: std::fmt::Debug + Clone + Default + Send + Sync + 'static {
     /// False if there is nothing to write: then switches record no hops.
     const PRESENT: bool;
     /// True if links have agents, which see and rewrite the attachments of packets.
@@ -77,6 +78,11 @@ pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 's
     #[inline]
     fn attachment(&self) -> &Attachment {
         &Attachment::None
+    }
+    /// As [`attachment`](Self::attachment), for agents, which rewrite it; `None` where there are none.
+    #[inline]
+    fn attachment_mut(&mut self) -> Option<&mut Attachment> {
+        None
     }
     /// Replaces the attachment that agents of links read, where there are any.
     #[inline]
@@ -100,6 +106,10 @@ impl Telemetry for Attachment {
         self
     }
     #[inline]
+    fn attachment_mut(&mut self) -> Option<&mut Attachment> {
+        Some(self)
+    }
+    #[inline]
     fn attach(&mut self, attachment: Attachment) {
         *self = attachment;
     }
@@ -116,20 +126,23 @@ impl Telemetry for () {
     }
 }
 
-/// The telemetry of HPCC: a record of each of the first [`MOST_HOPS`] hops.
-#[derive(Debug, Clone, Copy)]
-pub struct HopRecords {
+/// The telemetry of HPCC: a record of each of the first [`MOST_HOPS`] hops. Memory for them comes with the first one.
+#[derive(Debug, Clone, Default)]
+pub struct HopRecords(Option<Box<Records>>);
+
+#[derive(Debug, Clone)]
+struct Records {
     /// Records of the hops; those from index `count` on are unused.
     hops: [Hop; MOST_HOPS],
     count: u8,
 }
 
-impl HopRecords {
+impl Records {
     /// Count of records that no switch may add to.
     const SEALED: u8 = u8::MAX;
 }
 
-impl Default for HopRecords {
+impl Default for Records {
     #[inline]
     fn default() -> Self {
         let unused = Hop {
@@ -149,18 +162,23 @@ impl Telemetry for HopRecords {
     const PRESENT: bool = true;
     #[inline]
     fn record(&mut self, hop: Hop) {
-        if let Some(free) = self.hops.get_mut(usize::from(self.count)) {
+        let records = self.0.get_or_insert_default();
+        if let Some(free) = records.hops.get_mut(usize::from(records.count)) {
             *free = hop;
-            self.count += 1;
+            records.count += 1;
         }
     }
     #[inline]
     fn hops(&self) -> &[Hop] {
-        self.hops.get(..usize::from(self.count)).unwrap_or(&[])
+        let Some(records) = &self.0 else {
+            return &[];
+        };
+        let count = usize::from(records.count);
+        records.hops.get(..count).unwrap_or(&[])
     }
     #[inline]
     fn seal(&mut self) {
-        self.count = Self::SEALED;
+        self.0.get_or_insert_default().count = Records::SEALED;
     }
 }
 
@@ -171,6 +189,18 @@ pub struct IntPacket<T = ()> {
     pub packet: Packet,
     /// Hops that a data packet has passed; for an acknowledgement, hops of the packet that it answers.
     pub telemetry: T,
+}
+
+impl<T: Default> IntPacket<T> {
+    /// Moves the packet elsewhere. What is left of it here has no telemetry.
+    #[inline(always)]
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        Self {
+            packet: self.packet,
+            telemetry: std::mem::take(&mut self.telemetry),
+        }
+    }
 }
 
 impl<T> Deref for IntPacket<T> {
@@ -258,7 +288,7 @@ mod tests {
     #[test]
     fn packets_with_telemetry_keep_their_size() {
         assert_eq!(size_of::<IntPacket>(), size_of::<Packet>());
-        // With its time of arrival a packet with telemetry fills three cache lines.
-        assert_eq!(size_of::<IntPacket<HopRecords>>() + size_of::<Time>(), 192);
+        assert_eq!(size_of::<IntPacket<HopRecords>>(), size_of::<Packet>() + 8);
+        assert!(size_of::<IntPacket<Attachment>>() <= size_of::<Packet>() + 24);
     }
 }

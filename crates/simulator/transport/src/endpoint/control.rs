@@ -129,7 +129,9 @@ impl<T: Telemetry> Endpoint<T> {
                 ..member.template
             }
             .into();
-            packet.telemetry.attach(Attachment::Control(record));
+            packet
+                .telemetry
+                .attach(Attachment::Control(Box::new(record)));
             self.outbox.push_control(packet);
         }
         let due = control.members[index as usize]
@@ -165,7 +167,7 @@ impl<T: Telemetry> Endpoint<T> {
 
     /// A control packet has come: to the receiver, which reflects it, or back to the source.
     pub(super) fn on_rate_control(&mut self, now: Time, packet: &Packet, telemetry: T) {
-        let Attachment::Control(record) = *telemetry.attachment() else {
+        let Attachment::Control(record) = telemetry.attachment() else {
             self.counters.invalid += 1;
             return;
         };
@@ -186,7 +188,7 @@ impl<T: Telemetry> Endpoint<T> {
         let local = control.clock(now);
         let returned = control.by_key.get(&key).copied().and_then(|index| {
             let member = control.members[index as usize].as_mut()?;
-            let mut returned = member.source.on_return(local, &record)?;
+            let mut returned = member.source.on_return(local, record)?;
             if member.misbehaviour == Some(Misbehaviour::Rate) {
                 // No packet was speculative, and none is dropped for it.
                 returned.delivered = None;

@@ -482,7 +482,7 @@ impl Receiver {
 
     /// Processes a data packet. Returns true if it completes the flow.
     #[inline(always)]
-    pub(crate) fn on_data<T: Copy>(
+    pub(crate) fn on_data<T: Default>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -494,7 +494,7 @@ impl Receiver {
     }
 
     /// Processes a data packet that has come trimmed. Go-back-N takes it for lost, which the next packet shows.
-    pub(crate) fn on_trimmed<T: Copy>(
+    pub(crate) fn on_trimmed<T: Default>(
         &mut self,
         now: Time,
         packet: &Packet,

@@ -41,16 +41,16 @@ impl<T: Telemetry> Endpoint<T> {
     /// turn with data where control has no priority.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<IntPacket<T>> {
-        self.transmit_with(now, |packet| *packet)
+        self.transmit_with(now, IntPacket::take)
     }
 
-    /// Gives the packet that [`poll_transmit`](Self::poll_transmit) would return to `send`, which may copy it to its destination. A
-    /// returned packet is copied once more.
+    /// Gives the packet that [`poll_transmit`](Self::poll_transmit) would return to `send`, which may move it to its destination. A
+    /// returned packet is moved once more.
     #[inline]
     pub fn transmit_with<R>(
         &mut self,
         now: Time,
-        send: impl FnOnce(&IntPacket<T>) -> R,
+        send: impl FnOnce(&mut IntPacket<T>) -> R,
     ) -> Option<R> {
         let paused = self.paused;
         let data_turn = self.data_turn && self.outbox.has_flow(paused);
@@ -113,7 +113,11 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     #[inline]
-    fn transmit_data<R>(&mut self, now: Time, send: impl FnOnce(&IntPacket<T>) -> R) -> Option<R> {
+    fn transmit_data<R>(
+        &mut self,
+        now: Time,
+        send: impl FnOnce(&mut IntPacket<T>) -> R,
+    ) -> Option<R> {
         while let Some(queue) = self.outbox.next_queue(self.paused) {
             let index = *self.outbox.queue(queue).round_robin.front()?;
             let mut attachment = Attachment::None;
@@ -156,7 +160,7 @@ impl<T: Telemetry> Endpoint<T> {
                     self.note_sent(now, index);
                 }
                 self.end_turn(now, index, queue);
-                return Some(send(&packet));
+                return Some(send(&mut packet));
             }
             let keeps_turn = self.keeps_turn(index);
             self.pass_turn(index, queue, keeps_turn);
@@ -196,7 +200,7 @@ impl<T: Telemetry> Endpoint<T> {
     fn transmit_control<R>(
         &mut self,
         now: Time,
-        send: impl FnOnce(&IntPacket<T>) -> R,
+        send: impl FnOnce(&mut IntPacket<T>) -> R,
     ) -> Option<R> {
         let mut packet = self.outbox.pop(self.paused)?;
         match packet.header {
@@ -217,6 +221,6 @@ impl<T: Telemetry> Endpoint<T> {
             }
             _ => self.counters.sacks_sent += 1,
         }
-        Some(send(&packet))
+        Some(send(&mut packet))
     }
 }

@@ -102,7 +102,7 @@ impl<T: Telemetry> Admitting<'_, T> {
         &mut self,
         now: Time,
         (from, egress): (u16, usize),
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let class = self.ports[egress].class_of(packet);
@@ -116,7 +116,7 @@ impl<T: Telemetry> Admitting<'_, T> {
         &mut self,
         now: Time,
         (from, egress): (u16, usize),
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         channels: &[ChannelPort],
         sinks: &mut Sinks<'_, O, T>,
     ) {
@@ -135,18 +135,12 @@ impl<T: Telemetry> Admitting<'_, T> {
         now: Time,
         (from, account): (u16, Class),
         (egress, class): (usize, Class),
-        packet: &IntPacket<T>,
+        packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let port = &mut self.ports[egress];
-        let mut rewritten;
-        let mut packet = packet;
-        if T::AGENTS {
-            rewritten = *packet;
-            if !port.link.admits(now, &mut rewritten, sinks) {
-                return;
-            }
-            packet = &rewritten;
+        if T::AGENTS && !port.link.admits(now, packet, sinks) {
+            return;
         }
         let size = packet.size.into();
         let drop = if !class.is_data() {
@@ -392,6 +386,10 @@ impl<T: Telemetry> SharedSwitch<T> {
                     }
                 };
                 let from = arrival_key.port() as u16;
+                let arrival = self.ingress.arrival_mut(place.0, place.1);
+                let Frame::Packet(packet) = &mut arrival.frame else {
+                    return;
+                };
                 let mut switch = Admitting {
                     ports: &mut self.ports,
                     buffer: &mut self.buffer,

@@ -19,7 +19,7 @@ use clearway_units::{Purpose, RandomStream, Time};
 
 /// A packet and the port through which it came in. It keeps the class in which it came in until it leaves, in the class of its queue: with
 /// virtual channels they may differ.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Queued<T> {
     pub(super) packet: IntPacket<T>,
     pub(super) from: u16,
@@ -136,7 +136,7 @@ impl<T: Telemetry> SharedPort<T> {
         &mut self,
         now: Time,
         class: Class,
-        (packet, from): (&IntPacket<T>, u16),
+        (packet, from): (&mut IntPacket<T>, u16),
         sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
@@ -147,11 +147,11 @@ impl<T: Telemetry> SharedPort<T> {
         queue.bytes = bytes;
         self.bytes += u64::from(packet.size);
         let unused = || Queued {
-            packet: *packet,
+            packet: packet.packet.into(),
             from,
         };
         let queued = queue.packets.next_slot(unused);
-        (queued.packet, queued.from) = (*packet, from);
+        (queued.packet, queued.from) = (packet.take(), from);
         if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
             let chance = (&self.rules, &mut self.random);
             let packet = &mut queued.packet;

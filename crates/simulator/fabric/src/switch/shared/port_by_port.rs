@@ -80,17 +80,18 @@ impl<T: Telemetry> SharedSwitch<T> {
                     arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, place));
                 }
             });
-        let (ingress, ports, buffer) = (&self.ingress, &mut self.ports, &mut self.buffer);
+        let (ingress, ports, buffer) = (&mut self.ingress, &mut self.ports, &mut self.buffer);
+        let node = ingress.node;
         let (frame, last) = (self.frame, Time::from_ps(round.end().as_ps() - 1));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         active.retain(|index| {
             let (port, arrival_keys) = (&mut ports[index], &mut lines[index]);
             sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
             for arrival_key in arrival_keys.drain(..) {
-                let arrival = ingress.arrival(arrival_key.port(), arrival_key.place());
-                if let Frame::Packet(packet) = &arrival.frame {
+                let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
+                if let Frame::Packet(packet) = &mut arrival.frame {
                     let now = arrival.time;
-                    sinks.observer.on_arrival(now, ingress.node, packet);
+                    sinks.observer.on_arrival(now, node, packet);
                     port.advance((now, now), frame, buffer, sinks);
                     port.take_in(now, (packet, arrival_key.port() as u16), buffer, sinks);
                 }
@@ -132,18 +133,12 @@ impl<T: Telemetry> SharedPort<T> {
     fn take_in<O: Observation>(
         &mut self,
         now: Time,
-        (packet, from): (&IntPacket<T>, u16),
+        (packet, from): (&mut IntPacket<T>, u16),
         buffer: &mut Buffer,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let mut rewritten;
-        let mut packet = packet;
-        if T::AGENTS {
-            rewritten = *packet;
-            if !self.link.admits(now, &mut rewritten, sinks) {
-                return;
-            }
-            packet = &rewritten;
+        if T::AGENTS && !self.link.admits(now, packet, sinks) {
+            return;
         }
         let (class, size) = (self.class_of(packet), packet.size.into());
         if class.is_data() {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 type IntPacket = clearway_transport::congestion::telemetry::IntPacket<Beside>;
 
 /// Data that travels beside a packet here: all kinds of the simulator, which compiles one at a time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Beside {
     hops: HopRecords,
     attachment: Attachment,
@@ -48,6 +48,9 @@ impl Telemetry for Beside {
     }
     fn attachment(&self) -> &Attachment {
         &self.attachment
+    }
+    fn attachment_mut(&mut self) -> Option<&mut Attachment> {
+        Some(&mut self.attachment)
     }
     fn attach(&mut self, attachment: Attachment) {
         self.attachment = attachment;

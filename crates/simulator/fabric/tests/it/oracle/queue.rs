@@ -163,7 +163,7 @@ impl Port {
             };
         }
         let marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
-        self.waiting[queue].push_back(*packet);
+        self.waiting[queue].push_back(packet.clone());
         let bytes = (!control).then_some(bytes);
         Ok(Joined {
             bytes,
@@ -190,17 +190,17 @@ impl Port {
         };
         let full = self.bytes(queue);
         let after = |youngest: &IntPacket| full - u64::from(youngest.size) + u64::from(packet.size);
-        let place = self.waiting[queue].back().copied().filter(|youngest| {
+        let place = self.waiting[queue].back().cloned().filter(|youngest| {
             spares_arriving && whole(youngest) && self.rules.allow(after(youngest))
         });
         let mut victim = match place {
-            None => *packet,
+            None => packet.clone(),
             Some(youngest) => {
                 let bytes = after(&youngest);
                 joined.marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
                 joined.bytes = Some(bytes);
                 self.waiting[queue].pop_back();
-                self.waiting[queue].push_back(*packet);
+                self.waiting[queue].push_back(packet.clone());
                 youngest
             }
         };
@@ -227,7 +227,7 @@ impl Port {
         let on_the_wire = self.sending.take();
         let mut all = Vec::new();
         for (queue, waiting) in self.waiting.iter_mut().enumerate() {
-            all.extend(on_the_wire.filter(|(from, _)| *from == queue));
+            all.extend(on_the_wire.clone().filter(|(from, _)| *from == queue));
             all.extend(waiting.drain(..).map(|packet| (queue, packet)));
         }
         all
@@ -243,7 +243,7 @@ impl Port {
         self.sending = self.waiting[queue]
             .pop_front()
             .map(|packet| (queue, packet));
-        self.sending.map(|(_, packet)| packet.size)
+        self.sending.as_ref().map(|(_, packet)| packet.size)
     }
 
     /// Ends the transmission. Returns the packet that has left, the bytes that stay in its queue if that is for data, and whether the

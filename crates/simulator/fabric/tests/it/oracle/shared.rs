@@ -298,7 +298,7 @@ impl Switch {
         }
         let rules = &mut self.port(to).rules;
         let marked = class.is_data() && rules.mark(MarkAt::Enqueue, packet, queue);
-        let packet = *packet;
+        let packet = packet.clone();
         self.held.push(Held {
             packet,
             class,

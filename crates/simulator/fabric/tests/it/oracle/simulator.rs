@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 #[expect(clippy::large_enum_variant, reason = "a slow simulator may copy")]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum What {
     End(LinkId),
     /// The event of this index.
@@ -618,7 +618,7 @@ impl<'a> Oracle<'a> {
             _ => vec![Span::ZERO],
         };
         for delay in delays {
-            self.push(arrival + delay, What::Arrival(link, packet));
+            self.push(arrival + delay, What::Arrival(link, packet.clone()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Records that travel beside packets: control records of s-PERC, and the marks of speculative packets.
 //!
-//! All are `Copy` and small. Rates are `f32`, as a switch would hold them: with 24 bits they are right to 6e-8.
+//! Rates are `f32`, as a switch would hold them: with 24 bits they are right to 6e-8. A control record is in memory of its own, because few
+//! packets have one.
 
 use super::sums::Visit;
 use crate::packet::Header;
@@ -277,13 +278,13 @@ pub struct Speculative {
 }
 
 /// The one thing of this protocol that travels beside a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Attachment {
     /// Nothing: a scheduled data packet, or one of another protocol.
     #[default]
     None,
     /// The packet is a control packet.
-    Control(ControlRecord),
+    Control(Box<ControlRecord>),
     /// The packet is a speculative data packet.
     Speculative(Speculative),
 }

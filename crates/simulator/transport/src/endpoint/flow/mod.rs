@@ -167,22 +167,22 @@ pub(crate) struct Reports<'a, T> {
     pub(crate) outbox: &'a mut Outbox<T>,
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
-    /// Telemetry of the packet that has come, to be echoed.
+    /// Telemetry of the packet that has come, to be echoed by its first answer.
     pub(crate) telemetry: T,
 }
 
-impl<T: Copy> Reports<'_, T> {
+impl<T: Default> Reports<'_, T> {
     /// Answers the packet that has come.
     #[inline]
     pub(crate) fn answer(&mut self, packet: Packet) {
-        let telemetry = self.telemetry;
+        let telemetry = std::mem::take(&mut self.telemetry);
         self.outbox.push(IntPacket { packet, telemetry });
     }
 
     /// As [`answer`](Self::answer), for a packet that is known to be control.
     #[inline(always)]
     pub(crate) fn answer_as_control(&mut self, packet: Packet) {
-        let telemetry = self.telemetry;
+        let telemetry = std::mem::take(&mut self.telemetry);
         self.outbox.push_control(IntPacket { packet, telemetry });
     }
 }

@@ -88,7 +88,7 @@ impl Receiver {
 
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline(never)]
-    pub(crate) fn on_data<T: Copy>(
+    pub(crate) fn on_data<T: Default>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -151,7 +151,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn acknowledge<T: Copy>(
+    fn acknowledge<T: Default>(
         &mut self,
         trigger: &Packet,
         nack: bool,

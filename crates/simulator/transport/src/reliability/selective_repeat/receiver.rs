@@ -114,7 +114,7 @@ impl Receiver {
 
     /// Processes a data packet. Queues the acknowledgement if one is due. Returns true if the packet completes the flow.
     #[inline(always)]
-    pub(crate) fn on_data<T: Copy>(
+    pub(crate) fn on_data<T: Default>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -169,7 +169,7 @@ impl Receiver {
     /// Acknowledges a packet that brings nothing new.
     #[cold]
     #[inline(never)]
-    fn repeat<T: Copy>(&mut self, packet: &Packet, rules: &Rules, reports: &mut Reports<'_, T>) {
+    fn repeat<T: Default>(&mut self, packet: &Packet, rules: &Rules, reports: &mut Reports<'_, T>) {
         let base = self.segment_base();
         let sack = self.sack(packet, base, false, rules);
         reports.answer(sack);
@@ -184,7 +184,7 @@ impl Receiver {
     /// Processes a data packet without its payload, which a switch has cut off: asks for it by a negative acknowledgement, or acknowledges
     /// again if the packet has arrived before.
     #[cold]
-    pub(crate) fn on_trimmed<T: Copy>(
+    pub(crate) fn on_trimmed<T: Default>(
         &mut self,
         now: Time,
         packet: &Packet,
