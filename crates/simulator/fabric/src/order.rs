@@ -35,6 +35,14 @@ impl ArrivalKey {
         );
         Self(since << 32 | (port as u64) << 16 | place as u64)
     }
+    /// Time of the first of the arrivals that are left in a round, or the last instant of the round.
+    #[inline]
+    pub(crate) fn next(left: &[Self], round: &Round) -> Time {
+        match left.first() {
+            Some(key) => key.time(round.start()),
+            None => Time::from_ps(round.end().as_ps() - 1),
+        }
+    }
     #[inline]
     pub(crate) fn port(self) -> usize {
         (self.0 >> 16) as u16 as usize

@@ -297,11 +297,13 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         let ingress = &mut self.ingress;
         sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
         let (port, node) = (&mut self.ports[port], ingress.node);
-        for arrival_key in arrival_keys.iter() {
+        let mut left = arrival_keys.iter();
+        while let Some(arrival_key) = left.next() {
             let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
             if let Frame::Packet(packet) = &mut arrival.frame {
                 sinks.observer.on_arrival(arrival.time, node, packet);
-                port.enqueue(arrival.time, packet, sinks);
+                let next = || ArrivalKey::next(left.as_slice(), round);
+                port.pass_or_enqueue(arrival.time, next, packet, sinks);
             }
         }
         arrival_keys.clear();

@@ -46,6 +46,8 @@ pub(crate) struct LossyPort<T, const QUEUES: usize> {
     busy: Option<Class>,
     /// Time at which the last bit of that packet leaves; without one, time at which the next transmission may start.
     at: Time,
+    /// The largest packet that may [pass](Self::pass_or_enqueue).
+    largest_passing: u64,
     /// By class; without control priority its packets are in the first data queue.
     queues: [Queue<T>; QUEUES],
     rules: QueueRules,
@@ -80,6 +82,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             queues: std::array::from_fn(|_| Queue::default()),
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
             trimming: Trimming::new(&rules, seed, link.id.0, last_hop),
+            largest_passing: rules.limit.min(rules.largest_unmarked()),
             rules,
             link,
         }
@@ -99,6 +102,65 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         if T::AGENTS && !self.link.admits(now, packet, sinks) {
             return;
         }
+        self.admit(now, packet, sinks);
+    }
+
+    /// As [`enqueue`](Self::enqueue). Nothing else happens at this port before `next()`: a packet that finds it idle and leaves by then does
+    /// not need the queue.
+    #[inline(always)]
+    pub(crate) fn pass_or_enqueue<O: Observation>(
+        &mut self,
+        now: Time,
+        next: impl FnOnce() -> Time,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let is_idle = self.advance(now, sinks);
+        if T::AGENTS && !self.link.admits(now, packet, sinks) {
+            return;
+        }
+        if is_idle {
+            self.at = self.at.max(now);
+            let end = self.at + self.link.clock.span_of(packet.size.into());
+            if end <= next() && u64::from(packet.size) <= self.largest_passing {
+                return self.pass(now, end, packet, sinks);
+            }
+        }
+        self.admit(now, packet, sinks);
+    }
+
+    /// Sends a packet that arrives at `now` and whose last bit leaves at `end`, before anything else happens at this port.
+    #[inline(always)]
+    fn pass<O: Observation>(
+        &mut self,
+        now: Time,
+        end: Time,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        if T::PRESENT {
+            self.link.record(now, packet, 0);
+        }
+        self.at = end;
+        if packet.class.is_data() || !self.rules.control_priority {
+            let size = packet.size.into();
+            sinks.observer.on_enqueue(now, self.link.id, size);
+            if O::METERS_LINKS {
+                self.link.meter.on_enqueue(size);
+            }
+            sinks.observer.on_dequeue(end, self.link.id, 0);
+        }
+        self.link.carry(end, end, packet, sinks);
+    }
+
+    /// Puts a packet that arrives at `now` into its queue, if it fits.
+    #[inline(always)]
+    fn admit<O: Observation>(
+        &mut self,
+        now: Time,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
         let class = if self.rules.control_priority {
             packet.class.min(Self::LAST)
         } else {

@@ -373,6 +373,14 @@ impl QueueRules {
         }
     }
 
+    /// The largest packet that gets no mark when it joins an empty queue and leaves one.
+    pub(super) fn largest_unmarked(&self) -> u64 {
+        match self.mark {
+            MarkAt::Enqueue if self.ecn => self.kmin,
+            MarkAt::Enqueue | MarkAt::Dequeue => u64::MAX,
+        }
+    }
+
     /// The same with another limit of the queue in bytes, if there is one.
     #[must_use]
     pub fn with_limit(self, limit: Option<Bytes>) -> Self {
