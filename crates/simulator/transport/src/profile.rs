@@ -235,6 +235,18 @@ impl Profile {
         }
     }
 
+    /// Bytes of the largest packet that endpoints with this profile send.
+    pub fn largest_packet(&self) -> u16 {
+        let network = &self.network;
+        let control = self.controllers().filter_map(|settings| {
+            let controller = settings.build(network);
+            controller.allocation().map(|allocation| allocation.control)
+        });
+        let usual = (network.payload + network.header).max(network.ack);
+        let largest = control.fold(usual, u32::max);
+        u16::try_from(largest).unwrap_or(u16::MAX)
+    }
+
     /// True if switches are to write telemetry onto packets.
     pub fn uses_telemetry(&self) -> bool {
         let mut controllers = self.controllers();

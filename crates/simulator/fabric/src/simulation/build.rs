@@ -243,7 +243,7 @@ pub(super) fn build_switch<T: Telemetry>(
         ingress,
         ports,
         (&rules, channels),
-        (parameters.reaction, frame),
+        (parameters.reaction, frame, setup.largest_packet()),
         local,
     )))
 }

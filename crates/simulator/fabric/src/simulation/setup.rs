@@ -79,6 +79,12 @@ impl Setup<'_> {
         listed.chain(streamed).collect()
     }
 
+    /// Bytes of the largest packet of all transports.
+    pub(super) fn largest_packet(&self) -> u16 {
+        let sizes = self.profiles().map(|profile| profile.largest_packet());
+        sizes.max().unwrap_or(u16::MAX)
+    }
+
     /// Packets carry telemetry.
     pub(super) fn uses_telemetry(&self) -> bool {
         self.profiles().any(|profile| profile.uses_telemetry())

@@ -259,6 +259,17 @@ impl<T> Ingress<T> {
         self.pending = pending;
     }
 
+    /// Number of unread messages, those of later rounds included.
+    #[inline]
+    pub(super) fn unread(&mut self) -> u64 {
+        let (inlets, mut count) = (&self.inlets, 0);
+        self.pending.retain(|port| {
+            count += inlets[port].unread().len() as u64;
+            true
+        });
+        count
+    }
+
     /// Calls `visit` with number and unread messages of each port that has any, messages of later rounds included.
     #[inline]
     pub(super) fn for_each_port_with_arrivals(

@@ -79,6 +79,8 @@ pub(super) struct Buffer {
     pool: u64,
     used: u64,
     ports: Vec<IngressPort>,
+    /// The least factor of all ports.
+    least_alpha: Alpha,
     /// Number of accounts whose senders have to be stopped.
     pauses: u32,
 }
@@ -99,6 +101,8 @@ impl Buffer {
             paused: ClassSet::EMPTY,
             accounts: Default::default(),
         };
+        let alphas = rules.ports.iter().map(|(alpha, _)| *alpha);
+        let least = alphas.fold(f64::INFINITY, f64::min);
         Self {
             lossless: rules.lossless,
             reserve: rules.reserve,
@@ -106,6 +110,7 @@ impl Buffer {
             // Thresholds are worked out with signed numbers.
             pool: rules.pool.min(i64::MAX as u64),
             used: 0,
+            least_alpha: Alpha::new(least),
             ports: rules.ports.iter().map(port).collect(),
             pauses: 0,
         }
@@ -115,6 +120,16 @@ impl Buffer {
     #[inline]
     pub(super) fn pauses_any(&self) -> bool {
         self.pauses > 0
+    }
+
+    /// True if `bytes` that arrive would [be taken without a pause](Self::takes_without_pause) whatever their ports and classes are: no
+    /// account has more in the pool than is in use of it.
+    #[inline]
+    pub(super) fn takes_any(&self, bytes: u64) -> bool {
+        let used = self.used + bytes;
+        self.pool
+            .checked_sub(used)
+            .is_some_and(|free| used < self.least_alpha.share(free))
     }
 
     /// True if all arrivals are admitted without a pause, in any order of arrivals and departures, while no sender is stopped: even if
@@ -398,6 +413,7 @@ mod tests {
             };
             let mut buffer = buffer();
             buffer.ports[0].alpha = Alpha::new(alpha);
+            buffer.least_alpha = Alpha::new(0.25);
             let mut inside = [const { Vec::new() }; 2];
             for (at, (from, size)) in before.into_iter().enumerate() {
                 if buffer.admit(from, Class::DATA, size) != Admission::Refused {
@@ -411,6 +427,8 @@ mod tests {
                 of_port().for_each(|packet| classes.insert(class(packet.3)));
                 Incoming { port: port as u16, classes, bytes: of_port().map(|packet| packet.2).sum() }
             }).collect();
+            let bytes = all.iter().map(|incoming| incoming.bytes).sum();
+            prop_assert!(buffer.takes_without_pause(&all) || !buffer.takes_any(bytes));
             prop_assume!(!buffer.pauses_any() && buffer.takes_without_pause(&all));
             let mut accounts = Buffer { ports: Vec::new(), ..buffer };
             accounts.ports.extend(buffer.ports.iter().map(|port| IngressPort { ..*port }));

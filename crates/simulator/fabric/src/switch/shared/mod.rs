@@ -67,6 +67,8 @@ pub(crate) struct SharedSwitch<T> {
     reaction: Span,
     /// Bytes of a pause frame.
     frame: u32,
+    /// Bytes of the largest packet.
+    largest: u16,
     next: Time,
 }
 
@@ -175,7 +177,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         ingress: Ingress<T>,
         ports: Vec<SharedPort<T>>,
         (rules, channels): (&BufferRules, Option<Box<[ChannelPort]>>),
-        (reaction, frame): (Span, u32),
+        (reaction, frame, largest): (Span, u32, u16),
         local: Option<Box<AdaptiveRouting>>,
     ) -> Self {
         let changes = Changes::from_ports(&ports);
@@ -195,6 +197,7 @@ impl<T: Telemetry> SharedSwitch<T> {
             effects: VecDeque::new(),
             reaction,
             frame,
+            largest,
             next: changes.first_storm(),
             changes,
         }
@@ -220,7 +223,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> DomainHorizon {
-        if self.pauses_nobody(round) {
+        if self.line_up_if_nobody_pauses(round, scratch) {
             return self.run_port_by_port(round, scratch, sinks);
         }
         self.queue_ends();

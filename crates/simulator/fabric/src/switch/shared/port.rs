@@ -81,6 +81,8 @@ pub(crate) struct SharedPort<T> {
     rules: QueueRules,
     /// The lowest class in which packets are treated here: control, or data where control has no priority.
     lowest: Class,
+    /// The largest packet that gets no mark when it joins an empty queue and leaves one.
+    pub(super) largest_unmarked: u64,
     random: RandomStream,
     pub(super) link: Link<T>,
 }
@@ -100,6 +102,7 @@ impl<T: Telemetry> SharedPort<T> {
                 true => Class::CONTROL,
                 false => Class::DATA,
             },
+            largest_unmarked: rules.largest_unmarked(),
             rules,
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
             link,
@@ -166,6 +169,45 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
+    /// True if something is on the wire, waits or is to be told to the other end of the cable.
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.wire.is_some() || !self.waiting.is_empty() || !self.told.is_empty()
+    }
+
+    /// True if a packet of this class would be sent at once.
+    #[inline]
+    pub(super) fn is_free_for(&self, class: Class) -> bool {
+        !self.has_work() && !self.pause.classes().contains(class)
+    }
+
+    /// Sends a packet for which the port [is free](Self::is_free_for), which arrives at `now` and whose last bit leaves at `end`, before
+    /// anything else happens here.
+    #[inline]
+    pub(super) fn pass<O: Observation>(
+        &mut self,
+        now: Time,
+        end: Time,
+        class: Class,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        if T::PRESENT {
+            self.link.record(now, packet, 0);
+        }
+        self.at = end;
+        if class.is_data() {
+            self.turn = class;
+            let size = packet.size.into();
+            sinks.observer.on_enqueue(now, self.link.id, size);
+            if O::METERS_LINKS {
+                self.link.meter.on_enqueue(size);
+            }
+            sinks.observer.on_dequeue(end, self.link.id, 0);
+        }
+        self.link.carry(end, end, packet, sinks);
+    }
+
     /// Begins the next transmission, if the wire is free and something may be sent; returns when its last bit leaves. `tell` has the
     /// classes that the other end of the cable should hold back.
     #[inline(always)] // Out of line, a hop with telemetry takes some 30 instructions more.
@@ -216,6 +258,21 @@ impl<T: Telemetry> SharedPort<T> {
                     return;
                 }
             }
+        }
+    }
+
+    /// [Advances](Self::advance) to an arrival at `now`.
+    #[inline(always)]
+    pub(super) fn bring_up_to_date<O: Observation>(
+        &mut self,
+        now: Time,
+        frame: u32,
+        buffer: &mut Buffer,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        match self.has_work() {
+            true => self.advance((now, now), frame, buffer, sinks),
+            false => self.at = self.at.max(now),
         }
     }
 

@@ -19,18 +19,29 @@ use clearway_transport::{Class, ClassSet};
 use clearway_units::Time;
 
 impl<T: Telemetry> SharedSwitch<T> {
-    /// True if nobody's pauses change within the round, and headers alone choose ports and no packet changes its virtual channel.
+    /// Lines up the arrivals of the round by egress port. Returns false, with nothing lined up, unless nobody's pauses change within the
+    /// round, headers alone choose ports and no packet changes its virtual channel.
     #[inline]
-    pub(super) fn pauses_nobody(&mut self, round: &Round) -> bool {
-        let by_header = self.is_by_header();
-        if !by_header || self.buffer.pauses_any() {
+    pub(super) fn line_up_if_nobody_pauses(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+    ) -> bool {
+        if !self.is_by_header() || self.buffer.pauses_any() {
             return false;
         }
         let reacts = self.effects.front();
         if reacts.is_some_and(|(at, ..)| *at < round.end()) {
             return false;
         }
-        let (all, mut has_pauses) = (&mut self.incoming, false);
+        let most = self.ingress.unread() * u64::from(self.largest);
+        (self.buffer.takes_any(most) || self.takes_all(round)) && self.line_up(round, scratch)
+    }
+
+    /// True if the buffer takes all packets of the round without a pause.
+    #[inline(never)]
+    fn takes_all(&mut self, round: &Round) -> bool {
+        let all = &mut self.incoming;
         all.clear();
         self.ingress.for_each_port_with_arrivals(|port, arrivals| {
             let mut incoming = Incoming {
@@ -43,21 +54,43 @@ impl<T: Telemetry> SharedSwitch<T> {
                 if arrival.time >= round.end() {
                     break;
                 }
-                match &arrival.frame {
-                    Frame::Pause(_) => has_pauses = true,
-                    Frame::Packet(packet) => {
-                        // Control without priority is in this class.
-                        incoming.classes.insert(packet.class.max(Class::DATA));
-                        incoming.bytes += u64::from(packet.size);
-                    }
+                if let Frame::Packet(packet) = &arrival.frame {
+                    // Control without priority is in this class.
+                    incoming.classes.insert(packet.class.max(Class::DATA));
+                    incoming.bytes += u64::from(packet.size);
                 }
             }
             all.push(incoming);
         });
-        !has_pauses && self.buffer.takes_without_pause(all)
+        self.buffer.takes_without_pause(all)
     }
 
-    /// Runs a round that [pauses nobody](Self::pauses_nobody).
+    /// Lines up the arrivals of the round by egress port. Returns false, with nothing lined up, if a pause frame is among them.
+    #[inline]
+    fn line_up(&mut self, round: &Round, scratch: &mut Scratch) -> bool {
+        let (lines, largest) = (scratch.lines(self.ports.len()), self.largest);
+        let (active, mut has_pauses) = (&mut self.wakes.active, false);
+        self.ingress
+            .for_each_arrival(round, |ingress, from, place, arrival| {
+                let Frame::Packet(packet) = &arrival.frame else {
+                    has_pauses = true;
+                    return;
+                };
+                debug_assert!(packet.size <= largest);
+                let port = ingress.route(packet);
+                let arrival_keys = &mut lines[port];
+                if arrival_keys.is_empty() {
+                    active.insert(port);
+                }
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, place));
+            });
+        if has_pauses {
+            lines.iter_mut().for_each(Vec::clear);
+        }
+        !has_pauses
+    }
+
+    /// Runs a round whose arrivals are [lined up](Self::line_up_if_nobody_pauses).
     pub(super) fn run_port_by_port<O: Observation>(
         &mut self,
         round: &Round,
@@ -66,20 +99,8 @@ impl<T: Telemetry> SharedSwitch<T> {
     ) -> DomainHorizon {
         self.ends.clear();
         self.was_port_by_port = true;
-        scratch.lines(self.ports.len());
         let (lines, sorter) = (&mut scratch.lines, &mut scratch.sorter);
         let active = &mut self.wakes.active;
-        self.ingress
-            .for_each_arrival(round, |ingress, from, place, arrival| {
-                if let Frame::Packet(packet) = &arrival.frame {
-                    let port = ingress.route(packet);
-                    let arrival_keys = &mut lines[port];
-                    if arrival_keys.is_empty() {
-                        active.insert(port);
-                    }
-                    arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, place));
-                }
-            });
         let (ingress, ports, buffer) = (&mut self.ingress, &mut self.ports, &mut self.buffer);
         let node = ingress.node;
         let (frame, last) = (self.frame, Time::from_ps(round.end().as_ps() - 1));
@@ -87,15 +108,19 @@ impl<T: Telemetry> SharedSwitch<T> {
         active.retain(|index| {
             let (port, arrival_keys) = (&mut ports[index], &mut lines[index]);
             sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
-            for arrival_key in arrival_keys.drain(..) {
+            let mut left = arrival_keys.iter();
+            while let Some(arrival_key) = left.next() {
                 let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
                 if let Frame::Packet(packet) = &mut arrival.frame {
                     let now = arrival.time;
                     sinks.observer.on_arrival(now, node, packet);
-                    port.advance((now, now), frame, buffer, sinks);
-                    port.take_in(now, (packet, arrival_key.port() as u16), buffer, sinks);
+                    port.bring_up_to_date(now, frame, buffer, sinks);
+                    let packet = (packet, arrival_key.port() as u16);
+                    let next = || ArrivalKey::next(left.as_slice(), round);
+                    port.take_in(now, next, packet, buffer, sinks);
                 }
             }
+            arrival_keys.clear();
             port.advance((last, round.end()), frame, buffer, sinks);
             sent = sent.min(port.link.flush(round, sinks.counters));
             next = next.min(port.end());
@@ -128,11 +153,13 @@ impl<T: Telemetry> SharedSwitch<T> {
 }
 
 impl<T: Telemetry> SharedPort<T> {
-    /// A packet that pauses nobody has come in `from` a port.
+    /// A packet that pauses nobody has come in `from` a port. Nothing else happens here before `next()`: a packet that finds the port idle
+    /// and leaves by then needs neither its queue nor an account at the buffer.
     #[inline(always)]
     fn take_in<O: Observation>(
         &mut self,
         now: Time,
+        next: impl FnOnce() -> Time,
         (packet, from): (&mut IntPacket<T>, u16),
         buffer: &mut Buffer,
         sinks: &mut Sinks<'_, O, T>,
@@ -141,10 +168,17 @@ impl<T: Telemetry> SharedPort<T> {
             return;
         }
         let (class, size) = (self.class_of(packet), packet.size.into());
+        let fits = !class.is_data() || buffer.is_lossless(class) || self.takes_lossy(class, size);
+        if fits && self.is_free_for(class) {
+            let end = now + self.link.clock.span_of(packet.size.into());
+            if end <= next() && size <= self.largest_unmarked {
+                return self.pass(now, end, class, packet, sinks);
+            }
+        }
         if class.is_data() {
             if buffer.is_lossless(class) {
                 buffer.admit_without_pause(from.into(), class, size);
-            } else if !self.takes_lossy(class, size) || !buffer.admit_lossy(size) {
+            } else if !fits || !buffer.admit_lossy(size) {
                 return self.link.lose(now, packet, DropCause::QueueFull, sinks);
             }
         }
