@@ -130,7 +130,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     }
 
     /// Sends a packet that arrives at `now` and whose last bit leaves at `end`, before anything else happens at this port.
-    #[inline(always)]
+    #[inline(never)]
     fn pass<O: Observation>(
         &mut self,
         now: Time,
