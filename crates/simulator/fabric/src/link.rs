@@ -442,7 +442,9 @@ impl<T: Telemetry> Link<T> {
         cause: DropCause,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        self.meter.on_drop();
+        if O::METERS_LINKS {
+            self.meter.on_drop();
+        }
         sinks.counters.note_loss(now, self.id, packet, cause);
         let link = self.id;
         sinks
@@ -457,7 +459,9 @@ impl<T: Telemetry> Link<T> {
         packet: &Packet,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        self.meter.on_trim();
+        if O::METERS_LINKS {
+            self.meter.on_trim();
+        }
         sinks.counters.note_trim(now, self.id, packet);
         let link = self.id;
         sinks
@@ -474,7 +478,9 @@ impl<T: Telemetry> Link<T> {
     ) {
         if !packet.ecn {
             packet.ecn = true;
-            self.meter.on_mark();
+            if O::METERS_LINKS {
+                self.meter.on_mark();
+            }
             sinks.counters.marked += 1;
             let link = self.id;
             sinks

@@ -65,12 +65,7 @@ impl LinkView<'_> {
 
     /// Adds the traffic of a [skipped](crate::Snapshot::skip) stretch: bytes, packets, marks, drops and trims.
     pub fn add_skipped(&mut self, traffic: &LinkTotals) {
-        let totals = &mut self.meter.totals;
-        totals.bytes += traffic.bytes;
-        totals.packets += traffic.packets;
-        totals.marks += traffic.marks;
-        totals.drops += traffic.drops;
-        totals.trims += traffic.trims;
+        self.meter.add(traffic);
     }
 }
 
@@ -82,22 +77,33 @@ pub(crate) fn bytes_left(now: Time, end: Time, rate: Rate) -> f64 {
     }
 }
 
-/// Counts at one link.
-#[derive(Debug, Clone, Copy, Default)]
+/// Counts at one link. What few packets change, and what readings compare with, is apart: most links of a large fabric have none of it.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LinkMeter {
-    totals: LinkTotals,
+    bytes: u64,
+    packets: u64,
+    /// The longest queue since the last reading.
+    peak: u64,
+    rare: Option<Box<RareCounts>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct RareCounts {
+    marks: u64,
+    drops: u64,
+    trims: u64,
+    /// The longest queue before the last reading.
+    peak_queue: u64,
     /// The totals at the last reading, and the bytes that had left beyond them.
     seen: LinkTotals,
     ahead: f64,
-    /// The longest queue since then.
-    peak: u64,
 }
 
 impl LinkMeter {
     #[inline(always)]
     pub(crate) fn on_departure(&mut self, size: u16) {
-        self.totals.bytes += u64::from(size);
-        self.totals.packets += 1;
+        self.bytes += u64::from(size);
+        self.packets += 1;
     }
 
     #[inline(always)]
@@ -108,24 +114,40 @@ impl LinkMeter {
     }
 
     pub(crate) fn on_mark(&mut self) {
-        self.totals.marks += 1;
+        self.rare().marks += 1;
     }
 
     pub(crate) fn on_trim(&mut self) {
-        self.totals.trims += 1;
+        self.rare().trims += 1;
     }
 
     pub(crate) fn on_drop(&mut self) {
-        self.totals.drops += 1;
+        self.rare().drops += 1;
+    }
+
+    fn rare(&mut self) -> &mut RareCounts {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Adds traffic that was not simulated: all of it but the queue.
+    fn add(&mut self, traffic: &LinkTotals) {
+        self.bytes += traffic.bytes;
+        self.packets += traffic.packets;
+        let rare = self.rare();
+        rare.marks += traffic.marks;
+        rare.drops += traffic.drops;
+        rare.trims += traffic.trims;
     }
 
     /// Traffic since the last call, if `ahead` bytes have left beyond the totals.
     #[inline]
     fn take(&mut self, ahead: f64) -> LinkInterval {
-        let (totals, seen) = (self.totals, self.seen);
-        self.totals.peak_queue = totals.peak_queue.max(self.peak);
-        self.seen = self.totals;
-        let before = std::mem::replace(&mut self.ahead, ahead);
+        let totals = self.totals();
+        let peak_queue = std::mem::take(&mut self.peak);
+        let rare = self.rare();
+        rare.peak_queue = totals.peak_queue;
+        let seen = std::mem::replace(&mut rare.seen, totals);
+        let before = std::mem::replace(&mut rare.ahead, ahead);
         // A part of a packet that was counted may never be followed by the rest, where the link went down in between or has another rate.
         let bytes = (totals.bytes - seen.bytes) as f64 + (ahead - before);
         LinkInterval {
@@ -133,15 +155,27 @@ impl LinkMeter {
             packets: totals.packets - seen.packets,
             marks: totals.marks - seen.marks,
             drops: totals.drops - seen.drops,
-            peak_queue: std::mem::take(&mut self.peak),
+            peak_queue,
         }
     }
 
     /// Totals since the start of the run.
     fn totals(&self) -> LinkTotals {
-        LinkTotals {
-            peak_queue: self.totals.peak_queue.max(self.peak),
-            ..self.totals
+        let counts = LinkTotals {
+            bytes: self.bytes,
+            packets: self.packets,
+            peak_queue: self.peak,
+            ..LinkTotals::default()
+        };
+        match &self.rare {
+            None => counts,
+            Some(rare) => LinkTotals {
+                marks: rare.marks,
+                drops: rare.drops,
+                trims: rare.trims,
+                peak_queue: rare.peak_queue.max(self.peak),
+                ..counts
+            },
         }
     }
 }

@@ -7,7 +7,7 @@ use super::path_class::PathClass;
 use super::{LinkId, Topology};
 use clearway_transport::congestion::{NetworkFacts, PathFacts};
 use clearway_units::{HostId, Span};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The packet sizes for which times are computed.
@@ -238,35 +238,46 @@ impl Paths {
                 _ => hosts.insert(0, HostId(host as u32)),
             }
         }
-        let mut best = None;
         // Pairs that are alike have the same round trip, and the first of them counts.
-        let mut known = FxHashSet::default();
-        let mut last = None;
+        let mut known = FxHashMap::default();
         let kinds = self.kinds_of(&of_group);
-        for from in 0..self.groups {
-            for to in 0..self.groups {
-                let second = usize::from(from == to);
-                let (Some(&sender), Some(&receiver)) =
-                    (of_group[from].first(), of_group[to].get(second))
-                else {
+        // Square by square: the table is read along its rows and its columns.
+        const SIDE: usize = 64;
+        let squares = (0..self.groups).step_by(SIDE);
+        let squares =
+            squares.flat_map(|from| (0..self.groups).step_by(SIDE).map(move |to| (from, to)));
+        for (first_from, first_to) in squares {
+            for from in first_from..(first_from + SIDE).min(self.groups) {
+                let Some(&sender) = of_group[from].first() else {
                     continue;
                 };
-                if !self.joins(from, to) {
-                    continue;
-                }
-                let there = self.between[to * self.groups + from];
-                let back = self.between[from * self.groups + to];
-                let pair = (kinds[from][0], there, back, kinds[to][second]);
-                if last.replace(pair) == Some(pair) || !known.insert(pair) {
-                    continue;
-                }
-                let round_trip = self.round_trip(sender, receiver, sizes);
-                if best.is_none_or(|(longest, _)| round_trip > longest) {
-                    best = Some((round_trip, (sender, receiver)));
+                let mut last = None;
+                for to in first_to..(first_to + SIDE).min(self.groups) {
+                    let second = usize::from(from == to);
+                    let there = self.between[to * self.groups + from];
+                    let Some(&kind) = kinds[to].get(second) else {
+                        continue;
+                    };
+                    let back = self.between[from * self.groups + to];
+                    let pair = (kinds[from][0], there, back, kind);
+                    if there == NO_PATH || last.replace(pair) == Some(pair) {
+                        continue;
+                    }
+                    let hosts = (from, to, sender, of_group[to][second]);
+                    let first = known.entry(pair).or_insert(hosts);
+                    if (from, to) < (first.0, first.1) {
+                        *first = hosts;
+                    }
                 }
             }
         }
-        best.map(|(_, pair)| pair)
+        let longest = known
+            .into_values()
+            .max_by_key(|&(from, to, sender, receiver)| {
+                let round_trip = self.round_trip(sender, receiver, sizes);
+                (round_trip, std::cmp::Reverse((from, to)))
+            });
+        longest.map(|(_, _, sender, receiver)| (sender, receiver))
     }
 
     /// A number for each of these hosts, the same where their links are alike.

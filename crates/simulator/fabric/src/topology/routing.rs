@@ -35,8 +35,10 @@ pub struct AttachmentPoint {
 pub struct SwitchRoutes {
     /// The group of the hosts on this switch, if it has any.
     own_group: Option<u16>,
-    /// For each group, a range of `ports`.
-    ranges: Arc<[(u32, u16)]>,
+    /// For each group, the place of its next hops in `sets`. This is the large table, which all packets look into.
+    towards: Arc<[u16]>,
+    /// Distinct sets of next hops: ranges of `ports`.
+    sets: Arc<[(u32, u16)]>,
     ports: Arc<[u16]>,
     /// For each group of switches by way of which packets take detours, a range of `ports`.
     detours: Arc<[(u32, u16)]>,
@@ -52,7 +54,7 @@ impl SwitchRoutes {
         if Some(to.group) == self.own_group {
             return NextHops::Host(to.port);
         }
-        let (first, count) = self.ranges[usize::from(to.group)];
+        let (first, count) = self.sets[usize::from(self.towards[usize::from(to.group)])];
         NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
     }
 
@@ -66,7 +68,7 @@ impl SwitchRoutes {
         if Some(to.group) == self.own_group {
             return to.port.into();
         }
-        let (first, count) = self.ranges[usize::from(to.group)];
+        let (first, count) = self.sets[usize::from(self.towards[usize::from(to.group)])];
         debug_assert!(count > 0, "a way to each group");
         usize::from(self.ports[first as usize + choose(count.into())])
     }
@@ -76,6 +78,12 @@ impl SwitchRoutes {
     pub(crate) fn towards_group(&self, group: u16) -> &[u16] {
         let (first, count) = self.detours[usize::from(group)];
         &self.ports[first as usize..first as usize + usize::from(count)]
+    }
+
+    /// The sets of next hops that packets without a detour take: those of groups come first.
+    fn sets_in_use(&self) -> &[(u32, u16)] {
+        let last = self.towards.iter().max();
+        &self.sets[..last.map_or(0, |last| usize::from(*last) + 1)]
     }
 
     /// The place of the switch among those with hosts, if it has any.
@@ -110,11 +118,12 @@ pub struct Routes {
 #[derive(Default)]
 struct Table {
     own_group: Option<u16>,
-    ranges: Vec<(u32, u16)>,
+    towards: Vec<u16>,
+    sets: Vec<(u32, u16)>,
     detours: Vec<(u32, u16)>,
     ports: Vec<u16>,
-    /// The sets of ports that `ports` already has.
-    known: FxHashMap<Vec<u16>, (u32, u16)>,
+    /// The sets of ports that `sets` already has.
+    known: FxHashMap<Vec<u16>, usize>,
 }
 
 impl Routes {
@@ -219,7 +228,7 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
         let leads_up = |&&(first, count): &&(u32, u16)| {
             count > 0 && behind[index][usize::from(routes.ports[first as usize])] > own
         };
-        let ways_up = routes.ranges.iter().filter(leads_up);
+        let ways_up = routes.sets_in_use().iter().filter(leads_up);
         if let Some(most) = ways_up.map(|&(_, count)| u32::from(count)).max() {
             let widest = widest.entry(own).or_insert(1);
             *widest = (*widest).max(most);
@@ -351,7 +360,7 @@ impl Search {
             let mut from = 0;
             let mut copy = |table: &mut Table, to: usize| {
                 for twin in &copies[from..to] {
-                    table.ranges.push(table.ranges[twin.of]);
+                    table.towards.push(table.towards[twin.of]);
                 }
                 from = to + 1;
             };
@@ -498,36 +507,40 @@ impl Table {
     /// An empty table with room for the ways to so many groups.
     fn towards(groups: usize) -> Self {
         Self {
-            ranges: Vec::with_capacity(groups),
+            towards: Vec::with_capacity(groups),
             ..Self::default()
         }
     }
 
     /// Appends the next hops to the next group, sharing equal sets.
     fn learn(&mut self, ports: &[u16]) {
-        let range = self.range_of(ports);
-        self.ranges.push(range);
+        let set = self.set_of(ports);
+        // Each group adds at most one set, and there are no more groups than numbers.
+        self.towards.push(set as u16);
     }
 
     /// As [`learn`](Self::learn), to the next group of switches.
     fn learn_detour(&mut self, ports: &[u16]) {
-        let range = self.range_of(ports);
-        self.detours.push(range);
+        let set = self.set_of(ports);
+        self.detours.push(self.sets[set]);
     }
 
-    fn range_of(&mut self, ports: &[u16]) -> (u32, u16) {
+    fn set_of(&mut self, ports: &[u16]) -> usize {
         self.known.get(ports).copied().unwrap_or_else(|| {
-            let range = (self.ports.len() as u32, ports.len() as u16);
+            let set = self.sets.len();
+            self.sets
+                .push((self.ports.len() as u32, ports.len() as u16));
             self.ports.extend_from_slice(ports);
-            self.known.insert(ports.to_vec(), range);
-            range
+            self.known.insert(ports.to_vec(), set);
+            set
         })
     }
 
     fn finish(self) -> SwitchRoutes {
         SwitchRoutes {
             own_group: self.own_group,
-            ranges: self.ranges.into(),
+            towards: self.towards.into(),
+            sets: self.sets.into(),
             ports: self.ports.into(),
             detours: self.detours.into(),
             strides: Arc::default(),
