@@ -105,8 +105,8 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         self.admit(now, packet, sinks);
     }
 
-    /// As [`enqueue`](Self::enqueue). Nothing else happens at this port before `next()`: a packet that finds it idle and leaves by then does
-    /// not need the queue.
+    /// As [`enqueue`](Self::enqueue). Nothing else happens at this port before `next()`: a packet that finds it idle and leaves by then
+    /// does not need the queue.
     #[inline(always)]
     pub(crate) fn pass_or_enqueue<O: Observation>(
         &mut self,

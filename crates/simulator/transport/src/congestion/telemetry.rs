@@ -4,9 +4,9 @@
 //! its queue and starts to transmit it; the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
 //! [`AckSample::hops`](crate::congestion::AckSample::hops).
 //!
-//! A packet and its telemetry travel together as an [`IntPacket`], which is moved from queue to queue. Without telemetry `T` is `()`: then it
-//! is a packet and costs nothing more. [`HopRecords`] holds as many hops as HPCC's header. They are in memory of their own, so that a hop
-//! writes one record and moves a pointer, and the acknowledgement takes over the records of the packet that it answers.
+//! A packet and its telemetry travel together as an [`IntPacket`], which is moved from queue to queue. Without telemetry `T` is `()`: then
+//! it is a packet and costs nothing more. [`HopRecords`] holds as many hops as HPCC's header. They are in memory of their own, so that a
+//! hop writes one record and moves a pointer, and the acknowledgement takes over the records of the packet that it answers.
 
 use crate::congestion::perc::Attachment;
 use crate::packet::Packet;
