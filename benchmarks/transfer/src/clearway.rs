@@ -6,6 +6,7 @@ use bytes::Bytes;
 use clearway_udp::net::perf::{DONE, Pool, serve};
 use clearway_udp::net::{Server, connect};
 use clearway_udp::{Acceptor, Limits, PreSharedKey, Security, Settings, Transport};
+use clearway_units::Rate;
 
 /// The key of both ends: data of benchmarks is no secret.
 const KEY: [u8; 32] = *b"only for benchmarks of transfers";
@@ -17,6 +18,7 @@ fn settings(arguments: &EndArguments) -> Settings {
     };
     let mut settings = Settings::new(security);
     settings.paths = arguments.paths;
+    settings.line_rate = Rate::from_gbps(arguments.line_rate);
     if arguments.protocol == Protocol::Rocev2 {
         settings.transport = Transport::GoBackN;
         settings.paths = 1;

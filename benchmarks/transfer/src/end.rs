@@ -35,6 +35,10 @@ pub(crate) struct EndArguments {
     /// Paths of STrack.
     #[arg(long, default_value_t = 8)]
     pub(crate) paths: u8,
+    /// Rate of the line in Gb/s: the most that go-back-N sends, which paces by a rate, and part of the largest window of STrack. The
+    /// default is above what TCP carries on these networks.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1600))]
+    pub(crate) line_rate: u64,
     /// Address to listen at, or of the receiver.
     #[arg(long)]
     pub(crate) address: SocketAddr,

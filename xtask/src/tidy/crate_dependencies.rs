@@ -180,7 +180,7 @@ const UNSAFE: [(&str, &str); 3] = [
 /// Packages that are not members of the workspace, and so cannot have its lints, with the crates that each may use. Dependencies of
 /// the first are built only for it. The second represents a program of another project.
 const OUTSIDE: [(&str, &[&str]); 2] = [
-    ("benchmarks/transfer/Cargo.toml", &["udp"]),
+    ("benchmarks/transfer/Cargo.toml", &["udp", "units"]),
     (
         "examples/transport-only/Cargo.toml",
         &["transport", "units"],

@@ -145,7 +145,8 @@ pub struct Settings {
     pub transport: Transport,
     /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default; one with [`Transport::GoBackN`]. The client decides.
     pub paths: u8,
-    /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window.
+    /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window. With
+    /// [`Transport::GoBackN`] it is also the most that a connection sends: on a faster network, say so.
     pub line_rate: Rate,
     /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the smaller value.
     pub datagram: u16,
