@@ -76,7 +76,6 @@ pub(crate) struct Switch {
 }
 
 /// Frame that has left the switch.
-#[expect(clippy::large_enum_variant, reason = "a slow simulator may copy")]
 pub(crate) enum Left {
     Frame(ClassSet),
     Packet {

@@ -31,7 +31,6 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-#[expect(clippy::large_enum_variant, reason = "a slow simulator may copy")]
 #[derive(Debug, Clone)]
 enum What {
     End(LinkId),
